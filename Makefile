@@ -1,0 +1,37 @@
+# Everything runs from a virtual environment in .venv, which each target sets up as far as it needs it.
+
+PYTHON ?= python3
+PIP = .venv/bin/pip install --quiet --disable-pip-version-check
+HOST ?= 127.0.0.1
+PORT ?= 8000
+
+.PHONY: demo test lint bench clean
+
+# Serve the demo site. Open http://127.0.0.1:8000
+demo: .venv/.demo
+	.venv/bin/python -m demo_site --host $(HOST) --port $(PORT)
+
+# Lint, types, and the whole test suite with branch coverage.
+test: lint
+	.venv/bin/coverage erase
+	.venv/bin/python -m pytest -n 2 --cov --cov-report= -q
+	.venv/bin/coverage report
+
+lint: .venv/.test
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+# Speed, each figure beside its rival in the same run; fails when a limit is missed.
+bench: .venv/.bench
+	.venv/bin/python -m benchmarks
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/.%: .venv/bin/python pyproject.toml
+	$(PIP) --editable '.[$*]'
+	@touch $@

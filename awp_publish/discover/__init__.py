@@ -1,0 +1,53 @@
+"""Where a declared handler lives and what it takes.
+
+`find_routes(app)` walks any application that has routes; everything else in this room reads one kind of handler.
+"""
+
+import sys
+from collections.abc import Iterator
+
+from starlette.routing import BaseRoute
+
+from awp_publish.discover.route import Operation, Route, innermost
+from awp_publish.discover.starlette import walk_routes
+from awp_publish.model import OpenApi
+
+__all__ = ["Operation", "Route", "find_openapi", "find_routes", "innermost", "routed"]
+
+
+def find_routes(app: object) -> list[Route]:
+    """Every route of an application, in order; none for an ASGI application that keeps its routes to itself."""
+    return list(_walk(app, ""))
+
+
+def find_openapi(app: object) -> OpenApi | None:
+    """The OpenAPI document that the application serves itself."""
+    fastapi_module = sys.modules.get("fastapi")
+    target = routed(app)
+    if fastapi_module is None or not isinstance(target, fastapi_module.FastAPI):
+        return None
+    from awp_publish.discover.fastapi import openapi_of
+
+    return openapi_of(target)
+
+
+def _walk(app: object, prefix: str) -> Iterator[Route]:
+    target = routed(app)
+    fastapi_module = sys.modules.get("fastapi")
+    if fastapi_module is not None and isinstance(target, fastapi_module.FastAPI):
+        from awp_publish.discover.fastapi import walk_fastapi
+
+        yield from walk_fastapi(target, prefix, _walk)
+        return
+    routes = getattr(target, "routes", None)
+    if isinstance(routes, list) and all(isinstance(route, BaseRoute) for route in routes):
+        yield from walk_routes(routes, prefix, _walk)
+
+
+def routed(app: object) -> object:
+    """The first thing with routes inside the middleware around an application: by convention each keeps it as `app`."""
+    seen: set[int] = set()
+    while app is not None and not hasattr(app, "routes") and id(app) not in seen:
+        seen.add(id(app))
+        app = getattr(app, "app", None)
+    return app

@@ -1,0 +1,217 @@
+"""The path of every call: find -> gates -> validate -> handler -> validate -> outcome.
+
+Only this file calls a handler, so that no door can go round a gate. Gates stand in two rows: those before the handler
+may refuse a call (raise a Problem) or answer it (return an Outcome), those after it see what the caller will see.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+import orjson
+
+from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject
+from awp_publish.patrol import Patrol, Watch
+from awp_publish.problems import (
+    HandlerFailed,
+    HandlerTimeout,
+    InvalidInput,
+    InvalidOutput,
+    Problem,
+    UnknownAgent,
+    UnknownOperation,
+)
+from awp_publish.schema import compile_schema
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+
+@dataclass(slots=True)
+class Call:
+    """One call, whichever door it came through.
+
+    `context` is the door's own request, which a reach of the same kind knows how to use. `gone()` returns when the
+    caller has hung up.
+    """
+
+    action: Action
+    input: JsonObject
+    request_id: str
+    door: str
+    context: object = None
+    gone: Callable[[], Awaitable[None]] | None = None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What an action answered: JSON text, the same decoded, and the headers worth carrying to the caller."""
+
+    body: bytes
+    output: object
+    status: int = 200
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+Result: TypeAlias = Outcome | Problem
+Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
+Answered: TypeAlias = Callable[[Result], None]
+Reach: TypeAlias = Callable[[Call, Answered], Awaitable[Result]]
+"""Reaches the route behind an action. Reports the answer once it is complete; returns when the route has ended."""
+
+Before: TypeAlias = Callable[[Call], Awaitable[Outcome | None]]
+After: TypeAlias = Callable[[Call, Outcome], Awaitable[Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """The gates of one action, in order."""
+
+    before: tuple[Before, ...]
+    after: tuple[After, ...]
+
+
+def check_input(action: Action) -> Before:
+    """Refuse an input that does not conform to the action's schema (WoA section 5.1)."""
+    validate = compile_schema(action.inputs)
+
+    async def gate(call: Call) -> Outcome | None:
+        violations = validate(call.input)
+        if violations:
+            first = violations[0]
+            more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
+            raise InvalidInput(f"{first.pointer or 'The input'}: {first.detail}{more}.", errors=violations)
+        return None
+
+    return gate
+
+
+def check_output(action: Action) -> After:
+    """Never send an answer that does not conform to the action's schema (WoA section 5.2)."""
+    validate = compile_schema(action.outputs)
+
+    async def gate(call: Call, outcome: Outcome) -> Outcome:
+        violations = validate(outcome.output)
+        if violations:
+            logger.error(
+                "action %s answered against its schema: %s %s (request_id=%s)",
+                action.id,
+                violations[0].pointer,
+                violations[0].detail,
+                call.request_id,
+            )
+            raise InvalidOutput(f"The answer of action {action.id} does not match its outputs schema.")
+        return outcome
+
+    return gate
+
+
+def gates_of(action: Action) -> Gates:
+    """Which gates stand around an action, in the order that DESIGN gives them."""
+    return Gates(before=(check_input(action),), after=(check_output(action),))
+
+
+class Invoker:
+    """Runs calls of one catalog. Everything that depends only on an action is prepared here, once."""
+
+    def __init__(self, catalog: Catalog, reach: Reach) -> None:
+        self._agents = {agent.id: agent for agent in catalog.agents}
+        self._actions: Mapping[str, Action] = {action.id: action for action in catalog.actions}
+        self._gates = {action.id: gates_of(action) for action in catalog.actions}
+        self._reach = reach
+        self._patrol: Patrol[Result] = Patrol()
+
+    def find(self, agent_id: str, operation: str | None) -> Action:
+        """The action that an agent and operation name mean. Raises UnknownAgent, UnknownOperation.
+
+        An omitted operation means "default" (WoA section 5.1).
+        """
+        agent = self._agents.get(agent_id)
+        if agent is None:
+            raise UnknownAgent(f'This site has no agent "{_quote(agent_id)}".')
+        action_id = agent.operations.get(operation or DEFAULT_OPERATION)
+        if action_id is None:
+            known = ", ".join(agent.operations)
+            named = f'no operation "{_quote(operation)}"' if operation else "no default operation"
+            raise UnknownOperation(f'Agent "{agent_id}" has {named}. It has: {known}.')
+        return self._actions[action_id]
+
+    async def run(self, call: Call, deliver: Deliver) -> None:
+        """Carry a call through its gates and its handler, and `deliver` one outcome or problem.
+
+        Delivers before it returns when a handler works on after its answer, or does not heed its deadline.
+        """
+        gates = self._gates[call.action.id]
+        result = await _admit(call, gates.before)
+        if result is not None:
+            await deliver(result)
+            return
+
+        async def finish(result: Result) -> None:
+            await deliver(await _conclude(call, gates.after, result))
+
+        deadline = time.monotonic() + call.action.timeout
+        watch: Watch[Result] = Watch(finish, deadline, partial(_overdue, call), call.gone)
+        self._patrol.add(watch)
+        try:
+            await watch.finish(await self._handle(call, watch))
+        except asyncio.CancelledError:
+            if not watch.interrupted:
+                raise
+        finally:
+            self._patrol.remove(watch)
+            await watch.settle()
+
+    async def _handle(self, call: Call, watch: Watch[Result]) -> Result:
+        try:
+            if call.action.function is not None:
+                return _outcome_of(await call.action.function(call.input))
+            return await self._reach(call, watch.note)
+        except Problem as problem:
+            return problem
+        except Exception:
+            return failed(call)
+
+
+def failed(call: Call) -> HandlerFailed:
+    """The problem for an exception that is being handled; the traceback goes into the log under the same id."""
+    logger.exception("action %s failed (request_id=%s)", call.action.id, call.request_id)
+    return HandlerFailed(f"Action {call.action.id} failed. The site's log has the cause under this request_id.")
+
+
+def _outcome_of(body: bytes) -> Outcome:
+    return Outcome(body, orjson.loads(body))
+
+
+def _overdue(call: Call) -> Problem:
+    logger.error("action %s took too long (request_id=%s)", call.action.id, call.request_id)
+    return HandlerTimeout(f"Action {call.action.id} gave no answer within {call.action.timeout:g} seconds.")
+
+
+async def _admit(call: Call, gates: Sequence[Before]) -> Result | None:
+    try:
+        for gate in gates:
+            answer = await gate(call)
+            if answer is not None:
+                return answer
+    except Problem as problem:
+        return problem
+    return None
+
+
+async def _conclude(call: Call, gates: Sequence[After], result: Result) -> Result:
+    if isinstance(result, Problem):
+        return result
+    try:
+        for gate in gates:
+            result = await gate(call, result)
+    except Problem as problem:
+        return problem
+    return result
+
+
+def _quote(text: str | None) -> str:
+    return (text or "")[:100]

@@ -1,0 +1,243 @@
+"""An action's input as the HTTP request that its route understands: path, query, headers, body.
+
+Pure: nothing is sent from here. Values that would change which route is reached (a slash in a single path segment, a
+line break in a header) are refused as invalid input.
+"""
+
+import base64
+import binascii
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http.cookies import SimpleCookie
+from typing import Final
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from awp_publish.model import JsonObject, Location, Parameter, Target
+from awp_publish.problems import InvalidInput, Violation
+from awp_publish.schema import pointer_to
+
+JSON: Final = "application/json"
+FORM: Final = "application/x-www-form-urlencoded"
+MULTIPART: Final = "multipart/form-data"
+_REST: Final[Mapping[str, Location]] = {JSON: "json", FORM: "form", MULTIPART: "form"}
+"""Where members go that a schema admits without naming them, by the body's media type; into the query otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request without its connection. `headers` hold what the input itself says, `cookies` go beside the caller's."""
+
+    path: str
+    raw_path: bytes
+    query: bytes = b""
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    cookies: tuple[str, ...] = ()
+    body: bytes = b""
+
+
+@dataclass(slots=True)
+class _Parts:
+    """Values of one input, sorted by where they travel."""
+
+    path: dict[str, tuple[str, str]] = field(default_factory=dict)
+    query: list[tuple[str, str]] = field(default_factory=list)
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    cookies: list[str] = field(default_factory=list)
+    json: dict[str, object] = field(default_factory=dict)
+    form: list[tuple[str, str]] = field(default_factory=list)
+    files: list[tuple[str, bytes]] = field(default_factory=list)
+    whole: object = None
+
+
+class Encoder:
+    """Makes requests for one route; what does not depend on the input is worked out once."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._parameters = {parameter.name: parameter for parameter in target.parameters}
+        self._rest: Location = _REST.get(target.content_type or "", "query")
+        self._whole = next((p for p in target.parameters if p.location == "body"), None)
+        self._is_plain_json = target.content_type == JSON and all(p.location == "json" for p in target.parameters)
+        self._pieces = re.split(r"({\w+})", target.path)
+        self._raw_path = _quote_template(target.path).encode("ascii")
+
+    def __call__(self, given: JsonObject) -> Request:
+        """The request for an input that has passed its schema. Raises InvalidInput for what no request can carry."""
+        if self._is_plain_json:
+            body = _json_text(given, "")
+            return Request(self._target.path, self._raw_path, headers=_body_headers(JSON, body), body=body)
+        parts = _Parts()
+        for name, value in given.items():
+            parameter = self._parameters.get(name) or Parameter(name, self._rest, name)
+            _PLACE[parameter.location](parts, parameter, value)
+        path, raw_path = self._fill_path(parts)
+        content_type, body = self._write_body(parts)
+        headers = (*parts.headers, *(_body_headers(content_type, body) if content_type else ()))
+        query = urlencode(parts.query).encode("ascii")
+        return Request(path, raw_path, query, headers, tuple(parts.cookies), body)
+
+    def _fill_path(self, parts: _Parts) -> tuple[str, bytes]:
+        if not parts.path:
+            return self._target.path, self._raw_path
+        plain = {"{" + name + "}": text for name, (text, _) in parts.path.items()}
+        quoted = {"{" + name + "}": text for name, (_, text) in parts.path.items()}
+        path = "".join(plain.get(piece, piece) for piece in self._pieces)
+        raw_path = "".join(quoted.get(piece, _quote_template(piece)) for piece in self._pieces)
+        return path, raw_path.encode("ascii")
+
+    def _write_body(self, parts: _Parts) -> tuple[str | None, bytes]:
+        content_type = self._target.content_type
+        if content_type is None:
+            return None, b""
+        if content_type == MULTIPART:
+            return _multipart(parts.form, parts.files)
+        if content_type == FORM:
+            return content_type, urlencode(parts.form).encode("ascii")
+        if self._whole is None:
+            return content_type, _json_text(parts.json, "")
+        return content_type, self._write_whole(parts.whole, self._whole.name)
+
+    def _write_whole(self, value: object, name: str) -> bytes:
+        """A body that is one input: JSON, or for any other media type its text."""
+        if value is None:
+            return b""
+        if self._target.content_type == JSON or not isinstance(value, str):
+            return _json_text(value, pointer_to([name]))
+        return value.encode()
+
+
+def _quote_template(text: str) -> str:
+    return quote(text, safe="/%:@!$&'()*+,;=~")
+
+
+def _body_headers(content_type: str, body: bytes) -> tuple[tuple[bytes, bytes], ...]:
+    return (b"content-type", content_type.encode("latin-1")), (b"content-length", b"%d" % len(body))
+
+
+def _json_text(value: object, pointer: str) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError as error:  # orjson refuses to go deeper than 254 levels
+        raise _refuse(pointer, "is nested too deeply") from error
+
+
+def _refuse(pointer: str, detail: str) -> InvalidInput:
+    return InvalidInput(
+        f"The input cannot be sent to the action: {pointer or 'it'} {detail}.", errors=[Violation(pointer, detail)]
+    )
+
+
+# --- Where a value goes ---
+
+
+def _texts(value: object) -> Iterator[str]:
+    """A value as the texts of a query, a form or a header: lists repeat, null is left out, objects are JSON."""
+    if value is None:
+        return
+    if isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, str):
+        yield value
+    elif isinstance(value, float) and value.is_integer():
+        yield str(int(value))  # JSON Schema counts 5.0 as an integer; a query's reader may not
+    else:
+        yield orjson.dumps(value).decode()
+
+
+def _place_path(parts: _Parts, parameter: Parameter, value: object) -> None:
+    text = next(_texts(value), "")
+    segments = text.split("/") if parameter.spans_segments else [text]
+    if not text or any(segment in (".", "..") for segment in segments):
+        raise _refuse(pointer_to([parameter.name]), "must not be empty, . or ..")
+    if "/" in text and not parameter.spans_segments:
+        raise _refuse(pointer_to([parameter.name]), 'must not contain "/"')
+    if "\0" in text:
+        raise _refuse(pointer_to([parameter.name]), "must not contain a null character")
+    parts.path[parameter.wire_name] = (text, quote(text, safe="/" if parameter.spans_segments else ""))
+
+
+def _place_query(parts: _Parts, parameter: Parameter, value: object) -> None:
+    parts.query += [(parameter.wire_name, text) for text in _texts(value)]
+
+
+def _place_header(parts: _Parts, parameter: Parameter, value: object) -> None:
+    for text in _texts(value):
+        parts.headers.append((parameter.wire_name.lower().encode("latin-1"), _header_value(parameter, text)))
+
+
+def _place_cookie(parts: _Parts, parameter: Parameter, value: object) -> None:
+    for text in _texts(value):
+        _header_value(parameter, text)
+        cookie: SimpleCookie = SimpleCookie()
+        cookie[parameter.wire_name] = text
+        parts.cookies.append(cookie[parameter.wire_name].OutputString())
+
+
+def _header_value(parameter: Parameter, text: str) -> bytes:
+    if any(character in text for character in "\r\n\0"):
+        raise _refuse(pointer_to([parameter.name]), "must not contain line breaks or null characters")
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError as error:
+        raise _refuse(pointer_to([parameter.name]), "must contain Latin-1 characters only") from error
+
+
+def _place_json(parts: _Parts, parameter: Parameter, value: object) -> None:
+    parts.json[parameter.wire_name] = value
+
+
+def _place_form(parts: _Parts, parameter: Parameter, value: object) -> None:
+    parts.form += [(parameter.wire_name, text) for text in _texts(value)]
+
+
+def _place_file(parts: _Parts, parameter: Parameter, value: object) -> None:
+    for text in _texts(value):
+        try:
+            content = base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise _refuse(pointer_to([parameter.name]), "must be base64") from error
+        parts.files.append((parameter.wire_name, content))
+
+
+def _place_body(parts: _Parts, parameter: Parameter, value: object) -> None:
+    parts.whole = value
+
+
+_PLACE: Final = {
+    "path": _place_path,
+    "query": _place_query,
+    "header": _place_header,
+    "cookie": _place_cookie,
+    "json": _place_json,
+    "form": _place_form,
+    "file": _place_file,
+    "body": _place_body,
+}
+
+
+def _multipart(fields: Iterable[tuple[str, str]], files: Iterable[tuple[str, bytes]]) -> tuple[str, bytes]:
+    """RFC 7578; a file carries its field's name as file name, because an agent's input has no other."""
+    boundary = secrets.token_hex(16)
+    pieces: list[bytes] = []
+    for name, text in fields:
+        pieces += [_part_head(boundary, name), b"\r\n\r\n", text.encode(), b"\r\n"]
+    for name, content in files:
+        head = (
+            _part_head(boundary, name)
+            + f'; filename="{_quoted(name)}"\r\nContent-Type: application/octet-stream'.encode()
+        )
+        pieces += [head, b"\r\n\r\n", content, b"\r\n"]
+    return f"{MULTIPART}; boundary={boundary}", b"".join([*pieces, f"--{boundary}--\r\n".encode()])
+
+
+def _part_head(boundary: str, name: str) -> bytes:
+    return f'--{boundary}\r\nContent-Disposition: form-data; name="{_quoted(name)}"'.encode()
+
+
+def _quoted(name: str) -> str:
+    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")

@@ -1,0 +1,149 @@
+"""`AgentPublisher`: the one middleware. Documents and doors are answered here, all else goes to the application."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from starlette.applications import Starlette
+
+from awp_publish.declare import Site
+from awp_publish.discover import routed
+from awp_publish.invoke import Invoker
+from awp_publish.model import Catalog
+from awp_publish.problems import DeclarationError
+from awp_publish.protocols import ALL
+from awp_publish.protocols.protocol import Document, Protocol
+from awp_publish.serve.dispatch import RouteReach
+from awp_publish.serve.documents import Prepared, prepare
+from awp_publish.serve.problem_pages import problem_documents
+from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send, header, route_path, send_reply
+from awp_publish.serve.woa import InvokeAddress, WoaDoor, door_of
+from awp_publish.templating import link_header
+
+logger: Final = logging.getLogger("awp_publish")
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """What one public address of the site serves; replaced as a whole, so that no request sees half of it."""
+
+    host: str
+    documents: Mapping[str, Prepared]
+    door: WoaDoor
+    link: bytes
+
+
+class AgentPublisher:
+    """Makes an ASGI application usable by agents.
+
+    `app.add_middleware(AgentPublisher, site=site)` inside Starlette or FastAPI, `AgentPublisher(app, site=site)`
+    around any ASGI application. `protocols` are what is published; `link_headers` adds a `Link` header (RFC 8288)
+    that points at the documents to the application's HTML pages. Raises DeclarationError at start-up for a wrong
+    declaration.
+    """
+
+    def __init__(
+        self, app: AsgiApp, site: Site, protocols: Sequence[Protocol] = ALL, *, link_headers: bool = True
+    ) -> None:
+        self.app = app
+        self.site = site
+        self._protocols = tuple(protocols)
+        self._link_headers = link_headers
+        self._address = InvokeAddress(site.paths.invoke)
+        self._head = site.paths.invoke.partition("{")[0].partition("?")[0]
+        self._published: tuple[_Published, ...] = ()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._pass_other(scope, receive, send)
+            return
+        published = self._published
+        if not published:
+            published = self._open(scope)
+        here = published[0] if len(published) == 1 else _of_host(published, scope)
+        path = route_path(scope) if scope.get("root_path") else scope["path"]
+        prepared = here.documents.get(path)
+        if prepared is not None:
+            await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
+            return
+        if path.startswith(self._head):
+            matched = self._address.match(path)
+            if matched is not None:
+                await here.door(scope, receive, send, self._address.agent_of(matched, scope["query_string"]))
+                return
+        await self.app(scope, receive, _linking(send, here.link) if self._link_headers else send)
+
+    async def _pass_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan" and not self._published:
+            try:
+                self._open(scope)
+            except DeclarationError as error:
+                await receive()
+                await send({"type": "lifespan.startup.failed", "message": str(error)})
+                raise
+        await self.app(scope, receive, send)
+
+    # --- Publishing ---
+
+    def _open(self, scope: Scope) -> tuple[_Published, ...]:
+        """Freeze the site against the application's routes and prepare everything that is served."""
+        self.site.freeze(self._application(scope), (door_of(self.site.paths.invoke),))
+        self.site.on_refresh(self._publish)
+        self._publish(self.site)
+        return self._published
+
+    def _application(self, scope: Scope) -> object:
+        """Where the routes are. Inside Starlette we are given a bare router; the application itself is in the scope."""
+        wrapped = routed(self.app)
+        if isinstance(wrapped, Starlette):
+            return wrapped
+        return scope.get("app") or wrapped
+
+    def _publish(self, site: Site) -> None:
+        before = {published.host: published for published in self._published}
+        now = datetime.now(UTC)
+        self._published = tuple(self._prepare(catalog, before.get(_host_of(catalog)), now) for catalog in site.catalogs)
+
+    def _prepare(self, catalog: Catalog, before: _Published | None, now: datetime) -> _Published:
+        documents = prepare(self._documents(catalog), catalog, before.documents if before else {}, now)
+        if before is not None:
+            return replace(before, documents=documents)
+        link = link_header(catalog, self._protocols).encode("latin-1")
+        return _Published(_host_of(catalog), documents, self._open_door(catalog), link)
+
+    def _open_door(self, catalog: Catalog) -> WoaDoor:
+        limits = self.site.limits
+        invoker = Invoker(catalog, RouteReach(self.app, catalog))
+        return WoaDoor(catalog, invoker, limits.max_body_bytes, limits.allow_origins)
+
+    def _documents(self, catalog: Catalog) -> Iterable[Document]:
+        for protocol in self._protocols:
+            yield from protocol.documents
+        yield from problem_documents(catalog)
+
+
+def _host_of(catalog: Catalog) -> str:
+    return catalog.url.split("://", 1)[1].split("/", 1)[0].lower()
+
+
+def _of_host(published: tuple[_Published, ...], scope: Scope) -> _Published:
+    """Which of the configured addresses a request came to; the canonical one for any other."""
+    host = (header(scope["headers"], b"host") or "").lower()
+    return next((one for one in published if one.host == host), published[0])
+
+
+def _linking(send: Send, link: bytes) -> Send:
+    async def send_with_links(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 200 and _is_html(message):
+            message = {**message, "headers": [*message["headers"], (b"link", link)]}
+        await send(message)
+
+    return send_with_links
+
+
+def _is_html(message: Message) -> bool:
+    return any(
+        value[:9] == b"text/html" for name, value in message.get("headers", ()) if name.lower() == b"content-type"
+    )

@@ -1,0 +1,170 @@
+"""Documents prepared once: bytes, ETags, compressed forms, headers and the 304 are made when the site is frozen.
+
+A request is a dict lookup and the choice between ready replies.
+"""
+
+import gzip
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
+from importlib import import_module
+from typing import Final
+
+from awp_publish.model import Catalog
+from awp_publish.problems import MethodNotAllowed
+from awp_publish.protocols.protocol import Document
+from awp_publish.serve.problem_json import render_problem
+from awp_publish.serve.reply import ANY_ORIGIN, NO_SNIFFING, RawHeaders, Reply, accepts_encoding, header, preflight
+
+METHODS: Final = "GET, HEAD, OPTIONS"
+LARGE: Final = 262_144
+"""Bytes from which compressing harder costs more start-up time than it saves traffic."""
+
+IDENTITY: Final = "identity"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One representation: the full reply, the same for HEAD, and the 304."""
+
+    etag: str
+    full: Reply
+    head: Reply
+    unchanged: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One document, ready to be served: a variant for each content coding, best first, identity last."""
+
+    variants: tuple[tuple[str, Variant], ...]
+    modified: datetime
+    etag: str
+
+    def answer(self, method: str, headers: RawHeaders) -> Reply:
+        """The reply to a request, by method, `Accept-Encoding` and the conditional headers (RFC 9110 section 13)."""
+        if method == "GET" or method == "HEAD":
+            variant = self._choose(headers)
+            if _is_unchanged(headers, variant.etag, self.modified):
+                return variant.unchanged
+            return variant.full if method == "GET" else variant.head
+        if method == "OPTIONS":
+            return _PREFLIGHT
+        return _NOT_ALLOWED
+
+    def _choose(self, headers: RawHeaders) -> Variant:
+        accepted = header(headers, b"accept-encoding")
+        best, weight = self.variants[-1][1], 0.0
+        if accepted is None:
+            return best
+        for coding, variant in self.variants:
+            found = accepts_encoding(accepted, coding)
+            if found > weight:
+                best, weight = variant, found
+        return best
+
+
+def _is_unchanged(headers: RawHeaders, etag: str, modified: datetime) -> bool:
+    """If-None-Match, compared weakly (section 13.1.2), and only without it If-Modified-Since (section 13.1.3)."""
+    wanted = header(headers, b"if-none-match")
+    if wanted is not None:
+        if wanted.strip() == "*":
+            return True
+        return any(candidate.strip().removeprefix("W/") == etag for candidate in wanted.split(","))
+    since = header(headers, b"if-modified-since")
+    return since is not None and _is_since(since, modified)
+
+
+def _is_since(text: str, modified: datetime) -> bool:
+    try:
+        since = parsedate_to_datetime(text)
+    except ValueError:
+        return False
+    return since.tzinfo is not None and modified <= since
+
+
+# --- Preparing ---
+
+
+def prepare(
+    documents: Iterable[Document], catalog: Catalog, before: Mapping[str, Prepared], now: datetime
+) -> dict[str, Prepared]:
+    """Render every document of a catalog, by path.
+
+    A document whose bytes are those of `before` keeps its date, so that a refresh that changes nothing is not seen.
+    `Last-Modified` is the site's declared `updated`, or `now`.
+    """
+    rendered: dict[object, bytes] = {}
+    prepared = {}
+    for document in documents:
+        if document.render not in rendered:
+            rendered[document.render] = document.render(catalog)
+        old = before.get(document.path)
+        first = catalog.site.updated if not before and catalog.site.updated else now
+        prepared[document.path] = _prepare_one(document, rendered[document.render], old, _whole_seconds(first))
+    return prepared
+
+
+def _whole_seconds(moment: datetime) -> datetime:
+    """HTTP dates have no fractions; a date without a zone is read as UTC."""
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return zoned.astimezone(UTC).replace(microsecond=0)
+
+
+def _prepare_one(document: Document, body: bytes, before: Prepared | None, now: datetime) -> Prepared:
+    digest = hashlib.sha256(body).hexdigest()[:32]
+    if before is not None and before.etag == digest:
+        return before
+    shared: RawHeaders = (
+        (b"content-type", document.media_type.encode()),
+        (b"cache-control", f"public, max-age={document.max_age}".encode()),
+        (b"vary", b"Accept-Encoding"),
+        (b"last-modified", format_datetime(now, usegmt=True).encode()),
+        ANY_ORIGIN,
+        (b"access-control-expose-headers", b"ETag, Link"),
+        NO_SNIFFING,
+        *((name.lower().encode(), value.encode()) for name, value in document.headers),
+    )
+    variants = tuple((coding, _variant(digest, coding, data, shared)) for coding, data in _codings(body))
+    return Prepared(variants, now, digest)
+
+
+def _variant(digest: str, coding: str, body: bytes, shared: RawHeaders) -> Variant:
+    etag = f'"{digest}"' if coding == IDENTITY else f'"{digest}-{coding}"'
+    headers = (*shared, (b"etag", etag.encode()))
+    encoded = headers if coding == IDENTITY else (*headers, (b"content-encoding", coding.encode()))
+    sized = (*encoded, (b"content-length", b"%d" % len(body)))
+    unchanged = tuple(pair for pair in headers if pair[0] not in (b"content-type", b"x-content-type-options"))
+    return Variant(etag, Reply(200, sized, body), Reply(200, sized), Reply(304, unchanged))
+
+
+def _codings(body: bytes) -> Iterable[tuple[str, bytes]]:
+    """The representations worth keeping, best first; a coding that saves nothing is left out."""
+    level = 5 if len(body) > LARGE else 9
+    for coding, compress in _COMPRESSORS:
+        data = compress(body, level)
+        if len(data) < len(body):
+            yield coding, data
+    yield IDENTITY, body
+
+
+def _gzip(body: bytes, level: int) -> bytes:
+    return gzip.compress(body, level, mtime=0)  # mtime would change the bytes with every start
+
+
+def _brotli() -> tuple[tuple[str, Callable[[bytes, int], bytes]], ...]:
+    """Brotli when its extra is installed."""
+    try:
+        brotli = import_module("brotli")
+    except ImportError:
+        return ()
+    return (("br", lambda body, level: bytes(brotli.compress(body, quality=level))),)
+
+
+_COMPRESSORS: Final = (*_brotli(), ("gzip", _gzip))
+_PREFLIGHT: Final = preflight(METHODS)
+_NOT_ALLOWED: Final = render_problem(
+    MethodNotAllowed(f"Documents are read: use one of {METHODS}.", headers=[("Allow", METHODS)]), extra=(ANY_ORIGIN,)
+)

@@ -1,0 +1,96 @@
+"""`Reply`: a neutral HTTP answer that every gateway translates in a few lines, and the little HTTP grammar we need."""
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+AsgiApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
+RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
+
+ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
+NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
+PREFLIGHT_MAX_AGE: Final = b"86400"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Status, headers (lower-case names) and body of an answer."""
+
+    status: int
+    headers: RawHeaders
+    body: bytes = b""
+
+
+async def send_reply(reply: Reply, send: Send) -> None:
+    """Answer an ASGI request. Headers are copied: middleware outside of us may change its copy."""
+    await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
+    await send({"type": "http.response.body", "body": reply.body})
+
+
+def header(headers: Headers, name: bytes) -> str | None:
+    """A request header's value, several joined as RFC 9110 section 5.3 says, None when absent."""
+    values = [value for key, value in headers if key == name]
+    return b", ".join(values).decode("latin-1") if values else None
+
+
+def accepts(accept: str | None, media_type: str) -> bool:
+    """Whether an `Accept` header lets `media_type` through (RFC 9110 section 12.5.1). Absent accepts everything."""
+    if accept is None or not accept.strip():
+        return True
+    return quality(accept, (media_type, media_type.split("/")[0] + "/*", "*/*")) > 0
+
+
+def accepts_encoding(accept_encoding: str | None, coding: str) -> float:
+    """The weight of a content coding (RFC 9110 section 12.5.3), 0 if it must not be used; identity is on by default."""
+    if accept_encoding is None:
+        return 1.0 if coding == "identity" else 0.0
+    weight = quality(accept_encoding, (coding, "*"), absent=-1.0)
+    return weight if weight >= 0 else float(coding == "identity")
+
+
+def quality(field: str, names: Iterable[str], absent: float = 0.0) -> float:
+    """The weight of the first of `names`, most specific first, that a weighted list names."""
+    weights = dict(_weighted(field))
+    return next((weights[name] for name in names if name in weights), absent)
+
+
+_WEIGHT: Final = re.compile(r";\s*q\s*=\s*([01](?:\.\d{0,3})?)", re.IGNORECASE)
+
+
+def _weighted(field: str) -> Iterable[tuple[str, float]]:
+    for element in field.split(","):
+        name = element.split(";", 1)[0].strip().lower()
+        weight = _WEIGHT.search(element)
+        if name:
+            yield name, float(weight[1]) if weight else 1.0
+
+
+def preflight(methods: str, origin: bytes = b"*", extra: RawHeaders = ()) -> Reply:
+    """The answer to a CORS preflight and to any other OPTIONS."""
+    return Reply(
+        204,
+        (
+            (b"allow", methods.encode()),
+            (b"access-control-allow-origin", origin),
+            (b"access-control-allow-methods", methods.encode()),
+            (b"access-control-allow-headers", b"*"),
+            (b"access-control-max-age", PREFLIGHT_MAX_AGE),
+            *extra,
+        ),
+    )
+
+
+def route_path(scope: Scope) -> str:
+    """The path below the point where the application is mounted: without `root_path`, if the server left it in."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    if not root or not path.startswith(root):
+        return path
+    rest = path[len(root) :]
+    return rest if rest == "" or rest.startswith("/") else path

@@ -1,0 +1,40 @@
+"""From checked options to `SiteFacts`."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from awp_publish.model import Capabilities, JsonObject, RateLimit, SiteFacts
+from awp_publish.options import SiteOptions
+from awp_publish.problems import DeclarationError
+from awp_publish.schema import UnusableSchema, write_schema
+
+
+def read_site_facts(name: str, description: str, options: SiteOptions) -> SiteFacts:
+    """The frozen facts of a site. Raises DeclarationError for an entity that is neither a model nor a field table."""
+    entities = options.get("entities", {})
+    return SiteFacts(
+        name=name,
+        description=description,
+        version=options.get("version", "1.0"),
+        contact=options.get("contact"),
+        authentication=options.get("authentication"),
+        rate_limit=cast(RateLimit | None, options.get("rate_limit")),
+        capabilities=options.get("capabilities", Capabilities()),
+        entities={key: given for key, given in entities.items() if isinstance(given, Mapping)},
+        entity_schemas={key: _entity_schema(key, given) for key, given in entities.items() if isinstance(given, type)},
+        errors=dict(options.get("errors", {})),
+        hints=dict(options.get("hints", {})),
+        security=options.get("security"),
+        workflows=tuple(options.get("workflows", ())),
+        documentation=options.get("documentation"),
+        license=options.get("license"),
+        updated=options.get("updated"),
+        extensions=dict(options.get("extensions", {})),
+    )
+
+
+def _entity_schema(name: str, model: type) -> JsonObject:
+    try:
+        return write_schema(model, "serialization")
+    except UnusableSchema as error:
+        raise DeclarationError("site", f"entities.{name}: {error}.") from error

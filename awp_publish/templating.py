@@ -1,0 +1,177 @@
+"""HTML from the declarations: the attributes that agents look for, and the links that point at the documents.
+
+Everything is written from the catalog, so that page and manifest cannot disagree; a name that is not declared is an
+error. The functions return plain text that is already escaped; `install` registers them with Jinja as markup.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+
+from awp_publish.model import Action, Catalog
+from awp_publish.problems import DeclarationError
+from awp_publish.protocols import ALL
+from awp_publish.protocols.protocol import Protocol as Published
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+Style: TypeAlias = Literal["data-awas", "data-ai"]
+"""AWAS 1.0 spells its attributes data-awas-*, AWAS 1.1 data-ai-*. A page may carry both."""
+
+AWAS: Final[tuple[Style, ...]] = ("data-awas",)
+
+
+class HasCatalog(Protocol):
+    """A site, as far as templates are concerned."""
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+
+# --- Links ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    href: str
+    rel: str
+    type: str
+    title: str | None
+
+
+def _links(catalog: Catalog, protocols: Sequence[Published]) -> Iterator[_Link]:
+    for protocol in protocols:
+        for document in protocol.documents:
+            if document.rel is not None:
+                media_type = document.media_type.split(";", 1)[0]
+                yield _Link(catalog.prefix + document.path, document.rel, media_type, document.title)
+
+
+def link_header(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
+    """The value of a `Link` header (RFC 8288) that points at the site's documents."""
+    return ", ".join(f'<{link.href}>; rel="{link.rel}"; type="{link.type}"' for link in _links(catalog, protocols))
+
+
+def head_links(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
+    """The same as `<link>` elements for a page's head."""
+    return "\n".join(_element(link) for link in _links(catalog, protocols))
+
+
+def _element(link: _Link) -> str:
+    title = f' title="{escape(link.title)}"' if link.title else ""
+    return f'<link rel="{escape(link.rel)}" type="{escape(link.type)}" href="{escape(link.href)}"{title}>'
+
+
+# --- Attributes ---
+
+
+def action_attributes(
+    catalog: Catalog, action_id: str, styles: Sequence[Style] = AWAS, context: str | None = None
+) -> str:
+    """Attributes of the element that performs an action: a form, a button, a link."""
+    action = _action(catalog, action_id)
+    method, path = catalog.endpoint_of(action)
+    names: dict[Style, dict[str, object]] = {
+        "data-awas": {"action": action.id, "context": context},
+        "data-ai": {
+            "action": action.id,
+            "action-type": action.type,
+            "endpoint": catalog.prefix + path,
+            "method": method,
+            "intent": action.intent,
+            "entity": context,
+        },
+    }
+    return _attributes(names, styles)
+
+
+def param_attributes(catalog: Catalog, action_id: str, name: str, styles: Sequence[Style] = AWAS) -> str:
+    """Attributes of the control that holds an action's input `name`."""
+    action = _action(catalog, action_id)
+    schema = _input_schema(action, name)
+    required = action.inputs.get("required")
+    names: dict[Style, dict[str, object]] = {
+        "data-awas": {"param": name},
+        "data-ai": {
+            "param": name,
+            "param-type": schema.get("type"),
+            "param-required": isinstance(required, list) and name in required,
+            "param-default": schema.get("default"),
+        },
+    }
+    return _attributes(names, styles)
+
+
+def context_attributes(context: str, styles: Sequence[Style] = AWAS) -> str:
+    """Attributes that say what a part of the page is about."""
+    return _attributes({"data-awas": {"context": context}, "data-ai": {"content": context}}, styles)
+
+
+def result_attributes(catalog: Catalog, action_id: str, styles: Sequence[Style] = AWAS) -> str:
+    """Attributes of the element in which an action's result appears."""
+    action = _action(catalog, action_id)
+    return _attributes({"data-awas": {"result": action.id}, "data-ai": {"content": "primary", "id": action.id}}, styles)
+
+
+def _action(catalog: Catalog, action_id: str) -> Action:
+    try:
+        return catalog.action(action_id)
+    except KeyError:
+        known = ", ".join(action.id for action in catalog.actions)
+        raise DeclarationError("template", f'there is no action "{action_id}". There are: {known}.') from None
+
+
+def _input_schema(action: Action, name: str) -> Mapping[str, object]:
+    properties = action.inputs.get("properties")
+    if not isinstance(properties, Mapping) or name not in properties:
+        known = ", ".join(properties) if isinstance(properties, Mapping) else "none"
+        raise DeclarationError("template", f'action "{action.id}" has no input "{name}". There are: {known}.')
+    schema = properties[name]
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _attributes(names: Mapping[Style, Mapping[str, object]], styles: Iterable[Style]) -> str:
+    pairs = ((f"{style}-{name}", value) for style in styles for name, value in names[style].items())
+    return " ".join(f'{name}="{escape(_text(value))}"' for name, value in pairs if isinstance(value, (str, int, float)))
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# --- Jinja ---
+
+
+def install(
+    environment: "Environment",
+    site: HasCatalog,
+    *,
+    styles: Sequence[Style] = AWAS,
+    protocols: Sequence[Published] = ALL,
+) -> None:
+    """Add `awas_action`, `awas_param`, `awas_context`, `awas_result` and `head_links` to a Jinja environment.
+
+    Needs the extra `awp-publish[jinja]`. The site is read when a template is rendered, after it was frozen.
+    """
+    from markupsafe import Markup
+
+    def awas_action(action_id: str, context: str | None = None) -> Markup:
+        return Markup(action_attributes(site.catalog, action_id, styles, context))
+
+    def awas_param(action_id: str, name: str) -> Markup:
+        return Markup(param_attributes(site.catalog, action_id, name, styles))
+
+    def awas_context(context: str) -> Markup:
+        return Markup(context_attributes(context, styles))
+
+    def awas_result(action_id: str) -> Markup:
+        return Markup(result_attributes(site.catalog, action_id, styles))
+
+    def site_head_links() -> Markup:
+        return Markup(head_links(site.catalog, protocols))
+
+    for function in (awas_action, awas_param, awas_context, awas_result):
+        environment.globals[function.__name__] = function
+    environment.globals["head_links"] = site_head_links

@@ -1,0 +1,54 @@
+"""Run the bookshop: ``python -m demo_site``."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import uvicorn
+
+from demo_site.app import create_app
+
+
+def main() -> None:
+    """Read the options, say where the shop is, and serve it until interrupted."""
+    options = read_options()
+    for line in greeting(options.url):
+        print(line, flush=True)
+    app = create_app(url=options.url, database=options.database)
+    uvicorn.run(app, host=options.host, port=options.port)
+
+
+def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line; what it leaves out comes from the environment or is settled here."""
+    parser = argparse.ArgumentParser(prog="python -m demo_site", description="Serve the First Lines bookshop.")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=int(os.environ.get("PORT", "8000")), help="port (default: $PORT or 8000)"
+    )
+    parser.add_argument("--url", help="public origin, if it is not http://HOST:PORT")
+    parser.add_argument("--database", type=Path, help="SQLite file to keep (default: a temporary one)")
+    options = parser.parse_args(arguments)
+    options.url = (options.url or f"http://{_reachable(options.host)}:{options.port}").rstrip("/")
+    return options
+
+
+def greeting(origin: str) -> list[str]:
+    """Say which addresses to open."""
+    return [
+        "First Lines is open.",
+        f"  the shop           {origin}/",
+        f"  search             {origin}/search?q=sea",
+        f"  the same as JSON   curl -H 'Accept: application/json' '{origin}/search?q=sea'",
+        f"  OpenAPI            {origin}/openapi.json",
+    ]
+
+
+def _reachable(host: str) -> str:
+    if host in {"0.0.0.0", "::"}:
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host
+
+
+if __name__ == "__main__":
+    main()

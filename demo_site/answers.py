@@ -1,0 +1,111 @@
+"""One handler, two dialects: an HTML page for a browser, the same facts as JSON for a program."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Request, Response
+from fastapi.encoders import jsonable_encoder
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, RedirectResponse
+from fastapi.templating import Jinja2Templates
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from demo_site.models import Refusal
+from demo_site.visits import Visit
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+# The same address answers in two dialects and shows the visitor's own basket: caches must know both.
+HEADERS = {"Vary": "Accept", "Cache-Control": "private, no-cache"}
+PAGE_HEADERS = HEADERS | {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Answer:
+    """How to answer one request."""
+
+    def __init__(self, request: Request, status: int = HTTPStatus.OK) -> None:
+        self._request = request
+        self._status = status
+
+    def page(self, template: str, model: ModelT, extra: Mapping[str, object] | None = None) -> ModelT | Response:
+        """Return the model to a program; to a browser the template, which finds it as ``model``."""
+        if wants_json(self._request):
+            return model
+        return self.html(template, {**(extra or {}), "model": model})
+
+    def go_on(self, path: str, model: ModelT) -> ModelT | Response:
+        """Return the model to a program; send a browser to the page that shows what its form has done."""
+        if wants_json(self._request):
+            return model
+        return RedirectResponse(path, HTTPStatus.SEE_OTHER, HEADERS)
+
+    def html(self, template: str, context: dict[str, Any]) -> Response:
+        """Render a template."""
+        templates: Jinja2Templates = self._request.app.state.templates
+        return templates.TemplateResponse(self._request, template, context, self._status, PAGE_HEADERS)
+
+
+def wants_json(request: Request) -> bool:
+    """Say whether the requester asks for JSON: a program does, a browser always names HTML."""
+    accept = request.headers.get("accept", "").lower()
+    return "application/json" in accept and "text/html" not in accept
+
+
+def answer_to(request: Request, response: Response) -> Answer:
+    """Return the means to answer a request."""
+    response.headers.update(HEADERS)
+    return Answer(request)
+
+
+CurrentAnswer = Annotated[Answer, Depends(answer_to)]
+
+
+def refuse(request: Request, error: Exception) -> Response:
+    """Tell a program by status, code and message, a person by a page, that a request is refused."""
+    status, detail, headers = _what_happened(error)
+    if wants_json(request):
+        return JSONResponse({"detail": detail}, status, HEADERS | headers)
+    answer = Answer(request, status)
+    context = {"status": HTTPStatus(status), "detail": detail}
+    if status != HTTPStatus.UNAUTHORIZED:
+        page = answer.html("refused.html", context)
+    else:
+        page = _ask_to_sign_in(request, answer, context)
+    page.headers.update(headers)
+    return page
+
+
+def _what_happened(error: Exception) -> tuple[int, Any, dict[str, str]]:
+    if isinstance(error, RequestValidationError):
+        return HTTPStatus.UNPROCESSABLE_ENTITY, jsonable_encoder(error.errors()), {}
+    assert isinstance(error, HTTPException)
+    return error.status_code, error.detail, dict(error.headers or {})
+
+
+def _ask_to_sign_in(request: Request, answer: Answer, context: dict[str, Any]) -> Response:
+    if request.method == "GET":
+        Visit(request.session).remember_way_back(request.url.path)
+    return answer.html("sign_in.html", context)
+
+
+def page_responses(*refusals: HTTPStatus) -> dict[int | str, dict[str, Any]]:
+    """Describe for OpenAPI a page: HTML beside JSON, and how it may be refused."""
+    html = {HTTPStatus.OK.value: {"content": {"text/html": {"schema": {"type": "string"}}}}}
+    return html | _refusals(refusals)
+
+
+def form_responses(*refusals: HTTPStatus) -> dict[int | str, dict[str, Any]]:
+    """Describe for OpenAPI what a form leads to: JSON for a program, another page for a browser, or a refusal."""
+    seen = {HTTPStatus.SEE_OTHER.value: {"description": "A browser is sent to the page that shows the outcome."}}
+    return seen | _refusals((HTTPStatus.FORBIDDEN, *refusals))
+
+
+def _refusals(statuses: tuple[HTTPStatus, ...]) -> dict[int | str, dict[str, Any]]:
+    return {status.value: {"model": Refusal, "description": status.phrase} for status in statuses}

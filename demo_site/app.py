@@ -1,0 +1,79 @@
+"""The bookshop as an ASGI application."""
+
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+from fastapi import Depends, FastAPI
+from fastapi.concurrency import run_in_threadpool
+from fastapi.exceptions import RequestValidationError
+from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.types import ASGIApp
+
+from demo_site import agents
+from demo_site.answers import refuse
+from demo_site.database import Database
+from demo_site.looks import make_templates
+from demo_site.origins import refuse_foreign_origins
+from demo_site.routes.accounts import register_accounts
+from demo_site.routes.baskets import register_baskets
+from demo_site.routes.books import register_books
+from demo_site.routes.orders import register_orders
+from demo_site.routes.shop import register_shop
+
+STATIC = Path(__file__).parent / "static"
+DAY = 24 * 60 * 60
+
+
+def create_app(url: str | None = None, database: Path | None = None) -> FastAPI:
+    """Return a bookshop that is reached at this public origin and keeps its books in this SQLite file.
+
+    Without a file, the one named by ``FIRST_LINES_DATABASE`` is used, or else a temporary one.
+    """
+    shelves = Database(database or _path_from_environment())
+    app = FastAPI(
+        title=agents.NAME,
+        description=agents.DESCRIPTION,
+        dependencies=[Depends(refuse_foreign_origins(url))],
+        # The interactive documentation loads its scripts from elsewhere, and this site loads nothing from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_open_shop(shelves),
+    )
+    app.state.templates = make_templates(shelves)
+    for register in (register_shop, register_books, register_baskets, register_accounts, register_orders):
+        register(app, shelves)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.add_exception_handler(HTTPException, refuse)
+    app.add_exception_handler(RequestValidationError, refuse)
+    app.add_middleware(_with_sessions, database=shelves, https_only=(url or "").startswith("https:"))
+    return app
+
+
+def _path_from_environment() -> Path | None:
+    path = os.environ.get("FIRST_LINES_DATABASE")
+    return Path(path) if path else None
+
+
+def _open_shop(database: Database) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(database.prepare)
+        try:
+            yield
+        finally:
+            await run_in_threadpool(database.close)
+
+    return lifespan
+
+
+def _with_sessions(app: ASGIApp, *, database: Database, https_only: bool) -> ASGIApp:
+    # Called when the first request or the start-up comes, not on import: only then is the database there to ask.
+    secret = os.environ.get("FIRST_LINES_SECRET") or database.session_secret()
+    return SessionMiddleware(app, secret_key=secret, max_age=7 * DAY, same_site="lax", https_only=https_only)
+
+
+app = create_app()

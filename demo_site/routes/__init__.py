@@ -1,0 +1,1 @@
+"""The pages of the shop, by topic: each module registers its handlers on one application."""

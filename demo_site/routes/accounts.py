@@ -1,0 +1,50 @@
+"""Signing in and out."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import FastAPI, Form, Response
+
+from demo_site import accounts
+from demo_site.answers import CurrentAnswer, form_responses, page_responses
+from demo_site.database import Database
+from demo_site.models import Visitor
+from demo_site.visits import CurrentVisit
+
+AccountName = Annotated[str, Form(description="Name of the account.", min_length=1, max_length=100)]
+Password = Annotated[
+    str,
+    Form(
+        description="Password of the account.", min_length=1, max_length=200, json_schema_extra={"format": "password"}
+    ),
+]
+
+
+def register_accounts(app: FastAPI, database: Database) -> None:
+    """Add the sign-in page and the forms to sign in and out."""
+
+    @app.get("/sign-in", response_model=Visitor, responses=page_responses())
+    def show_visitor(answer: CurrentAnswer, visit: CurrentVisit) -> Visitor | Response:
+        """See whether you are signed in, and as whom."""
+        with database.reading() as connection:
+            visitor = visit.visitor(connection)
+        return answer.page("sign_in.html", visitor)
+
+    @app.post("/sign-in", response_model=Visitor, responses=form_responses(HTTPStatus.UNAUTHORIZED))
+    def sign_in(
+        answer: CurrentAnswer, visit: CurrentVisit, name: AccountName, password: Password
+    ) -> Visitor | Response:
+        """Sign in with a name and password, which checking out needs.
+
+        This is a demonstration: the sign-in page shows accounts that anybody may use. Your basket stays as it is.
+        """
+        with database.reading() as connection:
+            visit.sign_in(accounts.authenticate(connection, name, password))
+            return answer.go_on(visit.take_way_back(), visit.visitor(connection))
+
+    @app.post("/sign-out", response_model=Visitor, responses=form_responses())
+    def sign_out(answer: CurrentAnswer, visit: CurrentVisit) -> Visitor | Response:
+        """Sign out and forget the basket."""
+        visit.sign_out()
+        with database.reading() as connection:
+            return answer.go_on("/", visit.visitor(connection))

@@ -1,0 +1,42 @@
+"""Putting books aside."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import FastAPI, Form, Response
+
+from demo_site import baskets
+from demo_site.answers import CurrentAnswer, form_responses, page_responses
+from demo_site.database import Database
+from demo_site.models import Basket
+from demo_site.visits import CurrentVisit
+
+ChosenSlug = Annotated[str, Form(description="Name of the book, as in a search result.", examples=["moby-dick"])]
+Quantity = Annotated[int, Form(description="How many copies to add.", ge=1, le=20)]
+
+
+def register_baskets(app: FastAPI, database: Database) -> None:
+    """Add the basket and the two forms that change it."""
+
+    @app.get("/basket", response_model=Basket, responses=page_responses())
+    def show_basket(answer: CurrentAnswer, visit: CurrentVisit) -> Basket | Response:
+        """See which books are in your basket, and what they cost together."""
+        with database.reading() as connection:
+            return answer.page("basket.html", baskets.show(connection, visit.basket_id))
+
+    @app.post("/basket", response_model=Basket, responses=form_responses(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT))
+    def add_to_basket(
+        answer: CurrentAnswer, visit: CurrentVisit, slug: ChosenSlug, quantity: Quantity = 1
+    ) -> Basket | Response:
+        """Put copies of a book into your basket; refused if the shop has not as many."""
+        with database.changing() as connection:
+            basket_id = visit.begin_basket()
+            baskets.add(connection, basket_id, slug, quantity)
+            return answer.go_on("/basket", baskets.show(connection, basket_id))
+
+    @app.post("/basket/remove", response_model=Basket, responses=form_responses(HTTPStatus.NOT_FOUND))
+    def remove_from_basket(answer: CurrentAnswer, visit: CurrentVisit, slug: ChosenSlug) -> Basket | Response:
+        """Take all copies of a book out of your basket."""
+        with database.changing() as connection:
+            baskets.remove(connection, visit.basket_id, slug)
+            return answer.go_on("/basket", baskets.show(connection, visit.basket_id))

@@ -1,0 +1,56 @@
+"""Checking out, and following an order."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import FastAPI, Form, Path, Response
+
+from demo_site import orders
+from demo_site.answers import CurrentAnswer, form_responses, page_responses
+from demo_site.database import Database
+from demo_site.models import Basket, Order
+from demo_site.visits import CurrentVisit
+
+Recipient = Annotated[str, Form(description="Who receives the parcel.", min_length=1, max_length=100)]
+Address = Annotated[str, Form(description="Postal address of the parcel.", min_length=5, max_length=500)]
+OrderNumber = Annotated[str, Path(description="Number of the order, as given when it was placed.", max_length=40)]
+
+REFUSED_CHECKOUT = (HTTPStatus.UNAUTHORIZED, HTTPStatus.CONFLICT)
+
+
+def register_orders(app: FastAPI, database: Database) -> None:
+    """Add the checkout and the page of each order."""
+
+    @app.get("/checkout", response_model=Basket, responses=page_responses(*REFUSED_CHECKOUT))
+    def review_checkout(answer: CurrentAnswer, visit: CurrentVisit) -> Basket | Response:
+        """See what you are about to order; you must be signed in and have something in your basket."""
+        visit.need_account()
+        with database.reading() as connection:
+            return answer.page("checkout.html", orders.ready_basket(connection, visit.basket_id))
+
+    @app.post(
+        "/checkout",
+        response_model=Order,
+        status_code=HTTPStatus.CREATED,
+        responses=form_responses(*REFUSED_CHECKOUT),
+    )
+    def check_out(answer: CurrentAnswer, visit: CurrentVisit, name: Recipient, address: Address) -> Order | Response:
+        """Order the books in your basket; you must be signed in.
+
+        The copies leave our stock and the basket is emptied. No money is asked for: this is a demonstration.
+        """
+        account_id = visit.need_account()
+        with database.changing() as connection:
+            order = orders.place(connection, account_id, visit.basket_id, name, address)
+        return answer.go_on(f"/orders/{order.order_id}", order)
+
+    @app.get(
+        "/orders/{order_id}",
+        response_model=Order,
+        responses=page_responses(HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND),
+    )
+    def show_order(answer: CurrentAnswer, visit: CurrentVisit, order_id: OrderNumber) -> Order | Response:
+        """Follow an order that you placed: its status, books and address."""
+        account_id = visit.need_account()
+        with database.reading() as connection:
+            return answer.page("order.html", orders.find(connection, account_id, order_id))

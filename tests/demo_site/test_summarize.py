@@ -1,0 +1,111 @@
+"""The summariser: what it promises about length and order for any text, and what it makes of English."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demo_site.agents import summarize_text
+from demo_site.summarize import split_sentences, summarize
+
+HARBOUR = (
+    "The harbour froze early that winter. Nobody in the town could remember such ice. Ships waited outside the harbour "
+    "for the ice to break, and the harbour master counted the ships every morning. My aunt baked bread. By March the "
+    "ice had broken, the ships came in, and the harbour was loud again. Then spring came."
+)
+
+prose = st.lists(
+    st.sampled_from(["The", "ice", "harbour", "Mr.", "e.g.", "said", "so.", "No!", "(Why?)", "\n\n", "J.", "ships"])
+).map(" ".join)
+
+
+def test_the_example_of_the_woa_draft_is_its_own_summary() -> None:
+    text = "The IETF is an open community of designers."
+    assert summarize(text, 40) == text
+    assert summarize_text(text, 40).summary == text
+
+
+@given(st.one_of(st.text(), prose), st.integers(1, 60))
+def test_a_summary_never_has_more_words_than_allowed(text: str, max_words: int) -> None:
+    summary = summarize(text, max_words)
+    assert len(summary.split()) <= max_words
+    assert bool(summary) == bool(text.split())
+
+
+@given(prose, st.integers(1, 60))
+def test_a_summary_consists_of_the_sentences_in_their_order(text: str, max_words: int) -> None:
+    summary = summarize(text, max_words)
+    if not summary.endswith("…"):
+        left = iter(text.split())
+        assert all(word in left for word in summary.split())
+
+
+@given(prose, st.integers(1, 60))
+def test_the_same_text_has_the_same_summary(text: str, max_words: int) -> None:
+    assert summarize(text, max_words) == summarize(text, max_words)
+
+
+@given(st.one_of(st.text(), prose))
+def test_no_word_is_lost_between_sentences(text: str) -> None:
+    assert [word for sentence in split_sentences(text) for word in sentence] == text.split()
+
+
+def test_the_most_telling_sentences_are_kept() -> None:
+    assert summarize(HARBOUR, 35) == (
+        "Ships waited outside the harbour for the ice to break, and the harbour master counted the ships every morning."
+        " By March the ice had broken, the ships came in, and the harbour was loud again."
+    )
+
+
+def test_a_sentence_that_is_too_long_is_cut_after_a_word() -> None:
+    assert summarize("One two three, four five six.", 3) == "One two three…"
+    assert summarize("One two three four five six.", 3) == "One two three…"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mr. Darcy came in. He bowed.",
+        "Many fruits, e.g. Apples, are sweet. Some are not.",
+        "It was written by J. S. Mill. He was young.",
+        "She asked “Why?” and he left. Nobody knew.",
+        "The price rose to 3.50 yesterday. It fell today.",
+        "“It is over.” She closed the book.",
+        "First paragraph without a stop\n\nSecond paragraph",
+        "What? No.",
+        "So do I. Then we went.",
+    ],
+)
+def test_sentences_end_where_a_reader_would_end_them(text: str) -> None:
+    assert len(split_sentences(text)) == 2
+
+
+@pytest.mark.parametrize("text", ["", " \n\n ", "\N{NO-BREAK SPACE}"])
+def test_nothing_has_an_empty_summary(text: str) -> None:
+    assert summarize(text, 10) == ""
+
+
+def test_fewer_than_one_word_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="max_words"):
+        summarize("A text.", 0)
+
+
+MEGABYTES = {
+    "sentences": "The ice broke in the harbour. Ships came. " * 24_000,
+    "one sentence": "word " * 200_000,
+    "one word": "." * 1_000_000,
+    "stops": ". " * 500_000,
+    "lines": "\n" * 1_000_000,
+    "paragraphs": "\n \n" * 333_333,
+    "letters": "a." * 500_000,
+    "titles": "Mr. " * 250_000,
+}
+
+
+@pytest.mark.parametrize("text", MEGABYTES.values(), ids=MEGABYTES.keys())
+def test_a_megabyte_takes_no_seconds(text: str) -> None:
+    start = time.process_time()
+    assert len(summarize(text, 100).split()) <= 100
+    # Far more than it takes: this guards against work that grows with the square of the text.
+    assert time.process_time() - start < 10
