@@ -90,7 +90,7 @@ class Authentication:
     `token_expiry` is a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
     """
 
-    type: Literal["oauth2", "api_key", "bearer", "none"]
+    type: Literal["oauth2", "api_key", "bearer", "none"] | None = None
     methods: tuple[str, ...] = ()
     token_expiry: str | None = None
     refresh_endpoint: str | None = None

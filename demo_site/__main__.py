@@ -40,6 +40,9 @@ def greeting(origin: str) -> list[str]:
         f"  the shop           {origin}/",
         f"  search             {origin}/search?q=sea",
         f"  the same as JSON   curl -H 'Accept: application/json' '{origin}/search?q=sea'",
+        f"  what agents read   {origin}/.well-known/woa.json",
+        f"                     {origin}/.well-known/ai-actions.json",
+        f"                     {origin}/agent.json",
         f"  OpenAPI            {origin}/openapi.json",
     ]
 

@@ -1,19 +1,98 @@
-"""What the shop says about itself, and what only programs ask it for."""
+"""What the shop says about itself to agents, and the agent that only programs ask for."""
 
-from typing import Annotated
+import os
+from datetime import UTC, datetime
 
-from pydantic import Field
-
-from demo_site.models import Summary
+from awp_publish import Authentication, Capabilities, Contact, Security, Site, Workflow
+from demo_site.models import Book, Summary
 from demo_site.summarize import summarize
 
 NAME = "First Lines"
 DESCRIPTION = "A small bookshop of public-domain books, each shelved with its opening sentence."
+LOCAL_URL = "http://127.0.0.1:8000"
 
-SourceText = Annotated[str, Field(description="Input document text in English.", max_length=1_000_000)]
-MostWords = Annotated[int, Field(ge=10, le=500, description="Maximum number of words in the summary.")]
+RECOVERIES = {
+    "UNKNOWN_BOOK": "call search_books and use the slug of a book in its answer",
+    "OUT_OF_STOCK": "call show_book to see how many copies are left, then add_to_basket with a smaller quantity",
+    "NOT_IN_BASKET": "call show_basket and use the slug of a line in its answer",
+    "EMPTY_BASKET": "call add_to_basket, then retry",
+    "NOT_SIGNED_IN": "call sign_in, keep the session cookie it sets, then retry with that cookie",
+    "WRONG_PASSWORD": "ask the user for the name and password; GET /sign-in shows accounts for demonstration",
+    "UNKNOWN_ORDER": "use the order_id that check_out answered, with the cookie of the account that ordered",
+    "FOREIGN_ORIGIN": "send the request without Origin and Sec-Fetch-Site headers of another site",
+}
+
+HINTS = {
+    "prices": "prices are whole cents in US dollars",
+    "basket": "the basket belongs to the session cookie that add_to_basket sets: send it with every later call",
+    "checkout": "no money is taken and no parcel is sent: the shop is a demonstration",
+}
+
+# Appendix B of draft-gaikwad-woa-00 publishes its summarizer with exactly these schemas.
+SUMMARY_INPUTS = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string", "description": "Input document text in English."},
+        "max_words": {
+            "type": "integer",
+            "minimum": 10,
+            "maximum": 500,
+            "description": "Maximum number of words in the summary.",
+        },
+    },
+    "required": ["text"],
+}
 
 
-def summarize_text(text: SourceText, max_words: MostWords = 100) -> Summary:
-    """Summarizes English text."""
+def create_site(url: str | None = None) -> Site:
+    """Return what agents may know and do at this public address; by default AWP_PUBLISH_URL, or port 8000 here."""
+    site = Site(
+        name=NAME,
+        description=DESCRIPTION,
+        url=url or os.environ.get("AWP_PUBLISH_URL") or LOCAL_URL,
+        contact=Contact(url="/about"),
+        authentication=Authentication(methods=("session",), endpoints={"login": "/sign-in", "logout": "/sign-out"}),
+        capabilities=Capabilities(pagination="page"),
+        entities={"book": Book},
+        errors=RECOVERIES,
+        hints=HINTS,
+        security=Security(same_site="Lax"),
+        workflows=[BUY_A_BOOK],
+        documentation="/about",
+        updated=datetime(2026, 11, 20, tzinfo=UTC),
+    )
+    declare_summarizer(site)
+    return site
+
+
+BUY_A_BOOK = Workflow(
+    id="buy_a_book",
+    name="Buy a book",
+    description="From a search to a placed order.",
+    steps=("search_books", "add_to_basket", "sign_in", "check_out", "show_order"),
+)
+
+
+def summarize_text(text: str, max_words: int = 100) -> Summary:
+    """Return the sentences that say most, in their own order."""
     return Summary(summary=summarize(text, max_words))
+
+
+def declare_summarizer(site: Site) -> None:
+    """Add the agent of the WoA draft's appendix B, which has no page and no route of its own."""
+    summarizer = site.agent(
+        "summarizer",
+        name="Document Summarizer",
+        description="Summarizes English text.",
+        version="1.0.0",
+        capabilities=["https://example.com/capability/summarization"],
+    )
+    summarizer.operation(
+        "default",
+        name="Summarize a document",
+        description="Default summarization operation.",
+        inputs=SUMMARY_INPUTS,
+        intent="read",
+        side_effect="safe",
+        examples=[{"text": "The IETF is an open community of designers.", "max_words": 40}],
+    )(summarize_text)

@@ -13,6 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.types import ASGIApp
 
+from awp_publish import AgentPublisher
+from awp_publish.templating import install
 from demo_site import agents
 from demo_site.answers import refuse
 from demo_site.database import Database
@@ -34,6 +36,7 @@ def create_app(url: str | None = None, database: Path | None = None) -> FastAPI:
     Without a file, the one named by ``FIRST_LINES_DATABASE`` is used, or else a temporary one.
     """
     shelves = Database(database or _path_from_environment())
+    site = agents.create_site(url)
     app = FastAPI(
         title=agents.NAME,
         description=agents.DESCRIPTION,
@@ -44,12 +47,14 @@ def create_app(url: str | None = None, database: Path | None = None) -> FastAPI:
         lifespan=_open_shop(shelves),
     )
     app.state.templates = make_templates(shelves)
+    install(app.state.templates.env, site)
     for register in (register_shop, register_books, register_baskets, register_accounts, register_orders):
-        register(app, shelves)
+        register(app, site, shelves)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_exception_handler(HTTPException, refuse)
     app.add_exception_handler(RequestValidationError, refuse)
     app.add_middleware(_with_sessions, database=shelves, https_only=(url or "").startswith("https:"))
+    app.add_middleware(AgentPublisher, site=site)
     return app
 
 

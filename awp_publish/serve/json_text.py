@@ -12,6 +12,9 @@ import orjson
 
 from awp_publish.problems import NotJson
 
+DEEPEST: Final = 200
+"""Levels of nesting that are taken; RFC 8259 section 9 leaves the limit to us, and encoders give up soon after."""
+
 _LARGEST: Final = 2**63
 
 
@@ -30,8 +33,17 @@ def parse_json(body: bytes) -> object:
     except RecursionError as error:
         raise NotJson("The body is nested too deeply.") from error
     except TypeError as error:
-        raise NotJson("The body holds a lone surrogate or is nested too deeply.") from error
+        raise NotJson("The body holds a lone surrogate, or is nested too deeply.") from error
+    if body.count(b"{") + body.count(b"[") > DEEPEST and _is_deeper(value, DEEPEST):
+        raise NotJson(f"The body is nested too deeply: {DEEPEST} levels are taken.")
     return value
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    if inner is None:
+        return False
+    return levels == 0 or any(_is_deeper(member, levels - 1) for member in inner)
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Form, Response
 
+from awp_publish import Site
 from demo_site import accounts
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database
@@ -19,8 +20,13 @@ Password = Annotated[
     ),
 ]
 
+SIGN_IN_FIELDS = {
+    "name": "form.sign-in-form input[name='name']",
+    "password": "form.sign-in-form input[name='password']",
+}
 
-def register_accounts(app: FastAPI, database: Database) -> None:
+
+def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
     """Add the sign-in page and the forms to sign in and out."""
 
     @app.get("/sign-in", response_model=Visitor, responses=page_responses())
@@ -31,6 +37,14 @@ def register_accounts(app: FastAPI, database: Database) -> None:
         return answer.page("sign_in.html", visitor)
 
     @app.post("/sign-in", response_model=Visitor, responses=form_responses(HTTPStatus.UNAUTHORIZED))
+    @site.action(
+        "sign_in",
+        tags=["account"],
+        selector="form.sign-in-form",
+        selectors=SIGN_IN_FIELDS,
+        side_effect="idempotent",
+        reversible=True,
+    )
     def sign_in(
         answer: CurrentAnswer, visit: CurrentVisit, name: AccountName, password: Password
     ) -> Visitor | Response:
@@ -43,6 +57,7 @@ def register_accounts(app: FastAPI, database: Database) -> None:
             return answer.go_on(visit.take_way_back(), visit.visitor(connection))
 
     @app.post("/sign-out", response_model=Visitor, responses=form_responses())
+    @site.action("sign_out", tags=["account"], selector="form.sign-out-form", side_effect="idempotent")
     def sign_out(answer: CurrentAnswer, visit: CurrentVisit) -> Visitor | Response:
         """Sign out and forget the basket."""
         visit.sign_out()

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Form, Response
 
+from awp_publish import Result, Site
 from demo_site import baskets
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database
@@ -14,17 +15,40 @@ from demo_site.visits import CurrentVisit
 ChosenSlug = Annotated[str, Form(description="Name of the book, as in a search result.", examples=["moby-dick"])]
 Quantity = Annotated[int, Form(description="How many copies to add.", ge=1, le=20)]
 
+BASKET = Result(
+    type="table",
+    selector=".basket",
+    item_selector=".book-line",
+    properties={"title": ".book-title", "quantity": ".book-quantity", "total_cents": ".line-total"},
+)
+ADD_FIELDS = {
+    "slug": "form.add-to-basket-form input[name='slug']",
+    "quantity": "form.add-to-basket-form input[name='quantity']",
+}
+REMOVE_FIELDS = {"slug": "form.remove-from-basket-form input[name='slug']"}
 
-def register_baskets(app: FastAPI, database: Database) -> None:
+
+def register_baskets(app: FastAPI, site: Site, database: Database) -> None:
     """Add the basket and the two forms that change it."""
 
     @app.get("/basket", response_model=Basket, responses=page_responses())
+    @site.action("show_basket", tags=["basket"], result=BASKET)
     def show_basket(answer: CurrentAnswer, visit: CurrentVisit) -> Basket | Response:
         """See which books are in your basket, and what they cost together."""
         with database.reading() as connection:
             return answer.page("basket.html", baskets.show(connection, visit.basket_id))
 
     @app.post("/basket", response_model=Basket, responses=form_responses(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT))
+    @site.action(
+        "add_to_basket",
+        tags=["basket"],
+        selector="form.add-to-basket-form",
+        selectors=ADD_FIELDS,
+        result=BASKET,
+        reversible=True,
+        preconditions=["The shop has as many copies in stock"],
+        examples=[{"slug": "moby-dick", "quantity": 1}],
+    )
     def add_to_basket(
         answer: CurrentAnswer, visit: CurrentVisit, slug: ChosenSlug, quantity: Quantity = 1
     ) -> Basket | Response:
@@ -35,6 +59,17 @@ def register_baskets(app: FastAPI, database: Database) -> None:
             return answer.go_on("/basket", baskets.show(connection, basket_id))
 
     @app.post("/basket/remove", response_model=Basket, responses=form_responses(HTTPStatus.NOT_FOUND))
+    @site.action(
+        "remove_from_basket",
+        tags=["basket"],
+        selector="form.remove-from-basket-form",
+        selectors=REMOVE_FIELDS,
+        result=BASKET,
+        side_effect="idempotent",
+        sensitivity="standard",
+        reversible=True,
+        depends_on=["add_to_basket"],
+    )
     def remove_from_basket(answer: CurrentAnswer, visit: CurrentVisit, slug: ChosenSlug) -> Basket | Response:
         """Take all copies of a book out of your basket."""
         with database.changing() as connection:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Path, Query, Response
 
+from awp_publish import Pagination, Result, Site
 from demo_site import books
 from demo_site.answers import CurrentAnswer, page_responses
 from demo_site.database import Database
@@ -18,11 +19,40 @@ PageNumber = Annotated[int, Query(description="Which page of the list.", ge=1, l
 PageSize = Annotated[int, Query(description="How many books on a page.", ge=1, le=50)]
 BookSlug = Annotated[str, Path(description="Name of the book, as in a search result.", examples=["moby-dick"])]
 
+BOOK_LIST = Result(
+    type="list",
+    selector=".book-results",
+    item_selector=".book",
+    properties={
+        "title": ".book-title",
+        "author": ".book-author",
+        "year": ".book-year",
+        "opening_line": ".book-opening",
+        "price_cents": ".book-price",
+    },
+    pagination=Pagination(selector=".pagination", next_button=".next-page", current_page=".current-page"),
+)
+BOOK_PAGE = Result(
+    type="single",
+    selector=".book-details",
+    properties={"title": ".book-title", "author": ".book-author", "price_cents": ".book-price"},
+)
+SEARCH_FIELDS = {"q": "form.search-form input[name='q']", "sort": "form.search-form select[name='sort']"}
 
-def register_books(app: FastAPI, database: Database) -> None:
+
+def register_books(app: FastAPI, site: Site, database: Database) -> None:
     """Add the search page and the page of each book."""
 
     @app.get("/search", response_model=SearchResults, responses=page_responses())
+    @site.action(
+        "search_books",
+        type="search",
+        tags=["books"],
+        selector="form.search-form",
+        selectors=SEARCH_FIELDS,
+        result=BOOK_LIST,
+        examples=[{"q": "whale"}, {"q": "austen", "sort": "year"}],
+    )
     def search_books(
         answer: CurrentAnswer,
         q: SearchText = "",
@@ -39,6 +69,7 @@ def register_books(app: FastAPI, database: Database) -> None:
         return answer.page("search.html", results, {"page_size": page_size})
 
     @app.get("/books/{slug}", response_model=Book, responses=page_responses(HTTPStatus.NOT_FOUND))
+    @site.action("show_book", tags=["books"], result=BOOK_PAGE, examples=[{"slug": "moby-dick"}])
     def show_book(answer: CurrentAnswer, slug: BookSlug) -> Book | Response:
         """Read about one book: its opening line, price and how many copies are left."""
         with database.reading() as connection:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Form, Path, Response
 
+from awp_publish import Result, Site
 from demo_site import orders
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database
@@ -15,12 +16,26 @@ Recipient = Annotated[str, Form(description="Who receives the parcel.", min_leng
 Address = Annotated[str, Form(description="Postal address of the parcel.", min_length=5, max_length=500)]
 OrderNumber = Annotated[str, Path(description="Number of the order, as given when it was placed.", max_length=40)]
 
+ORDER = Result(
+    type="single",
+    selector=".order",
+    properties={"order_id": ".order-id", "status": ".order-status", "total_cents": ".total-price"},
+)
+CHECKOUT_FIELDS = {
+    "name": "form.checkout-form input[name='name']",
+    "address": "form.checkout-form textarea[name='address']",
+}
+CREATED = HTTPStatus.CREATED
 REFUSED_CHECKOUT = (HTTPStatus.UNAUTHORIZED, HTTPStatus.CONFLICT)
 
 
-def register_orders(app: FastAPI, database: Database) -> None:
+def register_orders(app: FastAPI, site: Site, database: Database) -> None:
     """Add the checkout and the page of each order."""
+    _register_checkout(app, site, database)
+    _register_following(app, site, database)
 
+
+def _register_checkout(app: FastAPI, site: Site, database: Database) -> None:
     @app.get("/checkout", response_model=Basket, responses=page_responses(*REFUSED_CHECKOUT))
     def review_checkout(answer: CurrentAnswer, visit: CurrentVisit) -> Basket | Response:
         """See what you are about to order; you must be signed in and have something in your basket."""
@@ -28,11 +43,19 @@ def register_orders(app: FastAPI, database: Database) -> None:
         with database.reading() as connection:
             return answer.page("checkout.html", orders.ready_basket(connection, visit.basket_id))
 
-    @app.post(
-        "/checkout",
-        response_model=Order,
-        status_code=HTTPStatus.CREATED,
-        responses=form_responses(*REFUSED_CHECKOUT),
+    @app.post("/checkout", response_model=Order, status_code=CREATED, responses=form_responses(*REFUSED_CHECKOUT))
+    @site.action(
+        "check_out",
+        tags=["orders"],
+        selector="form.checkout-form",
+        selectors=CHECKOUT_FIELDS,
+        result=ORDER,
+        auth_required=True,
+        sensitivity="irreversible",
+        reversible=False,
+        requires_human_confirmation=True,
+        preconditions=["You are signed in", "The basket is not empty"],
+        depends_on=["add_to_basket", "sign_in"],
     )
     def check_out(answer: CurrentAnswer, visit: CurrentVisit, name: Recipient, address: Address) -> Order | Response:
         """Order the books in your basket; you must be signed in.
@@ -44,11 +67,12 @@ def register_orders(app: FastAPI, database: Database) -> None:
             order = orders.place(connection, account_id, visit.basket_id, name, address)
         return answer.go_on(f"/orders/{order.order_id}", order)
 
-    @app.get(
-        "/orders/{order_id}",
-        response_model=Order,
-        responses=page_responses(HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND),
-    )
+
+def _register_following(app: FastAPI, site: Site, database: Database) -> None:
+    refused = page_responses(HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND)
+
+    @app.get("/orders/{order_id}", response_model=Order, responses=refused)
+    @site.action("show_order", tags=["orders"], result=ORDER, auth_required=True, depends_on=["check_out"])
     def show_order(answer: CurrentAnswer, visit: CurrentVisit, order_id: OrderNumber) -> Order | Response:
         """Follow an order that you placed: its status, books and address."""
         account_id = visit.need_account()

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from fastapi import FastAPI, Response
 
+from awp_publish import Site
 from demo_site import agents, books
 from demo_site.answers import CurrentAnswer, page_responses
 from demo_site.database import Database
@@ -12,7 +13,7 @@ from demo_site.models import About, Home
 FEWEST_BOOKS_OF_A_SHOWN_SUBJECT = 4
 
 
-def register_shop(app: FastAPI, database: Database) -> None:
+def register_shop(app: FastAPI, site: Site, database: Database) -> None:
     """Add the home page and the page about the shop."""
 
     @app.get("/", response_model=Home, responses=page_responses())

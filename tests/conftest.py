@@ -1,0 +1,28 @@
+"""What every test may ask for: a site, and a client for an application that publishes it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from starlette.testclient import TestClient
+
+from awp_publish import Site
+from awp_publish.serve.reply import AsgiApp
+
+OpenClient = Callable[..., TestClient]
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site(name="Shop", description="Sells things.", url="https://shop.example")
+
+
+@pytest.fixture
+def open_client() -> Iterator[OpenClient]:
+    """Start an application and give a client for it; both are closed when the test ends."""
+    with ExitStack() as stack:
+
+        def open_one(app: AsgiApp, *, root_path: str = "") -> TestClient:
+            return stack.enter_context(TestClient(app, base_url="https://shop.example", root_path=root_path))
+
+        yield open_one

@@ -1,0 +1,226 @@
+"""How documents are served, over HTTP."""
+
+import gzip
+from datetime import timedelta
+from email.utils import format_datetime, parsedate_to_datetime
+
+import brotli
+import pytest
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from awp_publish import AgentPublisher, Site
+from awp_publish.protocols import ALL
+
+DOCUMENTS = {
+    "/.well-known/ai-actions.json": ("application/json; charset=utf-8", "public, max-age=3600"),
+    "/.well-known/awas.json": ("application/json; charset=utf-8", "public, max-age=3600"),
+    "/agent.json": ("application/json", "public, max-age=300"),
+    "/.well-known/woa.json": ("application/woa+json", "public, max-age=300"),
+    "/.well-known/mcp-manifest.json": ("application/json; charset=utf-8", "public, max-age=3600"),
+    "/.well-known/a2a-manifest.json": ("application/json; charset=utf-8", "public, max-age=3600"),
+}
+EVERY_PATH = [document.path for protocol in ALL for document in protocol.documents]
+UNENCODED = {"accept-encoding": "identity"}
+
+
+@pytest.fixture
+def client(site, open_client) -> TestClient:
+    app = FastAPI()
+
+    @app.get("/search")
+    @site.action("search")
+    async def search(q: str) -> list[str]:
+        """Search the shop's things by name; a long sentence, so that compressing the documents is worth it."""
+        return [q]
+
+    app.add_middleware(AgentPublisher, site=site)
+    return open_client(app)
+
+
+@pytest.mark.parametrize(("path", "expected"), DOCUMENTS.items())
+def test_each_document_has_the_media_type_and_lifetime_of_its_specification(client, path, expected):
+    answer = client.get(path)
+    assert (answer.status_code, answer.headers["content-type"], answer.headers["cache-control"]) == (200, *expected)
+
+
+def test_the_aliases_of_the_awas_text_are_the_same_bytes(client):
+    assert client.get("/.well-known/awas.json").content == client.get("/.well-known/ai-actions.json").content
+
+
+def test_the_schema_that_the_awas_manifests_name_is_served(client):
+    manifest = client.get("/.well-known/mcp-manifest.json").json()
+    schema = client.get(manifest["endpoints"]["schema"])
+    assert schema.status_code == 200
+    assert schema.json()["$id"] == "https://shop.example/schema/awas-schema.json"
+
+
+@pytest.mark.parametrize("path", EVERY_PATH)
+class TestEveryDocument:
+    def test_is_readable_from_any_origin_and_never_sniffed(self, client, path):
+        headers = client.get(path, headers={"origin": "https://elsewhere.example"}).headers
+        assert headers["access-control-allow-origin"] == "*"
+        assert "access-control-allow-credentials" not in headers
+        assert headers["x-content-type-options"] == "nosniff"
+
+    def test_answers_head_with_the_headers_of_get_and_no_body(self, client, path):
+        got, head = client.get(path), client.head(path)
+        assert head.status_code == 200
+        assert head.content == b""
+        assert dict(head.headers) == dict(got.headers)
+
+    def test_answers_a_preflight(self, client, path):
+        asked = {"origin": "https://elsewhere.example", "access-control-request-method": "GET"}
+        answer = client.options(path, headers=asked | {"access-control-request-headers": "if-none-match"})
+        assert answer.status_code == 204
+        assert answer.headers["access-control-allow-origin"] == "*"
+        assert "GET" in answer.headers["access-control-allow-methods"]
+        assert answer.headers["access-control-allow-headers"] == "*"
+
+    @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+    def test_refuses_other_methods_and_says_which_there_are(self, client, path, method):
+        answer = client.request(method, path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
+        assert answer.json()["code"] == "METHOD_NOT_ALLOWED"
+
+    @pytest.mark.parametrize("condition", ["{etag}", "W/{etag}", '"other", {etag}', '"a",W/"b" , {etag}', "*"])
+    def test_is_not_sent_again_to_who_has_it(self, client, path, condition):
+        first = client.get(path, headers=UNENCODED)
+        asked = {"if-none-match": condition.format(etag=first.headers["etag"])}
+        for method in ("GET", "HEAD"):
+            answer = client.request(method, path, headers=UNENCODED | asked)
+            assert answer.status_code == 304
+            assert answer.content == b""
+            assert answer.headers["etag"] == first.headers["etag"]
+            for name in ("cache-control", "vary", "last-modified", "access-control-allow-origin"):
+                assert answer.headers[name] == first.headers[name]
+
+    @pytest.mark.parametrize("condition", ['"other"', 'W/"other"', "", "nonsense", '"*"'])
+    def test_is_sent_to_who_has_another(self, client, path, condition):
+        assert client.get(path, headers={"if-none-match": condition}).status_code == 200
+
+    def test_has_a_strong_etag_that_differs_by_coding(self, client, path):
+        codings = ("identity", "gzip", "br")
+        etags = [client.get(path, headers={"accept-encoding": coding}).headers["etag"] for coding in codings]
+        assert all(etag.startswith('"') and etag.endswith('"') for etag in etags)
+        used = {client.get(path, headers={"accept-encoding": c}).headers.get("content-encoding") for c in codings}
+        assert len(set(etags)) == len(used)
+
+    def test_an_etag_of_one_coding_does_not_stand_for_another(self, client, path):
+        plain = client.get(path, headers=UNENCODED)
+        zipped = client.get(path, headers={"accept-encoding": "gzip", "if-none-match": plain.headers["etag"]})
+        expected = 200 if zipped.headers.get("content-encoding") == "gzip" else 304
+        assert zipped.status_code == expected
+
+    def test_varies_by_accept_encoding_whatever_was_accepted(self, client, path):
+        for coding in ("identity", "gzip"):
+            assert client.get(path, headers={"accept-encoding": coding}).headers["vary"] == "Accept-Encoding"
+
+    def test_is_found_unchanged_by_date_when_no_etag_is_asked(self, client, path):
+        modified = client.get(path).headers["last-modified"]
+        earlier = format_datetime(parsedate_to_datetime(modified) - timedelta(seconds=1), usegmt=True)
+        assert client.get(path, headers={"if-modified-since": modified}).status_code == 304
+        assert client.get(path, headers={"if-modified-since": earlier}).status_code == 200
+        assert client.get(path, headers={"if-modified-since": "yesterday"}).status_code == 200
+        both = {"if-modified-since": modified, "if-none-match": '"other"'}
+        assert client.get(path, headers=both).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("accepted", "chosen"),
+    [
+        ("gzip", "gzip"),
+        ("br", "br"),
+        ("gzip, br", "br"),
+        ("br;q=0.5, gzip", "gzip"),
+        ("br;q=0, gzip;q=0", None),
+        ("*", "br"),
+        ("*;q=0.1, identity;q=0.9", None),
+        ("deflate", None),
+        ("", None),
+        ("GZIP", "gzip"),
+        ("gzip;q=nonsense", "gzip"),
+    ],
+)
+def test_the_coding_that_the_client_likes_best_is_sent(client, accepted, chosen):
+    plain = client.get("/.well-known/woa.json", headers=UNENCODED).content
+    with client.stream("GET", "/.well-known/woa.json", headers={"accept-encoding": accepted}) as answer:
+        body = b"".join(answer.iter_raw())
+    assert answer.headers.get("content-encoding") == chosen
+    assert int(answer.headers["content-length"]) == len(body)
+    opened = {"gzip": gzip.decompress, "br": brotli.decompress, None: bytes}[chosen]
+    assert opened(body) == plain
+
+
+def test_every_start_publishes_the_same_bytes_and_etags(open_client):
+    def start() -> TestClient:
+        site = Site(name="Shop", description="Sells things.", url="https://shop.example")
+        app = Starlette()
+        site.declare("status", method="GET", path="/status", description="Say how it goes.")
+        return open_client(AgentPublisher(app, site=site))
+
+    one, other = start(), start()
+    for path in EVERY_PATH:
+        for coding in ("identity", "gzip", "br"):
+            headers = {"accept-encoding": coding}
+            assert one.get(path, headers=headers).headers["etag"] == other.get(path, headers=headers).headers["etag"]
+
+
+def test_documents_of_several_addresses_name_the_address_that_was_asked(open_client):
+    site = Site(name="Shop", description="Sells.", url=["https://shop.example", "https://laden.example:8443"])
+    site.declare("status", method="GET", path="/status", description="Say how it goes.")
+    client = open_client(AgentPublisher(Starlette(), site=site))
+
+    def base(host: str) -> str:
+        return client.get("/.well-known/woa.json", headers={"host": host}).json()["transports"]["rest"]["base"]
+
+    assert base("shop.example") == "https://shop.example"
+    assert base("LADEN.example:8443") == "https://laden.example:8443"
+    assert base("evil.example") == "https://shop.example"
+
+
+def test_the_host_header_of_a_request_never_reaches_a_document(client):
+    answer = client.get("/.well-known/woa.json", headers={"host": "evil.example", "x-forwarded-host": "evil.example"})
+    assert b"evil" not in answer.content
+
+
+def test_a_mounted_application_serves_its_documents_below_its_mount(open_client):
+    site = Site(name="Shop", description="Sells things.", url="https://example.com/shop")
+    site.declare("status", method="GET", path="/status", description="Say how it goes.")
+    shop = AgentPublisher(Starlette(routes=[Route("/status", lambda request: PlainTextResponse("fine"))]), site=site)
+    outer = Starlette()
+    outer.mount("/shop", shop)
+    client = open_client(outer)
+    document = client.get("/shop/.well-known/woa.json").json()
+    rest = document["transports"]["rest"]
+    assert rest["base"] + rest["invoke_path"] == "https://example.com/shop/agents/{agent_id}/invoke"
+    assert client.post("/shop/agents/status/invoke", json={"input": {}}).json() == "fine"
+
+
+def test_a_server_that_leaves_the_root_path_in_is_understood(open_client):
+    site = Site(name="Shop", description="Sells things.", url="https://example.com/api")
+    app = FastAPI()
+
+    @app.get("/things")
+    @site.action("things")
+    async def things() -> list[str]:
+        """List the things."""
+        return ["one"]
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app, root_path="/api")
+    for prefix in ("", "/api"):
+        assert client.get(f"{prefix}/agent.json").status_code == 200
+        assert client.post(f"{prefix}/agents/things/invoke", json={"input": {}}).json() == ["one"]
+
+
+def test_problem_types_resolve_to_pages(client):
+    problem = client.post("/agents/nobody/invoke", json={"input": {}}).json()
+    page = client.get(problem["type"])
+    assert page.status_code == 200
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "UNKNOWN_AGENT" in page.text
+    assert client.get("/agents/problems/unheard-of").status_code == 404

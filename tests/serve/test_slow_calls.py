@@ -1,0 +1,255 @@
+"""Deadlines, callers who hang up, handlers that work on after their answer, servers that stop."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+
+import orjson
+import pytest
+from fastapi import BackgroundTasks, FastAPI
+from starlette.applications import Starlette
+
+from awp_publish import AgentPublisher, Site
+
+
+class Caller:
+    """One request at the ASGI interface, where hanging up can be told to the minute."""
+
+    def __init__(self, app, agent: str, given: object) -> None:
+        self._app = app
+        self._body = orjson.dumps({"input": given})
+        self._agent = agent
+        self.hung_up = asyncio.Event()
+        self.answered = asyncio.Event()
+        self.messages: list[dict[str, object]] = []
+        self._asked = False
+
+    async def call(self) -> None:
+        path = f"/agents/{self._agent}/invoke"
+        headers = [(b"content-type", b"application/json"), (b"host", b"shop.example")]
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "https",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "headers": headers,
+            "server": ("shop.example", 443),
+            "client": ("192.0.2.1", 1),
+        }
+        await self._app(scope, self._receive, self._send)
+
+    async def _receive(self) -> dict[str, object]:
+        if not self._asked:
+            self._asked = True
+            return {"type": "http.request", "body": self._body, "more_body": False}
+        await self.hung_up.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: dict[str, object]) -> None:
+        self.messages.append(message)
+        if message["type"] == "http.response.body":
+            self.answered.set()
+
+    @property
+    def status(self) -> object:
+        return self.messages[0]["status"]
+
+    @property
+    def json(self) -> dict[str, object]:
+        return orjson.loads(self.messages[1]["body"])
+
+
+@pytest.fixture
+async def no_leftovers() -> AsyncIterator[None]:
+    yield
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+Handler = Callable[[], object]
+
+
+def wrapped(site: Site, handler: Handler, kind: str) -> object:
+    """The same handler as a route of FastAPI's and as a plain function."""
+    if kind == "function":
+        site.agent("work")(handler)
+        return AgentPublisher(Starlette(), site=site)
+    app = FastAPI()
+    app.post("/work")(site.action("work")(handler))
+    return AgentPublisher(app, site=site)
+
+
+KINDS = pytest.mark.parametrize("kind", ["function", "route"])
+
+
+@KINDS
+async def test_a_slow_handler_is_ended_at_its_deadline(no_leftovers, kind):
+    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.15)
+    cancelled = asyncio.Event()
+
+    async def work() -> str:
+        """Work."""
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return "done"
+
+    caller = Caller(wrapped(site, work, kind), "work", {})
+    started = time.monotonic()
+    await caller.call()
+    assert time.monotonic() - started < 5
+    assert (caller.status, caller.json["code"]) == (504, "HANDLER_TIMEOUT")
+    assert cancelled.is_set()
+
+
+@KINDS
+async def test_a_thread_that_cannot_be_ended_does_not_keep_the_caller_waiting(no_leftovers, kind):
+    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.15)
+    release = threading.Event()
+
+    def work() -> str:
+        """Work."""
+        release.wait(10)
+        return "done"
+
+    caller = Caller(wrapped(site, work, kind), "work", {})
+    call = asyncio.create_task(caller.call())
+    await asyncio.wait_for(caller.answered.wait(), 5)
+    assert (caller.status, caller.json["code"]) == (504, "HANDLER_TIMEOUT")
+    assert not call.done()
+    release.set()
+    await call
+    assert len(caller.messages) == 2
+
+
+@KINDS
+async def test_an_action_has_its_own_deadline(no_leftovers, kind):
+    site = Site("Shop", "Sells.", url="https://shop.example", timeout=30)
+
+    async def work() -> str:
+        """Work."""
+        await asyncio.sleep(30)
+        return "done"
+
+    if kind == "function":
+        site.agent("work", timeout=0.1)(work)
+        app = AgentPublisher(Starlette(), site=site)
+    else:
+        inner = FastAPI()
+        inner.post("/work")(site.action("work", timeout=0.1)(work))
+        app = AgentPublisher(inner, site=site)
+    caller = Caller(app, "work", {})
+    await caller.call()
+    assert caller.status == 504
+
+
+@KINDS
+async def test_a_caller_who_hangs_up_ends_the_handler(no_leftovers, site, kind):
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def work() -> str:
+        """Work."""
+        started.set()
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return "done"
+
+    caller = Caller(wrapped(site, work, kind), "work", {})
+    call = asyncio.create_task(caller.call())
+    await started.wait()
+    caller.hung_up.set()
+    await asyncio.wait_for(call, 5)
+    assert cancelled.is_set()
+    assert caller.messages == []
+
+
+async def test_a_caller_who_hangs_up_while_sending_is_not_answered(no_leftovers, site):
+    site.declare("any", method="GET", path="/any", description="Anything.")
+    publisher = AgentPublisher(Starlette(), site=site)
+    sent: list[object] = []
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    headers = [(b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/agents/any/invoke", "query_string": b"", "headers": headers}
+    await publisher(scope, receive, send)
+    assert sent == []
+
+
+async def test_background_work_does_not_keep_the_caller_waiting_and_is_not_cut_off(no_leftovers):
+    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.5)
+    app = FastAPI()
+    release, finished = asyncio.Event(), asyncio.Event()
+
+    async def write_letter() -> None:
+        await release.wait()
+        finished.set()
+
+    @app.post("/order")
+    @site.action("order")
+    async def order(background: BackgroundTasks) -> str:
+        """Order."""
+        background.add_task(write_letter)
+        return "ordered"
+
+    caller = Caller(AgentPublisher(app, site=site), "order", {})
+    call = asyncio.create_task(caller.call())
+    await asyncio.wait_for(caller.answered.wait(), 5)
+    assert (caller.status, caller.json) == (200, "ordered")
+    caller.hung_up.set()
+    await asyncio.sleep(0.7)  # past the deadline
+    assert not call.done()
+    release.set()
+    await asyncio.wait_for(call, 5)
+    assert finished.is_set()
+    assert len(caller.messages) == 2
+
+
+@KINDS
+async def test_a_server_that_stops_ends_the_call(no_leftovers, site, kind):
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def work() -> str:
+        """Work."""
+        started.set()
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return "done"
+
+    call = asyncio.create_task(Caller(wrapped(site, work, kind), "work", {}).call())
+    await started.wait()
+    await asyncio.sleep(0.25)  # so that the patrol has begun to listen for a hang-up
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert cancelled.is_set()
+
+
+async def test_a_hundred_slow_calls_are_looked_after_at_once(no_leftovers):
+    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.2)
+
+    async def work(wait: float) -> str:
+        """Work."""
+        await asyncio.sleep(wait)
+        return "done"
+
+    app = wrapped(site, work, "function")
+    callers = [Caller(app, "work", {"wait": wait}) for wait in (0.0, 0.05, 20.0, 30.0) for _ in range(25)]
+    await asyncio.wait_for(asyncio.gather(*(caller.call() for caller in callers)), 10)
+    assert [caller.status for caller in callers] == [200] * 50 + [504] * 50

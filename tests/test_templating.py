@@ -1,0 +1,111 @@
+"""Attributes and links, written from the declarations."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from fastapi import FastAPI
+from jinja2 import Environment
+from starlette.applications import Starlette
+
+from awp_publish import AgentPublisher, DeclarationError, Site
+from awp_publish.templating import install
+
+
+@pytest.fixture
+def published(open_client) -> Site:
+    site = Site(name="Shop", description="Sells.", url="https://shop.example/here")
+    app = FastAPI()
+
+    @app.get("/search")
+    @site.action("search", selectors="data-awas", type="search")
+    async def search(q: str, limit: int = 10) -> list[str]:
+        """Search."""
+        return [q]
+
+    app.add_middleware(AgentPublisher, site=site)
+    open_client(app)
+    return site
+
+
+def render(site: Site, text: str, **options: object) -> str:
+    environment = Environment(autoescape=True)
+    install(environment, site, **options)
+    return environment.from_string(text).render()
+
+
+FORM = """<form {{ awas_action("search", context="a \\"b\\"") }}><input {{ awas_param("search", "q") }}>
+<input {{ awas_param("search", "limit") }}></form><ol {{ awas_result("search") }}></ol><p {{ awas_context("help") }}>"""
+
+
+class Attributes(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str | None]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += attrs
+
+
+def test_the_four_attributes_of_awas_1_0_are_written(published):
+    assert Attributes(render(published, FORM)).found == [
+        ("data-awas-action", "search"),
+        ("data-awas-context", 'a "b"'),
+        ("data-awas-param", "q"),
+        ("data-awas-param", "limit"),
+        ("data-awas-result", "search"),
+        ("data-awas-context", "help"),
+    ]
+
+
+def test_the_names_of_awas_1_1_are_written_when_asked(published):
+    found = Attributes(render(published, FORM, styles=("data-ai",))).found
+    assert ("data-ai-action", "search") in found
+    assert ("data-ai-action-type", "search") in found
+    assert ("data-ai-endpoint", "/here/search") in found
+    assert ("data-ai-method", "GET") in found
+    assert ("data-ai-intent", "read") in found
+    assert ("data-ai-param", "q") in found
+    assert ("data-ai-param-required", "true") in found
+    assert ("data-ai-param-type", "integer") in found
+    assert ("data-ai-param-default", "10") in found
+    assert not any(name.startswith("data-awas") for name, _ in found)
+    both = Attributes(render(published, FORM, styles=("data-awas", "data-ai"))).found
+    assert set(found) < set(both)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{{ awas_action("serach") }}', 'there is no action "serach". There are: search.'),
+        ('{{ awas_param("search", "query") }}', 'action "search" has no input "query". There are: q, limit.'),
+        ('{{ awas_result("serach") }}', "there is no action"),
+    ],
+)
+def test_html_cannot_name_what_the_manifest_does_not(published, text, words):
+    with pytest.raises(DeclarationError, match=re.escape(words)):
+        render(published, text)
+
+
+def test_the_manifests_selectors_find_the_written_attributes(published):
+    """The selector `[data-awas-action='search'] [data-awas-param='q']` in the manifest, the attributes in the page."""
+    selectors = published.catalog.action("search").selectors
+    assert selectors["q"] == "[data-awas-action='search'] [data-awas-param='q']"
+    page = render(published, FORM)
+    for attribute in re.findall(r"\[([^\]]+)\]", " ".join(selectors.values())):
+        assert attribute.replace("'", '"') in page
+
+
+def test_head_links_point_at_every_document_below_the_sites_prefix(published):
+    page = render(published, "{{ head_links() }}")
+    assert '<link rel="ai-actions" type="application/json" href="/here/.well-known/ai-actions.json"' in page
+    assert 'type="application/woa+json" href="/here/.well-known/woa.json"' in page
+    assert 'href="/here/agent.json"' in page
+
+
+def test_a_template_rendered_before_the_start_is_told_so(site):
+    site.declare("status", method="GET", path="/status", description="Say how it goes.")
+    AgentPublisher(Starlette(), site=site)
+    with pytest.raises(DeclarationError, match="not frozen yet"):
+        render(site, "{{ head_links() }}")
