@@ -30,7 +30,11 @@ REMOVE_FIELDS = {"slug": "form.remove-from-basket-form input[name='slug']"}
 
 def register_baskets(app: FastAPI, site: Site, database: Database) -> None:
     """Add the basket and the two forms that change it."""
+    _register_basket(app, site, database)
+    _register_removing(app, site, database)
 
+
+def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
     @app.get("/basket", response_model=Basket, responses=page_responses())
     @site.action("show_basket", tags=["basket"], result=BASKET)
     def show_basket(answer: CurrentAnswer, visit: CurrentVisit) -> Basket | Response:
@@ -58,6 +62,8 @@ def register_baskets(app: FastAPI, site: Site, database: Database) -> None:
             baskets.add(connection, basket_id, slug, quantity)
             return answer.go_on("/basket", baskets.show(connection, basket_id))
 
+
+def _register_removing(app: FastAPI, site: Site, database: Database) -> None:
     @app.post("/basket/remove", response_model=Basket, responses=form_responses(HTTPStatus.NOT_FOUND))
     @site.action(
         "remove_from_basket",

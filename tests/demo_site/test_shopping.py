@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from bookshop import PROGRAM, Shop, open_shop, order, sign_in, texts
+from tests.demo_site.bookshop import PROGRAM, Shop, open_shop, order, sign_in, texts
 from fastapi import HTTPException
 
 from demo_site import baskets, books, orders

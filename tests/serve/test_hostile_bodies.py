@@ -9,6 +9,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
+from awp_publish.serve.reply import Message
 
 JSON = {"content-type": "application/json"}
 KNOWN = {"NOT_JSON", "ENVELOPE_NOT_AN_OBJECT", "INVALID_ENVELOPE", "MISSING_INPUT", "AGENT_MISMATCH"}
@@ -98,14 +99,14 @@ async def test_a_streamed_body_is_never_read_past_the_limit():
     site.declare("any", method="GET", path="/any", description="Anything.")
     publisher = AgentPublisher(Starlette(), site=site)
     asked = 0
-    sent: list[dict[str, object]] = []
+    sent: list[Message] = []
 
-    async def receive() -> dict[str, object]:
+    async def receive() -> Message:
         nonlocal asked
         asked += 1
         return {"type": "http.request", "body": b" " * 400, "more_body": True}
 
-    async def send(message: dict[str, object]) -> None:
+    async def send(message: Message) -> None:
         sent.append(message)
 
     scope = {

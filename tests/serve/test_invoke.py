@@ -404,7 +404,7 @@ def test_the_routes_own_refusal_is_carried(site, open_client):
             raise HTTPException(409, {"code": "OUT_OF_STOCK", "message": "None left."}, {"Retry-After": "9"})
         raise HTTPException(418)
 
-    site.facts.errors["OUT_OF_STOCK"] = "call buy with another kind"  # type: ignore[index]
+    site.facts.errors["OUT_OF_STOCK"] = "call buy with another kind"
     client = publish(site, open_client, app)
     text, told, bare = (invoke(client, "buy", {"kind": kind}) for kind in ("text", "dict", "none"))
     assert (text.status_code, text.json()["detail"], text.json()["code"]) == (403, "Not you.", "REFUSED")

@@ -11,6 +11,7 @@ from fastapi import BackgroundTasks, FastAPI
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Site
+from awp_publish.serve.reply import Message
 
 
 class Caller:
@@ -22,7 +23,7 @@ class Caller:
         self._agent = agent
         self.hung_up = asyncio.Event()
         self.answered = asyncio.Event()
-        self.messages: list[dict[str, object]] = []
+        self.messages: list[Message] = []
         self._asked = False
 
     async def call(self) -> None:
@@ -43,14 +44,14 @@ class Caller:
         }
         await self._app(scope, self._receive, self._send)
 
-    async def _receive(self) -> dict[str, object]:
+    async def _receive(self) -> Message:
         if not self._asked:
             self._asked = True
             return {"type": "http.request", "body": self._body, "more_body": False}
         await self.hung_up.wait()
         return {"type": "http.disconnect"}
 
-    async def _send(self, message: dict[str, object]) -> None:
+    async def _send(self, message: Message) -> None:
         self.messages.append(message)
         if message["type"] == "http.response.body":
             self.answered.set()
@@ -177,10 +178,10 @@ async def test_a_caller_who_hangs_up_while_sending_is_not_answered(no_leftovers,
     publisher = AgentPublisher(Starlette(), site=site)
     sent: list[object] = []
 
-    async def receive() -> dict[str, object]:
+    async def receive() -> Message:
         return {"type": "http.disconnect"}
 
-    async def send(message: dict[str, object]) -> None:
+    async def send(message: Message) -> None:
         sent.append(message)
 
     headers = [(b"content-type", b"application/json")]

@@ -1,0 +1,175 @@
+"""The house holds: who imports whom, how large things are, what a name says."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "awp_publish"
+
+RANKS = {
+    "problems": 0,
+    "model": 0,
+    "values": 0,
+    "schema": 1,
+    "options": 1,
+    "request": 1,
+    "stores": 1,
+    "pages": 1,
+    "patrol": 1,
+    "site_facts": 2,
+    "discover": 2,
+    "protocols": 2,
+    "browsing": 2,
+    "describe": 3,
+    "include": 3,
+    "resolve": 3,
+    "declare": 3,
+    "policy": 3,
+    "jobs": 3,
+    "invoke": 4,
+    "checks": 5,
+    "templating": 5,
+    "serve": 6,
+    "cli": 7,
+    "": 7,
+}
+MAY_IMPORT = {
+    "protocols": {"model", "values", "schema", "problems", "protocols"},
+    "invoke": {room for room, rank in RANKS.items() if rank <= 4} - {"protocols"},
+    "policy": {room for room, rank in RANKS.items() if rank <= 1} | {"policy"},
+    "jobs": {room for room, rank in RANKS.items() if rank <= 1} | {"jobs"},
+    "checks": {room for room, rank in RANKS.items() if rank <= 2} | {"checks"},
+}
+EXTRAS = {"brotli", "django", "fastapi", "jinja2", "markupsafe", "mcp", "a2a", "redis", "selectolax", "taskiq"}
+SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
+MODULES = sorted(PACKAGE.rglob("*.py"))
+PRODUCT = [*MODULES, *sorted((ROOT / "demo_site").rglob("*.py"))]
+
+
+def room_of(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return "" if first == "__init__" else first
+
+
+def imports_of(path: Path) -> Iterator[tuple[str, bool]]:
+    """Every module a file imports, and whether it does so at import time."""
+    tree = ast.parse(path.read_text())
+    deferred = {id(node) for outer in ast.walk(tree) if is_deferred(outer) for node in ast.walk(outer)}
+    for node in ast.walk(tree):
+        at_once = id(node) not in deferred
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, at_once) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module, at_once
+
+
+def is_deferred(node: ast.AST) -> bool:
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test) == "TYPE_CHECKING"
+    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_arrows_point_inwards(path):
+    room = room_of(path)
+    allowed = MAY_IMPORT.get(room, {other for other, rank in RANKS.items() if rank <= RANKS[room]})
+    for module, _ in imports_of(path):
+        if module.startswith("awp_publish."):
+            other = module.split(".")[1]
+            assert other in allowed | {room}, f"{room} may not import {other}"
+
+
+def test_every_room_has_a_rank():
+    assert {room_of(path) for path in MODULES} <= set(RANKS)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_extras_are_imported_only_where_they_are_the_subject(path):
+    for module, at_once in imports_of(path):
+        name = module.split(".")[0]
+        if name in EXTRAS and at_once:
+            assert path.stem == name, f"{path.name} imports {name} when it is imported itself"
+
+
+def test_only_serve_knows_asgi_and_only_invoke_calls_handlers():
+    for path in MODULES:
+        text = path.read_text()
+        if room_of(path) != "serve":
+            assert "http.response" not in text, path
+        if room_of(path) not in ("invoke", "discover", "describe"):
+            assert ".function(" not in text, path
+
+
+def test_importing_the_package_needs_no_extra_and_starts_nothing():
+    script = (
+        "import sys, asyncio, threading, logging\n"
+        f"hidden = {sorted(EXTRAS)!r}\n"
+        "sys.modules.update(dict.fromkeys(hidden))\n"
+        "import awp_publish, awp_publish.checks, awp_publish.templating\n"
+        "assert threading.active_count() == 1\n"
+        "assert not logging.getLogger().handlers and not logging.getLogger('awp_publish').handlers\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True, cwd=ROOT)
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_and_functions_stay_small_and_names_say_something(path):
+    text = path.read_text()
+    assert text.count("\n") <= 320
+    assert path.stem not in SAYS_NOTHING
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            size = (node.end_lineno or node.lineno) - node.lineno + 1
+            assert size <= 40 or is_table(node), f"{path.name}:{node.lineno} {node.name} has {size} lines"
+
+
+def is_table(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """A function that only fills in one value, member by member, is a table and not logic."""
+    last = node.body[-1]
+    return isinstance(last, ast.Return) and isinstance(last.value, ast.Call) and len(node.body) <= 4
+
+
+def test_public_names_are_few_and_documented():
+    import awp_publish
+
+    names = {name for name in vars(awp_publish) if not name.startswith("_")} - {path.stem for path in PACKAGE.iterdir()}
+    assert names == {
+        "AgentPublisher",
+        "Authentication",
+        "Capabilities",
+        "Contact",
+        "DeclarationError",
+        "Idempotency",
+        "Pagination",
+        "Paths",
+        "Problem",
+        "RateLimit",
+        "Refused",
+        "Result",
+        "Security",
+        "Site",
+        "Workflow",
+    }
+    assert all(getattr(awp_publish, name).__doc__ for name in names)
+
+
+PRIVATE = (
+    "".join(["/wo", "rk/"]),
+    "".join(["/ro", "ot/"]),
+    "".join(["py", "pi.org"]),
+    "".join(["pythonhosted", ".org"]),
+)
+
+
+def test_nothing_of_this_machine_is_in_the_project():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+    for name in listed:
+        path = ROOT / name
+        if path.is_file() and path.suffix not in (".png", ".db"):
+            text = path.read_text(errors="ignore")
+            assert not [word for word in PRIVATE if word in text], name
