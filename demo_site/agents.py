@@ -42,15 +42,21 @@ SUMMARY_INPUTS = {
     },
     "required": ["text"],
 }
+SUMMARY_OUTPUTS = {
+    "type": "object",
+    "properties": {"summary": {"type": "string", "description": "The generated summary."}},
+    "required": ["summary"],
+}
 
 
 def create_site(url: str | None = None) -> Site:
     """Return what agents may know and do at this public address; by default AWP_PUBLISH_URL, or port 8000 here."""
+    public_url = url or os.environ.get("AWP_PUBLISH_URL") or LOCAL_URL
     site = Site(
         name=NAME,
         description=DESCRIPTION,
-        url=url or os.environ.get("AWP_PUBLISH_URL") or LOCAL_URL,
-        contact=Contact(url="/about"),
+        url=public_url,
+        contact=Contact(url=f"{public_url}/about"),
         authentication=Authentication(methods=("session",), endpoints={"login": "/sign-in", "logout": "/sign-out"}),
         capabilities=Capabilities(pagination="page"),
         entities={"book": Book},
@@ -92,6 +98,7 @@ def declare_summarizer(site: Site) -> None:
         name="Summarize a document",
         description="Default summarization operation.",
         inputs=SUMMARY_INPUTS,
+        outputs=SUMMARY_OUTPUTS,
         intent="read",
         side_effect="safe",
         examples=[{"text": "The IETF is an open community of designers.", "max_words": 40}],

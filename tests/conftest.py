@@ -9,6 +9,11 @@ from starlette.testclient import TestClient
 from awp_publish import Site
 from awp_publish.serve.reply import AsgiApp
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--golden", action="store_true", help="write the golden documents anew")
+
+
 OpenClient = Callable[..., TestClient]
 
 

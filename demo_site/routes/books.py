@@ -51,7 +51,7 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
         selector="form.search-form",
         selectors=SEARCH_FIELDS,
         result=BOOK_LIST,
-        examples=[{"q": "whale"}, {"q": "austen", "sort": "year"}],
+        examples=[{"q": "sea"}, {"q": "austen", "sort": "year"}],
     )
     def search_books(
         answer: CurrentAnswer,

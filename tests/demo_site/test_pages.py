@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+
 from tests.demo_site.bookshop import ORIGIN, Shop, open_shop, order, sign_in, texts
 
 PUBLIC_PAGES = ["/", "/search?q=sea", "/search?page=3", "/books/die-verwandlung", "/books/candide", "/basket"]

@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.demo_site.bookshop import PROGRAM, Shop, open_shop, order, sign_in, texts
 from fastapi import HTTPException
 
 from demo_site import baskets, books, orders
 from demo_site.database import Database
+from tests.demo_site.bookshop import PROGRAM, Shop, open_shop, order, sign_in, texts
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,114 @@
+"""What is wrong with a URL, and whether it leads to a private place. Nothing here asks the network."""
+
+from __future__ import annotations
+
+import re
+import socket
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import SplitResult, urlsplit
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_FORBIDDEN = re.compile(r'[\x00-\x20\x7f<>"\\^`|]')
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_LABEL = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
+_OLD_ADDRESS = re.compile(r"[0-9a-fA-Fx.]*[0-9a-fA-F]\.?")
+PLACEHOLDER = re.compile(r"\{([^{}/?]*)\}")
+
+WEB = frozenset({"http", "https", "ws", "wss", "ftp"})
+PRIVATE_NETWORKS = tuple(
+    map(
+        ip_network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.168.0.0/16",
+            "::/128",
+            "::1/128",
+            "fc00::/7",
+            "fe80::/10",
+        ),
+    )
+)
+PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa", ".lan", ".intranet")
+
+
+def is_absolute(text: str) -> bool:
+    """Say whether a text has a scheme, or stands without one before a host ("//host")."""
+    return _SCHEME.match(text) is not None or text.startswith("//")
+
+
+def url_fault(text: str) -> str | None:
+    """Say why a text is not a well-formed URL reference, or None if it is one. Templates (`{id}`) are allowed."""
+    if _FORBIDDEN.search(text):
+        return "contains a character that a URL cannot contain"
+    if _BAD_ESCAPE.search(text):
+        return 'contains a "%" that is not followed by two hexadecimal digits'
+    parts = split(text)
+    if parts is None:
+        return "has a host or port that cannot be read"
+    if parts.scheme in WEB and not parts.hostname:
+        return "has no host"
+    if parts.hostname and not _is_host(parts.hostname):
+        return "has a host that is no host name"
+    return None
+
+
+def split(text: str) -> SplitResult | None:
+    """Take a URL apart, or give None where its authority is malformed."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port, parts.hostname
+    except ValueError:
+        return None
+    return parts
+
+
+def _is_host(host: str) -> bool:
+    return ":" in host or "{" in host or is_host_name(host)
+
+
+def is_host_name(text: str) -> bool:
+    """Say whether a text is a host name: labels of letters, digits and hyphens, or their international form."""
+    name = text.removesuffix(".")
+    try:
+        ascii_name = name if name.isascii() else name.encode("idna").decode("ascii")
+    except UnicodeError:
+        return False
+    return 0 < len(ascii_name) <= 253 and all(_LABEL.fullmatch(label) for label in ascii_name.split("."))
+
+
+def is_private(host: str) -> bool:
+    """Say whether a host is a private, link-local or loopback address, or a name that is private by convention."""
+    if is_loopback(host) or host.lower().rstrip(".").endswith(PRIVATE_SUFFIXES):
+        return True
+    address = _address(host)
+    return address is not None and any(address in network for network in PRIVATE_NETWORKS)
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a host is the machine itself."""
+    name = host.lower().rstrip(".")
+    address = _address(host)
+    return name == "localhost" or name.endswith(".localhost") or (address is not None and address.is_loopback)
+
+
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    """Read an address, also in the old forms that browsers accept (`2130706433`, `0x7f.1`) and hide it behind."""
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return _old_address(host)
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _old_address(host: str) -> IPv4Address | None:
+    if not _OLD_ADDRESS.fullmatch(host) or not host[0].isdecimal():
+        return None
+    try:
+        return IPv4Address(socket.inet_aton(host.rstrip(".")))
+    except (OSError, ValueError):
+        return None

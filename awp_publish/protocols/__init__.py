@@ -1,0 +1,16 @@
+"""The protocols a site speaks: pure renderers, catalog in, bytes out."""
+
+from awp_publish.protocols.a2a import PROTOCOL as A2A
+from awp_publish.protocols.agent_json import PROTOCOL as AGENT_JSON
+from awp_publish.protocols.awas import PROTOCOL as AWAS
+from awp_publish.protocols.mcp import PROTOCOL as MCP
+from awp_publish.protocols.protocol import Protocol
+from awp_publish.protocols.woa import PROTOCOL as WOA
+
+ALL: tuple[Protocol, ...] = (
+    AWAS,
+    AGENT_JSON,
+    WOA,
+    MCP,
+    A2A,
+)

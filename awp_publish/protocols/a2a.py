@@ -1,0 +1,70 @@
+"""AWAS's A2A manifest: AWAS 1.0, section "MCP and A2A Integration". It is no A2A agent card.
+
+It points A2A agents at the catalogue of actions and at its schema, and tells with what else the site can be spoken to.
+Deliberately not emitted: the sample's `$schema` (its address belongs to nobody, and clients MUST validate referenced
+schemas), "state_management" and "100% interoperability" (nothing here measures them), `supported_agents`, `protocol`
+and `integration` without an A2A server.
+"""
+
+from typing import Final
+
+from awp_publish.model import Catalog
+from awp_publish.protocols import awas
+from awp_publish.protocols.members import door_addresses, extension_members, located, metadata, origin, present
+from awp_publish.protocols.plain_request import listed_actions
+from awp_publish.protocols.protocol import Document, Protocol, to_json
+
+PATH: Final = "/.well-known/a2a-manifest.json"
+
+PARTNERS: Final = {"mcp": "MCP", "woa": "WoA", "awp": "AWP"}
+"""Doors to the names under which the sample lists other protocols. A2A is compatible with itself."""
+
+
+def render(catalog: Catalog) -> dict[str, object]:
+    """The manifest, in the order of the sample."""
+    site = catalog.site
+    door = catalog.door("a2a")
+    manifest = {
+        "name": site.name,
+        "version": site.version,
+        "description": site.description,
+        "protocol": "A2A" if door else None,
+        "capabilities": _capabilities(catalog),
+        "endpoints": _endpoints(catalog),
+        "discovery": {"auto_discoverable": True, "discovery_endpoint": located(catalog, PATH)},
+        "integration": {"a2a_version": door.version} if door else None,
+        "metadata": metadata(catalog),
+        "interoperability": _interoperability(catalog),
+    }
+    return present(manifest) | extension_members(site.extensions)
+
+
+def _capabilities(catalog: Catalog) -> dict[str, object]:
+    actions = listed_actions(catalog)
+    return {
+        "actions": bool(actions),
+        "workflows": bool(catalog.site.workflows),
+        "authentication": any(action.auth_required for action in actions),
+    }
+
+
+def _endpoints(catalog: Catalog) -> dict[str, object]:
+    """The catalogue MUST be referenced, the schema SHOULD be; then every door that is open."""
+    fixed: dict[str, object] = {
+        "actions_registry": located(catalog, awas.ALIAS_PATH),
+        "schema_definition": located(catalog, awas.SCHEMA_PATH),
+        "api_base": origin(catalog),
+    }
+    return fixed | door_addresses(catalog)
+
+
+def _interoperability(catalog: Catalog) -> dict[str, object]:
+    compatible = [name for door, name in PARTNERS.items() if catalog.door(door)]
+    compatible += ["OpenAPI"] if catalog.openapi else []
+    return {"cross_protocol": bool(compatible), "compatible_with": compatible}
+
+
+PROTOCOL = Protocol(
+    "a2a",
+    documents=(Document(PATH, awas.MEDIA_TYPE, to_json(render), max_age=awas.MAX_AGE),),
+)

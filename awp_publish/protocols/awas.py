@@ -1,0 +1,286 @@
+"""AWAS, the AI-readable Web Action Standard: the wiki's specification 1.0 and the schema of its successor 1.1.
+
+One manifest carries the union of both, so that readers of either accept it: 1.0 requires `path` and `parameters`, 1.1
+`endpoint`, `type` and `inputs`. `version` is the specification's version to 1.0 and the version of the site's manifest
+to 1.1; the site's version has the form both expect and starts at "1.0", the only one that 1.0 knows.
+
+Parameters tell what a plain HTTP client sends (`plain_request.py`): names are those on the wire, and an action without
+a route takes the invoke envelope. Deliberately not emitted: `error_codes` (how a route fails is not declared),
+`outputs.schema` (it is `outputSchema`), `openapi.$ref` (the operationId identifies the operation already),
+`burst_limit` and `concurrent_requests` (no such limits), and null as a parameter type (1.1 forbids it).
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from awp_publish.model import Action, Catalog, RateLimit, Result, SiteFacts
+from awp_publish.protocols.awas_conformance import action_level, preconditions, site_level
+from awp_publish.protocols.awas_parameters import examples_in, parameters
+from awp_publish.protocols.members import extension_members, located, located_if, origin, present
+from awp_publish.protocols.plain_request import IDEMPOTENCY_HEADER, listed_actions, request_fields, request_schema
+from awp_publish.protocols.protocol import Document, Protocol, to_json
+
+PATH: Final = "/.well-known/ai-actions.json"
+ALIAS_PATH: Final = "/.well-known/awas.json"
+SCHEMA_PATH: Final = "/schema/awas-schema.json"
+MEDIA_TYPE: Final = "application/json; charset=utf-8"
+VERSION: Final = "1.1"
+MAX_AGE: Final = 3600
+HEADERS: Final = (("AWAS-Version", VERSION),)
+
+METHODS: Final = {
+    "session": "session",
+    "api_key": "api_key",
+    "api-key": "api_key",
+    "oauth": "oauth",
+    "oauth2": "oauth",
+    "jwt": "jwt",
+    "bearer": "bearer",
+}
+"""Authentication methods as 1.0 and agent.json spell them, to the enum of 1.1. Others go into `x-methods`."""
+
+NO_METHOD: Final = "none"
+
+RATE_WINDOWS: Final = {60: "requests_per_minute", 3600: "requests_per_hour"}
+"""Seconds of a window to the member of 1.1 `rate_limits` that says so."""
+
+JSON_TYPE: Final = "application/json"
+
+
+def render(catalog: Catalog) -> dict[str, object]:
+    """The manifest: 1.1's members in the order of its schema, 1.0's beside those that mean the same."""
+    site, actions = catalog.site, listed_actions(catalog)
+    document = {
+        # Clients MUST validate referenced schemas: refer to the one that is served beside this document.
+        "$schema": catalog.absolute(SCHEMA_PATH),
+        "specVersion": VERSION,
+        "version": site.version,
+        "lastUpdated": _timestamp(site.updated),
+        "name": site.name,
+        "description": site.description,
+        # Every path below starts at the origin, so that resolving it against baseUrl (1.0), appending it to baseUrl and
+        # resolving it against this document's address (1.1) all give the same URL, also for a site below a path.
+        "baseUrl": origin(catalog),
+        "contact": _contact(catalog),
+        "conformanceLevel": site_level(catalog, actions),
+        "actions": [_action(catalog, action) for action in actions],
+        "workflows": _workflows(site),
+        "rateLimit": _rate_limit(site.rate_limit),
+        "rate_limits": _rate_limits(site.rate_limit),
+        "authentication": _authentication(catalog, actions),
+        "security": _security(site),
+    }
+    return present(document) | extension_members(site.extensions)
+
+
+# --- The site --------------------------------------------------------------------------------------------------------
+
+
+def _timestamp(moment: datetime | None) -> str | None:
+    """RFC 3339, as 1.1's format date-time wants it. A time without zone is UTC."""
+    if moment is None:
+        return None
+    in_utc = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return in_utc.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _contact(catalog: Catalog) -> dict[str, object] | None:
+    contact = catalog.site.contact
+    if contact is None:
+        return None
+    return present({"email": contact.email, "url": located_if(catalog, contact.url)}) or None
+
+
+def _workflows(site: SiteFacts) -> list[dict[str, object]] | None:
+    return [
+        present({"id": flow.id, "name": flow.name, "description": flow.description, "steps": list(flow.steps)})
+        for flow in site.workflows
+    ] or None
+
+
+def _rate_limit(limit: RateLimit | None) -> dict[str, object] | None:
+    """1.0 `rateLimit`."""
+    if limit is None:
+        return None
+    return present({"requests": limit.requests, "window": limit.window, "scope": limit.scope})
+
+
+def _rate_limits(limit: RateLimit | None) -> dict[str, object] | None:
+    """1.1 `rate_limits`, which only knows minutes and hours."""
+    if limit is None or limit.seconds not in RATE_WINDOWS:
+        return None
+    return {RATE_WINDOWS[limit.seconds]: limit.requests}
+
+
+def _authentication(catalog: Catalog, actions: Sequence[Action]) -> dict[str, object]:
+    declared = catalog.site.authentication
+    required = [action.auth_required for action in actions]
+    summary: dict[str, object] = {"required": bool(required) and all(required)}
+    if declared is None and not any(required):
+        return summary
+    summary["optional_for"] = [action.id for action in actions if not action.auth_required]
+    if declared is None:
+        return summary
+    endpoints = {name: located(catalog, address) for name, address in declared.endpoints.items()}
+    return present(summary | _methods(catalog.site) | {"endpoints": endpoints or None})
+
+
+def _methods(site: SiteFacts) -> dict[str, object]:
+    """The methods as 1.1 spells them, else the one that the type is."""
+    if site.authentication is None:
+        return {}
+    named = site.authentication.methods or (site.authentication.type or NO_METHOD,)
+    known = list(dict.fromkeys(METHODS[method] for method in named if method in METHODS))
+    others = [method for method in named if method not in METHODS and method != NO_METHOD]
+    return present({"methods": known or None, "x-methods": others or None})
+
+
+def _security(site: SiteFacts) -> dict[str, object] | None:
+    if site.security is None:
+        return None
+    return present(
+        {
+            "csrfRequired": site.security.csrf_required,
+            "csrfTokenHeader": site.security.csrf_token_header,
+            "requiredHeaders": list(site.security.required_headers) or None,
+            "allowedOrigins": list(site.security.allowed_origins) or None,
+            "sameSite": site.security.same_site,
+        }
+    )
+
+
+# --- An action -------------------------------------------------------------------------------------------------------
+
+
+def _action(catalog: Catalog, action: Action) -> dict[str, object]:
+    method, path = catalog.endpoint_of(action)
+    address = located(catalog, path)
+    return present(
+        {
+            "id": action.id,
+            "type": action.type,
+            "intent": action.intent,
+            "sideEffect": action.side_effect,
+            "name": action.name,
+            "description": action.description,
+            "method": method,
+            "endpoint": address,
+            "path": address,
+            "selector": action.selector,
+            **_access(catalog, action),
+            **_contract(catalog, action),
+            **_request(catalog, action),
+            **_answer(action),
+            **_references(catalog, action),
+        }
+    ) | extension_members(action.extensions)
+
+
+def _access(catalog: Catalog, action: Action) -> dict[str, object]:
+    requirement: dict[str, object] = {"required": action.auth_required}
+    if action.auth_required:
+        requirement |= _methods(catalog.site)
+    return {
+        "authentication_required": action.auth_required,
+        "authentication": requirement,
+        "authScopes": action.scopes or None,
+    }
+
+
+def _contract(catalog: Catalog, action: Action) -> dict[str, object]:
+    """What a caller may rely on and has to keep to."""
+    limit = _rate_limit(action.rate_limit)
+    return {
+        "idempotencyKeySupported": True if action.idempotency else None,
+        "idempotencyKeyHeader": IDEMPOTENCY_HEADER if action.idempotency else None,
+        "preconditions": preconditions(action) or None,
+        "rateLimit": limit,
+        "rateLimitHint": limit and {"requests": limit["requests"], "window": limit["window"]},
+        "previewUrl": located_if(catalog, action.preview_url),
+        "dryRunSupported": action.dry_run or None,
+        "conformanceLevel": action_level(catalog, action),
+    }
+
+
+def _request(catalog: Catalog, action: Action) -> dict[str, object]:
+    fields = request_fields(catalog, action)
+    encoding = action.target.content_type if action.target else None
+    return {
+        **parameters(action, fields),
+        "inputSchema": request_schema(action, fields),
+        "x-encoding": encoding if encoding != JSON_TYPE else None,
+    }
+
+
+def _answer(action: Action) -> dict[str, object]:
+    outputs = {
+        "type": JSON_TYPE if action.outputs else None,
+        "success_codes": [action.success_status],
+        "examples": examples_in(action.outputs) or None,
+    }
+    return {
+        "outputs": present(outputs),
+        "outputSchema": dict(action.outputs) or None,
+        "result": _result(action.result),
+    }
+
+
+def _result(result: Result | None) -> dict[str, object] | None:
+    if result is None:
+        return None
+    paging = result.pagination
+    pagination = paging and present(
+        {"selector": paging.selector, "nextButton": paging.next_button, "currentPage": paging.current_page}
+    )
+    return present(
+        {
+            "type": result.type,
+            "selector": result.selector,
+            "itemSelector": result.item_selector,
+            "properties": dict(result.properties) or None,
+            "pagination": pagination or None,
+        }
+    )
+
+
+def _references(catalog: Catalog, action: Action) -> dict[str, object]:
+    known = catalog.openapi is not None and action.operation_id is not None
+    document = located(catalog, catalog.openapi.path) if catalog.openapi else None
+    return {
+        "openapi": {"documentUrl": document, "operationId": action.operation_id} if known else None,
+        "x-tags": action.tags or None,
+    }
+
+
+# --- The schema and the documents ------------------------------------------------------------------------------------
+
+
+def render_schema(catalog: Catalog) -> dict[str, object]:
+    """The JSON Schema that `$schema` of the manifest names, identified by the address it is served at."""
+    schema = _schema_file()
+    return {"$schema": schema["$schema"], "$id": catalog.absolute(SCHEMA_PATH)} | {
+        keyword: value for keyword, value in schema.items() if keyword not in ("$schema", "$id")
+    }
+
+
+@cache
+def _schema_file() -> dict[str, object]:
+    loaded: object = json.loads(files("awp_publish.protocols").joinpath("schemas/awas.json").read_text("utf-8"))
+    return loaded if isinstance(loaded, dict) else {}
+
+
+_MANIFEST: Final = to_json(render)
+
+PROTOCOL = Protocol(
+    "awas",
+    documents=(
+        Document(PATH, MEDIA_TYPE, _MANIFEST, "ai-actions", "AWAS actions", MAX_AGE, HEADERS),
+        Document(ALIAS_PATH, MEDIA_TYPE, _MANIFEST, max_age=MAX_AGE, headers=HEADERS),
+        # The text names no media type for the schema; JSON is what the manifest is served as.
+        Document(SCHEMA_PATH, MEDIA_TYPE, to_json(render_schema), max_age=MAX_AGE, headers=HEADERS),
+    ),
+)

@@ -1,0 +1,56 @@
+"""AWAS's MCP manifest: AWAS 1.0, section "MCP and A2A Integration". It is no MCP server card.
+
+It points MCP clients at the catalogue of actions and at its schema, and at the MCP server while that door is open.
+Deliberately not emitted: the sample's `$schema` (its address belongs to nobody, and clients MUST validate referenced
+schemas), the capabilities "resources" and "prompts" (no declaration makes any), `integration` without an MCP server.
+"""
+
+from typing import Final
+
+from awp_publish.model import Catalog
+from awp_publish.protocols import awas
+from awp_publish.protocols.members import door_addresses, extension_members, located, metadata, present
+from awp_publish.protocols.plain_request import listed_actions
+from awp_publish.protocols.protocol import Document, Protocol, to_json
+
+PATH: Final = "/.well-known/mcp-manifest.json"
+
+
+def render(catalog: Catalog) -> dict[str, object]:
+    """The manifest, in the order of the sample."""
+    site = catalog.site
+    manifest = {
+        "name": site.name,
+        "version": site.version,
+        "description": site.description,
+        "capabilities": _capabilities(catalog),
+        "endpoints": _endpoints(catalog),
+        "metadata": metadata(catalog),
+        "integration": _integration(catalog),
+    }
+    return present(manifest) | extension_members(site.extensions)
+
+
+def _capabilities(catalog: Catalog) -> list[str]:
+    facts = {"actions": bool(listed_actions(catalog)), "workflows": bool(catalog.site.workflows)}
+    return [name for name, is_on in facts.items() if is_on]
+
+
+def _endpoints(catalog: Catalog) -> dict[str, object]:
+    """The catalogue MUST be referenced, the schema SHOULD be; then every door that is open."""
+    fixed: dict[str, object] = {
+        "actions": located(catalog, awas.ALIAS_PATH),
+        "schema": located(catalog, awas.SCHEMA_PATH),
+    }
+    return fixed | door_addresses(catalog)
+
+
+def _integration(catalog: Catalog) -> dict[str, object] | None:
+    door = catalog.door("mcp")
+    return {"protocol": "MCP", "version": door.version} if door else None
+
+
+PROTOCOL = Protocol(
+    "mcp",
+    documents=(Document(PATH, awas.MEDIA_TYPE, to_json(render), max_age=awas.MAX_AGE),),
+)

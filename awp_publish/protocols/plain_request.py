@@ -1,0 +1,153 @@
+"""What a plain HTTP client, which has read one manifest and knows nothing of ours, has to send for an action.
+
+For an action with a route that is one field for each input of the route. A field is named as it is named on the wire,
+because `name` is what such a client sends; `x-input` tells the name that the agent doors take where it differs. Two
+inputs that share a wire name (a path's `id` and a body's) would be told apart by nobody, so there the input's own name
+is published and `x-name` tells the wire's. `x-in` says where a field goes wherever a reader would assume otherwise.
+
+For an action without a route the truth is the WoA envelope (draft-gaikwad-woa-00, section 5.1): `agent` where the URL
+does not name it, `operation` where it is not the default, and `input`.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, Parameter, Target
+from awp_publish.protocols.members import present
+from awp_publish.protocols.schema_reading import NOTHING, members, references, required_members, resolved
+
+QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE"})
+IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
+HOISTED: Final = frozenset({"$schema", "$defs"})
+OBJECT_KEYWORDS: Final = ("description", "properties", "required", "additionalProperties")
+
+
+class Field(NamedTuple):
+    """One thing to send. `schema` is as declared (read it with `resolved`), `marks` are its `x-` members.
+
+    `input_name` is the action's own name for it, "" for a member of the envelope. `description` stands in where the
+    schema has none.
+    """
+
+    name: str
+    schema: object
+    required: bool
+    examples: tuple[object, ...] = ()
+    input_name: str = ""
+    marks: JsonObject = NOTHING
+    description: str = ""
+
+
+def listed_actions(catalog: Catalog) -> tuple[Action, ...]:
+    """The actions that HTTP alone can reach: those with a route, and all of them while the WoA door is open."""
+    if catalog.door("woa") is not None:
+        return catalog.actions
+    return tuple(action for action in catalog.actions if action.target is not None)
+
+
+def request_fields(catalog: Catalog, action: Action) -> list[Field]:
+    """What to send to `catalog.endpoint_of(action)`, in order."""
+    if action.target is None:
+        return _envelope_fields(catalog, action)
+    facts = resolved(action.inputs, action.inputs)
+    schemas, required, names = members(facts), required_members(facts), published_names(action.target)
+    return [
+        Field(
+            names[parameter.name],
+            schemas.get(parameter.name, NOTHING),
+            parameter.name in required or parameter.location == "path",
+            _examples_of(action, parameter.name),
+            parameter.name,
+            _marks(action.target, parameter, names[parameter.name]),
+        )
+        for parameter in action.target.parameters
+    ]
+
+
+def request_schema(action: Action, fields: list[Field]) -> dict[str, object]:
+    """The JSON Schema of all that is sent, keyed as the fields are named."""
+    if action.target is None:
+        return _envelope_schema(action, fields)
+    if all(field.name == field.input_name for field in fields):
+        return dict(action.inputs)
+    facts = resolved(action.inputs, action.inputs)
+    renamed = {
+        "properties": {field.name: field.schema for field in fields},
+        "required": [field.name for field in fields if field.required] or None,
+        "$defs": action.inputs.get("$defs"),
+    }
+    return present({"type": "object"} | {key: facts.get(key) for key in OBJECT_KEYWORDS} | renamed)
+
+
+def published_names(target: Target) -> Mapping[str, str]:
+    """Input name to the name in the manifests: the wire's, unless another input bears it or has taken it."""
+    names: dict[str, str] = {}
+    own_names = {parameter.name for parameter in target.parameters}
+    taken: set[str] = set()
+    for parameter in target.parameters:
+        is_free = parameter.wire_name not in own_names and parameter.wire_name not in taken
+        names[parameter.name] = parameter.wire_name if is_free else parameter.name
+        taken.add(names[parameter.name])
+    return names
+
+
+def _marks(target: Target, parameter: Parameter, name: str) -> JsonObject:
+    """The `x-` members of a field. Assumed are the query for methods without a body and else a member of the body."""
+    assumed = ("query",) if target.method in QUERY_METHODS else ("json", "form")
+    if parameter.location in assumed and parameter.wire_name == parameter.name:
+        return NOTHING
+    return present(
+        {
+            "x-in": None if parameter.location in assumed else parameter.location,
+            "x-name": parameter.wire_name if parameter.wire_name != name else None,
+            "x-input": parameter.name if parameter.name != name else None,
+            "x-spans-segments": parameter.spans_segments or None,
+        }
+    )
+
+
+def _examples_of(action: Action, input_name: str) -> tuple[object, ...]:
+    if not action.examples:
+        return ()
+    return tuple(example[input_name] for example in action.examples if example.get(input_name) is not None)
+
+
+# --- The WoA envelope ------------------------------------------------------------------------------------------------
+
+
+def _envelope_fields(catalog: Catalog, action: Action) -> list[Field]:
+    fields = []
+    if "{agent_id}" not in catalog.paths.invoke:
+        fields.append(Field("agent", _only(action.agent_id, "The agent to invoke."), True))
+    if action.operation != DEFAULT_OPERATION:
+        fields.append(Field("operation", _only(action.operation, "The operation of the agent."), True))
+    fields.append(Field("input", action.inputs, True, action.examples, description="The input of the action."))
+    return fields
+
+
+def _only(value: str, description: str) -> JsonObject:
+    return {"type": "string", "enum": [value], "description": description}
+
+
+def _envelope_schema(action: Action, fields: list[Field]) -> dict[str, object]:
+    nested, definitions = _embedded(action)
+    properties = {field.name: field.schema for field in fields} | {"input": nested}
+    required = [field.name for field in fields]
+    return present({"type": "object", "properties": properties, "required": required, "$defs": definitions})
+
+
+def _embedded(action: Action) -> tuple[JsonObject, object]:
+    """A schema to put inside another, and the `$defs` to put at the other's root, where its references look for them.
+
+    A schema that points elsewhere into itself ("#") becomes a resource of its own (JSON Schema core 2020-12, 8.2.1).
+    """
+    schema = action.inputs
+    if "$id" in schema:
+        return dict(schema), None
+    if any(_points_at_root(found) for found in references(schema)):
+        return {"$id": f"{action.id}_input", **schema}, None
+    return {keyword: value for keyword, value in schema.items() if keyword not in HOISTED}, schema.get("$defs")
+
+
+def _points_at_root(reference: str) -> bool:
+    return reference == "#" or (reference.startswith("#/") and not reference.startswith("#/$defs/"))

@@ -1,0 +1,46 @@
+"""What a protocol file is made of: a `Protocol` value with `Document`s, each a pure function of the catalog."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import orjson
+
+from awp_publish.model import Catalog
+
+Render = Callable[[Catalog], bytes]
+
+DOCUMENT_MAX_AGE = 300
+"""Seconds a document may be cached when its specification names no time: a degraded action is seen in five minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file served at one path: media type as the specification writes it, and a pure `render(catalog)`.
+
+    `rel` is the link relation under which pages point at it (RFC 8288), None for none. `max_age` is in seconds.
+    """
+
+    path: str
+    media_type: str
+    render: Render
+    rel: str | None = None
+    title: str | None = None
+    max_age: int = DOCUMENT_MAX_AGE
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """A named family of documents. One line in `protocols.ALL` registers it."""
+
+    name: str
+    documents: tuple[Document, ...]
+
+
+def to_json(render: Callable[[Catalog], dict[str, object]]) -> Render:
+    """Turn a renderer of plain dicts into one of bytes: compact UTF-8, because agents pay for every byte they read."""
+
+    def render_bytes(catalog: Catalog) -> bytes:
+        return orjson.dumps(render(catalog))
+
+    return render_bytes

@@ -1,0 +1,207 @@
+"""What a JSON Schema says, reduced to the few facts a manifest has words for: type, options, members.
+
+Manifests give a value one type, one list of options, one default; JSON Schema 2020-12 says the same through `$ref`,
+`allOf`, unions with null, `const` and type lists. These functions read any valid schema, `true`, `false` and recursive
+ones included: they always end, never raise, and say nothing where the schema says nothing. References are followed
+inside the schema only.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import unquote
+
+from awp_publish.model import JsonObject
+
+NOTHING: Final[JsonObject] = {}
+"""What a schema says that says nothing: `true`, `false`, and the end of a recursion."""
+
+OBJECT: Final = (dict, Mapping)
+"""What a JSON object may be. Dicts come first because they are what is nearly always asked about."""
+
+UNIONS: Final = ("anyOf", "oneOf")
+SPENT: Final = frozenset({"$ref", "allOf"})
+COMBINING: Final = SPENT | frozenset(UNIONS)
+
+IMPLIED_KINDS: Final = {
+    "properties": "object",
+    "required": "object",
+    "additionalProperties": "object",
+    "items": "array",
+    "prefixItems": "array",
+    "pattern": "string",
+    "format": "string",
+    "minLength": "string",
+    "maxLength": "string",
+    "minimum": "number",
+    "maximum": "number",
+}
+"""The type that a keyword is about, for schemas that leave `type` out. A type first named wins."""
+
+VALUE_KINDS: Final[tuple[tuple[type, str], ...]] = (
+    (bool, "boolean"),  # before int, of which it is a subclass
+    (int, "integer"),
+    (float, "number"),
+    (str, "string"),
+    (Mapping, "object"),
+    (list, "array"),
+)
+
+
+def resolved(schema: object, root: JsonObject, seen: set[str] | None = None) -> JsonObject:
+    """The keywords that bind a value: the schema's own, over those of what it stands for.
+
+    A schema stands for the target of its `$ref`, the members of its `allOf` and the only branch of a union beside null.
+    Every reference is followed once (`seen`), so that recursion ends. `root` is the schema that references start from.
+    """
+    if not isinstance(schema, OBJECT):
+        return NOTHING
+    if COMBINING.isdisjoint(schema):
+        return schema
+    followed = set() if seen is None else seen
+    folded = _folded(schema)
+    merged: dict[str, object] = {}
+    for part in (*_targets(schema, root, followed), *folded.values()):
+        _merge(merged, resolved(part, root, followed))
+    _merge(merged, {name: value for name, value in schema.items() if name not in SPENT and name not in folded})
+    return merged
+
+
+def members(facts: JsonObject) -> Mapping[str, object]:
+    """The `properties` of a resolved object schema: name to schema."""
+    properties = facts.get("properties")
+    return properties if isinstance(properties, OBJECT) else NOTHING
+
+
+def required_members(facts: JsonObject) -> frozenset[str]:
+    """The names a resolved object schema requires."""
+    required = facts.get("required")
+    return frozenset(name for name in required if isinstance(name, str)) if isinstance(required, list) else frozenset()
+
+
+def options(facts: JsonObject, root: JsonObject, seen: set[str] | None = None) -> list[object]:
+    """The values a resolved schema permits, without null: its `enum`, its `const`, or those of all its branches."""
+    listed = facts.get("enum")
+    if isinstance(listed, list):
+        return [value for value in listed if value is not None]
+    if "const" in facts:
+        return [] if facts["const"] is None else [facts["const"]]
+    alternatives = branches(facts)
+    if not alternatives:
+        return []
+    followed = set() if seen is None else seen
+    choices = [options(resolved(branch, root, followed), root, followed) for branch in alternatives]
+    return [value for choice in choices for value in choice] if all(choices) else []
+
+
+def kinds(facts: JsonObject, root: JsonObject, seen: set[str] | None = None) -> list[str]:
+    """The JSON types a resolved schema permits, without null and without repetition; none where it does not say."""
+    declared = facts.get("type")
+    if isinstance(declared, str):
+        return [] if declared == "null" else [declared]
+    if isinstance(declared, list):
+        return [kind for kind in declared if kind != "null"]
+    if values := options(facts, root):
+        return list(dict.fromkeys(kind_of(value) for value in values))
+    if followed_branches := branches(facts):
+        followed = set() if seen is None else seen
+        found = [kinds(resolved(branch, root, followed), root, followed) for branch in followed_branches]
+        return list(dict.fromkeys(kind for of_branch in found for kind in of_branch))
+    return [kind for keyword, kind in IMPLIED_KINDS.items() if keyword in facts][:1]
+
+
+def kind_of(value: object) -> str:
+    """The JSON type of a value."""
+    return next((kind for type_, kind in VALUE_KINDS if isinstance(value, type_)), "null")
+
+
+def branches(schema: JsonObject) -> list[object]:
+    """The branches of a schema's unions, without null."""
+    if "anyOf" not in schema and "oneOf" not in schema:
+        return []
+    return [branch for keyword in UNIONS for branch in _branches(schema, keyword)]
+
+
+def reference_of(schema: object) -> str | None:
+    """The reference a schema consists of: its `$ref`, or that of its only branch beside null or only `allOf` member."""
+    if not isinstance(schema, OBJECT) or COMBINING.isdisjoint(schema):
+        return None
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        return reference
+    parts = [*_sequence(schema.get("allOf")), *branches(schema)]
+    return reference_of(parts[0]) if len(parts) == 1 else None
+
+
+def references(schema: object) -> list[str]:
+    """Every `$ref` in a schema, in a stable order."""
+    found: list[str] = []
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, OBJECT):
+            reference = node.get("$ref")
+            found += [reference] if isinstance(reference, str) else []
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+    return found
+
+
+def follow(reference: str, root: JsonObject) -> object:
+    """What a local reference (a JSON Pointer in a fragment, RFC 6901) points at, None if that is not in `root`."""
+    if reference == "#":
+        return root
+    node: object = root if reference.startswith("#/") else None
+    for token in unquote(reference[2:]).split("/"):
+        node = _step(node, token.replace("~1", "/").replace("~0", "~"))
+    return node
+
+
+def _step(node: object, token: str) -> object:
+    if isinstance(node, OBJECT):
+        return node.get(token)
+    if isinstance(node, list) and token.isdecimal() and int(token) < len(node):
+        return node[int(token)]
+    return None
+
+
+def _targets(schema: JsonObject, root: JsonObject, seen: set[str]) -> list[object]:
+    """What a schema refers to, if that has not been followed yet, and the members of its `allOf`."""
+    reference = schema.get("$ref")
+    every = _sequence(schema.get("allOf"))
+    if not isinstance(reference, str) or reference in seen:
+        return every
+    seen.add(reference)
+    return [follow(reference, root), *every]
+
+
+def _folded(schema: JsonObject) -> dict[str, object]:
+    """The unions that have one branch beside null, with that branch. A union of several stays as it is."""
+    return {keyword: found[0] for keyword in UNIONS if len(found := _branches(schema, keyword)) == 1}
+
+
+def _merge(into: dict[str, object], part: JsonObject) -> None:
+    """Put the keywords of a part over those collected; members and requirements add up (`allOf`)."""
+    together: dict[str, object] = {}
+    if "properties" in into and "properties" in part:
+        together["properties"] = {**members(into), **members(part)}
+    if "required" in into and "required" in part:
+        together["required"] = [*_sequence(into["required"]), *_sequence(part["required"])]
+    into |= part
+    into |= together
+
+
+def _branches(schema: JsonObject, keyword: str) -> list[object]:
+    if keyword not in schema:
+        return []
+    return [branch for branch in _sequence(schema[keyword]) if not _is_null(branch)]
+
+
+def _is_null(schema: object) -> bool:
+    if not isinstance(schema, OBJECT):
+        return False
+    return schema.get("type") == "null" or ("const" in schema and schema["const"] is None)
+
+
+def _sequence(value: object) -> list[object]:
+    return value if isinstance(value, list) else []

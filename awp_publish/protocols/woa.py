@@ -1,0 +1,108 @@
+"""WoA, the Web of Agents: draft-gaikwad-woa-00 (1 December 2025), document version "1".
+
+Operations are always listed, so that a client sees what there is besides "default". Where an agent has no operation
+"default", its own `inputs` and `outputs` are open objects and every operation overrides them (section 4.1). A transport
+is listed while its door is open: "rest" for the WoA door, "mcp" for agents whose `agent` field is the name of a tool.
+Deliberately not emitted: private transports (section 4.3.3), since none is spoken here. Authorization metadata (section
+6) is deployment specific and passes through from the extensions of site and agents, under its own name (`authz`).
+"""
+
+from typing import Final
+
+from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject
+from awp_publish.protocols.members import present
+from awp_publish.protocols.protocol import Document, Protocol, to_json
+from awp_publish.schema import DIALECT
+
+PATH: Final = "/.well-known/woa.json"
+MEDIA_TYPE: Final = "application/woa+json"
+VERSION: Final = "1"
+MAX_AGE: Final = 300
+"""Seconds: the example of appendix B."""
+
+OPEN_OBJECT: Final[JsonObject] = {"type": "object", "properties": {}}
+"""The least that section 4.2 asks of a schema."""
+
+MCP_TOOL_FIELD: Final = "agent"
+
+
+def render(catalog: Catalog) -> dict[str, object]:
+    """The WoA document (section 4)."""
+    actions = {action.id: action for action in catalog.actions}
+    document = {
+        "woa_version": VERSION,
+        "agents": [_agent(catalog, agent, actions) for agent in catalog.agents],
+        "transports": _transports(catalog),
+    }
+    return document | _additions(catalog.site.extensions, document)
+
+
+def _agent(catalog: Catalog, agent: Agent, actions: dict[str, Action]) -> dict[str, object]:
+    """Section 4.1, in the order of appendix B."""
+    operations = {name: actions[action_id] for name, action_id in agent.operations.items()}
+    default = operations.get(DEFAULT_OPERATION)
+    inputs = default.inputs if default else OPEN_OBJECT
+    outputs = default.outputs if default else OPEN_OBJECT
+    described = present(
+        {
+            "id": agent.id,
+            "name": agent.name,
+            "description": agent.description,
+            "version": agent.version,
+            "capabilities": agent.capabilities or None,
+            "inputs": _schema(inputs),
+            "outputs": _schema(outputs),
+            "transports": _transport_names(catalog, agent),
+            "operations": [_operation(agent, name, operations[name], inputs, outputs) for name in operations],
+        }
+    )
+    return described | _additions(agent.extensions, described)
+
+
+def _operation(agent: Agent, name: str, action: Action, inputs: JsonObject, outputs: JsonObject) -> dict[str, object]:
+    """An operation carries a schema only where it overrides the agent's."""
+    return present(
+        {
+            "name": name,
+            "description": agent.operation_descriptions.get(name, action.description),
+            "inputs": _schema(action.inputs) if action.inputs != inputs else None,
+            "outputs": _schema(action.outputs) if action.outputs != outputs else None,
+        }
+    )
+
+
+def _schema(schema: JsonObject) -> dict[str, object]:
+    """A schema that names its dialect first (section 4.2)."""
+    return {"$schema": DIALECT, **schema}
+
+
+def _transport_names(catalog: Catalog, agent: Agent) -> list[str]:
+    names = ["rest"] if catalog.door("woa") else []
+    if catalog.door("mcp") and set(agent.operations.values()) == {agent.id}:
+        names.append("mcp")
+    return names
+
+
+def _transports(catalog: Catalog) -> dict[str, object]:
+    """Section 4.3. Clients concatenate base and invoke_path: a site below a path has that path in the base only."""
+    transports: dict[str, object] = {}
+    if catalog.door("woa"):
+        transports["rest"] = {"base": catalog.url, "invoke_path": catalog.paths.invoke}
+    if door := catalog.door("mcp"):
+        transports["mcp"] = {
+            "server": catalog.absolute(door.path),
+            "tool_namespace": catalog.domain,
+            "tool_field": MCP_TOOL_FIELD,
+        }
+    return transports
+
+
+def _additions(extensions: JsonObject, document: JsonObject) -> dict[str, object]:
+    """A site's own members; they never replace the specification's."""
+    return {name: value for name, value in extensions.items() if name not in document}
+
+
+PROTOCOL = Protocol(
+    "woa",
+    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "WoA agents", MAX_AGE),),
+)

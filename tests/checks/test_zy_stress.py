@@ -1,0 +1,102 @@
+"""The JSON Schemas and the checks agree: what a schema refuses has a finding."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+from jsonschema_rs import Draft202012Validator, meta, validator_for
+
+from awp_publish.checks import check_document
+from awp_publish.checks.text import everything
+
+from .cases import CASES, Case
+from .documents import ABSENT, KINDS, edited
+
+SHARED = Path(__file__).parents[2] / ".." / "shared" / "fixtures"
+OURS = {"awas": "protocols/schemas/awas.json", "woa": "protocols/schemas/woa.json"}
+THEIRS = {"awas": "awas/ai-actions-schema.json", "agent-json": "agent-json/agent-json.schema.v0.2.json"}
+
+REFUSED = frozenset(("awas-type", "awas-data-type", "awas-enum", "awas-rate-window", "awas-rate-count", "awas-version"))
+REFUSED |= {
+    "woa-required",
+    "woa-type",
+    "woa-version",
+    "woa-agent-id",
+    "woa-transport-name",
+    "woa-base",
+    "woa-invoke-path",
+}
+"""Checks whose cases a schema refuses too; the others look further than a schema can."""
+
+STRAY = some.sampled_from([None, True, 0, -1, 1.5, "", "x", "1.0", [], [1], {}, {"a": 1}, ABSENT])
+SLOW = settings(max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def schema(kind: str) -> dict[str, object]:
+    text = (files("awp_publish") / OURS[kind]).read_text("utf-8")
+    value = json.loads(text)
+    assert isinstance(value, dict)
+    return value
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_a_schema_is_one_and_leaves_its_id_to_the_server(kind: str) -> None:
+    assert meta.is_valid(schema(kind))
+    assert schema(kind)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert "$id" not in schema(kind)
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_a_schema_accepts_a_valid_document(kind: str) -> None:
+    assert [error.message for error in Draft202012Validator(schema(kind)).iter_errors(KINDS[kind])] == []
+
+
+CASES_OF_SHAPE = [case for case in CASES if case.kind in OURS and case.check in REFUSED and case.base in KINDS.values()]
+
+
+@pytest.mark.parametrize("case", CASES_OF_SHAPE, ids=lambda case: case.name)
+def test_a_schema_refuses_what_breaks_the_shape(case: Case) -> None:
+    # In a manifest of 1.1 the version has two numbers; the schema is that of both versions and takes three as well.
+    accepted = case.check == "awas-version" and case.edits.get("/version") == "1.0.0"
+    document = edited(case.base, case.edits)
+    assert Draft202012Validator(schema(case.kind)).is_valid(document) is accepted
+
+
+@pytest.mark.parametrize("kind", OURS)
+@SLOW
+@given(data=some.data())
+def test_what_our_schema_refuses_has_a_finding(kind: str, data: some.DataObject) -> None:
+    document = edited(KINDS[kind], stray_edit(kind, data))
+    if not Draft202012Validator(schema(kind)).is_valid(document):
+        assert check_document(document, kind)
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the published schemas are not beside the project")
+@pytest.mark.parametrize("kind", THEIRS)
+@SLOW
+@given(data=some.data())
+def test_what_the_published_schema_refuses_has_a_finding(kind: str, data: some.DataObject) -> None:
+    document = edited(KINDS[kind], stray_edit(kind, data))
+    published = validator_for((SHARED / THEIRS[kind]).read_text("utf-8"))
+    if not published.is_valid(document):
+        assert any(finding.level != "info" for finding in check_document(document, kind))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the published schemas are not beside the project")
+@pytest.mark.parametrize("kind", THEIRS)
+def test_the_published_schema_accepts_the_valid_document(kind: str) -> None:
+    assert validator_for((SHARED / THEIRS[kind]).read_text("utf-8")).is_valid(KINDS[kind])
+
+
+def stray_edit(kind: str, data: some.DataObject) -> dict[str, object]:
+    """Put a stray value at any place of the valid document, or take a member away."""
+    members = [pointer for pointer, _ in everything(KINDS[kind]) if pointer]
+    place = data.draw(some.sampled_from(members))
+    value = data.draw(STRAY)
+    in_array = place.rpartition("/")[2].isdecimal()
+    return {place: None if value is ABSENT and in_array else value}

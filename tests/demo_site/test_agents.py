@@ -1,0 +1,192 @@
+"""The bookshop as agents meet it: golden documents, the WoA draft's appendix B, a purchase through the agent door."""
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import orjson
+import pytest
+from starlette.testclient import TestClient
+
+from awp_publish.checks import check_documents
+from demo_site.app import create_app
+
+ORIGIN = "https://books.example"
+GOLDEN = Path(__file__).parent / "golden"
+SHARED = Path(__file__).parents[3] / "shared"
+DOCUMENTS = {
+    "/.well-known/ai-actions.json": "ai-actions.json",
+    "/agent.json": "agent.json",
+    "/.well-known/woa.json": "woa.json",
+    "/.well-known/mcp-manifest.json": "mcp-manifest.json",
+    "/.well-known/a2a-manifest.json": "a2a-manifest.json",
+}
+needs_shared = pytest.mark.skipif(
+    not SHARED.is_dir(), reason="the specifications and fixtures are not beside the project"
+)
+
+
+@pytest.fixture(scope="module")
+def agent():
+    with TestClient(create_app(ORIGIN), base_url=ORIGIN) as client:
+        yield client
+
+
+@pytest.mark.parametrize(("path", "name"), DOCUMENTS.items())
+def test_the_documents_are_the_reviewed_ones(agent, request, path, name):
+    """Run with --golden to write them anew, then read the difference."""
+    published = orjson.dumps(agent.get(path).json(), option=orjson.OPT_INDENT_2) + b"\n"
+    golden = GOLDEN / name
+    if request.config.getoption("--golden"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_bytes(published)
+    assert published == golden.read_bytes()
+
+
+def test_the_documents_pass_every_check(agent):
+    found = check_documents({path: agent.get(path).content for path in [*DOCUMENTS, "/.well-known/awas.json"]})
+    assert [finding for finding in found if finding.level == "error"] == []
+
+
+@needs_shared
+@pytest.mark.parametrize(
+    ("path", "schema"),
+    [
+        ("/.well-known/ai-actions.json", "awas/ai-actions-schema.json"),
+        ("/agent.json", "agent-json/agent-json.schema.v0.2.json"),
+    ],
+)
+def test_the_published_schemas_accept_the_documents(agent, path, schema):
+    published = json.loads((SHARED / "fixtures" / schema).read_text())
+    jsonschema.Draft7Validator(published).validate(agent.get(path).json())
+
+
+def test_the_schema_that_the_site_serves_accepts_its_manifest(agent):
+    manifest = agent.get("/.well-known/ai-actions.json").json()
+    served = agent.get(manifest["$schema"].removeprefix(ORIGIN)).json()
+    jsonschema.Draft202012Validator(served).validate(manifest)
+
+
+# --- Appendix B of draft-gaikwad-woa-00, word for word ---
+
+
+def appendix_b() -> str:
+    text = (SHARED / "specs" / "woa-draft-00.txt").read_text()
+    return text[text.index("Appendix B: Complete Example WoA Flow (Non-Normative)\n\n   This appendix provides") :]
+
+
+def example(heading: str) -> dict[str, object]:
+    """The first JSON object below a heading of the appendix."""
+    text = appendix_b()
+    found, _ = json.JSONDecoder().raw_decode(text[text.index("{", text.index(heading)) :])
+    assert isinstance(found, dict)
+    return found
+
+
+@needs_shared
+def test_the_summarizer_is_described_as_in_the_drafts_document(agent):
+    answer = agent.get("/.well-known/woa.json", headers={"accept": "application/woa+json, application/json"})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/woa+json"
+    assert re.fullmatch(r'"[^"]+"', answer.headers["etag"])
+    assert "max-age=300" in answer.headers["cache-control"]
+    expected = example("Example WoA Document")
+    document = answer.json()
+    assert document["woa_version"] == expected["woa_version"]
+    assert document["transports"]["rest"]["invoke_path"] == expected["transports"]["rest"]["invoke_path"]
+    described = next(agent for agent in document["agents"] if agent["id"] == "summarizer")
+    assert described == expected["agents"][0]
+
+
+@needs_shared
+def test_the_drafts_invocation_is_answered_as_the_draft_says(agent):
+    envelope = example("The client then builds an invocation envelope")
+    answer = agent.post("/agents/summarizer/invoke", json=envelope, headers={"accept": "application/json"})
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    described = next(a for a in agent.get("/.well-known/woa.json").json()["agents"] if a["id"] == "summarizer")
+    jsonschema.Draft202012Validator(described["outputs"]).validate(answer.json())
+
+
+def test_the_summary_obeys_max_words(agent):
+    text = " ".join(f"Sentence number {number} says something about whales and the sea." for number in range(200))
+    for most in (10, 40, 500):
+        summary = invoke(agent, "summarizer", {"text": text, "max_words": most}).json()["summary"]
+        assert 0 < len(summary.split()) <= most
+    assert invoke(agent, "summarizer", {"text": text, "max_words": 9}).status_code == 422
+
+
+# --- A purchase ---
+
+
+def invoke(client: TestClient, called: str, given: dict[str, object]):
+    return client.post(f"/agents/{called}/invoke", json={"input": given})
+
+
+def test_an_agent_can_buy_a_book_by_following_the_documents():
+    with TestClient(create_app(ORIGIN), base_url=ORIGIN) as agent:
+        found = invoke(agent, "search_books", {"q": "moby"}).json()["books"]
+        slug = found[0]["slug"]
+        refused = invoke(agent, "check_out", {"name": "Ada", "address": "1 Quiet Lane"})
+        assert (refused.status_code, refused.json()["code"]) == (401, "NOT_SIGNED_IN")
+        assert refused.json()["recovery"].startswith("call sign_in")
+        assert invoke(agent, "add_to_basket", {"slug": slug, "quantity": 1}).json()["lines"][0]["slug"] == slug
+        assert invoke(agent, "sign_in", {"name": "reader", "password": "lamplight"}).json()["signed_in"] is True
+        placed = invoke(agent, "check_out", {"name": "Ada", "address": "1 Quiet Lane"})
+        assert placed.status_code == 201
+        order_id = placed.json()["order_id"]
+        assert invoke(agent, "show_order", {"order_id": order_id}).json()["name"] == "Ada"
+        agent.cookies.clear()
+        assert invoke(agent, "show_order", {"order_id": order_id}).status_code == 401
+
+
+def test_what_the_shop_refuses_names_a_declared_code_and_a_way_on(agent):
+    unknown = invoke(agent, "show_book", {"slug": "no-such-book"}).json()
+    assert (unknown["status"], unknown["code"]) == (404, "UNKNOWN_BOOK")
+    assert "search_books" in unknown["recovery"]
+    assert agent.get(unknown["type"]).status_code == 200
+    too_many = invoke(agent, "add_to_basket", {"slug": "moby-dick", "quantity": 20}).json()
+    assert (too_many["status"], too_many["code"]) == (409, "OUT_OF_STOCK")
+
+
+def test_a_call_from_a_page_of_another_site_is_refused_like_its_form(agent):
+    headers = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
+    answer = agent.post("/agents/add_to_basket/invoke", json={"input": {"slug": "moby-dick"}}, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (403, "FOREIGN_ORIGIN")
+    assert "access-control-allow-origin" not in answer.headers
+
+
+# --- The pages ---
+
+
+@pytest.mark.parametrize("path", ["/", "/search?q=sea", "/books/moby-dick", "/basket", "/sign-in", "/about"])
+def test_every_page_carries_attributes_and_links_of_declared_actions(agent, path):
+    page = agent.get(path, headers={"accept": "text/html"})
+    known = {action["id"]: action for action in agent.get("/.well-known/ai-actions.json").json()["actions"]}
+    named = re.findall(r'data-awas-(?:action|result)="([^"]+)"', page.text)
+    assert "search_books" in named
+    assert set(named) <= set(known)
+    assert '<link rel="ai-actions" type="application/json" href="/.well-known/ai-actions.json"' in page.text
+    assert 'rel="ai-actions"' in page.headers["link"]
+
+
+def test_the_manifests_selectors_find_their_elements_in_the_pages(agent):
+    """Every selector of an input or result, tried on the page where it is to be found."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    pages = {
+        "search_books": "/search?q=the",
+        "show_book": "/books/moby-dick",
+        "add_to_basket": "/books/moby-dick",
+        "sign_in": "/sign-in",
+    }
+    known = {action["id"]: action for action in agent.get("/.well-known/ai-actions.json").json()["actions"]}
+    for action_id, path in pages.items():
+        tree = LexborHTMLParser(agent.get(path, headers={"accept": "text/html"}).text)
+        selectors = [parameter["selector"] for parameter in known[action_id]["parameters"] if "selector" in parameter]
+        result = known[action_id].get("result", {})
+        if action_id in ("search_books", "show_book"):
+            selectors += [result["selector"], *result["properties"].values()]
+        assert selectors
+        for selector in selectors:
+            assert tree.css_first(selector) is not None, (action_id, selector)

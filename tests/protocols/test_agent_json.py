@@ -1,0 +1,373 @@
+"""agent.json 0.2, which 0.1 readers understand too."""
+
+from typing import Any
+
+import pytest
+
+from awp_publish import problems
+from awp_publish.model import (
+    Action,
+    Authentication,
+    Catalog,
+    Door,
+    Idempotency,
+    JsonObject,
+    OpenApi,
+    Parameter,
+    Paths,
+    RateLimit,
+    Status,
+)
+from awp_publish.protocols.agent_json import PROTOCOL
+
+from .catalogs import BOOKSHOP, WOA_DOOR, make_action, make_catalog, make_function_action, make_route_action, read
+from .conftest import Check
+
+(DOCUMENT,) = PROTOCOL.documents
+
+
+def _document(catalog: Catalog) -> Any:
+    return read(DOCUMENT, catalog)
+
+
+def _described(action: Action, **changes: Any) -> Any:
+    return _document(make_catalog(action, **changes))["actions"][0]
+
+
+def _outputs(outputs: JsonObject) -> Any:
+    return _described(make_action(outputs=outputs))["outputs"]
+
+
+# --- The document ----------------------------------------------------------------------------------------------------
+
+
+def test_it_is_served_as_the_specification_says() -> None:
+    assert (DOCUMENT.path, DOCUMENT.media_type) == ("/agent.json", "application/json")
+
+
+@pytest.mark.parametrize("catalog", [make_catalog(), make_catalog(make_action()), BOOKSHOP])
+def test_the_published_schema_accepts_it(catalog: Catalog, matches_agent_json: Check) -> None:
+    matches_agent_json(_document(catalog))
+
+
+def test_every_required_member_is_there_and_in_the_specifications_order() -> None:
+    document = _document(BOOKSHOP)
+    assert list(document) == [
+        "awp_version",
+        "domain",
+        "intent",
+        "protocols",
+        "capabilities",
+        "auth",
+        "entities",
+        "actions",
+        "errors",
+        "dependencies",
+        "agent_hints",
+        "agent_status",
+        "x-region",
+    ]
+    for action in document["actions"]:
+        required = {"id", "description", "auth_required", "inputs", "outputs", "endpoint", "method"}
+        assert required <= action.keys()
+        assert all("type" in one for one in action["inputs"].values())
+
+
+def test_the_site_introduces_itself() -> None:
+    document = _document(make_catalog(url="https://example.com:8443/shop"))
+    assert document["awp_version"] == "0.2"
+    assert document["domain"] == "example.com"
+    assert document["intent"] == "Find and order books."
+
+
+def test_protocols_are_the_doors_that_are_open() -> None:
+    assert _document(BOOKSHOP)["protocols"] == {
+        "x-woa": {
+            "version": "1",
+            "endpoint": "https://books.example/agents/{agent_id}/invoke",
+            "document": "https://books.example/.well-known/woa.json",
+        },
+        "mcp": {"version": "2025-11-25", "endpoint": "https://books.example/mcp"},
+        "a2a": {"version": "1.0", "endpoint": "https://books.example/a2a"},
+        "x-awp": {"version": "1", "endpoint": "https://books.example/awp"},
+        "x-awas": {"version": "1.1", "endpoint": "https://books.example/.well-known/ai-actions.json"},
+        "openapi": {"version": "3.1.0", "endpoint": "https://books.example/openapi.json"},
+    }
+    assert list(_document(make_catalog(doors=()))["protocols"]) == ["x-awas"]
+    assert "x-own" in _document(make_catalog(doors=(Door("x-own", "1", "/own"),)))["protocols"]
+
+
+def test_addresses_of_a_site_below_a_path_are_complete() -> None:
+    catalog = make_catalog(
+        make_action("wait", execution="async", poll_endpoint="/jobs"),
+        url="https://example.com/shop",
+        openapi=OpenApi("/openapi.json", "3.1.0"),
+        status=Status(status_endpoint="/status"),
+        site={"authentication": Authentication("bearer", refresh_endpoint="https://sso.example/refresh")},
+    )
+    document = _document(catalog)
+    assert document["protocols"]["openapi"]["endpoint"] == "https://example.com/shop/openapi.json"
+    assert document["actions"][0]["endpoint"] == "/shop/ping"
+    assert document["actions"][0]["poll_endpoint"] == "/shop/jobs"
+    assert document["agent_status"]["status_endpoint"] == "/shop/status"
+    assert document["auth"]["refresh_endpoint"] == "https://sso.example/refresh"
+
+
+def test_idempotency_is_a_capability_when_an_action_has_it() -> None:
+    flags = {"streaming": False, "batch_actions": False, "webhooks": False, "pagination": "none", "idempotency": False}
+    assert _document(make_catalog(make_action()))["capabilities"] == flags
+    assert _document(BOOKSHOP)["capabilities"] == flags | {
+        "streaming": True,
+        "pagination": "cursor",
+        "idempotency": True,
+    }
+
+
+def test_authentication_is_computed_from_the_actions() -> None:
+    assert _document(BOOKSHOP)["auth"] == {
+        "required_for": ["order_book"],
+        "optional_for": ["search_books", "summarize"],
+        "type": "oauth2",
+        "token_expiry": "24h",
+        "refresh_endpoint": "/auth/refresh",
+    }
+    assert _document(make_catalog(make_action()))["auth"] == {"type": "none"}
+    assert _document(make_catalog(make_action(auth_required=True)))["auth"] == {
+        "required_for": ["ping"],
+        "optional_for": [],
+    }
+
+
+def test_a_kind_of_authentication_that_nobody_told_is_not_made_up() -> None:
+    catalog = make_catalog(make_action(), site={"authentication": Authentication(methods=("session",))})
+    assert _document(catalog)["auth"] == {"required_for": [], "optional_for": ["ping"]}
+
+
+def test_errors_are_the_problems_of_a_call_under_the_sites_own_words() -> None:
+    errors = _document(BOOKSHOP)["errors"]
+    assert {problems.code_of(problem.slug) for problem in problems.ALL} | {"SOLD_OUT"} == errors.keys()
+    assert errors["BODY_TOO_LARGE"] == {"recovery": problems.BodyTooLarge.default_recovery}
+    assert errors["INVALID_INPUT"] == {"recovery": "Read errors."}
+    assert errors["SOLD_OUT"] == {"recovery": "Call search_books for another edition."}
+
+
+def test_only_actions_with_prerequisites_are_dependencies() -> None:
+    assert _document(BOOKSHOP)["dependencies"] == {"order_book": ["search_books"]}
+    assert "dependencies" not in _document(make_catalog(make_action()))
+
+
+def test_hints_are_told() -> None:
+    assert _document(BOOKSHOP)["agent_hints"] == {"prices": "Prices change at midnight UTC."}
+    assert "agent_hints" not in _document(make_catalog())
+
+
+def test_the_status_lists_degraded_actions_in_order() -> None:
+    assert _document(BOOKSHOP)["agent_status"] == {
+        "operational": True,
+        "degraded_actions": ["order_book", "summarize"],
+        "status_endpoint": "/agents/status",
+    }
+    assert _document(make_catalog(status=Status(operational=False)))["agent_status"] == {
+        "operational": False,
+        "degraded_actions": [],
+    }
+
+
+# --- An action -------------------------------------------------------------------------------------------------------
+
+
+def test_an_action_tells_its_policy() -> None:
+    order = _document(BOOKSHOP)["actions"][1]
+    assert order["auth_required"] is True
+    assert order["rate_limit"] == "5/hour"
+    assert order["execution_model"] == "async"
+    assert order["poll_endpoint"] == "/agents/jobs/{job_id}"
+    assert order["sensitivity"] == "irreversible"
+    assert order["requires_human_confirmation"] is True
+    assert order["reversible"] is False
+
+
+def test_what_an_action_does_not_have_is_not_mentioned() -> None:
+    assert _described(make_action()) == {
+        "id": "ping",
+        "description": "Say hello.",
+        "auth_required": False,
+        "inputs": {},
+        "outputs": {},
+        "endpoint": "/ping",
+        "method": "GET",
+        "execution_model": "sync",
+    }
+
+
+def test_a_limit_over_several_units_is_told() -> None:
+    assert _described(make_action(rate_limit=RateLimit(100, 5)))["rate_limit"] == "100/5 minutes"
+
+
+def test_the_idempotency_key_is_where_a_client_has_to_put_it() -> None:
+    supported = Idempotency("48h", "key")
+    by_header = {"supported": True, "key_field": "Idempotency-Key", "x-in": "header", "window": "48h"}
+    in_envelope = {"supported": True, "key_field": "key", "window": "48h"}
+    assert _described(make_action(idempotency=supported))["idempotency"] == by_header
+    assert _described(make_function_action("think", {}, idempotency=supported))["idempotency"] == in_envelope
+
+
+def test_inputs_tell_their_facts() -> None:
+    search = _document(BOOKSHOP)["actions"][0]
+    assert search["inputs"] == {
+        "q": {"type": "string", "required": True, "description": "What to look for."},
+        "sort": {"type": "enum", "required": False, "default": "relevance", "options": ["relevance", "price"]},
+        "limit": {"type": "integer", "required": False, "default": 20},
+        "since": {"type": "ISO8601", "required": False},
+    }
+
+
+def test_inputs_are_what_a_plain_client_sends() -> None:
+    order = _document(BOOKSHOP)["actions"][1]
+    assert order["inputs"]["isbn"] == {"type": "string", "required": True, "x-in": "path"}
+    assert order["inputs"]["X-Api-Version"] == {
+        "type": "enum",
+        "required": False,
+        "options": ["2"],
+        "x-in": "header",
+        "x-input": "api_version",
+    }
+    form = make_route_action(
+        "send", {"text": {}}, (Parameter("text", "form", "text"),), method="POST", content_type="multipart/form-data"
+    )
+    assert _described(form)["x-encoding"] == "multipart/form-data"
+
+
+def test_extensions_of_an_action_are_told() -> None:
+    assert _document(BOOKSHOP)["actions"][0]["x-team"] == "catalogue"
+
+
+def test_an_action_without_a_route_takes_the_envelope() -> None:
+    document = _document(BOOKSHOP)
+    summarize = document["actions"][2]
+    assert (summarize["method"], summarize["endpoint"]) == ("POST", "/agents/summarize/invoke")
+    assert summarize["inputs"] == {
+        "input": {"type": "object[summarize_input]", "required": True, "description": "Required: text."}
+    }
+    assert document["entities"]["summarize_input"] == {"fields": {"text": "string", "max_words": "integer"}}
+
+
+def test_the_envelope_names_operation_and_agent_where_they_are_needed() -> None:
+    action = make_function_action("shorten", {"type": "object"}, agent_id="editor", operation="shorten")
+    inputs = _described(action, paths=Paths(invoke="/invoke"))["inputs"]
+    assert list(inputs) == ["agent", "operation", "input"]
+    assert inputs["operation"]["options"] == ["shorten"]
+    assert inputs["input"] == {"type": "object", "required": True}
+
+
+def test_actions_behind_a_shut_door_are_not_claimed() -> None:
+    catalog = make_catalog(make_function_action("think", {}, auth_required=True, idempotency=Idempotency()), doors=())
+    document = _document(catalog)
+    assert document["actions"] == []
+    assert document["auth"] == {"type": "none"}
+    assert document["capabilities"]["idempotency"] is False
+
+
+# --- Outputs and entities --------------------------------------------------------------------------------------------
+
+BOOK = {"type": "object", "properties": {"title": {"type": "string"}}}
+TOY = {"type": "object", "properties": {"age": {"type": "integer"}}}
+
+
+def _holding(model: str, **definitions: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": {"one": {"$ref": f"#/$defs/{model}"}}, "$defs": definitions}
+
+
+def _told(*outputs: JsonObject, **site: Any) -> Any:
+    actions = [make_action(f"read_{index}", outputs=schema) for index, schema in enumerate(outputs)]
+    document = _document(make_catalog(*actions, site=site))
+    return document.get("entities"), [action["outputs"] for action in document["actions"]]
+
+
+def test_outputs_are_the_members_of_the_answer() -> None:
+    assert _document(BOOKSHOP)["actions"][0]["outputs"] == {
+        "books": "array[book]",
+        "best": "object[book]",
+        "total": "integer",
+    }
+
+
+def test_an_answer_that_is_no_object_is_one_output() -> None:
+    assert _outputs({"type": "array", "items": {"type": "string"}}) == {"$": "array[string]"}
+    assert _outputs({"type": ["object", "null"], "properties": {"a": {"type": "string"}}}) == {"a": "string"}
+    assert _outputs({"type": "object"}) == {}
+
+
+def test_models_become_entities() -> None:
+    entities = _document(BOOKSHOP)["entities"]
+    assert entities["book"]["fields"] == {
+        "isbn": "string",
+        "price": "float",
+        "published": "ISO8601",
+        "cover": "url",
+        "binding": "enum[paper, cloth]",
+        "author": "object[author]",
+        "sequels": "array[book]",
+    }
+    assert entities["author"]["fields"] == {"name": "string", "alive": "boolean"}
+
+
+def test_declared_entities_come_first_whether_spelled_out_or_modelled() -> None:
+    entities = _document(BOOKSHOP)["entities"]
+    assert next(iter(entities)) == "receipt"
+    assert entities["receipt"] == {"fields": {"number": "string", "paid": "float"}}
+    assert entities["shelf"] == {"fields": {"books": "array[book]"}}
+
+
+def test_a_model_that_several_actions_share_is_one_entity() -> None:
+    validated = BOOK | {"required": ["title"], "description": "As it is written."}
+    entities, outputs = _told(_holding("Book", Book=BOOK), _holding("Book", Book=validated))
+    assert entities == {"book": {"fields": {"title": "string"}}}
+    assert outputs == [{"one": "object[book]"}] * 2
+
+
+def test_different_models_of_one_name_are_told_apart() -> None:
+    entities, outputs = _told(_holding("Item", Item=BOOK), _holding("Item", Item=TOY), _holding("Item", Item=BOOK))
+    assert entities == {"item": {"fields": {"title": "string"}}, "item_2": {"fields": {"age": "integer"}}}
+    assert [output["one"] for output in outputs] == ["object[item]", "object[item_2]", "object[item]"]
+
+
+def test_models_that_differ_only_in_what_they_refer_to_are_told_apart() -> None:
+    order = {"type": "object", "properties": {"items": {"type": "array", "items": {"$ref": "#/$defs/Item"}}}}
+    entities, outputs = _told(_holding("Order", Order=order, Item=BOOK), _holding("Order", Order=order, Item=TOY))
+    assert entities["order"] == {"fields": {"items": "array[item]"}}
+    assert entities["order_2"] == {"fields": {"items": "array[item_2]"}}
+    assert [output["one"] for output in outputs] == ["object[order]", "object[order_2]"]
+
+
+def test_a_model_that_is_reached_through_another_definition_is_found() -> None:
+    books = {"type": "array", "items": {"$ref": "#/$defs/Book"}}
+    shelf = {"type": "object", "properties": {"content": {"$ref": "#/$defs/Books"}}}
+    entities, _ = _told(_holding("Shelf", Shelf=shelf, Books=books, Book=BOOK), _holding("Book", Book=TOY))
+    assert entities["shelf"] == {"fields": {"content": "array[book]"}}
+    assert entities["book_2"] == {"fields": {"age": "integer"}}
+
+
+def test_a_declared_entity_speaks_for_the_models_of_its_name() -> None:
+    entities, outputs = _told(_holding("Book", Book=BOOK), entities={"book": {"isbn": "string"}})
+    assert entities == {"book": {"fields": {"isbn": "string"}}}
+    assert outputs == [{"one": "object[book]"}]
+
+
+def test_an_entity_is_never_called_like_a_type() -> None:
+    entities, outputs = _told(_holding("Url", Url=BOOK))
+    assert entities == {"url_2": {"fields": {"title": "string"}}}
+    assert outputs == [{"one": "object[url_2]"}]
+
+
+def test_the_input_of_an_action_does_not_take_the_name_of_a_model() -> None:
+    inputs = {**_holding("ThinkInput", ThinkInput=BOOK), "required": ["one"]}
+    document = _document(make_catalog(make_function_action("think", inputs), doors=(WOA_DOOR,)))
+    assert document["entities"] == {
+        "think_input": {"fields": {"title": "string"}},
+        "think_input_2": {"fields": {"one": "object[think_input]"}},
+    }
+
+
+def test_a_site_without_models_has_no_entities() -> None:
+    assert "entities" not in _document(make_catalog(make_action()))

@@ -1,0 +1,380 @@
+"""AWAS 1.0 and 1.1 in one manifest."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from awp_publish.model import (
+    Authentication,
+    Catalog,
+    Contact,
+    Idempotency,
+    OpenApi,
+    Pagination,
+    RateLimit,
+    Result,
+    Security,
+)
+from awp_publish.protocols.awas import PROTOCOL
+
+from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, make_route_action, read
+from .conftest import Check
+
+MANIFEST, ALIAS, SCHEMA = PROTOCOL.documents
+
+
+def _manifest(catalog: Catalog) -> Any:
+    return read(MANIFEST, catalog)
+
+
+def _action(catalog: Catalog, index: int = 0) -> Any:
+    return _manifest(catalog)["actions"][index]
+
+
+# --- Serving ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_manifest_is_served_as_the_text_says() -> None:
+    assert [document.path for document in PROTOCOL.documents] == [
+        "/.well-known/ai-actions.json",
+        "/.well-known/awas.json",
+        "/schema/awas-schema.json",
+    ]
+    for document in PROTOCOL.documents:
+        assert document.media_type == "application/json; charset=utf-8"
+        assert document.max_age == 3600
+        assert ("AWAS-Version", "1.1") in document.headers
+    assert MANIFEST.rel == "ai-actions"
+
+
+def test_the_alias_is_the_same_document() -> None:
+    assert ALIAS.render is MANIFEST.render
+
+
+def test_the_schema_says_where_it_is_served_and_the_manifest_refers_to_it() -> None:
+    assert (
+        read(SCHEMA, BOOKSHOP)["$id"]
+        == _manifest(BOOKSHOP)["$schema"]
+        == "https://books.example/schema/awas-schema.json"
+    )
+
+
+def test_the_manifest_is_valid_against_the_schema_it_refers_to() -> None:
+    for catalog in (BOOKSHOP, make_catalog()):
+        jsonschema_rs.validate(read(SCHEMA, catalog), _manifest(catalog))
+
+
+# --- Both versions ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("catalog", [make_catalog(), make_catalog(make_action()), BOOKSHOP])
+def test_the_published_schema_of_1_1_accepts_it(catalog: Catalog, matches_awas: Check) -> None:
+    matches_awas(_manifest(catalog))
+
+
+def test_every_member_that_1_0_requires_is_there() -> None:
+    manifest = _manifest(BOOKSHOP)
+    assert {"version", "name", "description", "actions"} <= manifest.keys()
+    for action in manifest["actions"]:
+        assert {"id", "name", "description", "path", "method"} <= action.keys()
+        for parameter in action["parameters"]:
+            assert {"name", "type", "required", "description"} <= parameter.keys()
+            assert parameter["description"]
+
+
+def test_the_version_is_the_one_of_1_0_until_the_site_says_otherwise() -> None:
+    assert _manifest(make_catalog())["version"] == "1.0"
+    assert _manifest(BOOKSHOP)["version"] == "2.1"
+    assert _manifest(BOOKSHOP)["specVersion"] == "1.1"
+
+
+def test_what_both_versions_call_differently_says_the_same() -> None:
+    search = _action(BOOKSHOP)
+    assert search["path"] == search["endpoint"] == "/search"
+    assert [parameter["name"] for parameter in search["parameters"]] == [one["name"] for one in search["inputs"]]
+    assert search["rateLimit"] == {"requests": 30, "window": "1m", "scope": "ip"}
+    assert search["rateLimitHint"] == {"requests": 30, "window": "1m"}
+
+
+# --- The site --------------------------------------------------------------------------------------------------------
+
+
+def test_the_site_tells_its_facts() -> None:
+    manifest = _manifest(BOOKSHOP)
+    assert manifest["name"] == "Bookshop"
+    assert manifest["description"] == "Find and order books."
+    assert manifest["contact"] == {"email": "help@books.example", "url": "https://books.example/help"}
+    assert manifest["workflows"] == [
+        {
+            "id": "buy",
+            "name": "Buy a book",
+            "description": "From wish to order.",
+            "steps": ["search_books", "order_book"],
+        }
+    ]
+    assert manifest["security"] == {
+        "csrfRequired": True,
+        "csrfTokenHeader": "X-CSRF-Token",
+        "requiredHeaders": ["Content-Type"],
+        "allowedOrigins": ["https://books.example"],
+        "sameSite": "Lax",
+    }
+
+
+def test_a_site_that_says_little_has_a_short_manifest() -> None:
+    assert _manifest(make_catalog(doors=())) == {
+        "$schema": "https://books.example/schema/awas-schema.json",
+        "specVersion": "1.1",
+        "version": "1.0",
+        "name": "Bookshop",
+        "description": "Find and order books.",
+        "baseUrl": "https://books.example",
+        "actions": [],
+        "authentication": {"required": False},
+    }
+    assert "contact" not in _manifest(make_catalog(site={"contact": Contact()}))
+
+
+@pytest.mark.parametrize(
+    ("updated", "written"),
+    [
+        (datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), "2026-01-02T03:04:05Z"),
+        (datetime(2026, 1, 2, 3, 4, 5, 678), "2026-01-02T03:04:05Z"),
+        (datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone(timedelta(hours=2))), "2026-01-02T01:04:05Z"),
+    ],
+)
+def test_the_last_update_is_a_date_time_in_utc(updated: datetime, written: str) -> None:
+    assert _manifest(make_catalog(site={"updated": updated}))["lastUpdated"] == written
+
+
+@pytest.mark.parametrize(
+    ("limit", "rates"),
+    [
+        (RateLimit(10), {"requests_per_minute": 10}),
+        (RateLimit(10, 60, "s"), {"requests_per_minute": 10}),
+        (RateLimit(10, unit="h"), {"requests_per_hour": 10}),
+        (RateLimit(10, unit="d"), None),
+    ],
+)
+def test_the_rates_of_1_1_are_told_for_minutes_and_hours_only(limit: RateLimit, rates: object) -> None:
+    manifest = _manifest(make_catalog(site={"rate_limit": limit}))
+    assert manifest.get("rate_limits") == rates
+    assert manifest["rateLimit"] == {"requests": 10, "window": limit.window}
+
+
+def test_a_site_below_a_path_is_reached_however_a_client_resolves() -> None:
+    catalog = make_catalog(
+        make_route_action("search", {"q": {"type": "string"}}, preview_url="/preview", operation_id="search_get"),
+        make_action("elsewhere", preview_url="https://other.example/preview"),
+        url="https://example.com:8443/shop",
+        openapi=OpenApi("/openapi.json", "3.1.0"),
+        site={"authentication": Authentication("bearer", endpoints={"login": "/login", "sso": "https://sso.example"})},
+    )
+    manifest = _manifest(catalog)
+    action, elsewhere = manifest["actions"]
+    assert manifest["baseUrl"] + action["path"] == "https://example.com:8443/shop/search"
+    assert action["endpoint"] == "/shop/search"
+    assert action["previewUrl"] == "/shop/preview"
+    assert elsewhere["previewUrl"] == "https://other.example/preview"
+    assert action["openapi"]["documentUrl"] == "/shop/openapi.json"
+    assert manifest["authentication"]["endpoints"] == {"login": "/shop/login", "sso": "https://sso.example"}
+    assert manifest["$schema"] == "https://example.com:8443/shop/schema/awas-schema.json"
+
+
+# --- Authentication --------------------------------------------------------------------------------------------------
+
+
+def test_authentication_is_computed_from_the_actions() -> None:
+    authentication = _manifest(BOOKSHOP)["authentication"]
+    assert authentication["required"] is False
+    assert authentication["optional_for"] == ["search_books", "summarize"]
+    assert authentication["endpoints"] == {"login": "/auth/login"}
+
+
+def test_authentication_is_required_when_every_action_requires_it() -> None:
+    catalog = make_catalog(make_action(auth_required=True))
+    assert _manifest(catalog)["authentication"] == {"required": True, "optional_for": []}
+    assert _action(catalog)["authentication"] == {"required": True}
+
+
+def test_methods_are_spelled_as_1_1_does_and_others_are_marked(matches_awas: Check) -> None:
+    authentication = _manifest(BOOKSHOP)["authentication"]
+    assert authentication["methods"] == ["session", "oauth"]
+    assert authentication["x-methods"] == ["mtls"]
+    matches_awas(_manifest(BOOKSHOP))
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        (("session", "api_key", "oauth", "jwt", "bearer"), ["session", "api_key", "oauth", "jwt", "bearer"]),
+        (("oauth2", "api-key", "oauth"), ["oauth", "api_key"]),
+    ],
+)
+def test_methods_of_either_version_are_known(declared: tuple[str, ...], told: list[str]) -> None:
+    authentication = _manifest(make_catalog(site={"authentication": Authentication("bearer", declared)}))[
+        "authentication"
+    ]
+    assert authentication == {"required": False, "optional_for": [], "methods": told}
+
+
+@pytest.mark.parametrize(
+    ("kind", "methods"), [("oauth2", ["oauth"]), ("api_key", ["api_key"]), ("none", None), (None, None)]
+)
+def test_methods_follow_from_the_type_where_none_are_named(kind: Any, methods: object) -> None:
+    manifest = _manifest(make_catalog(site={"authentication": Authentication(kind)}))
+    assert manifest["authentication"].get("methods") == methods
+    assert "x-methods" not in manifest["authentication"]
+
+
+def test_an_action_tells_its_own_requirement() -> None:
+    search, order, _ = _manifest(BOOKSHOP)["actions"]
+    assert search["authentication_required"] is False
+    assert search["authentication"] == {"required": False}
+    assert order["authentication_required"] is True
+    assert order["authentication"] == {"required": True, "methods": ["session", "oauth"], "x-methods": ["mtls"]}
+    assert order["authScopes"] == ["orders:write"]
+
+
+# --- An action -------------------------------------------------------------------------------------------------------
+
+
+def test_an_action_tells_what_a_call_does() -> None:
+    order = _action(BOOKSHOP, 1)
+    assert (order["type"], order["intent"], order["sideEffect"]) == ("state_change", "write", "destructive")
+    assert (order["method"], order["path"]) == ("POST", "/books/{isbn}/orders")
+    assert order["idempotencyKeySupported"] is True
+    assert order["idempotencyKeyHeader"] == "Idempotency-Key"
+    assert order["previewUrl"] == "/orders/preview"
+    assert order["dryRunSupported"] is True
+    assert order["outputs"] == {"type": "application/json", "success_codes": [202]}
+
+
+def test_what_an_action_does_not_have_is_not_mentioned() -> None:
+    assert _action(make_catalog(make_action())) == {
+        "id": "ping",
+        "type": "data_retrieval",
+        "intent": "read",
+        "sideEffect": "safe",
+        "name": "Ping",
+        "description": "Say hello.",
+        "method": "GET",
+        "endpoint": "/ping",
+        "path": "/ping",
+        "authentication_required": False,
+        "authentication": {"required": False},
+        "conformanceLevel": "L1",
+        "inputSchema": {"type": "object", "properties": {}},
+        "outputs": {"success_codes": [200]},
+    }
+
+
+def test_preconditions_name_the_actions_that_come_first() -> None:
+    action = make_action("pay", preconditions=("The basket is not empty.",), depends_on=("sign_in", "fill_basket"))
+    assert _action(make_catalog(action))["preconditions"] == [
+        "The basket is not empty.",
+        "sign_in has been called successfully.",
+        "fill_basket has been called successfully.",
+    ]
+
+
+def test_an_action_tells_where_it_stands_in_the_page() -> None:
+    search = _action(BOOKSHOP)
+    assert search["selector"] == "form[role=search]"
+    assert search["result"] == {
+        "type": "list",
+        "selector": ".books",
+        "itemSelector": ".book",
+        "properties": {"title": ".title"},
+        "pagination": {"selector": ".pages", "nextButton": "a[rel=next]", "currentPage": ".pages strong"},
+    }
+
+
+def test_empty_facts_are_absent_too() -> None:
+    result = Result("single", ".book", pagination=Pagination())
+    catalog = make_catalog(make_action(result=result), site={"security": Security()})
+    assert _action(catalog)["result"] == {"type": "single", "selector": ".book"}
+    assert _manifest(catalog)["security"] == {"csrfRequired": False}
+
+
+def test_an_action_tells_what_it_answers() -> None:
+    search = _action(BOOKSHOP)
+    assert search["outputs"]["examples"] == [{"books": [], "total": 0}]
+    assert search["outputSchema"]["required"] == ["books", "total"]
+
+
+def test_an_action_refers_to_its_openapi_operation_if_both_are_known() -> None:
+    assert _action(BOOKSHOP)["openapi"] == {"documentUrl": "/openapi.json", "operationId": "search_search_get"}
+    assert "openapi" not in _action(BOOKSHOP, 1)
+    assert "openapi" not in _action(make_catalog(make_action(operation_id="ping")))
+
+
+def test_tags_and_extensions_are_marked_as_such() -> None:
+    assert _action(BOOKSHOP)["x-tags"] == ["books", "reading"]
+    assert _action(BOOKSHOP)["x-team"] == "catalogue"
+    assert _action(make_catalog(make_action(extensions={"team": 1})))["x-team"] == 1
+
+
+def test_an_action_that_only_a_shut_door_could_reach_is_not_listed() -> None:
+    catalog = make_catalog(make_action(), make_function_action("think", {"type": "object"}), doors=())
+    assert [action["id"] for action in _manifest(catalog)["actions"]] == ["ping"]
+
+
+# --- Conformance -----------------------------------------------------------------------------------------------------
+
+SECURITY = {"security": Security(csrf_required=True, csrf_token_header="X-CSRF-Token")}
+WRITE: dict[str, Any] = {"method": "POST", "intent": "write", "side_effect": "destructive"}
+TRANSACTIONAL: dict[str, Any] = {
+    "scopes": ("write",),
+    "preconditions": ("Signed in.",),
+    "rate_limit": RateLimit(10),
+    "outputs": {"type": "object"},
+}
+
+
+def _level(catalog: Catalog) -> object:
+    return _manifest(catalog).get("conformanceLevel")
+
+
+def test_a_site_that_only_reads_is_level_1() -> None:
+    assert _level(make_catalog(make_action())) == "L1"
+
+
+def test_a_site_without_actions_has_no_level() -> None:
+    assert _level(make_catalog()) is None
+
+
+def test_reading_by_post_is_no_level() -> None:
+    catalog = make_catalog(make_route_action("find", {}, method="POST"))
+    assert _level(catalog) is None
+    assert "conformanceLevel" not in _action(catalog)
+
+
+@pytest.mark.parametrize("preview", [{"dry_run": True}, {"preview_url": "/preview"}])
+def test_writing_with_a_preview_and_documented_csrf_is_level_2(preview: Any) -> None:
+    write = make_route_action("order", {}, **WRITE, **preview)
+    assert _level(make_catalog(make_action(), write, site=SECURITY)) == "L2"
+    assert _level(make_catalog(make_action(), write)) is None
+    assert [
+        action["conformanceLevel"] for action in _manifest(make_catalog(make_action(), write, site=SECURITY))["actions"]
+    ] == [
+        "L1",
+        "L2",
+    ]
+
+
+def test_writing_without_a_preview_is_no_level() -> None:
+    catalog = make_catalog(make_action(), make_route_action("order", {}, **WRITE), site=SECURITY)
+    assert _level(catalog) is None
+
+
+def test_level_3_asks_it_all_of_every_action() -> None:
+    read_books = make_action("read_books", **TRANSACTIONAL)
+    write: dict[str, Any] = {**WRITE, **TRANSACTIONAL, "dry_run": True, "idempotency": Idempotency()}
+    assert _level(make_catalog(read_books, make_route_action("order", {}, **write), site=SECURITY)) == "L3"
+    for missing in ("scopes", "preconditions", "rate_limit", "idempotency", "outputs"):
+        weaker = make_route_action("order", {}, **{name: value for name, value in write.items() if name != missing})
+        assert _level(make_catalog(read_books, weaker, site=SECURITY)) == "L2", missing
+    assert _level(make_catalog(read_books)) == "L1"

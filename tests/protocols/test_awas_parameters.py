@@ -1,0 +1,319 @@
+"""The parameters of AWAS actions: what a plain HTTP client sends."""
+
+from typing import Any
+
+import pytest
+from jsonschema_rs import Draft202012Validator, ValidationError
+
+from awp_publish.model import Action, Parameter, Paths
+from awp_publish.protocols.awas import PROTOCOL
+from awp_publish.schema import DIALECT
+
+from .catalogs import BOOKSHOP, ORDER, SEARCH, make_catalog, make_function_action, make_route_action, read
+
+
+def _described(action: Action, **changes: Any) -> Any:
+    return read(PROTOCOL.documents[0], make_catalog(action, **changes))["actions"][0]
+
+
+def _parameter(value: object, **changes: Any) -> Any:
+    return _described(make_route_action("find", {"value": value}, **changes))["parameters"][0]
+
+
+def _input(value: object, **changes: Any) -> Any:
+    return _described(make_route_action("find", {"value": value}, **changes))["inputs"][0]
+
+
+def _marks(parameter: Any) -> dict[str, object]:
+    return {name: value for name, value in parameter.items() if name.startswith("x-")}
+
+
+# --- Types -----------------------------------------------------------------------------------------------------------
+
+ALIAS = {"$ref": "#/$defs/Value"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind"),
+    [
+        ({"type": "integer"}, "integer"),
+        ({"type": ["null", "boolean"]}, "boolean"),
+        ({"anyOf": [{"type": "null"}, {"type": "number"}]}, "number"),
+        ({"oneOf": [{"const": None}, {"type": "number"}]}, "number"),
+        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, "integer"),
+        ({"const": 3}, "integer"),
+        ({"const": True}, "boolean"),
+        ({"enum": [0.5, 1.5]}, "number"),
+        ({"enum": ["a", None]}, "string"),
+        ({"allOf": [{"type": "array"}]}, "array"),
+        ({"allOf": [{"title": "One"}, {"type": "array"}]}, "array"),
+        ({"properties": {}}, "object"),
+        ({"items": {}}, "array"),
+        ({"minimum": 1}, "number"),
+        ({"type": "null"}, "string"),
+        ({}, "string"),
+        (True, "string"),
+        (False, "string"),
+        ({"$ref": "#/$defs/Elsewhere"}, "string"),
+        ({"$ref": "https://elsewhere.example/schema"}, "string"),
+        ({"$ref": "#"}, "object"),
+        ({"$ref": "#/properties/value"}, "string"),
+        ({"allOf": [ALIAS]}, "array"),
+        ({"anyOf": [ALIAS, {"type": "null"}]}, "array"),
+    ],
+)
+def test_a_type_is_one_that_both_versions_know(schema: object, kind: str) -> None:
+    definitions = {"Value": {"type": "array", "items": {"type": "string"}}}
+    assert _parameter(schema, schema={"$defs": definitions})["type"] == kind
+
+
+def test_definitions_that_go_round_in_circles_end() -> None:
+    definitions = {
+        "One": {"$ref": "#/$defs/Two"},
+        "Two": {"anyOf": [{"$ref": "#/$defs/One"}, {"$ref": "#/$defs/Three"}]},
+        "Three": {"allOf": [{"$ref": "#/$defs/One"}, {"$ref": "#/$defs/Two"}]},
+    }
+    assert _parameter({"$ref": "#/$defs/One"}, schema={"$defs": definitions})["type"] == "string"
+
+
+def test_inputs_that_are_a_reference_or_a_composition_have_their_members_as_parameters() -> None:
+    person = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    by_reference = {"$ref": "#/$defs/Person", "$defs": {"Person": person}}
+    composed = {"allOf": [person, {"properties": {"age": {"type": "integer"}}, "required": ["age"]}]}
+    parameters = (Parameter("name", "query", "name"), Parameter("age", "query", "age"))
+    first = _described(make_route_action("a", {}, parameters[:1], schema=by_reference))["parameters"]
+    both = _described(make_route_action("b", {}, parameters, schema=composed))["parameters"]
+    assert [(one["name"], one["type"], one["required"]) for one in first] == [("name", "string", True)]
+    assert [(one["name"], one["type"], one["required"]) for one in both] == [
+        ("name", "string", True),
+        ("age", "integer", True),
+    ]
+
+
+# --- Facts -----------------------------------------------------------------------------------------------------------
+
+
+def test_validation_rules_come_from_the_schema() -> None:
+    schema = {"type": "string", "pattern": "^a", "minLength": 1, "maxLength": 9}
+    assert _parameter(schema)["validation"] == {"pattern": "^a", "minLength": 1, "maxLength": 9}
+    assert _input({"type": "number", "minimum": 0.5, "maximum": 9})["validation"] == {"min": 0.5, "max": 9}
+    assert "validation" not in _parameter({"type": "string", "description": "Free."})
+
+
+def test_exclusive_bounds_are_told_for_whole_numbers_only() -> None:
+    bounds = {"exclusiveMinimum": 0, "exclusiveMaximum": 10}
+    assert _parameter({"type": "integer", **bounds})["validation"] == {"min": 1, "max": 9}
+    assert "validation" not in _parameter({"type": "number", **bounds})
+
+
+@pytest.mark.parametrize(
+    ("schema", "values"),
+    [
+        ({"enum": ["a", "b"]}, ["a", "b"]),
+        ({"enum": ["a", None]}, ["a"]),
+        ({"const": 1}, [1]),
+        ({"oneOf": [{"const": "a"}, {"enum": ["b"]}, {"type": "null"}]}, ["a", "b"]),
+        ({"oneOf": [{"const": "a"}, {"type": "string"}]}, None),
+        ({"enum": []}, None),
+        ({"enum": [None]}, None),
+    ],
+)
+def test_permitted_values_are_listed_for_both_versions(schema: object, values: object) -> None:
+    assert _parameter(schema).get("enum") == values
+    assert _input(schema).get("validation", {}).get("enum") == values
+
+
+@pytest.mark.parametrize(("written", "told"), [("date-time", "datetime"), ("email", "email"), ("binary", "binary")])
+def test_a_format_is_spelled_as_1_0_does(written: str, told: str) -> None:
+    assert _parameter({"type": "string", "format": written})["format"] == told
+
+
+def test_a_default_is_told_unless_it_is_null() -> None:
+    assert _parameter({"type": "integer", "default": 0})["default"] == 0
+    assert _input({"type": "boolean", "default": False})["default"] is False
+    assert "default" not in _parameter({"type": ["string", "null"], "default": None})
+
+
+def test_a_default_beside_a_reference_is_the_parameters_own() -> None:
+    definitions = {"Value": {"type": "string", "default": "theirs", "description": "Theirs."}}
+    parameter = _parameter({"$ref": "#/$defs/Value", "default": "own"}, schema={"$defs": definitions})
+    assert (parameter["default"], parameter["description"]) == ("own", "Theirs.")
+
+
+def test_examples_come_from_the_action_and_from_the_schema() -> None:
+    limit_parameter, limit_input = (_described(SEARCH)[kind][2] for kind in ("parameters", "inputs"))
+    assert limit_parameter["example"] == 5
+    assert limit_input["examples"] == [5, 10]
+    assert [one["example"] for one in _described(SEARCH)["parameters"] if "example" in one] == ["Moby Dick", 5]
+
+
+@pytest.mark.parametrize(
+    ("schema", "description"),
+    [
+        ({"description": "How many.", "title": "Count"}, "How many."),
+        ({"title": "Count"}, "Count"),
+        ({"description": ""}, "Value"),
+        (True, "Value"),
+    ],
+)
+def test_the_description_that_1_0_requires_is_always_there(schema: object, description: str) -> None:
+    assert _parameter(schema)["description"] == description
+
+
+def test_selectors_are_those_of_the_input() -> None:
+    search = _described(SEARCH)
+    assert search["parameters"][0]["selector"] == search["inputs"][0]["selector"] == "input[name=q]"
+    renamed = make_route_action(
+        "find", {"words": {}}, (Parameter("words", "query", "q"),), selectors={"words": "input[name=q]"}
+    )
+    assert _described(renamed)["parameters"][0]["selector"] == "input[name=q]"
+
+
+# --- Where a parameter goes ------------------------------------------------------------------------------------------
+
+
+def test_a_parameter_is_named_as_on_the_wire() -> None:
+    order = read(PROTOCOL.documents[0], BOOKSHOP)["actions"][1]
+    assert [one["name"] for one in order["parameters"]] == ["isbn", "copies", "X-Api-Version"]
+    assert _marks(order["parameters"][2]) == {"x-in": "header", "x-input": "api_version"}
+    assert list(order["inputSchema"]["properties"]) == ["isbn", "copies", "X-Api-Version"]
+    assert order["inputSchema"]["required"] == ["isbn", "copies"]
+
+
+def test_the_schema_of_inputs_named_as_on_the_wire_is_left_alone() -> None:
+    assert _described(SEARCH)["inputSchema"] == SEARCH.inputs
+
+
+def test_a_renamed_schema_keeps_what_its_members_refer_to() -> None:
+    action = make_route_action(
+        "find",
+        {"sort": {"$ref": "#/$defs/Sort"}},
+        (Parameter("sort", "query", "order"),),
+        schema={"$defs": {"Sort": {"enum": ["up", "down"]}}, "additionalProperties": False},
+    )
+    schema = _described(action)["inputSchema"]
+    Draft202012Validator(schema).validate({"order": "up"})
+    for wrong in ({"order": "left"}, {"sort": "up"}):
+        with pytest.raises(ValidationError):
+            Draft202012Validator(schema).validate(wrong)
+
+
+@pytest.mark.parametrize(
+    ("method", "location", "marks"),
+    [
+        ("GET", "query", {}),
+        ("DELETE", "query", {}),
+        ("POST", "json", {}),
+        ("PUT", "form", {}),
+        ("POST", "query", {"x-in": "query"}),
+        ("POST", "body", {"x-in": "body"}),
+        ("POST", "file", {"x-in": "file"}),
+        ("DELETE", "json", {"x-in": "json"}),
+        ("GET", "cookie", {"x-in": "cookie"}),
+        ("GET", "path", {"x-in": "path"}),
+    ],
+)
+def test_a_place_that_a_reader_would_not_assume_is_told(method: str, location: Any, marks: dict[str, str]) -> None:
+    action = make_route_action("act", {"value": {}}, (Parameter("value", location, "value"),), method=method)
+    assert [_marks(one) for one in (*_described(action)["parameters"], *_described(action)["inputs"])] == [marks, marks]
+
+
+def test_a_path_parameter_is_required_and_may_span_segments() -> None:
+    action = make_route_action("open", {"file": {}}, (Parameter("file", "path", "file", True),), path="/files/{file}")
+    parameter = _described(action)["parameters"][0]
+    assert parameter["required"] is True
+    assert _marks(parameter) == {"x-in": "path", "x-spans-segments": True}
+
+
+def test_two_inputs_with_one_name_on_the_wire_stay_apart() -> None:
+    sent = (
+        Parameter("id", "path", "id"),
+        Parameter("body_id", "json", "id"),
+        Parameter("x", "json", "n"),
+        Parameter("n", "query", "x"),
+    )
+    action = make_route_action(
+        "act", {name: {} for name in ("id", "body_id", "x", "n")}, sent, method="POST", path="/{id}"
+    )
+    parameters = _described(action)["parameters"]
+    assert [one["name"] for one in parameters] == ["id", "body_id", "x", "n"]
+    assert [one.get("x-name") for one in parameters] == [None, "id", "n", "x"]
+
+
+def test_a_body_that_is_not_json_is_told() -> None:
+    form = make_route_action("send", {"text": {}}, method="POST", content_type="application/x-www-form-urlencoded")
+    assert _described(form)["x-encoding"] == "application/x-www-form-urlencoded"
+    assert "x-encoding" not in _described(make_route_action("send", {}, method="POST", content_type="application/json"))
+    assert "x-encoding" not in _described(ORDER)
+
+
+# --- Without a route: the envelope -----------------------------------------------------------------------------------
+
+TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+
+
+def _names(action: Any) -> list[str]:
+    return [parameter["name"] for parameter in action["parameters"]]
+
+
+def test_an_action_without_a_route_takes_the_envelope() -> None:
+    action = _described(make_function_action("summarize", TEXT, examples=({"text": "Call me Ishmael."},)))
+    assert (action["method"], action["path"]) == ("POST", "/agents/summarize/invoke")
+    assert action["parameters"] == [
+        {
+            "name": "input",
+            "type": "object",
+            "required": True,
+            "description": "The input of the action.",
+            "example": {"text": "Call me Ishmael."},
+        }
+    ]
+    assert action["inputSchema"] == {"type": "object", "properties": {"input": TEXT}, "required": ["input"]}
+
+
+def test_an_operation_other_than_the_default_has_to_be_named() -> None:
+    action = _described(make_function_action("shorten", TEXT, agent_id="editor", operation="shorten"))
+    assert action["path"] == "/agents/editor/invoke"
+    assert _names(action) == ["operation", "input"]
+    assert action["parameters"][0]["enum"] == ["shorten"]
+    assert action["inputSchema"]["required"] == ["operation", "input"]
+    Draft202012Validator(action["inputSchema"]).validate({"operation": "shorten", "input": {"text": ""}})
+
+
+def test_the_agent_has_to_be_named_where_the_url_does_not() -> None:
+    action = _described(make_function_action("summarize", TEXT), paths=Paths(invoke="/invoke?v=1"))
+    assert action["path"] == "/invoke?v=1"
+    assert _names(action) == ["agent", "input"]
+    assert action["parameters"][0]["enum"] == ["summarize"]
+
+
+def test_references_of_an_input_still_lead_somewhere_inside_the_envelope() -> None:
+    books = {"type": "array", "items": {"$ref": "#/$defs/Book"}}
+    inputs: dict[str, object] = {"$schema": DIALECT, "type": "object"}
+    inputs |= {"properties": {"books": books}, "$defs": {"Book": {"type": "string"}}}
+    schema = _described(make_function_action("sort", inputs))["inputSchema"]
+    assert "$schema" not in schema["properties"]["input"]
+    Draft202012Validator(schema).validate({"input": {"books": ["Emma"]}})
+    with pytest.raises(ValidationError):
+        Draft202012Validator(schema).validate({"input": {"books": [1]}})
+
+
+@pytest.mark.parametrize("reference", ["#", "#/properties/branches/items"])
+def test_an_input_that_refers_to_itself_still_does_inside_the_envelope(reference: str) -> None:
+    branches = {"type": "array", "items": {"type": "object"}}
+    inputs = {"type": "object", "properties": {"branches": branches, "trunk": {"$ref": reference}}}
+    schema = _described(make_function_action("prune", inputs))["inputSchema"]
+    validator = Draft202012Validator(schema)
+    validator.validate({"input": {"trunk": {}}})
+    assert not validator.is_valid({"input": {"trunk": 1}})
+
+
+def test_an_input_with_an_identity_of_its_own_keeps_it() -> None:
+    inputs = {
+        "$id": "https://books.example/text",
+        "$defs": {"T": {"type": "string"}},
+        "properties": {"t": {"$ref": "#/$defs/T"}},
+    }
+    schema = _described(make_function_action("read", inputs))["inputSchema"]
+    assert schema["properties"]["input"] == inputs
+    assert not Draft202012Validator(schema).is_valid({"input": {"t": 1}})

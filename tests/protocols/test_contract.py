@@ -1,0 +1,101 @@
+"""What every protocol promises, whatever it is."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+import awp_publish.protocols
+from awp_publish.model import Catalog, JsonObject
+from awp_publish.protocols import ALL
+from awp_publish.protocols.protocol import Document
+
+from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, read
+
+SHARED_FILES = {
+    "__init__",
+    "awas_conformance",
+    "awas_parameters",
+    "members",
+    "notation",
+    "plain_request",
+    "protocol",
+    "schema_reading",
+}
+"""Files of the folder that no protocol stands in."""
+
+SCHEMAS = {"inputSchema", "outputSchema", "example", "examples", "default", "$defs"}
+"""Members whose values are somebody else's JSON."""
+
+DOCUMENTS = [pytest.param(document, id=document.path) for protocol in ALL for document in protocol.documents]
+MANIFESTS = [parameter for parameter in DOCUMENTS if parameter.id != "/schema/awas-schema.json"]
+CATALOGS = [pytest.param(make_catalog(), id="empty"), pytest.param(BOOKSHOP, id="bookshop")]
+
+
+def test_every_protocol_file_is_registered() -> None:
+    folder = Path(awp_publish.protocols.__file__).parent
+    assert {path.stem for path in folder.glob("*.py")} - SHARED_FILES == {protocol.name for protocol in ALL}
+
+
+def test_no_path_is_served_by_two_documents() -> None:
+    paths = [document.path for protocol in ALL for document in protocol.documents]
+    assert len(paths) == len(set(paths))
+
+
+@pytest.mark.parametrize("catalog", CATALOGS)
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_bytes_are_stable_compact_json(document: Document, catalog: Catalog) -> None:
+    body = document.render(catalog)
+    assert document.render(catalog) == body
+    assert orjson.dumps(orjson.loads(body)) == body
+
+
+@pytest.mark.parametrize("document", MANIFESTS)
+def test_an_absent_fact_is_an_absent_member(document: Document) -> None:
+    for catalog in (make_catalog(make_action()), BOOKSHOP):
+        assert list(_null_members(_described(document, catalog))) == []
+
+
+@pytest.mark.parametrize("document", MANIFESTS)
+def test_the_extensions_of_a_site_are_in_every_manifest(document: Document) -> None:
+    assert read(document, BOOKSHOP)["x-region"] == "EU"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_nothing_private_of_an_action_leaks(document: Document) -> None:
+    async def private_handler(_: JsonObject) -> bytes:
+        return b""
+
+    action = make_function_action("secret", {"type": "object"}, function=private_handler, timeout=12.25)
+    body = document.render(make_catalog(action)).decode()
+    for private in ("private_handler", "<function", __file__, "12.25", "0x"):
+        assert private not in body
+
+
+@pytest.mark.parametrize("document", MANIFESTS)
+def test_no_manifest_names_a_door_that_is_shut(document: Document) -> None:
+    body = document.render(make_catalog(make_action(), doors=())).decode()
+    for door in ("/mcp", "/a2a", "/awp", "/agents/{agent_id}/invoke", "openapi"):
+        assert f'{door}"' not in body
+
+
+def _described(document: Document, catalog: Catalog) -> object:
+    """A manifest without the schemas in it: null is a value there."""
+    manifest = read(document, catalog)
+    for agent in manifest.get("agents", []):
+        for schema in ("inputs", "outputs"):
+            del agent[schema]
+    return manifest
+
+
+def _null_members(value: object, where: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            if member is None:
+                yield f"{where}/{name}"
+            elif name not in SCHEMAS:
+                yield from _null_members(member, f"{where}/{name}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _null_members(item, f"{where}/{index}")
