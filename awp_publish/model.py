@@ -179,7 +179,10 @@ class SiteFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """The frozen whole, for one public address of the site. All that a protocol file may read."""
+    """The frozen whole, for one public address of the site. All that a protocol file may read.
+
+    `documents` are the paths of what is published, so that no document points at one that is not.
+    """
 
     url: str
     site: SiteFacts
@@ -188,6 +191,7 @@ class Catalog:
     status: Status = Status()
     paths: Paths = Paths()
     doors: tuple[Door, ...] = ()
+    documents: frozenset[str] = frozenset()
     openapi: OpenApi | None = None
 
     @property

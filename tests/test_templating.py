@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -28,7 +29,7 @@ def published(open_client) -> Site:
     return site
 
 
-def render(site: Site, text: str, **options: object) -> str:
+def render(site: Site, text: str, **options: Any) -> str:
     environment = Environment(autoescape=True)
     install(environment, site, **options)
     return environment.from_string(text).render()

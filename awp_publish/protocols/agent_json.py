@@ -60,7 +60,8 @@ def render(catalog: Catalog) -> dict[str, object]:
 def _protocols(catalog: Catalog) -> dict[str, object]:
     """Section 5.5: what else the site speaks."""
     spoken: dict[str, object] = {_protocol_id(door.protocol): _door(catalog, door) for door in catalog.doors}
-    spoken["x-awas"] = {"version": awas.VERSION, "endpoint": catalog.absolute(awas.PATH)}
+    if awas.PATH in catalog.documents:
+        spoken["x-awas"] = {"version": awas.VERSION, "endpoint": catalog.absolute(awas.PATH)}
     if catalog.openapi:
         spoken["openapi"] = {"version": catalog.openapi.version, "endpoint": catalog.absolute(catalog.openapi.path)}
     return spoken
@@ -72,8 +73,8 @@ def _protocol_id(door: str) -> str:
 
 def _door(catalog: Catalog, door: Door) -> dict[str, object]:
     entry: dict[str, object] = {"version": door.version, "endpoint": catalog.absolute(door.path)}
-    if document := DOOR_DOCUMENTS.get(door.protocol):
-        entry["document"] = catalog.absolute(document)
+    if DOOR_DOCUMENTS.get(door.protocol) in catalog.documents:
+        entry["document"] = catalog.absolute(DOOR_DOCUMENTS[door.protocol])
     return entry
 
 

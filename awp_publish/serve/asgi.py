@@ -19,6 +19,7 @@ from awp_publish.serve.dispatch import RouteReach
 from awp_publish.serve.documents import Prepared, prepare
 from awp_publish.serve.problem_pages import problem_documents
 from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send, header, route_path, send_reply
+from awp_publish.serve.report import report
 from awp_publish.serve.woa import InvokeAddress, WoaDoor, door_of
 from awp_publish.templating import link_header
 
@@ -39,18 +40,25 @@ class AgentPublisher:
     """Makes an ASGI application usable by agents.
 
     `app.add_middleware(AgentPublisher, site=site)` inside Starlette or FastAPI, `AgentPublisher(app, site=site)`
-    around any ASGI application. `protocols` are what is published; `link_headers` adds a `Link` header (RFC 8288)
-    that points at the documents to the application's HTML pages. Raises DeclarationError at start-up for a wrong
-    declaration.
+    around any ASGI application. `protocols` are what is published. `link_headers` adds a `Link` header (RFC 8288) that
+    points at the documents to the application's HTML pages. `check` logs what the checks find in the documents when
+    the server starts. Raises DeclarationError at start-up for a wrong declaration.
     """
 
     def __init__(
-        self, app: AsgiApp, site: Site, protocols: Sequence[Protocol] = ALL, *, link_headers: bool = True
+        self,
+        app: AsgiApp,
+        site: Site,
+        protocols: Sequence[Protocol] = ALL,
+        *,
+        link_headers: bool = True,
+        check: bool = True,
     ) -> None:
         self.app = app
         self.site = site
         self._protocols = tuple(protocols)
         self._link_headers = link_headers
+        self._check = check
         self._address = InvokeAddress(site.paths.invoke)
         self._head = site.paths.invoke.partition("{")[0].partition("?")[0]
         self._published: tuple[_Published, ...] = ()
@@ -83,13 +91,16 @@ class AgentPublisher:
                 await receive()
                 await send({"type": "lifespan.startup.failed", "message": str(error)})
                 raise
+            if self._check:
+                report(self._published[0].documents, self.site.catalog.prefix)
         await self.app(scope, receive, send)
 
     # --- Publishing ---
 
     def _open(self, scope: Scope) -> tuple[_Published, ...]:
         """Freeze the site against the application's routes and prepare everything that is served."""
-        self.site.freeze(self._application(scope), (door_of(self.site.paths.invoke),))
+        paths = [document.path for protocol in self._protocols for document in protocol.documents]
+        self.site.freeze(self._application(scope), (door_of(self.site.paths.invoke),), paths)
         self.site.on_refresh(self._publish)
         self._publish(self.site)
         return self._published

@@ -42,6 +42,12 @@ class Prepared:
     variants: tuple[tuple[str, Variant], ...]
     modified: datetime
     etag: str
+    media_type: str
+
+    @property
+    def body(self) -> bytes:
+        """The document itself, not compressed."""
+        return self.variants[-1][1].full.body
 
     def answer(self, method: str, headers: RawHeaders) -> Reply:
         """The reply to a request, by method, `Accept-Encoding` and the conditional headers (RFC 9110 section 13)."""
@@ -128,7 +134,7 @@ def _prepare_one(document: Document, body: bytes, before: Prepared | None, now: 
         *((name.lower().encode(), value.encode()) for name, value in document.headers),
     )
     variants = tuple((coding, _variant(digest, coding, data, shared)) for coding, data in _codings(body))
-    return Prepared(variants, now, digest)
+    return Prepared(variants, now, digest, document.media_type.split(";", 1)[0])
 
 
 def _variant(digest: str, coding: str, body: bytes, shared: RawHeaders) -> Variant:

@@ -29,10 +29,12 @@ from awp_publish.model import (
     Target,
     Workflow,
 )
+from awp_publish.protocols import ALL
 from awp_publish.protocols.protocol import Document
 
 URL: Final = "https://books.example"
 WOA_DOOR: Final = Door("woa", "1", "/agents/{agent_id}/invoke")
+ALL_PATHS: Final = frozenset(document.path for protocol in ALL for document in protocol.documents)
 NO_INPUTS: Final[JsonObject] = {"type": "object", "properties": {}}
 
 _SMALLEST: Final = Action(
@@ -75,7 +77,12 @@ def make_function_action(action_id: str, inputs: JsonObject, **changes: Any) -> 
 def make_catalog(*actions: Action, site: Mapping[str, Any] | None = None, **changes: Any) -> Catalog:
     """A catalog of these actions, each its own agent, with the WoA door open."""
     facts = SiteFacts(**({"name": "Bookshop", "description": "Find and order books."} | dict(site or {})))
-    told: dict[str, Any] = {"url": URL, "doors": (WOA_DOOR,), "agents": _agents(actions)} | changes
+    told: dict[str, Any] = {
+        "url": URL,
+        "doors": (WOA_DOOR,),
+        "agents": _agents(actions),
+        "documents": ALL_PATHS,
+    } | changes
     return Catalog(site=facts, actions=actions, **told)
 
 

@@ -19,7 +19,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Site
-from awp_publish.protocols import ALL
+from awp_publish.protocols import ALL, agent_json
+from awp_publish.protocols.protocol import Document, Protocol
 from awp_publish.serve.reply import Message
 
 PATHS = [document.path for protocol in ALL for document in protocol.documents]
@@ -250,3 +251,34 @@ async def test_no_reader_sees_half_a_refresh_under_load(site):
         await asyncio.gather(*(read(client) for _ in range(8)), asyncio.to_thread(refresh))
     assert len(seen) == 2
     assert all(len(bodies) == 1 for bodies in seen.values())
+
+
+def test_no_document_points_at_one_that_is_not_published(site, open_client):
+    declare_status(site)
+    client = open_client(AgentPublisher(Starlette(), site=site, protocols=[agent_json.PROTOCOL]))
+    assert client.get("/.well-known/ai-actions.json").status_code == 404
+    protocols = client.get("/agent.json").json()["protocols"]
+    assert "x-awas" not in protocols
+    assert "document" not in protocols["x-woa"]
+
+
+def test_a_protocol_of_ones_own_is_one_more_value(site, open_client):
+    declare_status(site)
+    mine = Protocol("mine", (Document("/mine.json", "application/json", lambda catalog: catalog.domain.encode()),))
+    client = open_client(AgentPublisher(Starlette(), site=site, protocols=[*ALL, mine]))
+    answer = client.get("/mine.json")
+    assert (answer.text, answer.headers["cache-control"]) == ("shop.example", "public, max-age=300")
+    assert client.get("/mine.json", headers={"if-none-match": answer.headers["etag"]}).status_code == 304
+
+
+def test_what_the_checks_find_is_logged_at_the_start(open_client, caplog):
+    site = Site("Shop", "Sells.", url="http://shop.example")
+    declare_status(site)
+    open_client(AgentPublisher(Starlette(), site=site))
+    assert "http://shop.example" in caplog.text
+    assert any(record.name == "awp_publish.checks" and record.levelname == "ERROR" for record in caplog.records)
+    caplog.clear()
+    quiet = Site("Shop", "Sells.", url="http://shop.example")
+    declare_status(quiet)
+    open_client(AgentPublisher(Starlette(), site=quiet, check=False))
+    assert caplog.records == []

@@ -1,0 +1,114 @@
+"""The command `awp-publish`: check documents, anybody's or those of an application, and show what is published."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Final, cast
+
+from awp_publish.checks import Finding, check_document, check_documents
+from awp_publish.problems import DeclarationError
+from awp_publish.protocols import ALL
+from awp_publish.serve.reply import AsgiApp, Message, Scope
+
+PATHS: Final = tuple(document.path for protocol in ALL for document in protocol.documents)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Answers 0 when nothing is wrong, 1 when a check found an error, 2 when it could not look."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except (OSError, DeclarationError, ImportError, AttributeError) as error:
+        print(f"awp-publish: {error}", file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="awp-publish", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    check = commands.add_parser("check", help="check documents against their specifications")
+    check.add_argument("target", nargs="+", help='a file, "-" for standard input, or module:app')
+    check.add_argument("--kind", help="what the document is, if its members do not tell: awas, agent-json, woa, ...")
+    check.set_defaults(run=_check)
+    show = commands.add_parser("show", help="print one document that an application publishes")
+    show.add_argument("target", help="module:app")
+    show.add_argument("path", nargs="?", help="the document's path; without it, all paths are listed")
+    show.set_defaults(run=_show)
+    return parser
+
+
+def _check(options: argparse.Namespace) -> int:
+    findings = [finding for target in options.target for finding in _findings(target, options.kind)]
+    for finding in findings:
+        print(finding)
+    errors = sum(finding.level == "error" for finding in findings)
+    print(f"{len(findings)} findings, {errors} of them errors")
+    return int(errors > 0)
+
+
+def _findings(target: str, kind: str | None) -> list[Finding]:
+    if target == "-":
+        return check_document(sys.stdin.buffer.read(), kind)
+    if _is_application(target):
+        return check_documents(_documents_of(_load(target)))
+    return check_document(Path(target).read_bytes(), kind, target)
+
+
+def _show(options: argparse.Namespace) -> int:
+    app = _load(options.target)
+    if options.path is None:
+        print("\n".join(path for path in PATHS if _get(app, path)[0] == 200))
+        return 0
+    status, body = _get(app, options.path)
+    sys.stdout.write(body.decode("utf-8", "replace") + "\n")
+    return int(status != 200)
+
+
+def _is_application(target: str) -> bool:
+    module, colon, attribute = target.partition(":")
+    return bool(colon) and attribute.isidentifier() and not Path(target).exists() and "/" not in module
+
+
+def _load(target: str) -> AsgiApp:
+    sys.path.insert(0, "")
+    module, _, attribute = target.partition(":")
+    return cast(AsgiApp, getattr(import_module(module), attribute))
+
+
+def _documents_of(app: AsgiApp) -> Mapping[str, bytes]:
+    answers = {path: _get(app, path) for path in PATHS}
+    return {path: body for path, (status, body) in answers.items() if status == 200}
+
+
+def _get(app: AsgiApp, path: str) -> tuple[int, bytes]:
+    """One request without a server."""
+    messages: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+
+    scope: Scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [],
+        "state": {},
+    }
+
+    async def request() -> None:
+        await app(scope, receive, send)
+
+    asyncio.run(request())
+    return messages[0]["status"], b"".join(message.get("body", b"") for message in messages)
