@@ -71,14 +71,17 @@ def disagreeing_auth(document: Document) -> Iterator[Flaw]:
 
 
 def unexplained_auth(document: Document) -> Iterator[Flaw]:
-    """Find actions that require authentication in a document that does not say of which kind."""
+    """Find actions that require authentication in a document that says there is none, or nothing about it.
+
+    An auth section without a type passes: the listed types leave out, for example, cookies of a session.
+    """
     auth = document.get("auth")
-    kind = auth.get("type") if isinstance(auth, Mapping) else None
-    if kind not in (None, "none"):
+    if isinstance(auth, Mapping) and auth.get("type") != "none":
         return
     for pointer, action in objects(document, "/actions/[]"):
         if action.get("auth_required") is True:
-            yield Flaw(child(pointer, "auth_required"), "Authentication is required, and auth.type does not say which.")
+            said = 'auth.type is "none"' if auth else "there is no auth"
+            yield Flaw(child(pointer, "auth_required"), f"The action requires authentication, and {said}.")
             return
 
 
@@ -168,8 +171,8 @@ CHECKS = (
         "agent-json-auth-kind",
         "warning",
         f"{SPEC} section 7",
-        "Where authentication is required, auth.type says of which kind.",
-        'Set auth.type to "oauth2", "api_key" or "bearer".',
+        "Where authentication is required, there is an auth section, and its type is not none.",
+        'Describe it in auth; the types are "oauth2", "api_key" and "bearer".',
         unexplained_auth,
     ),
     Check(

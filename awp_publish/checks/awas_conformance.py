@@ -15,11 +15,6 @@ Action = Mapping[str, object]
 SOURCE = "AWAS 1.1 conformance levels"
 
 
-def is_reading(action: Action) -> bool:
-    """Say whether an action declares that it only reads: GET, safe, intent read."""
-    return action.get("method") == "GET" and action.get("sideEffect") == "safe" and action.get("intent") == "read"
-
-
 def _wants_to_write(action: Action) -> bool:
     return (
         action.get("method") != "GET"

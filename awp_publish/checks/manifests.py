@@ -89,8 +89,8 @@ def foreign(document: Mapping[str, object]) -> Iterator[Flaw]:
             yield Flaw(child("", found), f'The member "{found}" makes this look like {what}.')
 
 
-def _rows(name: str, prefix: str, shapes: tuple[Shape, ...]) -> tuple[Check, ...]:
-    """State the rows that both manifests have; they differ in prefix and shape."""
+def _sections(name: str, prefix: str, shapes: tuple[Shape, ...]) -> tuple[Check, ...]:
+    """State the rows about what stands in a manifest; both have them, and differ in prefix and shape."""
     return (
         Check(
             f"{prefix}-foreign",
@@ -124,6 +124,12 @@ def _rows(name: str, prefix: str, shapes: tuple[Shape, ...]) -> tuple[Check, ...
             "Add the member.",
             partial(shape.missing, IDENTITY),
         ),
+    )
+
+
+def _references(name: str, prefix: str) -> tuple[Check, ...]:
+    """State the rows about where a manifest leads."""
+    return (
         Check(
             f"{prefix}-catalogue",
             "error",
@@ -140,20 +146,17 @@ def _rows(name: str, prefix: str, shapes: tuple[Shape, ...]) -> tuple[Check, ...
             'Write a path that begins with "/", or a whole URL.',
             bad_endpoints,
         ),
+        Check(
+            f"{prefix}-schema",
+            "warning",
+            SOURCE,
+            f"The {name} manifest refers to a schema.",
+            'Add an endpoint such as "schema": "/schema/awas-schema.json".',
+            without_schema,
+        ),
     )
 
 
-def _schema_row(name: str, prefix: str) -> Check:
-    return Check(
-        f"{prefix}-schema",
-        "warning",
-        SOURCE,
-        f"The {name} manifest refers to a schema.",
-        'Add an endpoint such as "schema": "/schema/awas-schema.json".',
-        without_schema,
-    )
-
-
-MCP = (*_rows("MCP", "awas-mcp", MCP_SHAPES), _schema_row("MCP", "awas-mcp"))
-A2A = (*_rows("A2A", "awas-a2a", A2A_SHAPES), _schema_row("A2A", "awas-a2a"))
+MCP = (*_sections("MCP", "awas-mcp", MCP_SHAPES), *_references("MCP", "awas-mcp"))
+A2A = (*_sections("A2A", "awas-a2a", A2A_SHAPES), *_references("A2A", "awas-a2a"))
 CHECKS = (*MCP, *A2A)

@@ -129,15 +129,15 @@ def unlisted(enumerations: Iterable[Enumeration], document: Mapping[str, object]
 
 
 def empty(shapes: Iterable[Shape], document: Mapping[str, object]) -> Iterator[Flaw]:
-    """Find required texts that say nothing."""
+    """Find texts that some version requires, are there and say nothing; each once, though two versions require it."""
+    known: set[str] = set()
     for shape in shapes:
-        if not shape.when(document):
-            continue
         for pointer, value in objects(document, shape.at):
             for name in shape.required:
-                text = value.get(name)
-                if isinstance(text, str) and not text.strip():
-                    yield Flaw(child(pointer, name), f'"{name}" of {shape.what.lower()} is empty.', source=shape.source)
+                text, place = value.get(name), child(pointer, name)
+                if isinstance(text, str) and not text.strip() and place not in known:
+                    known.add(place)
+                    yield Flaw(place, f'"{name}" of {shape.what.lower()} is empty.', source=shape.source)
 
 
 def misspelt(shapes: Iterable[Shape], document: Mapping[str, object]) -> Iterator[Flaw]:

@@ -3,6 +3,13 @@
 from .case import FIRST, SECOND, Case, agent
 from .documents import ABSENT, AGENT_JSON
 
+SYNTHETIC: dict[str, object] = {
+    "/source": "synthetic",
+    "/generated_by": "a crawler",
+    "/confidence": 0.9,
+    "/last_verified": "2026-01-31T12:00:00Z",
+}
+
 AGENT_JSON_CASES = (
     *(agent("agent-json-required", f"/{name}", ABSENT) for name in ("awp_version", "domain", "intent")),
     *(
@@ -39,6 +46,10 @@ AGENT_JSON_CASES = (
     agent("agent-json-synthetic", "/source", "synthetic", at="/generated_by"),
     agent("agent-json-synthetic", "/source", "synthetic", at="/confidence"),
     agent("agent-json-synthetic", "/source", "synthetic", at="/last_verified"),
+    *(
+        Case("agent-json-synthetic", f"/{name}", {**SYNTHETIC, f"/{name}": value}, AGENT_JSON, "agent-json")
+        for name, value in (("confidence", 1.5), ("last_verified", "lately"), ("source", ABSENT))
+    ),
     agent("agent-json-hint", "/agent_hints/search", 5),
     agent("agent-json-errors", "/errors", ABSENT),
     agent("agent-json-recovery", "/errors/RATE_LIMITED/recovery", " "),

@@ -268,6 +268,6 @@ def _put(owner: object, token: str, value: object) -> None:
     else:
         assert isinstance(owner, dict)
         if value is ABSENT:
-            del owner[token]
+            owner.pop(token, None)
         else:
             owner[token] = value

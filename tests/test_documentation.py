@@ -1,0 +1,72 @@
+"""What the pages say is so: their examples run, and nothing that exists is left out."""
+
+import re
+import subprocess
+import sys
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+from awp_publish import AgentPublisher, cli
+from awp_publish.problems import ALL, Problem
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCKS = [
+    pytest.param(block, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_every_example_runs(block, tmp_path):
+    script = tmp_path / "example.py"
+    script.write_text(block)
+    subprocess.run([sys.executable, "-W", "error", str(script)], check=True, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_to_a_file(page):
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+def test_the_readme_names_every_page():
+    text = (ROOT / "README.md").read_text()
+    assert [page.name for page in PAGES[1:] if f"docs/{page.name}" not in text] == []
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.slug)
+def test_every_problem_is_documented_as_it_is(kind):
+    row = f"| `{kind.slug}` | {kind.default_status} | {kind.title} | {kind.default_recovery} |"
+    assert row in (ROOT / "docs" / "calls.md").read_text()
+
+
+def test_every_problem_is_listed_once():
+    defined = {kind for kind in Problem.__subclasses__() if kind.__module__ == "awp_publish.problems"}
+    assert defined == set(ALL)
+    assert len({kind.slug for kind in ALL}) == len(ALL)
+
+
+def test_every_option_of_the_publisher_is_documented():
+    text = (ROOT / "docs" / "documents.md").read_text()
+    for name in signature(AgentPublisher).parameters:
+        assert name == "app" or f"| `{name}` |" in text
+
+
+def test_every_command_is_documented():
+    text = (ROOT / "docs" / "commands.md").read_text()
+    listed = re.search(r"{([\w,]+)}", cli._parser().format_help())
+    assert listed is not None
+    for command in listed[1].split(","):
+        assert f"awp-publish {command} " in text
+
+
+def test_make_demo_and_make_test_stand_at_the_top_of_the_readme():
+    top = (ROOT / "README.md").read_text()[:3000]
+    assert "make demo" in top
+    assert "make test" in top
+    assert "/agents/summarizer/invoke" in top
