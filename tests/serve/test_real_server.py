@@ -1,0 +1,136 @@
+"""The same over real sockets: uvicorn with two workers, callers who hang up, a server that stops."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+APPLICATION = '''
+import asyncio
+import os
+from pathlib import Path
+
+from fastapi import FastAPI
+from awp_publish import AgentPublisher, Site
+
+site = Site(name="Shop", description="Sells things.", url="https://shop.example", timeout=1)
+app = FastAPI()
+
+
+@app.post("/wait")
+@site.action("wait")
+async def wait(seconds: float, mark: str) -> int:
+    """Wait, and tell when it was cut short."""
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError:
+        Path(mark).write_text("cancelled")
+        raise
+    return os.getpid()
+
+
+app.add_middleware(AgentPublisher, site=site)
+'''
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("application")
+    (folder / "shop.py").write_text(APPLICATION)
+    port = free_port()
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "shop:app",
+        "--port",
+        str(port),
+        "--workers",
+        "2",
+        "--log-level",
+        "error",
+    ]
+    process = subprocess.Popen(command, cwd=folder, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])})
+    address = f"http://127.0.0.1:{port}"
+    try:
+        wait_until(lambda: answers(address))
+        yield address
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) in (0, -signal.SIGTERM)
+
+
+def answers(address: str) -> bool:
+    try:
+        return httpx2.get(f"{address}/agent.json").status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+def wait_until(true: object, seconds: float = 20) -> None:
+    assert callable(true)
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)
+
+
+def invoke(address: str, seconds: float, mark: Path, **options: float) -> httpx2.Response:
+    envelope = {"input": {"seconds": seconds, "mark": str(mark)}}
+    return httpx2.post(f"{address}/agents/wait/invoke", json=envelope, **options)
+
+
+def test_workers_agree_on_documents_and_etags(server, tmp_path):
+    workers = {invoke(server, 0, tmp_path / "mark").json() for _ in range(40)}
+    seen = {httpx2.get(f"{server}/.well-known/woa.json").headers["etag"] for _ in range(40)}
+    assert len(workers) == 2
+    assert len(seen) == 1
+    etag = seen.pop()
+    for _ in range(10):
+        answer = httpx2.get(f"{server}/.well-known/woa.json", headers={"if-none-match": etag})
+        assert (answer.status_code, answer.content) == (304, b"")
+
+
+def test_head_and_get_agree_on_the_wire(server):
+    got = httpx2.get(f"{server}/.well-known/ai-actions.json", headers={"accept-encoding": "gzip"})
+    head = httpx2.head(f"{server}/.well-known/ai-actions.json", headers={"accept-encoding": "gzip"})
+    assert {k: v for k, v in got.headers.items() if k != "date"} == {
+        k: v for k, v in head.headers.items() if k != "date"
+    }
+
+
+def test_a_caller_who_hangs_up_ends_the_handler(server, tmp_path):
+    mark = tmp_path / "mark"
+    with pytest.raises(httpx2.TimeoutException):
+        invoke(server, 0.9, mark, timeout=0.2)
+    wait_until(mark.exists)
+
+
+def test_a_slow_handler_is_answered_at_its_deadline(server, tmp_path):
+    mark = tmp_path / "mark"
+    answer = invoke(server, 20, mark)
+    assert (answer.status_code, answer.json()["code"]) == (504, "HANDLER_TIMEOUT")
+    wait_until(mark.exists)
+
+
+def test_a_body_over_the_limit_is_answered_before_it_has_come(server):
+    with socket.create_connection(("127.0.0.1", int(server.rsplit(":", 1)[1]))) as caller:
+        caller.sendall(
+            b"POST /agents/wait/invoke HTTP/1.1\r\nHost: shop.example\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 99999999\r\n\r\n{"
+        )
+        caller.settimeout(10)
+        assert b" 413 " in caller.recv(4096).split(b"\r\n")[0]
