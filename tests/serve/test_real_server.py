@@ -88,9 +88,9 @@ def wait_until(true: object, seconds: float = 20) -> None:
         time.sleep(0.05)
 
 
-def invoke(address: str, seconds: float, mark: Path, **options: float) -> httpx2.Response:
+def invoke(address: str, seconds: float, mark: Path, timeout: float = 30) -> httpx2.Response:
     envelope = {"input": {"seconds": seconds, "mark": str(mark)}}
-    return httpx2.post(f"{address}/agents/wait/invoke", json=envelope, **options)
+    return httpx2.post(f"{address}/agents/wait/invoke", json=envelope, timeout=timeout)
 
 
 def test_workers_agree_on_documents_and_etags(server, tmp_path):
