@@ -107,15 +107,23 @@ def _read_refusal(action: Action, status: int, headers: RawHeaders, body: bytes,
 
 
 def _refused(status: int, document: object, codes: Mapping[str, str]) -> Refused:
-    inner = document.get("detail") if isinstance(document, Mapping) else None
-    sources = [source for source in (document, inner) if isinstance(source, Mapping)]
-    code = next((c for s in sources if isinstance(c := s.get("code"), str) and c in codes and _CODE.fullmatch(c)), None)
-    members: dict[str, object] = {}
-    if isinstance(document, Mapping) and "type" in document and "title" in document:
+    """A 4xx: with its own words, a code that the site declares, and its own body. problem+json keeps its members."""
+    words = _words(status, document)
+    if isinstance(document, Mapping) and isinstance(document.get("type"), str) and "title" in document:
         members = {str(name): value for name, value in document.items() if name not in ("status", "detail", "instance")}
-    elif isinstance(document, (Mapping, list)):
-        members = {"response": document}
-    return Refused(_words(status, document), status=status, code=code, members=members)
+        if document["type"] == "about:blank":
+            del members["type"]  # ours says more
+        return Refused(words, status=status, code=_code_in(document), members=members)
+    inner = document.get("detail") if isinstance(document, Mapping) else None
+    found = (_code_in(source) for source in (document, inner))
+    code = next((code for code in found if code in codes), None)
+    answered = {"response": document} if isinstance(document, (Mapping, list)) else {}
+    return Refused(words, status=status, code=code, members=answered)
+
+
+def _code_in(source: object) -> str | None:
+    code = source.get("code") if isinstance(source, Mapping) else None
+    return code if isinstance(code, str) and _CODE.fullmatch(code) else None
 
 
 def _words(status: int, document: object) -> str:

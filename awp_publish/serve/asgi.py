@@ -77,7 +77,7 @@ class AgentPublisher:
             await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
             return
         if path.startswith(self._head):
-            matched = self._address.match(path)
+            matched = self._address.match(path, scope["query_string"])
             if matched is not None:
                 await here.door(scope, receive, send, self._address.agent_of(matched, scope["query_string"]))
                 return

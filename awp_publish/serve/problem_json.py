@@ -44,8 +44,8 @@ def describe_problem(
     return described
 
 
-_CARRIED: Final = frozenset({"type", "title"})
-"""Members that a route's own problem+json answer may bring along."""
+_CARRIED: Final = frozenset({"type", "title", "errors", "recovery"})
+"""Members that a route's own problem+json answer brings along in place of ours."""
 
 
 def render_problem(

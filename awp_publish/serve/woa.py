@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs, parse_qsl, quote
 
 from awp_publish.invoke import Call, Invoker, Result
 from awp_publish.model import Catalog, Door
@@ -64,15 +64,20 @@ class InvokeAddress:
     def __init__(self, template: str) -> None:
         path, _, query = template.partition("?")
         self._path = re.compile(_as_pattern(path))
-        self._query = [
-            (name, re.compile(_as_pattern(value)))
-            for name, values in parse_qs(query).items()
-            for value in values
-            if "{agent_id}" in value
-        ]
+        pairs = parse_qsl(query, keep_blank_values=True)
+        self._query = [(name, re.compile(_as_pattern(value))) for name, value in pairs if "{agent_id}" in value]
+        self._fixed = [(name, value) for name, value in pairs if "{agent_id}" not in value]
 
-    def match(self, path: str) -> re.Match[str] | None:
-        return self._path.fullmatch(path)
+    def match(self, path: str, query_string: bytes) -> re.Match[str] | None:
+        """Whether a request is an invocation.
+
+        A path with a placeholder is shared with the application's own, so its query has to be there too.
+        """
+        matched = self._path.fullmatch(path)
+        if matched is None or not self._path.groups or not self._fixed:
+            return matched
+        given = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
+        return matched if all(value in given.get(name, ()) for name, value in self._fixed) else None
 
     def agent_of(self, matched: re.Match[str], query_string: bytes) -> str | None:
         """The agent that the URL names, None if it names none."""

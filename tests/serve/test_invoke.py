@@ -420,6 +420,7 @@ def test_the_routes_own_refusal_is_carried(site, open_client):
 
 def test_a_routes_own_problem_is_carried_member_by_member(site, open_client):
     own = {"type": "https://shop.example/oops", "title": "Oops", "status": 402, "detail": "Pay.", "balance": 3}
+    own |= {"code": "PAY_FIRST", "errors": [{"pointer": "/card", "detail": "is empty"}], "recovery": "call pay"}
 
     async def pay(request: Request) -> Response:
         return JSONResponse(own, 402, media_type=PROBLEM)
@@ -427,8 +428,31 @@ def test_a_routes_own_problem_is_carried_member_by_member(site, open_client):
     site.declare("pay", method="POST", path="/pay", description="Pay.")
     client = publish(site, open_client, Starlette(routes=[Route("/pay", pay, methods=["POST"])]))
     problem = invoke(client, "pay", {}).json()
-    assert own.items() <= problem.items()
-    assert problem["code"] == "REFUSED"
+    assert {name: problem[name] for name in own} == own
+    assert problem["request_id"]
+
+
+def test_a_routes_problem_without_a_type_gets_one_that_resolves(site, open_client):
+    async def pay(request: Request) -> Response:
+        return JSONResponse({"type": "about:blank", "title": "Oops"}, 402, media_type=PROBLEM)
+
+    site.declare("pay", method="POST", path="/pay", description="Pay.")
+    client = publish(site, open_client, Starlette(routes=[Route("/pay", pay, methods=["POST"])]))
+    problem = invoke(client, "pay", {}).json()
+    assert (problem["title"], problem["code"]) == ("Oops", "REFUSED")
+    assert client.get(problem["type"]).status_code == 200
+
+
+def test_an_invoke_path_that_differs_by_its_query_leaves_the_path_to_the_application(open_client):
+    async def page(request: Request) -> Response:
+        return PlainTextResponse("a page")
+
+    site = Site("Shop", "Sells.", url="https://shop.example", paths=Paths(invoke="/{agent_id}?mode=agent"))
+    shorten(site)
+    client = publish(site, open_client, Starlette(routes=[Route("/shortener", page, methods=["GET", "POST"])]))
+    assert client.get("/shortener").text == "a page"
+    assert client.post("/shortener?mode=person").text == "a page"
+    assert client.post("/shortener?mode=agent", json={"input": {"text": "a"}}).json() == {"summary": "a"}
 
 
 def test_what_the_routes_framework_refuses_points_into_the_input(site, open_client):
