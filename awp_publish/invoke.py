@@ -7,9 +7,8 @@ may refuse a call (raise a Problem) or answer it (return an Outcome), those afte
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, TypeAlias
 
 import orjson
@@ -62,13 +61,16 @@ Answered: TypeAlias = Callable[[Result], None]
 Reach: TypeAlias = Callable[[Call, Answered], Awaitable[Result]]
 """Reaches the route behind an action. Reports the answer once it is complete; returns when the route has ended."""
 
-Before: TypeAlias = Callable[[Call], Awaitable[Outcome | None]]
-After: TypeAlias = Callable[[Call, Outcome], Awaitable[Outcome]]
+Before: TypeAlias = Callable[[Call], Awaitable[Outcome | None] | None]
+"""A gate in front of the handler: None lets the call pass at once; what it has to wait for may answer the call."""
+
+After: TypeAlias = Callable[[Call, Outcome], Awaitable[Outcome] | None]
+"""A gate behind the handler: None leaves the outcome as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The gates of one action, in order."""
+    """The gates of one action, in order. Each may raise a Problem."""
 
     before: tuple[Before, ...]
     after: tuple[After, ...]
@@ -78,13 +80,11 @@ def check_input(action: Action) -> Before:
     """Refuse an input that does not conform to the action's schema (WoA section 5.1)."""
     validate = compile_schema(action.inputs)
 
-    async def gate(call: Call) -> Outcome | None:
-        violations = validate(call.input)
-        if violations:
-            first = violations[0]
-            more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-            raise InvalidInput(f"{first.pointer or 'The input'}: {first.detail}{more}.", errors=violations)
-        return None
+    def gate(call: Call) -> None:
+        if violations := validate(call.input):
+            first, more = violations[0], len(violations) - 1
+            also = f" (and {more} more)" if more else ""
+            raise InvalidInput(f"{first.pointer or 'The input'}: {first.detail}{also}.", errors=violations)
 
     return gate
 
@@ -93,25 +93,47 @@ def check_output(action: Action) -> After:
     """Never send an answer that does not conform to the action's schema (WoA section 5.2)."""
     validate = compile_schema(action.outputs)
 
-    async def gate(call: Call, outcome: Outcome) -> Outcome:
-        violations = validate(outcome.output)
-        if violations:
-            logger.error(
-                "action %s answered against its schema: %s %s (request_id=%s)",
-                action.id,
-                violations[0].pointer,
-                violations[0].detail,
-                call.request_id,
-            )
+    def gate(call: Call, outcome: Outcome) -> None:
+        if violations := validate(outcome.output):
+            told = (action.id, violations[0].pointer, violations[0].detail, call.request_id)
+            logger.error("action %s answered against its schema: %s %s (request_id=%s)", *told)
             raise InvalidOutput(f"The answer of action {action.id} does not match its outputs schema.")
-        return outcome
 
     return gate
 
 
 def gates_of(action: Action) -> Gates:
-    """Which gates stand around an action, in the order that DESIGN gives them."""
+    """Which gates stand around an action, in order."""
     return Gates(before=(check_input(action),), after=(check_output(action),))
+
+
+class Run(Watch[Result]):
+    """One call on its way: what to do with its result, and what its result is when it takes too long."""
+
+    __slots__ = ("_after", "_call", "_deliver")
+
+    def __init__(self, call: Call, after: tuple[After, ...], deliver: Deliver) -> None:
+        super().__init__(time.monotonic() + call.action.timeout, call.gone)
+        self._call = call
+        self._after = after
+        self._deliver = deliver
+
+    async def hand_over(self, result: Result) -> None:
+        """Show an outcome to the gates behind the handler, and deliver what they make of it."""
+        if not isinstance(result, Problem):
+            try:
+                for gate in self._after:
+                    waiting = gate(self._call, result)
+                    if waiting is not None:
+                        result = await waiting
+            except Problem as problem:
+                result = problem
+        await self._deliver(result)
+
+    def overdue(self) -> Result:
+        action, request_id = self._call.action, self._call.request_id
+        logger.error("action %s took too long (request_id=%s)", action.id, request_id)
+        return HandlerTimeout(f"Action {action.id} gave no answer within {action.timeout:g} seconds.")
 
 
 class Invoker:
@@ -145,31 +167,32 @@ class Invoker:
         Delivers before it returns when a handler works on after its answer, or does not heed its deadline.
         """
         gates = self._gates[call.action.id]
-        result = await _admit(call, gates.before)
-        if result is not None:
-            await deliver(result)
-            return
-
-        async def finish(result: Result) -> None:
-            await deliver(await _conclude(call, gates.after, result))
-
-        deadline = time.monotonic() + call.action.timeout
-        watch: Watch[Result] = Watch(finish, deadline, partial(_overdue, call), call.gone)
-        self._patrol.add(watch)
         try:
-            await watch.finish(await self._handle(call, watch))
+            for gate in gates.before:
+                waiting = gate(call)
+                if waiting is not None and (answer := await waiting) is not None:
+                    await deliver(answer)
+                    return
+        except Problem as problem:
+            await deliver(problem)
+            return
+        run = Run(call, gates.after, deliver)
+        self._patrol.add(run)
+        try:
+            await run.finish(await self._handle(call, run))
         except asyncio.CancelledError:
-            if not watch.interrupted:
+            if not run.interrupted:
                 raise
         finally:
-            self._patrol.remove(watch)
-            await watch.settle()
+            self._patrol.remove(run)
+            if run.has_company:
+                await run.settle()
 
-    async def _handle(self, call: Call, watch: Watch[Result]) -> Result:
+    async def _handle(self, call: Call, run: Run) -> Result:
         try:
             if call.action.function is not None:
                 return _outcome_of(await call.action.function(call.input))
-            return await self._reach(call, watch.note)
+            return await self._reach(call, run.note)
         except Problem as problem:
             return problem
         except Exception:
@@ -184,33 +207,6 @@ def failed(call: Call) -> HandlerFailed:
 
 def _outcome_of(body: bytes) -> Outcome:
     return Outcome(body, orjson.loads(body))
-
-
-def _overdue(call: Call) -> Problem:
-    logger.error("action %s took too long (request_id=%s)", call.action.id, call.request_id)
-    return HandlerTimeout(f"Action {call.action.id} gave no answer within {call.action.timeout:g} seconds.")
-
-
-async def _admit(call: Call, gates: Sequence[Before]) -> Result | None:
-    try:
-        for gate in gates:
-            answer = await gate(call)
-            if answer is not None:
-                return answer
-    except Problem as problem:
-        return problem
-    return None
-
-
-async def _conclude(call: Call, gates: Sequence[After], result: Result) -> Result:
-    if isinstance(result, Problem):
-        return result
-    try:
-        for gate in gates:
-            result = await gate(call, result)
-    except Problem as problem:
-        return problem
-    return result
 
 
 def _quote(text: str | None) -> str:

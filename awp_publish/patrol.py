@@ -1,11 +1,12 @@
 """Looking after calls that take long: deadlines, callers who went away, handlers that work on after their answer.
 
-One timer looks after all calls. A timer and a task for each would cost a quick call a tenth of its time, for
-something that quick calls never need; so deadlines are kept to within one `INTERVAL`.
+One timer looks after all calls. A timer and a task for each would cost a quick call a tenth of its time, for something
+that quick calls never need; so deadlines are kept to within one `INTERVAL`.
 """
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Final, Generic, TypeAlias, TypeVar
 
@@ -16,36 +17,31 @@ R = TypeVar("R")
 Gone: TypeAlias = Callable[[], Awaitable[None]]
 
 
-class Watch(Generic[R]):
-    """One call under watch, in whose task it is made. Hands over exactly one result: the first that anybody has."""
+class Watch(ABC, Generic[R]):
+    """One call under watch, in whose task it is made. Hands over exactly one result: the first that anybody has.
 
-    __slots__ = (
-        "_answer",
-        "_deadline",
-        "_deliver",
-        "_finished",
-        "_finisher",
-        "_gone",
-        "_listener",
-        "_overdue",
-        "_task",
-        "interrupted",
-    )
+    `gone()` ends when the caller hangs up; `deadline` is in monotonic seconds.
+    """
 
-    def __init__(
-        self, deliver: Callable[[R], Awaitable[None]], deadline: float, overdue: Callable[[], R], gone: Gone | None
-    ) -> None:
-        """`overdue()` makes the result of a call past `deadline` (monotonic seconds); `gone()` ends at a hang-up."""
-        self._deliver = deliver
-        self._deadline = deadline
-        self._overdue = overdue
-        self._gone = gone
+    __slots__ = ("_answer", "_finished", "_finisher", "_listener", "_task", "deadline", "gone", "interrupted")
+
+    def __init__(self, deadline: float, gone: Gone | None) -> None:
+        self.deadline = deadline
+        self.gone = gone
+        self.interrupted = False
         self._task = asyncio.current_task()
         self._answer: R | None = None
         self._finished = False
         self._finisher: asyncio.Task[None] | None = None
         self._listener: asyncio.Task[None] | None = None
-        self.interrupted = False
+
+    @abstractmethod
+    async def hand_over(self, result: R) -> None:
+        """Give the result to whoever waits for it."""
+
+    @abstractmethod
+    def overdue(self) -> R:
+        """The result of a call that is past its deadline."""
 
     def note(self, answer: R) -> None:
         """The answer is complete, though its handler may work on: from now on nothing interrupts the call."""
@@ -55,7 +51,7 @@ class Watch(Generic[R]):
         """Hand over a result, unless one was handed over already."""
         if not self._finished:
             self._finished = True
-            await self._deliver(result)
+            await self.hand_over(result)
 
     def inspect(self, now: float) -> None:
         """One round: give out an answer whose handler works on, end what is overdue, listen for a hang-up."""
@@ -63,11 +59,16 @@ class Watch(Generic[R]):
             return
         if self._answer is not None:
             self._finisher = self._start(self.finish(self._answer))
-        elif now >= self._deadline:
-            self._finisher = self._start(self.finish(self._overdue()))
+        elif now >= self.deadline:
+            self._finisher = self._start(self.finish(self.overdue()))
             self._interrupt()
-        elif self._gone is not None and self._listener is None:
-            self._listener = self._start(self._listen(self._gone))
+        elif self.gone is not None and self._listener is None:
+            self._listener = self._start(self._listen(self.gone))
+
+    @property
+    def has_company(self) -> bool:
+        """Whether the patrol did anything in this call's name that has to be settled."""
+        return self._listener is not None or self._finisher is not None or self.interrupted
 
     async def settle(self) -> None:
         """Wait for the tasks that the patrol started in this call's name. The call owns them and awaits this."""

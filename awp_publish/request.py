@@ -11,7 +11,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 import orjson
@@ -27,8 +27,7 @@ _REST: Final[Mapping[str, Location]] = {JSON: "json", FORM: "form", MULTIPART: "
 """Where members go that a schema admits without naming them, by the body's media type; into the query otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A request without its connection. `headers` hold what the input itself says, `cookies` go beside the caller's."""
 
     path: str

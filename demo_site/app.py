@@ -54,7 +54,7 @@ def create_app(url: str | None = None, database: Path | None = None) -> FastAPI:
     app.add_exception_handler(HTTPException, refuse)
     app.add_exception_handler(RequestValidationError, refuse)
     app.add_middleware(_with_sessions, database=shelves, https_only=(url or "").startswith("https:"))
-    app.add_middleware(AgentPublisher, site=site)
+    app.add_middleware(AgentPublisher, site=site, link_headers=True)
     return app
 
 

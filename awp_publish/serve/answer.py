@@ -24,7 +24,7 @@ from awp_publish.problems import (
     Violation,
 )
 from awp_publish.schema import pointer_to, shorten
-from awp_publish.serve.reply import RawHeaders, header
+from awp_publish.serve.reply import Fields, Headers, RawHeaders, read_fields
 
 CARRIED_HEADERS: Final = frozenset(
     {
@@ -45,12 +45,15 @@ _CODE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _WORDS: Final = ("detail", "message", "error", "title")
 
 
-def read_answer(action: Action, status: int, headers: RawHeaders, body: bytes, codes: Mapping[str, str]) -> Result:
+def read_answer(action: Action, status: int, headers: Headers, body: bytes, codes: Mapping[str, str]) -> Result:
     """What a route answered. `codes` are the site's declared error codes, which a route's refusal may use."""
-    carried = tuple(pair for pair in headers if pair[0] in CARRIED_HEADERS)
+    fields = read_fields(headers)
+    carried = (
+        () if CARRIED_HEADERS.isdisjoint(fields) else tuple(pair for pair in headers if pair[0] in CARRIED_HEADERS)
+    )
     if 200 <= status < 300:
-        return _read_success(action, status, headers, body, carried)
-    problem = _read_refusal(action, status, headers, body, codes)
+        return _read_success(action, status, fields.get(b"content-type", b""), body, carried)
+    problem = _read_refusal(action, status, fields, body, codes)
     problem.headers = (*problem.headers, *((k.decode("latin-1"), v.decode("latin-1")) for k, v in carried))
     return problem
 
@@ -58,9 +61,8 @@ def read_answer(action: Action, status: int, headers: RawHeaders, body: bytes, c
 # --- 2xx ---
 
 
-def _read_success(action: Action, status: int, headers: RawHeaders, body: bytes, carried: RawHeaders) -> Result:
+def _read_success(action: Action, status: int, content_type: bytes, body: bytes, carried: RawHeaders) -> Result:
     """WoA section 5.2: a 2xx status and a JSON body, so an empty answer is null, and text a string."""
-    content_type = header(headers, b"content-type") or ""
     shown = 200 if status in (204, 205) else status
     if not body:
         return Outcome(b"null", None, shown, carried)
@@ -70,17 +72,19 @@ def _read_success(action: Action, status: int, headers: RawHeaders, body: bytes,
     try:
         return Outcome(body, orjson.loads(body), shown, carried)
     except orjson.JSONDecodeError:
-        return InvalidOutput(f"Action {action.id} answered {content_type} that is not JSON.")
+        return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
 
 
-def _is_json(content_type: str) -> bool:
-    media_type = content_type.split(";", 1)[0].strip().lower()
-    return media_type == "application/json" or media_type.endswith("+json")
+def _is_json(content_type: bytes) -> bool:
+    if content_type == b"application/json":
+        return True
+    media_type = content_type.split(b";", 1)[0].strip().lower()
+    return media_type == b"application/json" or media_type.endswith(b"+json")
 
 
-def _as_text(content_type: str, body: bytes) -> str:
+def _as_text(content_type: bytes, body: bytes) -> str:
     """Text as it is; anything else as base64, which is what JSON Schema's contentEncoding calls it."""
-    charset = _CHARSET.search(content_type)
+    charset = _CHARSET.search(content_type.decode("latin-1"))
     try:
         return body.decode(charset[1] if charset else "utf-8")
     except (UnicodeDecodeError, LookupError):
@@ -90,17 +94,17 @@ def _as_text(content_type: str, body: bytes) -> str:
 # --- Everything else ---
 
 
-def _read_refusal(action: Action, status: int, headers: RawHeaders, body: bytes, codes: Mapping[str, str]) -> Problem:
+def _read_refusal(action: Action, status: int, fields: Fields, body: bytes, codes: Mapping[str, str]) -> Problem:
     if status == 503:
         return HandlerUnavailable(f"Action {action.id} is unavailable.")
     if status >= 500 or status < 300:
         return HandlerFailed(f"Action {action.id} failed. The site's log has the cause under this request_id.")
     if status < 400:
-        location = header(headers, b"location") or ""
+        location = fields.get(b"location", b"").decode("latin-1")
         return HandlerRedirected(
             f"Action {action.id} answered {status} with a redirect.", members={"location": location} if location else {}
         )
-    document = _parse(headers, body)
+    document = _parse(fields.get(b"content-type", b""), body)
     if status == 422 and (errors := _fastapi_errors(action, document)):
         return InvalidInput(f"{errors[0].pointer or 'The input'}: {errors[0].detail}", errors=errors)
     return _refused(status, document, codes)
@@ -143,14 +147,13 @@ def _words(status: int, document: object) -> str:
         return f"The action answered with status {status}."
 
 
-def _parse(headers: RawHeaders, body: bytes) -> object:
-    content_type = header(headers, b"content-type") or ""
+def _parse(content_type: bytes, body: bytes) -> object:
     if _is_json(content_type):
         try:
             return orjson.loads(body)
         except orjson.JSONDecodeError:
             return None
-    return body.decode("utf-8", "replace") if content_type.startswith("text/plain") else None
+    return body.decode("utf-8", "replace") if content_type.startswith(b"text/plain") else None
 
 
 def _fastapi_errors(action: Action, document: object) -> tuple[Violation, ...]:

@@ -1,7 +1,7 @@
 """`AgentPublisher`: the one middleware. Documents and doors are answered here, all else goes to the application."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -18,7 +18,7 @@ from awp_publish.protocols.protocol import Document, Protocol
 from awp_publish.serve.dispatch import RouteReach
 from awp_publish.serve.documents import Prepared, prepare
 from awp_publish.serve.problem_pages import problem_documents
-from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send, header, route_path, send_reply
+from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send, read_fields, route_path
 from awp_publish.serve.report import report
 from awp_publish.serve.woa import InvokeAddress, WoaDoor, door_of
 from awp_publish.templating import link_header
@@ -51,7 +51,7 @@ class AgentPublisher:
         site: Site,
         protocols: Sequence[Protocol] = ALL,
         *,
-        link_headers: bool = True,
+        link_headers: bool = False,
         check: bool = True,
     ) -> None:
         self.app = app
@@ -62,26 +62,26 @@ class AgentPublisher:
         self._address = InvokeAddress(site.paths.invoke)
         self._head = site.paths.invoke.partition("{")[0].partition("?")[0]
         self._published: tuple[_Published, ...] = ()
+        self._here: _Published | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._pass_other(scope, receive, send)
             return
-        published = self._published
-        if not published:
-            published = self._open(scope)
-        here = published[0] if len(published) == 1 else _of_host(published, scope)
+        here = self._here or self._of_host(scope)
         path = route_path(scope) if scope.get("root_path") else scope["path"]
         prepared = here.documents.get(path)
         if prepared is not None:
-            await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
-            return
-        if path.startswith(self._head):
-            matched = self._address.match(path, scope["query_string"])
-            if matched is not None:
-                await here.door(scope, receive, send, self._address.agent_of(matched, scope["query_string"]))
-                return
-        await self.app(scope, receive, _linking(send, here.link) if self._link_headers else send)
+            reply = prepared.answer(scope["method"], scope["headers"])
+            # Headers are copied: middleware outside of us may change its copy.
+            await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
+            await send({"type": "http.response.body", "body": reply.body})
+        elif path.startswith(self._head) and (matched := self._address.match(path, scope["query_string"])):
+            await here.door(scope, receive, send, self._address.agent_of(matched, scope["query_string"]))
+        elif self._link_headers:
+            await self.app(scope, receive, _linking(send, here.link))
+        else:
+            await self.app(scope, receive, send)
 
     async def _pass_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" and not self._published:
@@ -105,6 +105,12 @@ class AgentPublisher:
         self._publish(self.site)
         return self._published
 
+    def _of_host(self, scope: Scope) -> _Published:
+        """Which of the configured addresses a request came to; the canonical one for any other."""
+        published = self._published or self._open(scope)
+        host = read_fields(scope["headers"]).get(b"host", b"").decode("latin-1").lower()
+        return next((one for one in published if one.host == host), published[0])
+
     def _application(self, scope: Scope) -> object:
         """Where the routes are. Inside Starlette we are given a bare router; the application itself is in the scope."""
         wrapped = routed(self.app)
@@ -115,13 +121,15 @@ class AgentPublisher:
     def _publish(self, site: Site) -> None:
         before = {published.host: published for published in self._published}
         now = datetime.now(UTC)
-        self._published = tuple(self._prepare(catalog, before.get(_host_of(catalog)), now) for catalog in site.catalogs)
+        published = tuple(self._prepare(catalog, before.get(_host_of(catalog)), now) for catalog in site.catalogs)
+        self._published = published
+        self._here = published[0] if len(published) == 1 else None
 
     def _prepare(self, catalog: Catalog, before: _Published | None, now: datetime) -> _Published:
-        documents = prepare(self._documents(catalog), catalog, before.documents if before else {}, now)
+        link = link_header(catalog, self._protocols).encode("latin-1")
+        documents = prepare(self._documents(catalog), catalog, link, before.documents if before else {}, now)
         if before is not None:
             return replace(before, documents=documents)
-        link = link_header(catalog, self._protocols).encode("latin-1")
         return _Published(_host_of(catalog), documents, self._open_door(catalog), link)
 
     def _open_door(self, catalog: Catalog) -> WoaDoor:
@@ -139,22 +147,16 @@ def _host_of(catalog: Catalog) -> str:
     return catalog.url.split("://", 1)[1].split("/", 1)[0].lower()
 
 
-def _of_host(published: tuple[_Published, ...], scope: Scope) -> _Published:
-    """Which of the configured addresses a request came to; the canonical one for any other."""
-    host = (header(scope["headers"], b"host") or "").lower()
-    return next((one for one in published if one.host == host), published[0])
-
-
 def _linking(send: Send, link: bytes) -> Send:
-    async def send_with_links(message: Message) -> None:
-        if message["type"] == "http.response.start" and message["status"] == 200 and _is_html(message):
-            message = {**message, "headers": [*message["headers"], (b"link", link)]}
-        await send(message)
+    """`send`, which gives HTML pages one more header. No coroutine itself: all the site's responses come by here."""
+
+    def send_with_links(message: Message) -> Awaitable[None]:
+        if message["type"] == "http.response.start" and message["status"] == 200:
+            for name, value in message.get("headers", ()):
+                if name == b"content-type":
+                    if value.startswith(b"text/html"):
+                        message = {**message, "headers": [*message["headers"], (b"link", link)]}
+                    break
+        return send(message)
 
     return send_with_links
-
-
-def _is_html(message: Message) -> bool:
-    return any(
-        value[:9] == b"text/html" for name, value in message.get("headers", ()) if name.lower() == b"content-type"
-    )

@@ -12,7 +12,7 @@ from awp_publish.invoke import Answered, Call, Result
 from awp_publish.model import Catalog
 from awp_publish.request import Encoder, Request
 from awp_publish.serve.answer import read_answer
-from awp_publish.serve.reply import AsgiApp, Message, RawHeaders, Scope, route_path
+from awp_publish.serve.reply import AsgiApp, Headers, Message, Scope, route_path
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -69,7 +69,7 @@ class _Exchange:
         self._codes = codes
         self._answered = answered
         self._status = 0
-        self._headers: RawHeaders = ()
+        self._headers: Headers = ()
         self._parts: list[bytes] = []
         self._result: Result | None = None
 
@@ -84,7 +84,7 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._status = message["status"]
-            self._headers = tuple((bytes(name).lower(), bytes(value)) for name, value in message.get("headers", ()))
+            self._headers = message.get("headers", ())
         elif message["type"] == "http.response.body":
             self._parts.append(message.get("body", b""))
             if not message.get("more_body", False):
@@ -107,7 +107,7 @@ class _Exchange:
 
 def _derive_scope(outer: Scope, method: str, request: Request) -> Scope:
     path: str = outer["path"]
-    mounted = path[: len(path) - len(route_path(outer))]
+    mounted = path[: len(path) - len(route_path(outer))] if outer.get("root_path") else ""
     headers = [pair for pair in outer["headers"] if pair[0] not in _NOT_CARRIED]
     if request.headers or request.cookies:
         headers = _with_own(headers, request)

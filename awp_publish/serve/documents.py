@@ -16,7 +16,17 @@ from awp_publish.model import Catalog
 from awp_publish.problems import MethodNotAllowed
 from awp_publish.protocols.protocol import Document
 from awp_publish.serve.problem_json import render_problem
-from awp_publish.serve.reply import ANY_ORIGIN, NO_SNIFFING, RawHeaders, Reply, accepts_encoding, header, preflight
+from awp_publish.serve.reply import (
+    ANY_ORIGIN,
+    NO_SNIFFING,
+    Fields,
+    Headers,
+    RawHeaders,
+    Reply,
+    choose_coding,
+    preflight,
+    read_fields,
+)
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 LARGE: Final = 262_144
@@ -29,7 +39,7 @@ IDENTITY: Final = "identity"
 class Variant:
     """One representation: the full reply, the same for HEAD, and the 304."""
 
-    etag: str
+    etag: bytes
     full: Reply
     head: Reply
     unchanged: Reply
@@ -39,48 +49,43 @@ class Variant:
 class Prepared:
     """One document, ready to be served: a variant for each content coding, best first, identity last."""
 
-    variants: tuple[tuple[str, Variant], ...]
+    codings: tuple[str, ...]
+    variants: tuple[Variant, ...]
     modified: datetime
-    etag: str
+    digest: str
     media_type: str
 
     @property
     def body(self) -> bytes:
         """The document itself, not compressed."""
-        return self.variants[-1][1].full.body
+        return self.variants[-1].full.body
 
-    def answer(self, method: str, headers: RawHeaders) -> Reply:
+    def answer(self, method: str, headers: Headers) -> Reply:
         """The reply to a request, by method, `Accept-Encoding` and the conditional headers (RFC 9110 section 13)."""
-        if method == "GET" or method == "HEAD":
-            variant = self._choose(headers)
-            if _is_unchanged(headers, variant.etag, self.modified):
-                return variant.unchanged
-            return variant.full if method == "GET" else variant.head
-        if method == "OPTIONS":
-            return _PREFLIGHT
-        return _NOT_ALLOWED
+        if method != "GET" and method != "HEAD":
+            return _PREFLIGHT if method == "OPTIONS" else _NOT_ALLOWED
+        fields = dict(headers)
+        accepted = fields.get(b"accept-encoding")
+        variant = self.variants[-1 if accepted is None else choose_coding(accepted, self.codings)]
+        wanted = fields.get(b"if-none-match")
+        if wanted == variant.etag:
+            return variant.unchanged
+        conditional = wanted is not None or b"if-modified-since" in fields
+        if conditional and self._is_unchanged(variant.etag, read_fields(headers)):
+            return variant.unchanged
+        return variant.full if method == "GET" else variant.head
 
-    def _choose(self, headers: RawHeaders) -> Variant:
-        accepted = header(headers, b"accept-encoding")
-        best, weight = self.variants[-1][1], 0.0
-        if accepted is None:
-            return best
-        for coding, variant in self.variants:
-            found = accepts_encoding(accepted, coding)
-            if found > weight:
-                best, weight = variant, found
-        return best
+    def _is_unchanged(self, etag: bytes, fields: Fields) -> bool:
+        """If-None-Match, compared weakly (section 13.1.2), and only without it If-Modified-Since (section 13.1.3)."""
+        wanted = fields.get(b"if-none-match")
+        if wanted is not None:
+            return wanted.strip() == b"*" or etag in map(_strong, wanted.split(b","))
+        since = fields.get(b"if-modified-since")
+        return since is not None and _is_since(since.decode("latin-1"), self.modified)
 
 
-def _is_unchanged(headers: RawHeaders, etag: str, modified: datetime) -> bool:
-    """If-None-Match, compared weakly (section 13.1.2), and only without it If-Modified-Since (section 13.1.3)."""
-    wanted = header(headers, b"if-none-match")
-    if wanted is not None:
-        if wanted.strip() == "*":
-            return True
-        return any(candidate.strip().removeprefix("W/") == etag for candidate in wanted.split(","))
-    since = header(headers, b"if-modified-since")
-    return since is not None and _is_since(since, modified)
+def _strong(candidate: bytes) -> bytes:
+    return candidate.strip().removeprefix(b"W/")
 
 
 def _is_since(text: str, modified: datetime) -> bool:
@@ -95,12 +100,12 @@ def _is_since(text: str, modified: datetime) -> bool:
 
 
 def prepare(
-    documents: Iterable[Document], catalog: Catalog, before: Mapping[str, Prepared], now: datetime
+    documents: Iterable[Document], catalog: Catalog, link: bytes, before: Mapping[str, Prepared], now: datetime
 ) -> dict[str, Prepared]:
     """Render every document of a catalog, by path.
 
     A document whose bytes are those of `before` keeps its date, so that a refresh that changes nothing is not seen.
-    `Last-Modified` is the site's declared `updated`, or `now`.
+    `link` points at all of them (RFC 8288). `Last-Modified` is the site's declared `updated`, or `now`.
     """
     rendered: dict[object, bytes] = {}
     prepared = {}
@@ -109,7 +114,7 @@ def prepare(
             rendered[document.render] = document.render(catalog)
         old = before.get(document.path)
         first = catalog.site.updated if not before and catalog.site.updated else now
-        prepared[document.path] = _prepare_one(document, rendered[document.render], old, _whole_seconds(first))
+        prepared[document.path] = _prepare_one(document, rendered[document.render], link, old, _whole_seconds(first))
     return prepared
 
 
@@ -119,9 +124,9 @@ def _whole_seconds(moment: datetime) -> datetime:
     return zoned.astimezone(UTC).replace(microsecond=0)
 
 
-def _prepare_one(document: Document, body: bytes, before: Prepared | None, now: datetime) -> Prepared:
+def _prepare_one(document: Document, body: bytes, link: bytes, before: Prepared | None, now: datetime) -> Prepared:
     digest = hashlib.sha256(body).hexdigest()[:32]
-    if before is not None and before.etag == digest:
+    if before is not None and before.digest == digest:
         return before
     shared: RawHeaders = (
         (b"content-type", document.media_type.encode()),
@@ -131,15 +136,17 @@ def _prepare_one(document: Document, body: bytes, before: Prepared | None, now: 
         ANY_ORIGIN,
         (b"access-control-expose-headers", b"ETag, Link"),
         NO_SNIFFING,
+        *(((b"link", link),) if link else ()),
         *((name.lower().encode(), value.encode()) for name, value in document.headers),
     )
-    variants = tuple((coding, _variant(digest, coding, data, shared)) for coding, data in _codings(body))
-    return Prepared(variants, now, digest, document.media_type.split(";", 1)[0])
+    encoded = dict(_codings(body))
+    variants = tuple(_variant(digest, coding, data, shared) for coding, data in encoded.items())
+    return Prepared(tuple(encoded), variants, now, digest, document.media_type.split(";", 1)[0])
 
 
 def _variant(digest: str, coding: str, body: bytes, shared: RawHeaders) -> Variant:
-    etag = f'"{digest}"' if coding == IDENTITY else f'"{digest}-{coding}"'
-    headers = (*shared, (b"etag", etag.encode()))
+    etag = (f'"{digest}"' if coding == IDENTITY else f'"{digest}-{coding}"').encode()
+    headers = (*shared, (b"etag", etag))
     encoded = headers if coding == IDENTITY else (*headers, (b"content-encoding", coding.encode()))
     sized = (*encoded, (b"content-length", b"%d" % len(body)))
     unchanged = tuple(pair for pair in headers if pair[0] not in (b"content-type", b"x-content-type-options"))

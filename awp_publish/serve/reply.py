@@ -1,8 +1,9 @@
 """`Reply`: a neutral HTTP answer that every gateway translates in a few lines, and the little HTTP grammar we need."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -11,6 +12,7 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 AsgiApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
+Fields: TypeAlias = Mapping[bytes, bytes]
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
@@ -33,23 +35,34 @@ async def send_reply(reply: Reply, send: Send) -> None:
     await send({"type": "http.response.body", "body": reply.body})
 
 
-def header(headers: Headers, name: bytes) -> str | None:
-    """A request header's value, several joined as RFC 9110 section 5.3 says, None when absent."""
-    values = [value for key, value in headers if key == name]
-    return b", ".join(values).decode("latin-1") if values else None
+def read_fields(headers: Headers) -> Fields:
+    """Headers by name; several of one name are joined as RFC 9110 section 5.3 says."""
+    pairs = headers if isinstance(headers, list) else list(headers)
+    fields = dict(pairs)
+    if len(fields) == len(pairs):
+        return fields
+    joined: dict[bytes, bytes] = {}
+    for name, value in pairs:
+        joined[name] = joined[name] + b", " + value if name in joined else value
+    return joined
 
 
-def accepts(accept: str | None, media_type: str) -> bool:
-    """Whether an `Accept` header lets `media_type` through (RFC 9110 section 12.5.1). Absent accepts everything."""
-    if accept is None or not accept.strip():
-        return True
-    return quality(accept, (media_type, media_type.split("/")[0] + "/*", "*/*")) > 0
+@lru_cache(maxsize=256)
+def accepts(accept: bytes, media_type: str) -> bool:
+    """Whether an `Accept` header lets `media_type` through (RFC 9110 section 12.5.1). An empty one accepts all."""
+    text = accept.decode("latin-1")
+    return not text.strip() or quality(text, (media_type, media_type.split("/")[0] + "/*", "*/*")) > 0
 
 
-def accepts_encoding(accept_encoding: str | None, coding: str) -> float:
-    """The weight of a content coding (RFC 9110 section 12.5.3), 0 if it must not be used; identity is on by default."""
-    if accept_encoding is None:
-        return 1.0 if coding == "identity" else 0.0
+@lru_cache(maxsize=256)
+def choose_coding(accept_encoding: bytes, codings: tuple[str, ...]) -> int:
+    """Which of `codings`, best first and identity last, a client likes best (RFC 9110 section 12.5.3)."""
+    weights = [_coding_weight(accept_encoding.decode("latin-1"), coding) for coding in codings]
+    best = max(weights)
+    return weights.index(best) if best > 0 else len(codings) - 1
+
+
+def _coding_weight(accept_encoding: str, coding: str) -> float:
     weight = quality(accept_encoding, (coding, "*"), absent=-1.0)
     return weight if weight >= 0 else float(coding == "identity")
 

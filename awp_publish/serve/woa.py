@@ -4,6 +4,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from functools import partial
+from itertools import count
 from typing import Final
 from urllib.parse import parse_qs, parse_qsl, quote
 
@@ -26,27 +27,32 @@ from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.problem_json import render_problem
 from awp_publish.serve.reply import (
     NO_SNIFFING,
+    Fields,
     RawHeaders,
     Receive,
     Reply,
     Scope,
     Send,
     accepts,
-    header,
     preflight,
+    read_fields,
     send_reply,
 )
 
 PROTOCOL: Final = "woa"
 VERSION: Final = "1"
 METHODS: Final = "POST, OPTIONS"
-_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
-_JSON_TYPE: Final = re.compile(r'application/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
+_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,128}")
+_JSON_TYPE: Final = re.compile(rb'application/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
 _STATIC_HEADERS: Final[RawHeaders] = (
     (b"content-type", b"application/json"),
     (b"cache-control", b"no-store"),
     NO_SNIFFING,
 )
+
+
+_PROCESS: Final = secrets.token_hex(8)
+_numbers: Final = count(1)
 
 
 class HungUp(Exception):
@@ -106,68 +112,70 @@ class WoaDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, agent_id: str | None) -> None:
         """Answer one request; `agent_id` is the agent that the URL names."""
-        headers: RawHeaders = scope["headers"]
-        extra = (*self._cors(headers), (b"x-request-id", (request_id := _request_id(headers)).encode()))
+        fields = read_fields(scope["headers"])
         if scope["method"] == "OPTIONS":
-            await send_reply(self._preflight(headers), send)
+            await send_reply(self._preflight(fields), send)
             return
-        deliver = partial(self._deliver, scope["path"], request_id, extra, send)
+        request_id = _request_id(fields)
+        deliver = partial(self._deliver, scope["path"], request_id, self._cors(fields) if self._origins else (), send)
         try:
-            _check_request(scope["method"], headers)
-            envelope = _read_envelope(parse_json(await self._read_body(headers, receive)), agent_id)
-            action = self._invoker.find(*envelope[:2])
+            _check_request(scope["method"], fields)
+            body = await self._read_body(fields, receive)
+            agent, operation, given = _read_envelope(parse_json(body), agent_id)
+            action = self._invoker.find(agent, operation)
         except HungUp:
             return
         except Problem as problem:
             await deliver(problem)
             return
-        call = Call(action, envelope[2], request_id, PROTOCOL, scope, partial(_wait_for_hang_up, receive))
+        call = Call(action, given, request_id, PROTOCOL, scope, partial(_wait_for_hang_up, receive))
         await self._invoker.run(call, deliver)
 
-    async def _read_body(self, headers: RawHeaders, receive: Receive) -> bytes:
-        declared = header(headers, b"content-length")
+    async def _read_body(self, fields: Fields, receive: Receive) -> bytes:
+        declared = fields.get(b"content-length")
         if declared is not None and declared.isdigit() and int(declared) > self._most:
             raise self._too_large()
-        parts: list[bytes] = []
-        size = 0
+        body = b""
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise HungUp
-            part = message.get("body", b"")
-            size += len(part)
-            if size > self._most:
+            body += message.get("body", b"")
+            if len(body) > self._most:
                 raise self._too_large()
-            parts.append(part)
             if not message.get("more_body", False):
-                return b"".join(parts)
+                return body
 
     def _too_large(self) -> Problem:
         return BodyTooLarge(f"The body is larger than {self._most} bytes.", members={"max_body_bytes": self._most})
 
-    async def _deliver(self, path: str, request_id: str, extra: RawHeaders, send: Send, result: Result) -> None:
+    async def _deliver(self, path: str, request_id: str, cors: RawHeaders, send: Send, result: Result) -> None:
+        extra = (*cors, (b"x-request-id", request_id.encode()))
         if isinstance(result, Problem):
-            reply = render_problem(result, self._types, self._recoveries, quote(path), request_id, extra)
-        else:
-            length = (b"content-length", b"%d" % len(result.body))
-            reply = Reply(result.status, (*_STATIC_HEADERS, length, *extra, *result.headers), result.body)
-        await send_reply(reply, send)
+            await send_reply(
+                render_problem(result, self._types, self._recoveries, quote(path), request_id, extra), send
+            )
+            return
+        length = (b"content-length", b"%d" % len(result.body))
+        headers = [*_STATIC_HEADERS, length, *extra, *result.headers]
+        await send({"type": "http.response.start", "status": result.status, "headers": headers})
+        await send({"type": "http.response.body", "body": result.body})
 
     # --- CORS: an explicit list, never credentials ---
 
-    def _cors(self, headers: RawHeaders) -> RawHeaders:
+    def _cors(self, fields: Fields) -> RawHeaders:
         if not self._origins:
             return ()
-        origin = header(headers, b"origin")
         if "*" in self._origins:
             return ((b"access-control-allow-origin", b"*"), _EXPOSED)
         vary = ((b"vary", b"Origin"),)
-        if origin is None or origin not in self._origins:
+        origin = fields.get(b"origin")
+        if origin is None or origin.decode("latin-1") not in self._origins:
             return vary
-        return ((b"access-control-allow-origin", origin.encode("latin-1")), _EXPOSED, *vary)
+        return ((b"access-control-allow-origin", origin), _EXPOSED, *vary)
 
-    def _preflight(self, headers: RawHeaders) -> Reply:
-        allowed = dict(self._cors(headers)).get(b"access-control-allow-origin")
+    def _preflight(self, fields: Fields) -> Reply:
+        allowed = dict(self._cors(fields)).get(b"access-control-allow-origin")
         if allowed is None:
             return Reply(204, ((b"allow", METHODS.encode()),))
         return preflight(METHODS, allowed, ((b"vary", b"Origin"),))
@@ -176,50 +184,63 @@ class WoaDoor:
 _EXPOSED: Final = (b"access-control-expose-headers", b"X-Request-Id, Location, Retry-After, Link")
 
 
-def _request_id(headers: RawHeaders) -> str:
-    given = header(headers, b"x-request-id")
-    return given if given is not None and _REQUEST_ID.fullmatch(given) else secrets.token_hex(16)
+def _request_id(fields: Fields) -> str:
+    given = fields.get(b"x-request-id")
+    return (
+        given.decode("ascii")
+        if given is not None and _REQUEST_ID.fullmatch(given)
+        else f"{_PROCESS}{next(_numbers):016x}"
+    )
 
 
-def _check_request(method: str, headers: RawHeaders) -> None:
+def _check_request(method: str, fields: Fields) -> None:
     """WoA section 4.3.1: POST, a body of type application/json, and an answer that is JSON."""
     if method != "POST":
         raise MethodNotAllowed(f"Invoke with POST, not {method[:20]}.", headers=[("Allow", METHODS)])
-    accept = header(headers, b"accept")
-    if not accepts(accept, "application/json"):
-        raise NotAcceptable(f'The answer is application/json, which "Accept: {(accept or "")[:100]}" rules out.')
-    content_type = header(headers, b"content-type")
-    if content_type is None or not _JSON_TYPE.fullmatch(content_type.strip()):
-        named = f'"{content_type[:100]}"' if content_type else "no Content-Type"
+    accept = fields.get(b"accept")
+    if accept is not None and not accepts(accept, "application/json"):
+        raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
+    content_type = fields.get(b"content-type", b"")
+    if content_type != b"application/json" and not _JSON_TYPE.fullmatch(content_type.strip()):
+        named = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
         raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named}.")
-    if header(headers, b"content-encoding") not in (None, "identity"):
+    if fields.get(b"content-encoding", b"identity") != b"identity":
         raise UnsupportedMediaType("The body must not be content-encoded.")
+
+
+def _shown(value: bytes) -> str:
+    return value[:100].decode("latin-1")
 
 
 def _read_envelope(document: object, url_agent: str | None) -> tuple[str, str | None, Mapping[str, object]]:
     """Agent, operation and input (WoA section 5.1); further members are ignored."""
     if not isinstance(document, dict):
         raise EnvelopeNotAnObject(f"The body is {_kind(document)}, not an object.")
-    agent, operation = _text(document, "agent"), _text(document, "operation")
-    if agent is not None and url_agent is not None and agent != url_agent:
+    agent = document.get("agent", url_agent)
+    if not isinstance(agent, str):
+        raise _wrong_member(document, "agent")
+    if url_agent is not None and agent != url_agent:
         raise AgentMismatch(f'The URL names agent "{url_agent[:100]}", the envelope "{agent[:100]}".')
-    named = url_agent if agent is None else agent
-    if named is None:
-        raise InvalidEnvelope("agent: is missing, and the URL does not name an agent either.")
-    if "input" not in document:
-        raise MissingInput("The envelope has no member input.")
-    given = document["input"]
+    operation = document.get("operation")
+    if not isinstance(operation, str) and "operation" in document:
+        raise _wrong_member(document, "operation")
+    given = document.get("input")
     if not isinstance(given, dict):
-        detail = f"must be an object, not {_kind(given)}"
-        raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
-    return named, operation, given
+        raise _wrong_input(document)
+    return agent, operation, given
 
 
-def _text(document: Mapping[str, object], name: str) -> str | None:
-    value = document.get(name)
-    if name in document and not isinstance(value, str):
-        raise InvalidEnvelope(f"{name}: must be a string, not {_kind(value)}.")
-    return value if isinstance(value, str) else None
+def _wrong_member(document: Mapping[str, object], name: str) -> Problem:
+    if name not in document:
+        return InvalidEnvelope(f"{name}: is missing, and the URL does not name an agent either.")
+    return InvalidEnvelope(f"{name}: must be a string, not {_kind(document[name])}.")
+
+
+def _wrong_input(document: Mapping[str, object]) -> Problem:
+    if "input" not in document:
+        return MissingInput("The envelope has no member input.")
+    detail = f"must be an object, not {_kind(document['input'])}"
+    return InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
 
 def _kind(value: object) -> str:

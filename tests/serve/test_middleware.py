@@ -55,6 +55,7 @@ ROUTES = [
     Route("/.well-known/other.json", data),
 ]
 REQUESTS = [
+    ("GET", "/", b""),
     ("GET", "/data?a=1&a=2", b""),
     ("POST", "/data", b"\x00\xff" * 10_000),
     ("DELETE", "/data", b""),
@@ -83,7 +84,7 @@ def test_what_is_not_ours_is_the_applications_own_answer(site, open_client, meth
 
 def test_html_pages_point_at_the_documents_and_keep_their_own_headers(site, open_client):
     declare_status(site)
-    answer = open_client(AgentPublisher(Starlette(routes=ROUTES), site)).get("/")
+    answer = open_client(AgentPublisher(Starlette(routes=ROUTES), site, link_headers=True)).get("/")
     links = answer.headers.get_list("link")
     assert links[0] == "</a>; rel=next"
     assert '</.well-known/ai-actions.json>; rel="ai-actions"; type="application/json"' in links[1]
@@ -91,10 +92,20 @@ def test_html_pages_point_at_the_documents_and_keep_their_own_headers(site, open
     assert answer.headers["etag"] == '"mine"'
 
 
-def test_link_headers_can_be_turned_off(site, open_client):
+def test_pages_are_left_alone_unless_link_headers_are_asked_for(site, open_client):
     declare_status(site)
-    answer = open_client(AgentPublisher(Starlette(routes=ROUTES), site, link_headers=False)).get("/")
-    assert answer.headers.get_list("link") == ["</a>; rel=next"]
+    client = open_client(AgentPublisher(Starlette(routes=ROUTES), site))
+    assert client.get("/").headers.get_list("link") == ["</a>; rel=next"]
+
+
+def test_every_document_points_at_the_others(site, open_client):
+    declare_status(site)
+    client = open_client(AgentPublisher(Starlette(), site))
+    for path in PATHS:
+        assert (
+            '</.well-known/woa.json>; rel="service-desc"; type="application/woa+json"'
+            in client.get(path).headers["link"]
+        )
 
 
 def test_websockets_pass(site, open_client):
