@@ -66,7 +66,7 @@ def _read_success(action: Action, status: int, content_type: bytes, body: bytes,
     shown = 200 if status in (204, 205) else status
     if not body:
         return Outcome(b"null", None, shown, carried)
-    if not _is_json(content_type):
+    if content_type != b"application/json" and not _is_json(content_type):
         text = _as_text(content_type, body)
         return Outcome(orjson.dumps(text), text, shown, carried)
     try:
@@ -76,8 +76,6 @@ def _read_success(action: Action, status: int, content_type: bytes, body: bytes,
 
 
 def _is_json(content_type: bytes) -> bool:
-    if content_type == b"application/json":
-        return True
     media_type = content_type.split(b";", 1)[0].strip().lower()
     return media_type == b"application/json" or media_type.endswith(b"+json")
 

@@ -140,7 +140,8 @@ class WoaDoor:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise HungUp
-            body += message.get("body", b"")
+            part: bytes = message.get("body", b"")
+            body += part
             if len(body) > self._most:
                 raise self._too_large()
             if not message.get("more_body", False):

@@ -49,6 +49,7 @@ ROUTES = [
     Route("/", page),
     Route("/data", data, methods=["GET", "POST", "DELETE"]),
     Route("/stream", stream),
+    Route("/status", data),
     Route("/agents", data),
     Route("/agents/list", data),
     Route("/agents/{name}/profile", data),
@@ -117,7 +118,6 @@ def test_websockets_pass(site, open_client):
         await socket.send_text("hello")
         await socket.close()
 
-    declare_status(site)
     app.add_middleware(AgentPublisher, site=site)
     with open_client(app).websocket_connect("/talk") as socket:
         assert socket.receive_text() == "hello"
