@@ -8,30 +8,35 @@ async def search(q: str) -> SearchResults: ...
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeVar, Unpack
+from typing import Any, Final, Literal, TypeVar, Unpack, cast
+from urllib.parse import urlsplit
 
 from awp_publish.discover import find_openapi, find_routes
+from awp_publish.include import SUBJECT as INCLUDE
 from awp_publish.include import Inclusion
-from awp_publish.model import Catalog, Door, Paths, RateLimit, SiteFacts, Status
+from awp_publish.model import DEFAULT_OPERATION, Catalog, Door, Paths, RateLimit, SiteFacts, Status
 from awp_publish.options import (
-    ACTION_OPTIONS,
-    AGENT_OPTIONS,
-    IDS,
-    SITE_OPTIONS,
-    TEXTS,
-    URLS,
+    NAMES,
+    URL,
     ActionOptions,
     AgentOptions,
     SiteOptions,
     check,
+    check_action,
+    check_agent,
+    check_identifier,
+    check_site,
 )
 from awp_publish.problems import DeclarationError
 from awp_publish.resolve import AgentDeclaration, Declaration, check_names, resolve
 from awp_publish.site_facts import read_site_facts
 
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
+_ACTION_OPTIONS: Final = frozenset(ActionOptions.__annotations__)
+_NAMING: Final = ("name", "description")
+"""What an agent's decorator gives to its one operation, and to none of several."""
 
 F = TypeVar("F", bound=Callable[..., Any] | type)
 Listener = Callable[["Site"], None]
@@ -49,25 +54,31 @@ class Limits:
 class AgentHandle:
     """What `site.agent(...)` returns: a decorator for a single function, and a namespace for several operations."""
 
-    def __init__(self, site: "Site", declaration: AgentDeclaration, shared: ActionOptions) -> None:
+    def __init__(self, site: "Site", agent_id: str, options: AgentOptions) -> None:
+        """`options` are as they were given: those of an action hold for each operation."""
         self._site = site
-        self._declaration = declaration
-        self._shared = shared
+        self._id = agent_id
+        given = cast(ActionOptions, {key: value for key, value in options.items() if key in _ACTION_OPTIONS})
+        self._named: ActionOptions = cast(ActionOptions, {key: given[key] for key in _NAMING if key in given})
+        self._shared: ActionOptions = cast(
+            ActionOptions, {key: value for key, value in given.items() if key not in _NAMING}
+        )
 
     def __call__(self, function: F) -> F:
-        """Declare `function` as the agent's default operation. Returns it unchanged."""
-        return self.operation("default")(function)
+        """Declare `function` as the agent's default operation, under its name and description. Returns it unchanged."""
+        return self.operation(DEFAULT_OPERATION, **self._named)(function)
 
     def operation(self, name: str, /, **options: Unpack[ActionOptions]) -> Callable[[F], F]:
         """Declare a function (with or without a route) as the operation `name` of this agent.
 
         The action behind it is called `{agent}_{name}`, and just `{agent}` for "default".
         """
-        agent_id = self._declaration.id
-        action_id = agent_id if name == "default" else f"{agent_id}_{name}"
-        subject = f'operation "{name}" of agent "{agent_id}"'
-        merged: ActionOptions = {**self._shared, **options, "agent": agent_id, "operation": name}
-        return self._site._declaring(subject, action_id, merged, "either")
+        subject = f'operation "{name}" of agent "{self._id}"'
+        if not isinstance(name, str):
+            raise DeclarationError(f'agent "{self._id}"', 'an operation has a name: @agent.operation("find").')
+        suffix = "" if name == DEFAULT_OPERATION else "_" + name.lower().replace("-", "_")
+        merged: ActionOptions = {**self._shared, **options, "agent": self._id, "operation": name}
+        return self._site._declaring(subject, self._id + suffix, merged, "either")
 
 
 class Site:
@@ -80,11 +91,9 @@ class Site:
     def __init__(
         self, name: str, description: str, url: str | Sequence[str] | None = None, **options: Unpack[SiteOptions]
     ) -> None:
-        checked = check("site", SITE_OPTIONS, options)
+        name, description, checked = check_site(name, description, options)
         self.urls = _read_urls(url)
-        self.facts: SiteFacts = read_site_facts(
-            check("site", TEXTS, name, "name"), check("site", TEXTS, description, "description"), checked
-        )
+        self.facts: SiteFacts = read_site_facts(name, description, checked)
         self.paths = checked.get("paths", Paths())
         self.limits = Limits(
             checked.get("timeout", Limits.timeout),
@@ -92,7 +101,7 @@ class Site:
             tuple(checked.get("allow_origins", ())),
         )
         self._status = Status(status_endpoint=checked.get("status_endpoint"))
-        self._declarations: list[Declaration] = []
+        self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentDeclaration] = {}
         self._inclusions: list[Inclusion] = []
         self._catalogs: tuple[Catalog, ...] = ()
@@ -108,14 +117,14 @@ class Site:
         """Declare an agent: decorate one function with it, or each of several with its `operation(name)`."""
         subject = f'agent "{agent_id}"'
         self._refuse_when_frozen(subject)
-        check(subject, IDS, agent_id, "id")
+        _check_id("agent", subject, agent_id)
         if agent_id in self._agents:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
-        checked = check(subject, AGENT_OPTIONS, options)
-        self._agents[agent_id] = AgentDeclaration.read(agent_id, checked)
-        own = {"name", "description", "version", "capabilities", "metadata", "agent", "operation"}
-        shared: ActionOptions = {key: value for key, value in options.items() if key not in own}  # type: ignore[assignment]
-        return AgentHandle(self, self._agents[agent_id], shared)
+        for name in ("agent", "operation"):
+            if name in options:
+                raise DeclarationError(subject, f"{name}: is an option of actions, not of agents.")
+        self._agents[agent_id] = AgentDeclaration.read(agent_id, check_agent(subject, options))
+        return AgentHandle(self, agent_id, options)
 
     def declare(self, action_id: str, /, **options: Unpack[ActionOptions]) -> None:
         """Declare an action by `method` and `path`, for handlers that cannot be decorated or were not written here."""
@@ -123,7 +132,7 @@ class Site:
         for needed in ("method", "path"):
             if needed not in options:
                 raise DeclarationError(subject, f"{needed}: is required by site.declare().")
-        self._declare(subject, action_id, None, options, "path")
+        self._add(self._read(subject, action_id, options, "path"), None)
 
     def include(
         self,
@@ -132,7 +141,7 @@ class Site:
         paths: Sequence[str] = (),
         operations: Sequence[str] = (),
         exclude: Sequence[str] = (),
-        auth_required: bool = False,
+        auth_required: bool | None = None,
         rate_limit: str | RateLimit | None = None,
     ) -> None:
         """Publish routes that are already there, without touching their handlers.
@@ -142,41 +151,51 @@ class Site:
         are taken, unless `operations` names them. `exclude` lists names and paths to leave out. `auth_required` and
         `rate_limit` hold for each action.
         """
-        self._refuse_when_frozen("site.include()")
-        options: ActionOptions = {"auth_required": auth_required}
+        self._refuse_when_frozen(INCLUDE)
+        options: ActionOptions = {}
+        if auth_required is not None:
+            options["auth_required"] = auth_required
         if rate_limit is not None:
             options["rate_limit"] = rate_limit
-        checked = check("site.include()", ACTION_OPTIONS, options)
-        sequences = {"tags": tags, "paths": paths, "operations": operations, "exclude": exclude}
-        for field_name, given in sequences.items():
-            if isinstance(given, str):
-                raise DeclarationError("site.include()", f"{field_name}: must be a list, not one string.")
-        self._inclusions.append(Inclusion(tuple(tags), tuple(paths), tuple(operations), tuple(exclude), checked))
+        inclusion = Inclusion(
+            tags=_read_names(tags, "tags"),
+            paths=_read_names(paths, "paths"),
+            operations=_read_names(operations, "operations"),
+            exclude=_read_names(exclude, "exclude"),
+            options=check_action(INCLUDE, options),
+        )
+        self._inclusions.append(inclusion)
 
     def _declaring(
         self, subject: str, action_id: str, options: ActionOptions, kind: Literal["route", "either"]
     ) -> Callable[[F], F]:
+        declaration = self._read(subject, action_id, options, kind)
+
         def mark(function: F) -> F:
-            self._declare(subject, action_id, function, options, kind)
+            self._add(declaration, function)
             return function
 
         return mark
 
-    def _declare(
-        self,
-        subject: str,
-        action_id: str,
-        function: Callable[..., object] | None,
-        options: ActionOptions,
-        kind: Literal["route", "either", "path"],
-    ) -> None:
+    def _read(
+        self, subject: str, action_id: str, options: ActionOptions, kind: Literal["route", "either", "path"]
+    ) -> Declaration:
+        """Check a declaration where it is written, before it has a function."""
         self._refuse_when_frozen(subject)
-        check(subject, IDS, action_id, "id")
-        if any(declared.id == action_id for declared in self._declarations):
-            raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
-        self._declarations.append(
-            Declaration(subject, action_id, kind, function, check(subject, ACTION_OPTIONS, options))
-        )
+        _check_id("action", subject, action_id)
+        return Declaration(subject, action_id, kind, None, check_action(subject, options))
+
+    def _add(self, declaration: Declaration, function: Callable[..., object] | None) -> None:
+        self._refuse_when_frozen(declaration.subject)
+        if function is not None and not callable(getattr(function, "__func__", function)):
+            raise DeclarationError(declaration.subject, f"decorates {function!r}, which is not a function.")
+        if declaration.id in self._declarations:
+            raise DeclarationError(
+                declaration.subject,
+                f'the id "{declaration.id}" is declared twice.',
+                "Give one of the two another id.",
+            )
+        self._declarations[declaration.id] = replace(declaration, function=function)
 
     def _refuse_when_frozen(self, subject: str) -> None:
         if self._catalogs:
@@ -186,14 +205,15 @@ class Site:
 
     # --- Freezing ---
 
-    def freeze(self, app: object = None, doors: Sequence[Door] = ()) -> Catalog:
+    def freeze(self, app: object = None, doors: Sequence[Door] = (), documents: Iterable[str] = ()) -> Catalog:
         """Resolve every declaration against the routes of `app` and make the catalog, once. Raises DeclarationError.
 
-        `doors` are the live endpoints that the publisher has opened. Called by `AgentPublisher` at start-up.
+        `doors` are the live endpoints and `documents` the paths that the publisher serves. Called by `AgentPublisher`
+        at start-up.
         """
         if not self._catalogs:
-            routes = find_routes(app)
-            actions, agents = resolve(self._declarations, self._agents, self._inclusions, routes, self.limits.timeout)
+            declared = list(self._declarations.values())
+            actions, agents = resolve(declared, self._agents, self._inclusions, find_routes(app), self.limits.timeout)
             check_names(self.facts, actions)
             catalog = Catalog(
                 url=self.urls[0],
@@ -203,6 +223,7 @@ class Site:
                 status=self._status,
                 paths=self.paths,
                 doors=tuple(doors),
+                documents=frozenset(documents),
                 openapi=find_openapi(app),
             )
             self._catalogs = self._with_status(catalog)
@@ -224,6 +245,8 @@ class Site:
 
     def set_status(self, *, operational: bool | None = None, degraded_actions: Sequence[str] | None = None) -> None:
         """Say what works (agent.json section 13); what is not given stays as it is. `refresh()` publishes it."""
+        if isinstance(degraded_actions, str):
+            raise DeclarationError("site", "degraded_actions: must be a list, not one text.")
         self._status = Status(
             self._status.operational if operational is None else operational,
             self._status.degraded_actions if degraded_actions is None else frozenset(degraded_actions),
@@ -250,9 +273,28 @@ class Site:
         return tuple(replace(catalog, url=url, status=self._status) for url in self.urls)
 
 
-def _read_urls(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    urls = given if given is not None else os.environ.get(URL_VARIABLE, "")
-    listed = [urls] if isinstance(urls, str) else list(urls)
+def _read_urls(given: object) -> tuple[str, ...]:
+    """The site's addresses; the environment variable may hold several, separated by commas."""
+    if given is None:
+        listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
+    else:
+        listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     if not listed or listed == [""]:
         raise DeclarationError("site", f"url: is required; give Site(url=...) or set {URL_VARIABLE}.")
-    return tuple(check("site", URLS, url, "url") for url in listed)
+    urls = tuple(check("site", URL, url, "url") for url in listed)
+    hosts = [urlsplit(url).netloc for url in urls]
+    for host in hosts:
+        if hosts.count(host) > 1:
+            raise DeclarationError("site", f"url: two addresses are at {host}, and requests could not tell them apart.")
+    return urls
+
+
+def _read_names(given: object, field: str) -> tuple[str, ...]:
+    names: Sequence[str] = check(INCLUDE, NAMES, given, field)
+    return tuple(names)
+
+
+def _check_id(kind: str, subject: str, given: object) -> None:
+    if callable(given):
+        raise DeclarationError(f"site.{kind}", f'needs an id: write @site.{kind}("its_id").')
+    check_identifier(subject, given)

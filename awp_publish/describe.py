@@ -1,13 +1,14 @@
 """One action from what was declared and what stands behind it, a route or a function."""
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from awp_publish.discover.function import describe_function
-from awp_publish.discover.placement import FORM_TYPES, describe_by_path, property_names, take_inputs
-from awp_publish.discover.route import Operation, Route
+from awp_publish.discover.layers import docstring_of
+from awp_publish.discover.placement import describe_by_path, property_names, take_inputs
+from awp_publish.discover.route import FORM_TYPES, Operation, Route
+from awp_publish.discover.signature import UnusableFunction
 from awp_publish.model import (
     DEFAULT_OPERATION,
     Action,
@@ -22,7 +23,7 @@ from awp_publish.model import (
 )
 from awp_publish.options import ActionOptions
 from awp_publish.problems import DeclarationError
-from awp_publish.schema import UnusableSchema, compile_schema, schema_of
+from awp_publish.schema import UnusableSchema, compile_schema, object_schema_of, schema_of
 
 _INTENTS: Final[Mapping[str, Intent]] = {"GET": "read", "DELETE": "delete"}
 _STYLES: Final = {"data-awas": ("data-awas-action", "data-awas-param"), "data-ai": ("data-ai-action", "data-ai-param")}
@@ -31,100 +32,103 @@ _REMEDY: Final = "Declare inputs=... and outputs=... (a model or a JSON Schema).
 
 def title_of(identifier: str) -> str:
     """A readable name of an id: `search_books` is "Search books"."""
-    return identifier.replace("_", " ").capitalize()
+    return identifier.replace("_", " ").strip().capitalize()
 
 
-def docstring_of(function: object) -> str | None:
-    """A handler's description: its docstring up to a form feed, where FastAPI ends it too."""
-    own = getattr(function, "__doc__", None)
-    return inspect.cleandoc(own.split("\f")[0]) if isinstance(own, str) and own.strip() else None
+# --- What stands behind an action ---
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What a call of an action reaches: a route's target or a function, with its schemas."""
+    """What a call of an action reaches, a route's target or a function, and what it takes and gives."""
 
-    inputs: JsonObject
-    outputs: JsonObject
+    operation: Operation
     target: Target | None = None
     function: Function | None = None
-    description: str | None = None
-    success_status: int = 200
-    operation_id: str | None = None
 
 
 def describe_route_action(subject: str, chosen: tuple[Route, str], options: ActionOptions) -> Behind:
     """What a route takes and gives; declared `inputs` and `outputs` take precedence. Raises DeclarationError."""
     route, method = chosen
-    operation = _describe(subject, route, method, options)
     try:
-        if "inputs" in options:
-            inputs = schema_of(options["inputs"], "validation")
-            operation = take_inputs(operation, inputs, method, route.path, options.get("content_type"))
-        elif "content_type" in options:
-            operation = replace(operation, content_type=options["content_type"])
+        operation = _with_inputs(subject, _describe(route, method, options), chosen, options)
         if "outputs" in options:
             operation = replace(operation, outputs=schema_of(options["outputs"], "serialization"))
     except UnusableSchema as error:
         raise DeclarationError(subject, f"{error}.", _REMEDY) from error
-    target = Target(method, route.template, operation.parameters, operation.content_type)
-    return Behind(
-        operation.inputs,
-        operation.outputs,
-        target,
-        None,
-        operation.description,
-        operation.success_status,
-        operation.operation_id,
-    )
+    return Behind(operation, Target(method, route.template, operation.parameters, operation.content_type))
 
 
-def _describe(subject: str, route: Route, method: str, options: ActionOptions) -> Operation:
+def _describe(route: Route, method: str, options: ActionOptions) -> Operation:
     if route.describe is None:
-        return describe_by_path(route.path)
+        return describe_by_path(route.path, docstring_of(route.handlers[0]) if route.handlers else None)
     try:
         return route.describe(method)
-    except UnusableSchema as error:
+    except UnusableSchema:
         if "inputs" in options and "outputs" in options:
             return describe_by_path(route.path)
-        raise DeclarationError(subject, f"{error}.", _REMEDY) from error
+        raise
+
+
+def _with_inputs(subject: str, operation: Operation, chosen: tuple[Route, str], options: ActionOptions) -> Operation:
+    route, method = chosen
+    declared = options.get("content_type")
+    if "inputs" in options:
+        return take_inputs(operation, object_schema_of(options["inputs"]), method, route.path, declared)
+    if declared in (None, operation.content_type):
+        return operation
+    if operation.content_type is not None:
+        raise DeclarationError(
+            subject, f"content_type: its route takes {operation.content_type}.", "Leave it out, or declare inputs too."
+        )
+    return replace(operation, content_type=declared)
 
 
 def describe_function_action(subject: str, function: Callable[..., object], options: ActionOptions) -> Behind:
     """What a plain function takes and gives. Raises DeclarationError."""
+    for name in ("method", "path", "content_type"):
+        if name in options:
+            raise DeclarationError(
+                subject, f"{name}: no route leads to this function.", "Register one, or leave it out."
+            )
     try:
-        described = describe_function(function, options.get("inputs"), options.get("outputs"))
+        described = describe_function(function, options.get("inputs"), options.get("outputs", Any))
+    except UnusableFunction as error:
+        raise DeclarationError(subject, f"{error}.") from error
     except UnusableSchema as error:
         raise DeclarationError(subject, f"{error}.", _REMEDY) from error
-    return Behind(described.inputs, described.outputs, None, described.call)
+    return Behind(Operation(described.inputs, described.outputs), None, described.call)
+
+
+# --- The action ---
 
 
 def make_action(
-    subject: str, action_id: str, name: str, description: str, options: ActionOptions, behind: Behind, timeout: float
+    subject: str, action_id: str, description: str, options: ActionOptions, behind: Behind, timeout: float
 ) -> Action:
-    """The frozen action. What is not declared is derived from the method. Raises DeclarationError."""
-    _refuse_contradictions(subject, options)
-    intent = options.get("intent") or _intent(behind)
+    """The frozen action. What is not declared is derived from the route. Raises DeclarationError."""
+    operation = behind.operation
+    intent, side_effect = _consequences(subject, behind, options)
     return Action(
         id=action_id,
-        name=options.get("name") or name,
+        name=options.get("name") or title_of(action_id),
         description=description,
-        inputs=behind.inputs,
-        outputs=behind.outputs,
+        inputs=operation.inputs,
+        outputs=operation.outputs,
         agent_id=options.get("agent") or action_id,
         operation=options.get("operation") or (action_id if "agent" in options else DEFAULT_OPERATION),
         target=behind.target,
         function=behind.function,
         type=options.get("type") or _type(behind, intent),
         intent=intent,
-        side_effect=options.get("side_effect") or _side_effect(behind, intent, options),
+        side_effect=side_effect,
         tags=tuple(options.get("tags", ())),
-        examples=_examples(subject, options, behind.inputs),
+        examples=_examples(subject, options, operation.inputs),
         selector=options.get("selector"),
-        selectors=_selectors(subject, action_id, options, behind.inputs),
+        selectors=_selectors(subject, action_id, options, operation.inputs),
         result=options.get("result"),
-        auth_required=options.get("auth_required", False),
-        scopes=tuple(options.get("scopes", ())),
+        auth_required=_auth_required(operation, options),
+        scopes=tuple(options.get("scopes", operation.scopes if _auth_required(operation, options) else ())),
         rate_limit=cast(RateLimit | None, options.get("rate_limit")),
         idempotency=cast(Idempotency | None, options.get("idempotency")),
         sensitivity=options.get("sensitivity"),
@@ -135,18 +139,39 @@ def make_action(
         preview_url=options.get("preview_url"),
         dry_run=options.get("dry_run", False),
         execution=options.get("execution", "sync"),
-        success_status=behind.success_status,
+        success_status=operation.success_status,
         timeout=options.get("timeout", timeout),
-        operation_id=behind.operation_id,
+        operation_id=operation.operation_id,
         extensions=dict(options.get("extensions", {})),
     )
 
 
-def _refuse_contradictions(subject: str, options: ActionOptions) -> None:
-    if options.get("sensitivity") == "irreversible" and options.get("reversible"):
-        raise DeclarationError(subject, "reversible: an irreversible action cannot be reversible.")
-    if options.get("scopes") and options.get("auth_required") is False:
-        raise DeclarationError(subject, "scopes: need auth_required=True.")
+def _auth_required(operation: Operation, options: ActionOptions) -> bool:
+    """As declared; else whether scopes are, or the route has a security scheme."""
+    return options.get("auth_required", bool(options.get("scopes")) or operation.auth_required)
+
+
+def _consequences(subject: str, behind: Behind, options: ActionOptions) -> tuple[Intent, SideEffect]:
+    intent = options.get("intent") or _intent(behind)
+    side_effect = options.get("side_effect") or _side_effect(behind, intent, options)
+    _refuse_contradictions(subject, options, intent, side_effect)
+    return intent, side_effect
+
+
+def _refuse_contradictions(subject: str, options: ActionOptions, intent: Intent, side_effect: SideEffect) -> None:
+    sensitivity = options.get("sensitivity")
+    is_harmful = sensitivity in ("destructive", "irreversible")
+    contradictions = (
+        (sensitivity == "irreversible" and options.get("reversible"), "reversible: an irreversible action is not."),
+        (options.get("scopes") and not options.get("auth_required", True), "scopes: need auth_required=True."),
+        (is_harmful and intent == "read", f"intent: a {sensitivity} action does not only read."),
+        (is_harmful and side_effect != "destructive", f"side_effect: a {sensitivity} action is not {side_effect}."),
+        (intent == "read" and side_effect == "destructive", "side_effect: an action that reads destroys nothing."),
+        (intent in ("write", "delete") and side_effect == "safe", f"side_effect: to {intent} is not safe."),
+    )
+    for holds, words in contradictions:
+        if holds:
+            raise DeclarationError(subject, words, "Change one of the two.")
 
 
 def _intent(behind: Behind) -> Intent:
@@ -173,7 +198,10 @@ def _side_effect(behind: Behind, intent: Intent, options: ActionOptions) -> Side
 
 def _examples(subject: str, options: ActionOptions, inputs: JsonObject) -> tuple[JsonObject, ...]:
     examples = tuple(options.get("examples", ()))
-    validate = compile_schema(inputs) if examples else None
+    try:
+        validate = compile_schema(inputs) if examples else None
+    except UnusableSchema as error:
+        raise DeclarationError(subject, f"{error}.", _REMEDY) from error
     for index, example in enumerate(examples):
         for violation in validate(example) if validate else ():
             raise DeclarationError(subject, f"examples.{index}: {violation.pointer or 'it'} {violation.detail}.")
@@ -184,10 +212,16 @@ def _selectors(subject: str, action_id: str, options: ActionOptions, inputs: Jso
     given, names = options.get("selectors", {}), property_names(inputs)
     if isinstance(given, str):
         action_attribute, parameter_attribute = _STYLES[given]
-        return {name: f"[{action_attribute}='{action_id}'] [{parameter_attribute}='{name}']" for name in names}
+        return {
+            name: f"[{action_attribute}={_quoted(action_id)}] [{parameter_attribute}={_quoted(name)}]" for name in names
+        }
     for name in given:
         if name not in names:
-            raise DeclarationError(
-                subject, f'selectors: "{name}" is not an input. There are: {", ".join(names) or "none"}.'
-            )
+            known = ", ".join(names) or "none"
+            raise DeclarationError(subject, f'selectors: "{name}" is not an input.', f"There are: {known}.")
     return given
+
+
+def _quoted(text: str) -> str:
+    """A CSS string."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

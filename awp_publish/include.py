@@ -2,17 +2,20 @@
 
 import fnmatch
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from awp_publish.describe import describe_route_action, docstring_of, make_action, title_of
+from awp_publish.describe import describe_route_action, make_action, title_of
 from awp_publish.discover import Route
+from awp_publish.discover.index import listing
+from awp_publish.discover.layers import docstring_of
 from awp_publish.model import Action
-from awp_publish.options import ID_PATTERN, ActionOptions
+from awp_publish.options import ActionOptions
 from awp_publish.problems import DeclarationError
 
 READING: Final = "GET"
+SUBJECT: Final = "site.include()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,64 +29,100 @@ class Inclusion:
     options: ActionOptions
 
 
-def select_routes(
-    inclusion: Inclusion, routes: Sequence[Route], taken: set[tuple[str, str]]
-) -> Iterable[tuple[Route, str]]:
-    """The routes and methods that an inclusion means and that are not `taken` yet. Raises DeclarationError."""
-    _refuse_unmatched(inclusion, routes)
+def include_routes(
+    inclusion: Inclusion, routes: Sequence[Route], declared: Sequence[Action], timeout: float
+) -> list[Action]:
+    """The actions of one inclusion, without the routes that are `declared` already. Raises DeclarationError."""
+    shown = [route for route in routes if not route.is_opaque]
+    if not shown:
+        raise DeclarationError(SUBJECT, "this application shows no routes.", "State its actions with site.declare().")
+    _refuse_unmatched(inclusion, shown)
+    selected = list(_select(inclusion, shown))
+    if not selected:
+        raise DeclarationError(
+            SUBJECT, "finds no reading route (GET).", "Name writing ones in operations=..., or use site.declare()."
+        )
+    by_id = {action.id: action for action in declared}
+    taken = {(action.target.method, action.target.path) for action in declared if action.target}
+    included: list[Action] = []
+    for route, method in selected:
+        if (method, route.template) not in taken:
+            included.append(_include(route, method, selected, inclusion, timeout))
+            _refuse_duplicate(included[-1], by_id)
+    return included
+
+
+# --- Which routes ---
+
+
+def _select(inclusion: Inclusion, routes: Sequence[Route]) -> Iterator[tuple[Route, str]]:
     for route in routes:
-        named = route.name in inclusion.operations
-        if _excluded(inclusion, route) or not (named or (route.listed and _matches(inclusion, route))):
+        named = not _names_of(route).isdisjoint(inclusion.operations)
+        if _is_excluded(inclusion, route) or not (named or (route.listed and _is_meant(inclusion, route))):
             continue
-        for method in route.methods:
-            if (method == READING or named) and (method, route.template) not in taken:
-                yield route, method
+        yield from ((route, method) for method in route.methods if named or method == READING)
 
 
-def _matches(inclusion: Inclusion, route: Route) -> bool:
+def _is_meant(inclusion: Inclusion, route: Route) -> bool:
     if not (inclusion.tags or inclusion.paths or inclusion.operations):
         return True
-    return bool(set(inclusion.tags) & set(route.tags)) or _on_path(route, inclusion.paths)
+    return not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)
 
 
-def _on_path(route: Route, patterns: Sequence[str]) -> bool:
-    return any(route.template == pattern or fnmatch.fnmatchcase(route.template, pattern) for pattern in patterns)
+def _is_on_path(route: Route, patterns: Sequence[str]) -> bool:
+    return any(
+        pattern in (route.template, route.path) or fnmatch.fnmatchcase(route.template, pattern) for pattern in patterns
+    )
 
 
-def _excluded(inclusion: Inclusion, route: Route) -> bool:
-    return route.name in inclusion.exclude or _on_path(route, inclusion.exclude)
+def _is_excluded(inclusion: Inclusion, route: Route) -> bool:
+    return not _names_of(route).isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude)
+
+
+def _names_of(route: Route) -> frozenset[str]:
+    return frozenset((route.name, *route.aliases))
 
 
 def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
-    known: dict[str, set[str]] = {
-        "tags": {tag for route in routes for tag in route.tags},
-        "operations": {route.name for route in routes},
-    }
-    for field_name, wanted in (("tags", inclusion.tags), ("operations", inclusion.operations)):
-        for name in wanted:
-            if name not in known[field_name]:
-                listed = ", ".join(sorted(known[field_name])) or "none"
-                raise DeclarationError(
-                    "site.include()", f'{field_name}: "{name}" matches no route. There are: {listed}.'
-                )
-    for pattern in inclusion.paths:
-        if not any(_on_path(route, [pattern]) for route in routes):
-            raise DeclarationError("site.include()", f'paths: "{pattern}" matches no route.')
+    tags = {tag for route in routes for tag in route.tags}
+    names = {name for route in routes for name in _names_of(route)}
+    listed = {route.name for route in routes}
+    for wanted in inclusion.tags:
+        _refuse_unless("tags", wanted, wanted in tags, tags)
+    for wanted in inclusion.operations:
+        _refuse_unless("operations", wanted, wanted in names, listed)
+    for wanted in inclusion.paths:
+        _refuse_unless("paths", wanted, _is_on_some(routes, wanted), {route.template for route in routes})
+    for wanted in inclusion.exclude:
+        _refuse_unless("exclude", wanted, wanted in names or _is_on_some(routes, wanted), listed)
 
 
-def include_route(route: Route, method: str, inclusion: Inclusion, timeout: float) -> Action:
-    """The action of an included route, named after its operation. Raises DeclarationError."""
-    action_id = _identifier(route.name)
+def _is_on_some(routes: Sequence[Route], pattern: str) -> bool:
+    return any(_is_on_path(route, [pattern]) for route in routes)
+
+
+def _refuse_unless(field: str, wanted: str, is_known: bool, known: Iterable[str]) -> None:
+    if not is_known:
+        listed = listing(known, wanted)
+        raise DeclarationError(SUBJECT, f'{field}: "{wanted}" matches no route.', f"There are: {listed}.")
+
+
+# --- Their actions ---
+
+
+def _include(
+    route: Route, method: str, selected: Sequence[tuple[Route, str]], inclusion: Inclusion, timeout: float
+) -> Action:
+    """The action of an included route, named after its operation."""
+    methods = [other for found, other in selected if found is route]
+    name = route.name if len(methods) == 1 else f"{route.name}_{method}"
+    action_id = _identifier(name)
     subject = f'action "{action_id}" (included from {method} {route.template})'
-    if not re.fullmatch(ID_PATTERN, action_id):
-        raise DeclarationError(subject, f'"{route.name}" gives no usable id.', "State it with site.declare().")
+    if not re.match("[a-z]", action_id):
+        raise DeclarationError(subject, f'"{name}" gives no usable id.', "State it with site.declare().")
     behind = describe_route_action(subject, (route, method), inclusion.options)
-    description = inclusion.options.get("description") or behind.description or _described_by_handler(route)
-    if not description:
-        raise DeclarationError(
-            subject, "description: is missing.", "Write a docstring, or state it with site.declare()."
-        )
-    return make_action(subject, action_id, title_of(action_id), description, inclusion.options, behind, timeout)
+    described = behind.operation.description or _described_by_handler(route) or behind.operation.summary
+    return make_action(subject, action_id, described or title_of(action_id), inclusion.options, behind, timeout)
 
 
 def _described_by_handler(route: Route) -> str | None:
@@ -91,5 +130,14 @@ def _described_by_handler(route: Route) -> str | None:
 
 
 def _identifier(name: str) -> str:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     return re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
+
+
+def _refuse_duplicate(action: Action, by_id: dict[str, Action]) -> None:
+    other = by_id.setdefault(action.id, action)
+    if other is not action:
+        routes = " and ".join(f"{one.target.method} {one.target.path}" for one in (other, action) if one.target)
+        raise DeclarationError(
+            f'action "{action.id}"', f"stands for {routes}.", "State one with site.declare() and an id of its own."
+        )

@@ -3,22 +3,16 @@
 Every mistake is a DeclarationError that names the action and says what to do.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal, cast
 
-from awp_publish.describe import (
-    Behind,
-    describe_function_action,
-    describe_route_action,
-    docstring_of,
-    make_action,
-    title_of,
-)
-from awp_publish.discover import Route, innermost
-from awp_publish.include import Inclusion, include_route, select_routes
+from awp_publish.describe import Behind, describe_function_action, describe_route_action, make_action, title_of
+from awp_publish.discover import Route
+from awp_publish.discover.index import RouteIndex, choose
+from awp_publish.discover.layers import docstring_of
+from awp_publish.include import Inclusion, include_routes
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, JsonObject, SiteFacts
 from awp_publish.options import ActionOptions, AgentOptions
 from awp_publish.problems import DeclarationError
@@ -66,17 +60,10 @@ def resolve(
     timeout: float,
 ) -> tuple[tuple[Action, ...], tuple[Agent, ...]]:
     """All actions and agents of a site, in the order of their declaration. Raises DeclarationError."""
-    by_handler = _index(routes)
-    actions = [_resolve_one(declaration, agents, by_handler, routes, timeout) for declaration in declarations]
-    taken = {(action.target.method, action.target.path) for action in actions if action.target}
+    index = RouteIndex(routes)
+    actions = [_resolve_one(declaration, agents, index, timeout) for declaration in declarations]
     for inclusion in inclusions:
-        included = [
-            include_route(route, method, inclusion, timeout)
-            for route, method in select_routes(inclusion, routes, taken)
-        ]
-        taken |= {(action.target.method, action.target.path) for action in included if action.target}
-        actions += included
-    _refuse_duplicates(actions)
+        actions += include_routes(inclusion, routes, actions, timeout)
     _check_dependencies(actions)
     return tuple(actions), tuple(_group(actions, agents))
 
@@ -84,115 +71,65 @@ def resolve(
 # --- One declaration ---
 
 
-def _index(routes: Sequence[Route]) -> dict[object, list[Route]]:
-    by_handler: dict[object, list[Route]] = {}
-    for route in routes:
-        for handler in route.handlers:
-            by_handler.setdefault(_key(handler), []).append(route)
-    return by_handler
-
-
-def _key(handler: object) -> object:
-    try:
-        hash(handler)
-    except TypeError:
-        return id(handler)
-    return handler
-
-
 def _resolve_one(
-    declaration: Declaration,
-    agents: Mapping[str, AgentDeclaration],
-    by_handler: Mapping[object, list[Route]],
-    routes: Sequence[Route],
-    timeout: float,
+    declaration: Declaration, agents: Mapping[str, AgentDeclaration], index: RouteIndex, timeout: float
 ) -> Action:
-    behind = _find_behind(declaration, by_handler, routes)
-    options = declaration.options
-    agent = agents.get(options.get("agent", declaration.id))
-    if "agent" in options and agent is None:
-        raise DeclarationError(
-            declaration.subject,
-            f'agent: "{options["agent"]}" is not declared.',
-            f'Add site.agent("{options["agent"]}", description="...").',
-        )
-    description = options.get("description") or docstring_of(declaration.function) or behind.description
-    if description is None and agent is not None:
-        description = agent.description
+    agent = _agent_of(declaration, agents)
+    behind = _find_behind(declaration, index)
+    description = _description(declaration, behind) or (agent.description if agent else None)
     if not description:
         raise DeclarationError(
             declaration.subject, "description: is missing.", "Write a docstring or give description=..."
         )
-    return make_action(
-        declaration.subject, declaration.id, title_of(declaration.id), description, options, behind, timeout
-    )
+    return make_action(declaration.subject, declaration.id, description, declaration.options, behind, timeout)
 
 
-def _find_behind(declaration: Declaration, by_handler: Mapping[object, list[Route]], routes: Sequence[Route]) -> Behind:
+def _agent_of(declaration: Declaration, agents: Mapping[str, AgentDeclaration]) -> AgentDeclaration | None:
+    """The agent that an action says to be an operation of."""
+    subject, named = declaration.subject, declaration.options.get("agent")
+    if named is None and "operation" in declaration.options:
+        raise DeclarationError(subject, "operation: is missing its agent.", 'Give agent="..." as well.')
+    if named is None and declaration.id in agents:
+        raise DeclarationError(
+            subject, f'has the id of agent "{declaration.id}".', "Make it an operation with agent=..., or rename it."
+        )
+    if named is not None and named not in agents:
+        raise DeclarationError(
+            subject, f'agent: "{named}" is not declared.', f'Add site.agent("{named}", description="...").'
+        )
+    return agents.get(named) if named is not None else None
+
+
+def _description(declaration: Declaration, behind: Behind) -> str | None:
+    """A class endpoint's docstring is about all of its methods, so the method's own comes first."""
+    found = (docstring_of(declaration.function), behind.operation.description)
+    first, second = reversed(found) if isinstance(declaration.function, type) else found
+    return declaration.options.get("description") or first or second
+
+
+def _find_behind(declaration: Declaration, index: RouteIndex) -> Behind:
+    subject, options = declaration.subject, declaration.options
     if declaration.kind == "path":
-        return describe_route_action(declaration.subject, _declared_route(declaration, routes), declaration.options)
-    found = by_handler.get(_key(innermost(declaration.function)), [])
+        route = index.of_path(subject, options["method"], options["path"])
+        return describe_route_action(subject, (route, options["method"]), options)
+    found = index.of_handler(declaration.function)
     if found:
-        route, method = _choose(declaration, found)
-        return describe_route_action(declaration.subject, (route, method), declaration.options)
+        return describe_route_action(subject, choose(subject, found, options), options)
     if declaration.kind == "route" or declaration.function is None:
         raise DeclarationError(
-            declaration.subject,
+            subject,
             f"no route of this application leads to {_name_of(declaration.function)}.",
             "Register it with a route, keep functools.wraps in decorators around it, or use @site.agent.",
         )
-    return describe_function_action(declaration.subject, declaration.function, declaration.options)
-
-
-def _declared_route(declaration: Declaration, routes: Sequence[Route]) -> tuple[Route, str]:
-    """The application's own route where it shows one, else what the declaration says."""
-    method, path = declaration.options["method"], declaration.options["path"]
-    if re.search(r"[?#]", path):
-        raise DeclarationError(
-            declaration.subject, f'path: "{path}" must not hold "?" or "#".', "Declare inputs instead."
-        )
-    wanted = Route(path, (method,), (), declaration.id)
-    own = (route for route in routes if route.template == wanted.template and method in route.methods)
-    return next(own, wanted), method
-
-
-def _choose(declaration: Declaration, found: Sequence[Route]) -> tuple[Route, str]:
-    """The one route and method that is meant. Raises DeclarationError when several could be."""
-    options = declaration.options
-    choices = [
-        (route, method)
-        for route in found
-        for method in route.methods
-        if options.get("path", route.template) in (route.template, route.path)
-        and options.get("method", method) == method
-    ]
-    if len(choices) == 1:
-        return choices[0]
-    known = ", ".join(f"{method} {route.template}" for route in found for method in route.methods)
-    if not choices:
-        raise DeclarationError(declaration.subject, f"method, path: match none of its routes ({known}).")
-    raise DeclarationError(
-        declaration.subject, f"is reachable in several ways ({known}).", "Choose one with path=... or method=..."
-    )
+    return describe_function_action(subject, declaration.function, options)
 
 
 def _name_of(function: object) -> str:
-    return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', function)}"
+    named = function if hasattr(function, "__qualname__") else type(function)
+    return f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"
 
 
 # --- The whole ---
-
-
-def _refuse_duplicates(actions: Sequence[Action]) -> None:
-    seen: dict[str, Action] = {}
-    for action in actions:
-        if action.id in seen:
-            raise DeclarationError(
-                f'action "{action.id}"',
-                "stands for two routes.",
-                "State one of them with site.declare() and its own id.",
-            )
-        seen[action.id] = action
 
 
 def _check_dependencies(actions: Sequence[Action]) -> None:
@@ -223,7 +160,10 @@ def _group(actions: Sequence[Action], agents: Mapping[str, AgentDeclaration]) ->
         operations = grouped.setdefault(action.agent_id, {})
         if action.operation in operations:
             raise DeclarationError(
-                f'action "{action.id}"', f'operation: "{action.operation}" of agent "{action.agent_id}" exists twice.'
+                f'action "{action.id}"',
+                f'operation: "{action.operation}" of agent "{action.agent_id}" is action '
+                f'"{operations[action.operation].id}" already.',
+                "Give it another operation=...",
             )
         operations[action.operation] = action
     for unused in sorted(set(agents) - set(grouped)):

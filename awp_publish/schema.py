@@ -4,6 +4,7 @@ Two engines, one job each: pydantic writes schemas at start-up, jsonschema-rs ch
 schema is ever fetched: a `$ref` must resolve inside the schema itself.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from typing import Final, Literal, NoReturn, TypeAlias, cast
@@ -11,7 +12,7 @@ from typing import Final, Literal, NoReturn, TypeAlias, cast
 import jsonschema_rs
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
-from pydantic.json_schema import GenerateJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import CoreSchema, core_schema
 
 from awp_publish.model import JsonObject
@@ -35,22 +36,46 @@ class UnusableSchema(ValueError):
 class _Generator(GenerateJsonSchema):
     """pydantic's generator without the titles it makes up from names: agents pay for every byte they read."""
 
+    # A default that JSON has no word for is left out, which is all there is to do about it.
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+
     def field_title_should_be_set(
         self, schema: CoreSchema | core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
     ) -> bool:
         return False
 
 
-def write_schema(kind: object, mode: Mode = "validation") -> dict[str, object]:
+def write_schema(kind: object, mode: Mode = "validation", by_alias: bool = True) -> dict[str, object]:
     """The JSON Schema of a type (a pydantic model, a dataclass, any annotation), with its `$defs`.
 
     `mode` "validation" describes what is read, "serialization" what is written. Raises UnusableSchema.
     """
     try:
-        schema = adapt(kind).json_schema(mode=mode, schema_generator=_Generator)
-    except (PydanticUserError, PydanticSchemaGenerationError, NameError) as error:
-        raise UnusableSchema(f"{_name_of(kind)} has no JSON Schema: {str(error).splitlines()[0]}") from error
+        schema = adapt(kind).json_schema(mode=mode, by_alias=by_alias, schema_generator=_Generator)
+    except _UNDESCRIBABLE as error:
+        raise UnusableSchema(reason_of(error)) from error
     return _in_order(_inline_root(_without_titles(schema)))
+
+
+_UNDESCRIBABLE: Final = (PydanticUserError, PydanticSchemaGenerationError, NameError, TypeError, AttributeError)
+_REASONS: Final = (
+    (re.compile(r"pydantic-core schema for (.+?)\. Set `arbitrary"), "{} has no JSON Schema"),
+    (re.compile(r"JsonSchema for core_schema\.\w+ \((.+)\)"), "{} has no JSON Schema"),
+    (re.compile(r"JsonSchema for core_schema\.(\w+?)Schema"), "a value of the kind {} has no JSON Schema"),
+    (re.compile(r"[`'](\w+)[`'] is not fully defined"), "{} is not fully defined; define its types at module level"),
+    (re.compile(r"name '(\w+)' is not defined"), "the type {} is not defined; define it at module level"),
+)
+"""What pydantic says to its own users, in words for ours."""
+
+
+def reason_of(error: Exception) -> str:
+    """Why a type has no JSON Schema, in one line."""
+    text = str(error)
+    for pattern, words in _REASONS:
+        found = pattern.search(text)
+        if found is not None:
+            return words.format(re.sub(r"<class '([^']+)'>", r"\1", found[1]))
+    return _first_line(error).rstrip(".")
 
 
 def adapt(kind: object) -> TypeAdapter[object]:
@@ -71,11 +96,16 @@ def _without_titles(schema: dict[str, object]) -> dict[str, object]:
 def _inline_root(schema: dict[str, object]) -> dict[str, object]:
     """A recursive model's root is only a reference; readers look for `type` and `properties` there (WoA, 4.2)."""
     reference, definitions = schema.get("$ref"), schema.get("$defs")
-    if not isinstance(reference, str) or not isinstance(definitions, dict):
+    if not isinstance(reference, str) or not isinstance(definitions, dict) or schema.keys() - _ANNOTATING:
         return schema
-    named = definitions.get(reference.removeprefix("#/$defs/"), {})
+    named = definitions.get(reference.removeprefix("#/$defs/"))
+    if not isinstance(named, dict):
+        return schema
     return {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
 
+
+_ANNOTATING: Final = {"$ref", "$defs", "$schema", "$comment", "title", "description", "examples", "default"}
+"""Keywords beside a root's reference that constrain nothing, so that the root may be written out."""
 
 _ORDER: Final = ("type", "description", "properties", "required", "additionalProperties")
 
@@ -88,24 +118,26 @@ def _in_order(schema: dict[str, object]) -> dict[str, object]:
 
 
 def check_schema(schema: JsonObject) -> dict[str, object]:
-    """A raw JSON Schema, copied, checked against the 2020-12 meta-schema and for unresolvable references.
+    """A raw JSON Schema, checked against the 2020-12 meta-schema and for unresolvable references, its root written out.
 
     Raises UnusableSchema.
     """
-    copied = dict(schema)
-    compile_schema(copied)
-    return copied
+    compile_schema(schema)
+    return _inline_root(dict(schema))
 
 
 def schema_of(given: object, mode: Mode) -> dict[str, object]:
     """The JSON Schema of what a declaration gave: a raw schema (a mapping) or a type. Raises UnusableSchema."""
-    if isinstance(given, Mapping):
-        return check_schema(given)
-    return write_schema(given, mode)
+    return check_schema(given) if isinstance(given, Mapping) else write_schema(given, mode)
 
 
-def _name_of(kind: object) -> str:
-    return kind.__name__ if isinstance(kind, type) else str(kind)
+def object_schema_of(given: object) -> dict[str, object]:
+    """The JSON Schema of declared inputs, which are named: an object. Raises UnusableSchema."""
+    schema = schema_of(given, "validation")
+    kind = schema.get("type", "object" if "properties" in schema else None)
+    if kind != "object":
+        raise UnusableSchema("inputs are named, so they must be described by a model or a schema of type object")
+    return {"type": "object", **schema}
 
 
 # --- Checking instances ---

@@ -35,6 +35,9 @@ def read_site_facts(name: str, description: str, options: SiteOptions) -> SiteFa
 
 def _entity_schema(name: str, model: type) -> JsonObject:
     try:
-        return write_schema(model, "serialization")
+        schema = write_schema(model, "serialization")
     except UnusableSchema as error:
         raise DeclarationError("site", f"entities.{name}: {error}.") from error
+    if "properties" not in schema:
+        raise DeclarationError("site", f"entities.{name}: {model.__name__} has no fields.", "Give a model.")
+    return schema

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 
 from starlette.routing import BaseRoute
 
-from awp_publish.discover.route import Operation, Route, innermost
+from awp_publish.discover.route import Operation, Route, opaque
 from awp_publish.discover.starlette import walk_routes
 from awp_publish.model import OpenApi
 
-__all__ = ["Operation", "Route", "find_openapi", "find_routes", "innermost", "routed"]
+__all__ = ["Operation", "Route", "find_openapi", "find_routes", "routed"]
 
 
 def find_routes(app: object) -> list[Route]:
-    """Every route of an application, in order; none for an ASGI application that keeps its routes to itself."""
-    return list(_walk(app, ""))
+    """Every route of an application, in order. An ASGI application that keeps its routes to itself is one opaque one."""
+    return list(_walk(app, "", is_outermost=True))
 
 
 def find_openapi(app: object) -> OpenApi | None:
@@ -31,17 +31,19 @@ def find_openapi(app: object) -> OpenApi | None:
     return openapi_of(target)
 
 
-def _walk(app: object, prefix: str) -> Iterator[Route]:
+def _walk(app: object, prefix: str, is_outermost: bool = False) -> Iterator[Route]:
     target = routed(app)
     fastapi_module = sys.modules.get("fastapi")
     if fastapi_module is not None and isinstance(target, fastapi_module.FastAPI):
         from awp_publish.discover.fastapi import walk_fastapi
 
-        yield from walk_fastapi(target, prefix, _walk)
+        yield from walk_fastapi(target, prefix, _walk, is_outermost)
         return
     routes = getattr(target, "routes", None)
     if isinstance(routes, list) and all(isinstance(route, BaseRoute) for route in routes):
         yield from walk_routes(routes, prefix, _walk)
+    elif app is not None:
+        yield opaque(prefix)
 
 
 def routed(app: object) -> object:

@@ -1,41 +1,45 @@
 """Routes of a FastAPI application, with the operations its own OpenAPI document describes.
 
-FastAPI 0.137 stopped flattening `app.routes`; `iter_route_contexts` is its public way to see included routers. Schemas
-come from `app.openapi()`, which FastAPI builds once and keeps, so that reading them again costs little.
+FastAPI 0.137 stopped flattening `app.routes`; `iter_route_contexts` is its public way to see included routers, and
+before it every route stood in `app.routes`. Schemas come from `app.openapi()`, which FastAPI builds once and keeps. A
+route that is not in there (hidden, dropped by the site's own `openapi`, or another route breaks the whole document) is
+described alone.
 """
 
+import copy
+import dataclasses
 import functools
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Final, cast
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeAlias, cast
 
+import fastapi.routing
 from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
+from fastapi.routing import APIRoute
+from fastapi.security.base import SecurityBase
 from starlette.routing import BaseRoute
 
-from awp_publish.discover.openapi import Components, read_operation
-from awp_publish.discover.route import Operation, Route, innermost
+from awp_publish.discover.components import Components, as_object
+from awp_publish.discover.openapi import read_operation
+from awp_publish.discover.route import Operation, Route, methods_of
 from awp_publish.discover.starlette import Walk, walk_routes
 from awp_publish.model import JsonObject, OpenApi
-from awp_publish.schema import UnusableSchema
+from awp_publish.schema import UnusableSchema, reason_of, write_schema
 
-_IMPLIED_METHODS: Final = {"HEAD", "OPTIONS"}
+Described: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
+"""An API route as it stands in the application: within its routers, or by itself."""
+
 _TRIMS: Final = ("include", "exclude", "exclude_unset", "exclude_defaults", "exclude_none")
 
 
-class _Listed(RouteContext):
-    """A route as if it were in the schema: one that its owner hides from /docs may still be declared as an action."""
-
-    include_in_schema = True
-
-
-def walk_fastapi(app: FastAPI, prefix: str, walk: Walk) -> Iterator[Route]:
+def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> Iterator[Route]:
     """Every route of a FastAPI application, its included routers and what it mounts."""
-    document = _Document(app)
-    for context in iter_route_contexts(app.routes):
-        if isinstance(context.original_route, APIRoute):
-            yield _read_context(context, prefix, document)
+    document = _Document(app, prefix, is_outermost)
+    for context in _contexts(app.routes):
+        if isinstance(getattr(context, "original_route", context), APIRoute):
+            yield _read_context(cast(Described, context), prefix, document)
         else:
             yield from walk_routes([_plain(context)], prefix, walk)
 
@@ -45,18 +49,25 @@ def openapi_of(app: FastAPI) -> OpenApi | None:
     return OpenApi(app.openapi_url, app.openapi_version) if app.openapi_url else None
 
 
-def _plain(context: RouteContext) -> BaseRoute:
-    route = context._effective_route
-    return route if isinstance(route, BaseRoute) else context.original_route
+def _contexts(routes: list[BaseRoute]) -> Iterable[object]:
+    find = getattr(fastapi.routing, "iter_route_contexts", None)
+    return routes if find is None else find(routes)
 
 
-def _read_context(context: RouteContext, prefix: str, document: "_Document") -> Route:
+def _plain(context: object) -> BaseRoute:
+    """A route that is not FastAPI's own: as it stands below its router's prefix."""
+    route = getattr(context, "_effective_route", context)
+    return cast(BaseRoute, route if isinstance(route, BaseRoute) else getattr(context, "original_route", context))
+
+
+def _read_context(context: Described, prefix: str, document: "_Document") -> Route:
     return Route(
         prefix + (context.path or ""),
-        tuple(sorted((context.methods or set()) - _IMPLIED_METHODS)),
-        (innermost(context.endpoint),),
+        methods_of(context.methods),
+        (context.endpoint,),
         context.operation_id or context.name or "",
         tuple(str(getattr(tag, "value", tag)) for tag in context.tags),
+        (context.name or "", context.unique_id),
         context.include_in_schema,
         functools.partial(document.describe, context),
     )
@@ -65,60 +76,85 @@ def _read_context(context: RouteContext, prefix: str, document: "_Document") -> 
 class _Document:
     """One application's OpenAPI document, made when the first declared route asks for it."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: FastAPI, prefix: str, is_outermost: bool) -> None:
         self._app = app
+        self._prefix = prefix
+        self._is_outermost = is_outermost
 
-    def describe(self, context: RouteContext, method: str) -> Operation:
+    def describe(self, context: Described, method: str) -> Operation:
         """The operation behind one method of a route. Raises UnusableSchema when FastAPI cannot describe it."""
-        found = self._find(context, method)
-        if found is None:
-            raise UnusableSchema(f"FastAPI does not describe {method} {context.path}")
-        operation, components = found
-        read = read_operation(operation, components, context.path or "")
-        return _open_trimmed(read, context)
-
-    def _find(self, context: RouteContext, method: str) -> tuple[JsonObject, Components] | None:
-        whole = self._whole
-        found = None if whole is None else _operation(whole[0], context, method)
-        if whole is not None and found is not None:
-            return found, whole[1]
-        alone = _describe_alone(context)
-        found = _operation(alone, context, method)
-        return None if found is None else (found, Components(alone))
+        document, components = self._whole
+        found = _operation(document, context, method)
+        operation_id = found.get("operationId") if self._is_outermost else None
+        if not found:
+            document = _describe_alone(context)
+            components, found = Components(document), _operation(document, context, method)
+        read = read_operation(found, components, self._prefix + (context.path or ""), document.get("security"))
+        return dataclasses.replace(
+            read,
+            outputs=_outputs(read.outputs, context),
+            auth_required=read.auth_required and not _lets_strangers_in(context),
+            operation_id=operation_id if isinstance(operation_id, str) else None,
+        )
 
     @functools.cached_property
-    def _whole(self) -> tuple[JsonObject, Components] | None:
-        """The application's own document; None when one broken route, perhaps not even a declared one, spoils it."""
+    def _whole(self) -> tuple[JsonObject, Components]:
+        """The application's own document; empty when one broken route, perhaps not even a declared one, spoils it."""
         try:
-            document = self._app.openapi()
+            document = as_object(self._app.openapi())
         except Exception:
-            return None
+            document = {}
         return document, Components(document)
 
 
-def _describe_alone(context: RouteContext) -> JsonObject:
-    listed = _Listed(context.route, context._route_context)
+def _operation(document: JsonObject, context: Described, method: str) -> JsonObject:
+    of_path = as_object(as_object(document.get("paths")).get(context.path_format or ""))
+    return as_object(of_path.get(method.lower()))
+
+
+def _describe_alone(context: Described) -> JsonObject:
+    """A document of one route, as if it were listed: one that is hidden from /docs may still be an action."""
+    listed = copy.copy(context) if isinstance(context, APIRoute) else dataclasses.replace(context)
+    object.__setattr__(listed, "include_in_schema", True)
     try:
-        return get_openapi(title="", version="", routes=[listed])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about operation ids, which the whole document warns of already
+            return get_openapi(title="", version="", routes=[listed])
     except Exception as error:
-        raise UnusableSchema(f"FastAPI cannot describe {context.path}: {str(error).splitlines()[0]}") from error
+        raise UnusableSchema(f"FastAPI cannot describe {context.path}: {reason_of(error)}") from error
 
 
-def _operation(document: JsonObject, context: RouteContext, method: str) -> JsonObject | None:
-    paths = cast(dict[str, dict[str, JsonObject]], document.get("paths", {}))
-    return paths.get(context.path_format or "", {}).get(method.lower())
-
-
-def _open_trimmed(operation: Operation, context: RouteContext) -> Operation:
-    """`response_model_exclude_none` and its like leave members out that the documented schema requires."""
-    if not any(getattr(context, f"response_model_{name}", None) for name in _TRIMS):
-        return operation
-    return replace(operation, outputs=_without_required(operation.outputs))
+def _outputs(documented: JsonObject, context: Described) -> JsonObject:
+    """What the route writes where it differs from what FastAPI documents of it."""
+    if context.response_model is not None and not context.response_model_by_alias:
+        documented = write_schema(context.response_model, "serialization", by_alias=False)
+    if any(getattr(context, f"response_model_{name}") for name in _TRIMS):
+        return _without_required(documented)
+    return documented
 
 
 def _without_required(schema: JsonObject) -> JsonObject:
+    """`response_model_exclude_none` and its like leave members out at every depth."""
     trimmed = {key: value for key, value in schema.items() if key != "required"}
-    definitions = trimmed.get("$defs")
-    if isinstance(definitions, dict):
-        trimmed["$defs"] = {name: _without_required(definition) for name, definition in definitions.items()}
+    for key in ("$defs", "properties"):
+        if isinstance(members := trimmed.get(key), dict):
+            trimmed[key] = {name: _without_required(as_object(member)) for name, member in members.items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(member := trimmed.get(key), dict):
+            trimmed[key] = _without_required(member)
+    for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        if isinstance(parts := trimmed.get(key), list):
+            trimmed[key] = [_without_required(as_object(part)) for part in parts]
     return trimmed
+
+
+def _lets_strangers_in(context: Described) -> bool:
+    """Whether every security scheme of a route only looks (`auto_error=False`), which OpenAPI has no word for."""
+    schemes = [scheme for scheme in _dependencies(context.dependant) if isinstance(scheme, SecurityBase)]
+    return bool(schemes) and not any(getattr(scheme, "auto_error", True) for scheme in schemes)
+
+
+def _dependencies(dependant: Dependant) -> Iterator[object]:
+    for dependency in dependant.dependencies:
+        yield dependency.call
+        yield from _dependencies(dependency)

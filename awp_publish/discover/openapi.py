@@ -2,89 +2,56 @@
 
 One flat object of inputs is what agents fill in best. A JSON body that is a plain object joins the parameters at the
 top level; a list, a union, an optional body or one whose members clash with parameters stays whole under the name
-`body`. Recursive models stay recursive: their `$defs` are kept.
+`body`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from awp_publish.discover.placement import FORM_TYPES
-from awp_publish.discover.route import Operation, path_parameters
+from awp_publish.discover.components import Components, as_object, as_objects, with_definitions
+from awp_publish.discover.route import FORM_TYPES, Operation, path_parameter_schema, path_parameters
 from awp_publish.model import JsonObject, Location, Parameter
 
-COMPONENTS: Final = "#/components/schemas/"
-DEFINITIONS: Final = "#/$defs/"
 BODY: Final = "body"
 JSON: Final = "application/json"
+MULTIPART: Final = "multipart/form-data"
 
 CARRIED_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization", "host", "content-type", "accept"})
 """Headers that come with the call itself and never from its input: credentials are no arguments of an agent."""
 
-_VERBATIM: Final = frozenset({"default", "const", "enum", "example", "examples"})
-_MERGEABLE: Final = frozenset(
-    {"type", "properties", "required", "additionalProperties", "title", "description", "examples", "$defs"}
-)
+_PLACES: Final = frozenset({"path", "query", "header", "cookie"})
+_MERGEABLE: Final = frozenset({"type", "properties", "required", "additionalProperties", "description", "examples"})
+_NULL: Final = {"type": "null"}
+_LISTED: Final = ("anyOf", "oneOf", "allOf")
 
 
-class Components:
-    """The schemas of one OpenAPI document, rewritten once each so that every action can carry the ones it needs."""
+def read_operation(operation: JsonObject, components: Components, path: str, security: object = None) -> Operation:
+    """Read one OpenAPI operation.
 
-    def __init__(self, document: JsonObject) -> None:
-        self._schemas = _object(_object(document.get("components")).get("schemas"))
-        self._local: dict[str, tuple[JsonObject, frozenset[str]]] = {}
-
-    def localize(self, schema: object) -> dict[str, object]:
-        """A schema that stands alone: references point into its own `$defs`."""
-        names: set[str] = set()
-        local = _rewrite(schema, names)
-        root = cast(dict[str, object], local) if isinstance(local, dict) else {}
-        definitions = self._definitions(names)
-        return {**root, "$defs": definitions} if definitions else root
-
-    def inline_root(self, schema: dict[str, object]) -> dict[str, object]:
-        """Replace a root that is only a reference by what it refers to; `$defs` stay for recursion."""
-        reference, definitions = schema.get("$ref"), _object(schema.get("$defs"))
-        if not isinstance(reference, str) or set(schema) - {"$ref", "$defs", "title", "description"}:
-            return schema
-        name = reference.removeprefix(DEFINITIONS)
-        target = {**_object(definitions.get(name)), **{k: v for k, v in schema.items() if k == "description"}}
-        left = {key: value for key, value in definitions.items() if key != name or _refers_to(definitions, name)}
-        return {**target, "$defs": left} if left else target
-
-    def _definitions(self, names: set[str]) -> dict[str, object]:
-        found: dict[str, object] = {}
-        waiting = sorted(names)
-        while waiting:
-            name = waiting.pop(0)
-            if name not in found:
-                found[name], further = self._definition(name)
-                waiting += sorted(further)
-        return found
-
-    def _definition(self, name: str) -> tuple[JsonObject, frozenset[str]]:
-        if name not in self._local:
-            names: set[str] = set()
-            local = _rewrite(self._schemas.get(name, {}), names)
-            self._local[name] = (_object(local), frozenset(names))
-        return self._local[name]
-
-
-def read_operation(operation: JsonObject, components: Components, path: str) -> Operation:
-    """Read one OpenAPI operation. `path` is the route's template with convertors, which say what spans segments."""
+    `path` is the route's template with convertors, from the application's root: it says what spans segments, and may
+    hold placeholders of mounts that the document knows nothing of. `security` is what the document asks everywhere.
+    """
     taken = _Taken()
-    _read_parameters(taken, operation, path)
-    content_type = _read_body(taken, _object(operation.get("requestBody")), components)
-    status, outputs = _read_response(operation, components)
+    _read_parameters(taken, operation, components, path)
+    content_type = _read_body(taken, components.follow(operation.get("requestBody")), components)
+    status, outputs = _read_responses(as_object(operation.get("responses")), components)
+    auth_required, scopes = _read_security(operation.get("security", security))
     return Operation(
         taken.schema(components),
         outputs,
         tuple(taken.parameters),
         content_type,
         status,
-        _text(operation.get("description")) or _text(operation.get("summary")),
+        _text(operation.get("description")),
+        _text(operation.get("summary")),
         _text(operation.get("operationId")),
+        auth_required or taken.needs_authorization,
+        scopes,
     )
+
+
+# --- Inputs ---
 
 
 @dataclass(slots=True)
@@ -94,11 +61,14 @@ class _Taken:
     parameters: list[Parameter] = field(default_factory=list)
     properties: dict[str, object] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
-    definitions: JsonObject = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
     extra: object = False
+    needs_authorization: bool = False
 
     def add(self, name: str, location: Location, schema: object, required: bool, spans_segments: bool = False) -> None:
-        label = name if name not in self.properties else f"{location}_{name}"
+        label = name
+        while label in self.properties:
+            label = f"{location}_{label}"
         self.properties[label] = schema
         self.required += [label] if required else []
         self.parameters.append(Parameter(label, location, name, spans_segments))
@@ -110,145 +80,184 @@ class _Taken:
             inputs["required"] = self.required
         if self.extra is not True:
             inputs["additionalProperties"] = self.extra
-        localized = components.localize(inputs)
-        definitions = {**_object(localized.get("$defs")), **self.definitions}
-        return {**localized, "$defs": definitions} if definitions else localized
+        return with_definitions(inputs, components.definitions(self.names))
 
 
-def _read_parameters(taken: _Taken, operation: JsonObject, path: str) -> None:
+def _read_parameters(taken: _Taken, operation: JsonObject, components: Components, path: str) -> None:
     convertors = path_parameters(path)
-    for declared in _objects(operation.get("parameters")):
-        name, location = str(declared.get("name")), cast(Location, declared.get("in"))
-        if location == "header" and name.lower() in CARRIED_HEADERS:
-            continue
-        required = bool(declared.get("required"))
-        taken.add(name, location, _parameter_schema(declared), required, convertors.get(name) == "path")
+    listed = operation.get("parameters")
+    declared = [components.follow(one) for one in listed] if isinstance(listed, list) else []
+    known = {one.get("name") for one in declared if one.get("in") == "path"}
+    for name, convertor in convertors.items():
+        if name not in known:
+            taken.add(name, "path", path_parameter_schema(convertor), True, convertor == "path")
+    for one in declared:
+        if one.get("in") in _PLACES and (one.get("in") != "path" or one.get("name") in convertors):
+            _read_parameter(taken, one, components, convertors)
 
 
-def _read_body(taken: _Taken, body: JsonObject, components: Components) -> str | None:
-    """Add the body's inputs; its media type."""
-    content = _object(body.get("content"))
-    if not content:
-        return None
-    content_type = JSON if JSON in content else next(iter(content))
-    schema = components.inline_root(components.localize(_object(content[content_type]).get("schema", {})))
-    taken.definitions = _object(schema.get("$defs"))
-    required = bool(body.get("required"))
-    if not _can_merge(schema, taken.properties, required, content_type):
-        taken.add(BODY, "body", {key: value for key, value in schema.items() if key != "$defs"}, required)
-        return content_type
-    wanted = cast(list[str], schema.get("required", []))
-    for name, member in _object(schema.get("properties")).items():
-        taken.add(name, _body_location(member, content_type), _as_text(member), name in wanted)
-    taken.extra = schema.get("additionalProperties", True)
-    return content_type
-
-
-def _parameter_schema(declared: JsonObject) -> dict[str, object]:
-    schema = dict(_object(declared.get("schema")))
+def _read_parameter(taken: _Taken, declared: JsonObject, components: Components, convertors: Mapping[str, str]) -> None:
+    name, location = str(declared.get("name")), cast(Location, declared.get("in"))
+    required = bool(declared.get("required"))
+    if location == "header" and name.lower() in CARRIED_HEADERS:
+        taken.needs_authorization |= required and name.lower() == "authorization"
+        return
+    schema = components.local(declared.get("schema"), taken.names)
     for key in ("description", "deprecated"):
         if key in declared:
             schema.setdefault(key, declared[key])
     if "example" in declared:
         schema.setdefault("examples", [declared["example"]])
-    return schema
+    if location == "path":
+        taken.add(name, location, schema or path_parameter_schema(convertors[name]), True, convertors[name] == "path")
+    else:
+        # A cookie may just as well come with the call itself, from the caller's own jar.
+        taken.add(name, location, _as_sent(schema, required), required and location != "cookie")
 
 
-def _can_merge(body: JsonObject, taken: JsonObject, required: bool, content_type: str) -> bool:
-    """Whether a body's members can stand beside the parameters without changing what either means."""
-    if content_type in FORM_TYPES:
-        return "properties" in body
-    plain = content_type == JSON and body.get("type") == "object" and "properties" in body
-    clash = set(_object(body.get("properties"))) & set(taken)
-    return plain and not set(body) - _MERGEABLE and not clash and (required or not body.get("required"))
-
-
-def _body_location(schema: object, content_type: str | None) -> Location:
-    if content_type == JSON:
-        return "json"
-    return "file" if any(_is_binary(part) for part in _with_items(_object(schema))) else "form"
-
-
-def _as_text(schema: object) -> object:
-    """A file travels in JSON as base64 (JSON Schema's contentEncoding)."""
-    if isinstance(schema, Mapping) and _is_binary(schema):
-        kept = {key: value for key, value in schema.items() if key != "format"}
-        return {**kept, "contentEncoding": "base64"}
-    if isinstance(schema, Mapping) and isinstance(schema.get("items"), Mapping):
-        return {**schema, "items": _as_text(schema["items"])}
-    if isinstance(schema, Mapping) and isinstance(schema.get("anyOf"), list):
-        return {**schema, "anyOf": [_as_text(part) for part in _objects(schema["anyOf"])]}
-    return schema
-
-
-def _with_items(schema: JsonObject) -> Iterator[JsonObject]:
-    yield schema
-    yield _object(schema.get("items"))
-    yield from _objects(schema.get("anyOf"))
-
-
-def _is_binary(schema: JsonObject) -> bool:
-    return schema.get("format") == "binary" or schema.get("contentMediaType") == "application/octet-stream"
-
-
-def _read_response(operation: JsonObject, components: Components) -> tuple[int, dict[str, object]]:
-    responses = _object(operation.get("responses"))
-    status = next((key for key in responses if str(key).startswith("2")), "200")
-    content = _object(_object(responses.get(status)).get("content"))
-    number = int(status) if str(status).isdigit() else 200
-    if not content:
-        return number, {"type": "null"} if number in (204, 205) else {}
-    media_type = next((name for name in content if "json" in name and "jsonl" not in name), next(iter(content)))
-    if "json" not in media_type or "jsonl" in media_type:
-        return number, {"type": "string", "contentMediaType": media_type}
-    return number, components.inline_root(components.localize(_object(content[media_type]).get("schema", {})))
-
-
-def _rewrite(schema: object, names: set[str]) -> object:
-    """Copy a schema with references made local, noting their names, and without the titles made up from names."""
-    if isinstance(schema, list):
-        return [_rewrite(item, names) for item in schema]
-    if not isinstance(schema, dict):
+def _as_sent(schema: dict[str, object], required: bool) -> dict[str, object]:
+    """What a query, a form or a header can carry: null or an empty list leaves nothing there, so the default counts."""
+    if not required and schema.get("default") in (None, [], {}):
         return schema
-    copied: dict[str, object] = {}
-    for key, value in schema.items():
-        if key == "title" and isinstance(value, str):
-            continue
-        if key == "$ref" and isinstance(value, str) and value.startswith(COMPONENTS):
-            names.add(value.removeprefix(COMPONENTS))
-            copied[key] = DEFINITIONS + value.removeprefix(COMPONENTS)
-        elif key == "discriminator":
-            continue  # an OpenAPI keyword whose mapping points into the document we leave
-        elif key in ("properties", "$defs", "patternProperties") and isinstance(value, dict):
-            copied[key] = {name: _rewrite(member, names) for name, member in value.items()}
-        else:
-            copied[key] = value if key in _VERBATIM else _rewrite(value, names)
-    return copied
+    if schema.get("type") == "array":
+        return {**schema, "minItems": max(1, cast(int, schema.get("minItems", 1)))}
+    branches = schema.get("anyOf")
+    if not isinstance(branches, list) or _NULL not in branches:
+        return schema
+    left = [branch for branch in branches if branch != _NULL]
+    rest = {key: value for key, value in schema.items() if key != "anyOf"}
+    return _as_sent({**rest, **left[0]}, required) if len(left) == 1 else {**rest, "anyOf": left}
 
 
-def _refers_to(definitions: JsonObject, name: str) -> bool:
-    return any(DEFINITIONS + name == reference for reference in _references(definitions))
+def _read_body(taken: _Taken, body: JsonObject, components: Components) -> str | None:
+    """Add the body's inputs; its media type."""
+    content = as_object(body.get("content"))
+    if not content:
+        return None
+    content_type = JSON if JSON in content else str(next(iter(content)))
+    schema = components.root(as_object(content[content_type]).get("schema"), taken.names)
+    if content_type in FORM_TYPES:
+        return _read_form(taken, _joined(schema, components, taken.names), content_type)
+    required = bool(body.get("required"))
+    if content_type != JSON or not _can_merge(schema, taken.properties, required):
+        taken.add(BODY, "body", schema, required)
+        return content_type
+    wanted = _required(schema)
+    for name, member in as_object(schema.get("properties")).items():
+        taken.add(name, "json", member, name in wanted)
+    taken.extra = schema.get("additionalProperties", True)
+    return content_type
 
 
-def _references(schema: object) -> Iterator[str]:
-    if isinstance(schema, list):
-        for item in schema:
-            yield from _references(item)
-    elif isinstance(schema, Mapping):
-        reference = schema.get("$ref")
-        if isinstance(reference, str):
-            yield reference
-        for value in schema.values():
-            yield from _references(value)
+def _can_merge(body: JsonObject, taken: JsonObject, required: bool) -> bool:
+    """Whether a body's members can stand beside the parameters without changing what either means."""
+    members = as_object(body.get("properties"))
+    plain = body.get("type") == "object" and bool(members) and body.keys() <= _MERGEABLE
+    return plain and members.keys().isdisjoint(taken) and (required or not body.get("required"))
 
 
-def _object(value: object) -> JsonObject:
-    return value if isinstance(value, Mapping) else {}
+def _required(schema: JsonObject) -> list[str]:
+    listed = schema.get("required")
+    return listed if isinstance(listed, list) else []
 
 
-def _objects(value: object) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+# --- Forms ---
+
+
+def _read_form(taken: _Taken, schema: JsonObject, content_type: str) -> str:
+    """Form fields always stand beside the parameters: a form has no whole. Files make it multipart."""
+    wanted = _required(schema)
+    locations: set[Location] = set()
+    for name, member in as_object(schema.get("properties")).items():
+        location: Location = "file" if _is_file(member) else "form"
+        locations.add(location)
+        fields = _as_base64(member) if location == "file" else dict(as_object(member))
+        taken.add(name, location, _as_sent(fields, name in wanted), name in wanted)
+    taken.extra = schema.get("additionalProperties", True)
+    return MULTIPART if "file" in locations else content_type
+
+
+def _joined(schema: dict[str, object], components: Components, names: set[str]) -> dict[str, object]:
+    """FastAPI writes a form model beside single form fields as `allOf`, though its fields are the form's as well."""
+    joined = {key: value for key, value in schema.items() if key != "allOf"}
+    for part in as_objects(schema.get("allOf")):
+        model = components.root(part, names)
+        joined["properties"] = {**as_object(model.get("properties")), **as_object(joined.get("properties"))}
+        joined["required"] = [*_required(model), *_required(joined)]
+    return joined
+
+
+def _is_file(schema: object) -> bool:
+    facts = as_object(schema)
+    parts = [facts.get("items"), *(part for key in _LISTED for part in as_objects(facts.get(key)))]
+    return _is_bytes(facts) or any(_is_file(part) for part in parts if part is not None)
+
+
+def _as_base64(schema: object) -> dict[str, object]:
+    """A file travels in JSON as base64 (JSON Schema's contentEncoding)."""
+    facts = dict(as_object(schema))
+    if _is_bytes(facts):
+        facts.pop("format", None)
+        return {**facts, "contentEncoding": "base64"}
+    if "items" in facts:
+        facts["items"] = _as_base64(facts["items"])
+    for key in _LISTED:
+        if isinstance(facts.get(key), list):
+            facts[key] = [_as_base64(part) for part in as_objects(facts[key])]
+    return facts
+
+
+def _is_bytes(facts: JsonObject) -> bool:
+    return facts.get("format") == "binary" or facts.get("contentMediaType") == "application/octet-stream"
+
+
+# --- Outputs ---
+
+
+def _read_responses(responses: JsonObject, components: Components) -> tuple[int, dict[str, object]]:
+    """The first status of a success, and a schema for every success there is."""
+    found = [(str(status), components.follow(one)) for status, one in responses.items() if str(status)[:1] == "2"]
+    if not found:
+        return 200, {}
+    schemas: list[dict[str, object]] = []
+    names: set[str] = set()
+    for status, response in found:
+        schema = _read_response(status, as_object(response.get("content")), components, names)
+        schemas += [schema] if schema not in schemas else []
+    outputs = schemas[0] if len(schemas) == 1 else _any_of(schemas)
+    number = int(found[0][0]) if found[0][0].isdigit() else 200
+    return number, with_definitions(outputs, components.definitions(names))
+
+
+def _any_of(schemas: list[dict[str, object]]) -> dict[str, object]:
+    return {"anyOf": schemas} if all(schemas) else {}
+
+
+def _read_response(status: str, content: JsonObject, components: Components, names: set[str]) -> dict[str, object]:
+    if not content:
+        return {"type": "null"} if status in ("204", "205") else {}
+    media_type = next((name for name in content if "json" in name and "jsonl" not in name), None)
+    if media_type is None:
+        return {"type": "string", "contentMediaType": next(iter(content))}
+    return components.root(as_object(content[media_type]).get("schema"), names)
+
+
+# --- Security ---
+
+
+def _read_security(security: object) -> tuple[bool, tuple[str, ...]]:
+    """Whether a caller must show who it is, and the scopes that it needs. `{}` among the alternatives is "nobody"."""
+    alternatives = [one for one in security if isinstance(one, Mapping)] if isinstance(security, list) else []
+    if not alternatives or not all(alternatives):
+        return False, ()
+    return True, tuple(dict.fromkeys(_scopes(alternatives)))
+
+
+def _scopes(alternatives: Iterable[JsonObject]) -> Iterator[str]:
+    for alternative in alternatives:
+        for scopes in alternative.values():
+            yield from (str(scope) for scope in scopes) if isinstance(scopes, list) else ()
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    return value if isinstance(value, str) and value.strip() else None

@@ -3,42 +3,39 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from starlette.endpoints import HTTPEndpoint
-from starlette.routing import BaseRoute, Host, Mount
+from starlette.routing import BaseRoute, Host, Mount, WebSocketRoute
 from starlette.routing import Route as StarletteRoute
 
-from awp_publish.discover.route import Route, innermost
+from awp_publish.discover.route import METHODS, Route, methods_of, opaque
 
 Walk = Callable[[object, str], Iterator[Route]]
-
-_IMPLIED_METHODS = {"HEAD", "OPTIONS"}
-_CLASS_METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def walk_routes(routes: Sequence[BaseRoute], prefix: str, walk: Walk) -> Iterator[Route]:
     """Every route below `routes`. `walk(app, prefix)` looks into a mounted application, of whatever kind."""
     for route in routes:
         if isinstance(route, StarletteRoute):
-            yield from read_route(route, prefix)
+            yield from _read_route(route, prefix)
         elif isinstance(route, Mount):
             yield from walk(route.app, prefix + route.path)
         elif isinstance(route, Host):
             yield from walk(route.app, prefix)
+        elif not isinstance(route, WebSocketRoute):
+            yield opaque(prefix)  # somebody's own kind of route
 
 
-def read_route(route: StarletteRoute, prefix: str) -> Iterator[Route]:
+def _read_route(route: StarletteRoute, prefix: str) -> Iterator[Route]:
     """The routes of one Starlette route: one, or one for each method of a class endpoint."""
-    path = prefix + route.path
-    endpoint = route.endpoint
+    path, endpoint = prefix + route.path, route.endpoint
     if isinstance(endpoint, type) and issubclass(endpoint, HTTPEndpoint):
-        yield from _class_routes(endpoint, path, route.include_in_schema)
+        yield from _class_routes(endpoint, path, route)
         return
-    methods = tuple(sorted(set(route.methods or ()) - _IMPLIED_METHODS))
-    yield Route(path, methods, (innermost(endpoint),), route.name, listed=route.include_in_schema)
+    yield Route(path, methods_of(route.methods), (endpoint,), route.name, listed=route.include_in_schema)
 
 
-def _class_routes(endpoint: type[HTTPEndpoint], path: str, listed: bool) -> Iterator[Route]:
-    for name in _CLASS_METHODS:
-        function = getattr(endpoint, name, None)
-        if function is not None:
-            handlers = (innermost(function), endpoint)
-            yield Route(path, (name.upper(),), handlers, f"{endpoint.__name__}_{name}", listed=listed)
+def _class_routes(endpoint: type[HTTPEndpoint], path: str, route: StarletteRoute) -> Iterator[Route]:
+    for method in METHODS:
+        function = getattr(endpoint, method.lower(), None)
+        if function is not None and method in (route.methods or METHODS):
+            name = f"{route.name}_{method.lower()}"
+            yield Route(path, (method,), (function, endpoint), name, listed=route.include_in_schema)

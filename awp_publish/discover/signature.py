@@ -1,0 +1,167 @@
+"""The signature of a plain function, and how an input, decoded JSON, becomes its arguments."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, TypeAlias, cast, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, ValidationError, create_model
+from pydantic_core import to_json
+from typing_extensions import is_typeddict
+
+from awp_publish.discover.layers import layers_of
+from awp_publish.model import JsonObject
+from awp_publish.schema import UnusableSchema, adapt, object_schema_of, reason_of
+
+Given: TypeAlias = Mapping[str, object]
+Bind: TypeAlias = Callable[[Given], dict[str, object]]
+"""From an input to arguments by name. Raises pydantic's ValidationError."""
+
+_NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+class UnusableFunction(UnusableSchema):
+    """A function that cannot be called with named inputs, whatever is declared beside it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Signature:
+    """A function's parameters, which can all be given by name, and the types of them and of what it returns."""
+
+    parameters: Mapping[str, inspect.Parameter]
+    types: Mapping[str, object]
+    returns: object
+
+
+def read_signature(function: Callable[..., object]) -> Signature:
+    """Read a function. Raises UnusableSchema when it cannot be called with named inputs for one JSON answer."""
+    if inspect.isclass(function):
+        raise UnusableFunction("it is a class; declare a function")
+    for layer in layers_of(function):
+        if inspect.isgeneratorfunction(layer) or inspect.isasyncgenfunction(layer):
+            raise UnusableFunction("it is a generator; return one answer, a list for instance")
+    parameters = _read_parameters(function)
+    hints = _read_hints(function)
+    return Signature(parameters, hints, hints.get("return", Any))
+
+
+def _read_parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
+    try:
+        parameters = dict(inspect.signature(function).parameters)
+    except (ValueError, TypeError) as error:
+        raise UnusableFunction("its signature cannot be read; wrap it in a function of your own") from error
+    for name, parameter in parameters.items():
+        if parameter.kind not in _NAMED:
+            raise UnusableFunction(f"its parameter {name} cannot be given by name; agents send named inputs")
+    return parameters
+
+
+def _read_hints(function: Callable[..., object]) -> dict[str, object]:
+    *_, written = layers_of(function)
+    try:
+        return get_type_hints(written, include_extras=True)
+    except (NameError, TypeError, AttributeError) as error:
+        raise UnusableSchema(f"its annotations cannot be read: {reason_of(error)}") from error
+
+
+# --- Inputs as the signature says ---
+
+
+def bind_signature(signature: Signature) -> tuple[Bind, JsonObject]:
+    """One parameter that is a model is the whole input, as in FastAPI; otherwise each parameter is a member of it."""
+    names = list(signature.parameters)
+    if len(names) == 1 and _is_whole(signature.parameters[names[0]], signature.types.get(names[0])):
+        whole = signature.types[names[0]]
+        return partial(_bind_whole, names[0], adapt(whole)), object_schema_of(whole)
+    model, renamed = _model_of(signature)
+    return partial(_bind_members, adapt(model), renamed), object_schema_of(model)
+
+
+def _is_whole(parameter: inspect.Parameter, annotation: object) -> bool:
+    """Whether a parameter is a required model, so that its fields are what an agent fills in."""
+    if parameter.default is not parameter.empty or not isinstance(annotation, type):
+        return False
+    return bool(_fields_of(annotation)) or is_typeddict(annotation)
+
+
+def _fields_of(kind: object) -> frozenset[str]:
+    """The fields of a model or dataclass, which a value of it always has; none for a model of a single root."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel) and not issubclass(kind, RootModel):
+        return frozenset(kind.model_fields)
+    is_dataclass = isinstance(kind, type) and dataclasses.is_dataclass(kind)
+    return frozenset(field.name for field in dataclasses.fields(cast(Any, kind))) if is_dataclass else frozenset()
+
+
+def _model_of(signature: Signature) -> tuple[type[BaseModel], Mapping[str, str]]:
+    """A model of the parameters, and whose field is whose.
+
+    Its fields have names of our own, because pydantic has rules for names (`_x`, `copy`, `model_config`) and functions
+    have not; the parameter's name becomes the alias, unless its annotation has one.
+    """
+    fields: dict[str, Any] = {}
+    renamed = {f"input_{number}": name for number, name in enumerate(signature.parameters)}
+    for field, name in renamed.items():
+        if name not in signature.types:
+            raise UnusableSchema(f"its parameter {name} has no annotation")
+        default = signature.parameters[name].default
+        fields[field] = (signature.types[name], ... if default is inspect.Parameter.empty else default)
+    try:
+        config = ConfigDict(extra="forbid", alias_generator=renamed.__getitem__)
+        return create_model("Input", __config__=config, **fields), renamed
+    except Exception as error:  # whatever pydantic or somebody's type raises, it is about this signature
+        raise UnusableSchema(reason_of(error)) from error
+
+
+def _bind_whole(name: str, adapter: TypeAdapter[object], given: Given) -> dict[str, object]:
+    return {name: _validated(adapter, given)}
+
+
+def _bind_members(adapter: TypeAdapter[object], renamed: Mapping[str, str], given: Given) -> dict[str, object]:
+    members = _validated(adapter, given)
+    return {name: getattr(members, field) for field, name in renamed.items()}
+
+
+def _validated(adapter: TypeAdapter[object], given: Given) -> object:
+    """Strict types take from JSON what they do not take from Python, a date written as text for instance."""
+    try:
+        return adapter.validate_python(given)
+    except ValidationError:
+        return adapter.validate_json(to_json(given))
+
+
+# --- Inputs as declared beside the signature ---
+
+
+def bind_declared(inputs: object, signature: Signature) -> tuple[Bind, JsonObject]:
+    """Declared inputs: as a whole for a single parameter, or their members by name."""
+    schema = object_schema_of(inputs)
+    members, certain = _members_of(inputs, schema)
+    names = list(signature.parameters)
+    adapter = adapt(dict[str, object] if isinstance(inputs, Mapping) else inputs)
+    if len(names) == 1 and names[0] not in members:
+        return partial(_bind_whole, names[0], adapter), schema
+    for name, parameter in signature.parameters.items():
+        if name not in certain and parameter.default is parameter.empty:
+            raise UnusableSchema(f"its parameter {name} has no default, and the declared inputs do not require it")
+    for name in members:
+        if name not in names:
+            raise UnusableSchema(f"the declared inputs have {name}, which is none of its parameters")
+    return partial(_bind_named, adapter, frozenset(names)), schema
+
+
+def _members_of(inputs: object, schema: JsonObject) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of members, and of those that are always there: in a model by its fields, else by the schema."""
+    fields = _fields_of(inputs)
+    if fields:
+        return fields, fields
+    properties, required = schema.get("properties"), schema.get("required")
+    names = frozenset(properties) if isinstance(properties, Mapping) else frozenset()
+    return names, names & frozenset(required if isinstance(required, list) else ())
+
+
+def _bind_named(adapter: TypeAdapter[object], names: frozenset[str], given: Given) -> dict[str, object]:
+    validated = _validated(adapter, given)
+    if isinstance(validated, Mapping):
+        return {name: validated[name] for name in names if name in validated}
+    return {name: getattr(validated, name) for name in names if hasattr(validated, name)}

@@ -1,0 +1,73 @@
+"""Addresses that a site owner writes: the site's own url, links, origins, and the paths under which we answer."""
+
+import re
+from typing import Final
+from urllib.parse import SplitResult, urlsplit
+
+from awp_publish.model import Paths
+
+_VISIBLE: Final = re.compile(r"[!-~]+")
+"""ASCII without spaces and control characters: what an address in a header or a document may hold."""
+
+_PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@{}/-]*")
+
+
+def check_url(value: str) -> str:
+    """An absolute http or https address without query and fragment; a trailing slash is dropped."""
+    parts = _split(value)
+    wrong = parts.query or parts.fragment or parts.username or parts.password
+    if parts.scheme not in ("http", "https") or not parts.hostname or wrong or not _VISIBLE.fullmatch(value):
+        raise ValueError(
+            f"{value!r} is not the public address of a site; "
+            'write it in ASCII, without query and fragment: "https://shop.example"'
+        )
+    return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
+
+
+def check_origin(value: str) -> str:
+    """An origin as browsers send it, or "*" for all."""
+    parts = _split(value)
+    if value != "*" and (parts.scheme not in ("http", "https") or value != f"{parts.scheme}://{parts.netloc}"):
+        raise ValueError(f'{value!r} is not an origin; write "https://shop.example" without a path, or "*" for all')
+    return value
+
+
+def check_link(value: str) -> str:
+    """A path below the site's origin, or an absolute URL."""
+    parts = _split(value)
+    is_path = value.startswith("/") and not value.startswith("//")
+    is_absolute = parts.scheme in ("http", "https") and bool(parts.hostname)
+    if not _VISIBLE.fullmatch(value) or not (is_path or is_absolute):
+        raise ValueError(f'{value!r} is neither a path beginning with "/" nor an absolute URL')
+    return value
+
+
+def check_path(value: str) -> str:
+    """A path template of the application."""
+    if not value.startswith("/"):
+        raise ValueError(f'{value!r} must begin with "/"')
+    if re.search(r"[?#\s]", value):
+        raise ValueError(f'{value!r} must hold no "?", "#" or space; declare inputs for the query')
+    return value
+
+
+def check_paths(paths: Paths) -> Paths:
+    """Where things of ours live: plain paths; `invoke` may hold {agent_id} once, in its path or in a query."""
+    path, _, query = paths.invoke.partition("?")
+    if not _PATH.fullmatch(path) or path == "/" or not re.fullmatch(r"[!-~]*", query) or "#" in query:
+        raise ValueError(f'invoke {paths.invoke!r} must be a path such as "/agents/{{agent_id}}/invoke"')
+    if paths.invoke.count("{agent_id}") > 1 or re.search(r"[{}]", paths.invoke.replace("{agent_id}", "")):
+        raise ValueError(f"invoke {paths.invoke!r} may hold {{agent_id}} once and no other placeholder")
+    if not _PATH.fullmatch(paths.problems) or re.search(r"[{}]|/$", paths.problems):
+        raise ValueError(f'problems {paths.problems!r} must be a path such as "/agents/problems"')
+    return paths
+
+
+def _split(value: str) -> SplitResult:
+    """The parts of an address. Raises ValueError in words of its own for a port or an IPv6 address that is none."""
+    try:
+        parts = urlsplit(value)
+        _ = parts.port
+    except ValueError as error:
+        raise ValueError(f"{value!r} is not an address ({error})") from error
+    return parts

@@ -1,0 +1,1 @@
+"""What is fast, measured beside what a user would pick instead. Run it with `python -m benchmarks`."""

@@ -1,0 +1,57 @@
+"""`python -m benchmarks [GROUP ...] [--quick]`: print the table, and fail when a limit is missed.
+
+The exit status is 0 when every limit holds, 1 when one is missed, 2 when none is but something was not measured.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from benchmarks.documents import documents
+from benchmarks.freezing import freezing
+from benchmarks.invoking import invoking
+from benchmarks.ordinary import ordinary
+from benchmarks.over_http import over_http
+from benchmarks.table import Row, exit_status, print_table
+
+GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
+    "ordinary": (ordinary, 36.0),
+    "documents": (documents, 20.0),
+    "invoking": (invoking, 20.0),
+    "over_http": (over_http, 64.0),
+    "freezing": (freezing, 60.0),
+}
+"""What is measured, and for about how many seconds."""
+
+QUICK: Final = 0.05
+"""The part of its seconds that a group gets in a quick run: enough to see that it works, too little to judge."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and say with the exit status whether every limit holds."""
+    options = _read_options(arguments)
+    rows: list[Row] = []
+    for name in options.groups or GROUPS:
+        measure, seconds = GROUPS[name]
+        print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        rows += measure(seconds * (QUICK if options.quick else 1.0))
+    print_table(rows)
+    if options.quick:
+        print("\nA quick run: these figures are not to be judged.")
+        return 0
+    return exit_status(rows)
+
+
+def _read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="What is fast, beside its rivals.")
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"what to measure: {', '.join(GROUPS)}")
+    parser.add_argument("--quick", action="store_true", help="a short run that only shows that everything works")
+    options = parser.parse_args(arguments)
+    for unknown in set(options.groups) - set(GROUPS):
+        parser.error(f"there is no group {unknown}; choose from {', '.join(GROUPS)}")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

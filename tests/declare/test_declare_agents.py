@@ -1,0 +1,225 @@
+"""Agents: one function, several operations, routes among them, and what they share."""
+
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from awp_publish import DeclarationError
+
+
+def library(site, **options: Any) -> FastAPI:
+    """An agent with an operation that has a route, one that has none, and a default one."""
+    app = FastAPI()
+    agent = site.agent("library", description="Finds and lends books.", **options)
+
+    @app.get("/find")
+    @agent.operation("find", intent="read")
+    async def find(q: str) -> list[str]:
+        """Find books."""
+        return [q]
+
+    @agent.operation("give-Back")
+    async def give_back(book: str) -> bool:
+        """Take a book back."""
+        return True
+
+    @agent
+    async def greet() -> str:
+        """Greet."""
+        return "hello"
+
+    return app
+
+
+def test_an_agent_has_operations_with_and_without_routes(site, start):
+    front = start(library(site, version="2.1", capabilities=["urn:lend"], metadata={"authz": {"policy": "/policy"}}))
+    agent = front.agent("library")
+    assert (agent["name"], agent["description"]) == ("Library", "Finds and lends books.")
+    assert (agent["version"], agent["capabilities"]) == ("2.1", ["urn:lend"])
+    assert agent["authz"] == {"policy": "/policy"}
+    assert [operation["name"] for operation in agent["operations"]] == ["find", "give-Back", "default"]
+    assert front.call("library", {"q": "Emma"}, "find") == ["Emma"]
+    assert front.call("library", {"book": "Emma"}, "give-Back") is True
+    assert front.call("library", {}) == front.call("library", {}, "default") == "hello"
+
+
+def test_operations_are_actions_named_after_agent_and_operation(site, start):
+    front = start(library(site))
+    assert [front.awas(name)["id"] for name in ("library", "library_find", "library_give_back")]
+    assert front.awas("library_find")["path"] == "/find"
+
+
+def test_options_of_an_agent_hold_for_each_operation_which_may_say_otherwise(site, start):
+    agent = site.agent("library", description="Lends books.", auth_required=True, rate_limit="3/minute")
+
+    @agent.operation("lend")
+    async def lend(book: str) -> bool:
+        """Lend a book."""
+        return True
+
+    @agent.operation("look", auth_required=False)
+    async def look() -> list[str]:
+        """Look at the shelf."""
+        return []
+
+    front = start()
+    assert front.agent_json("library_lend")["auth_required"] is True
+    assert front.agent_json("library_look")["auth_required"] is False
+    assert {front.agent_json(f"library_{name}")["rate_limit"] for name in ("lend", "look")} == {"3/minute"}
+
+
+def test_an_agent_of_one_function_gives_it_its_name_and_description(site, start):
+    @site.agent("summarizer", name="Document Summarizer", description="Summarizes texts.")
+    async def summarize(text: str) -> str:
+        """Not for agents."""
+        return text[:3]
+
+    front = start()
+    assert front.agent("summarizer")["name"] == front.awas("summarizer")["name"] == "Document Summarizer"
+    assert front.agent("summarizer")["description"] == front.awas("summarizer")["description"] == "Summarizes texts."
+
+
+def test_an_agent_without_description_takes_it_from_its_only_function(site, start):
+    @site.agent("summarizer")
+    async def summarize(text: str) -> str:
+        """Summarize texts."""
+        return text[:3]
+
+    assert start().agent("summarizer")["description"] == "Summarize texts."
+
+
+def test_actions_join_an_agent_by_name(site, start):
+    app = FastAPI()
+    site.agent("library", description="Finds and lends books.")
+
+    @app.get("/find")
+    @site.action("find_books", agent="library")
+    async def find(q: str) -> list[str]:
+        """Find books."""
+        return [q]
+
+    @app.post("/lend")
+    @site.action("lend_book", agent="library", operation="default")
+    async def lend(q: str) -> str:
+        """Lend a book."""
+        return q
+
+    front = start(app)
+    assert front.agents() == ["library"]
+    assert front.call("library", {"q": "Emma"}, "find_books") == ["Emma"]
+    assert front.call("library", {"q": "Emma"}) == "Emma"
+
+
+def test_an_action_by_itself_is_an_agent_by_itself(site, start):
+    app = FastAPI()
+
+    @app.get("/find")
+    @site.action("find_books")
+    async def find(q: str) -> list[str]:
+        """Find books."""
+        return [q]
+
+    front = start(app)
+    assert front.agents() == ["find_books"]
+    assert front.call("find_books", {"q": "Emma"}) == ["Emma"]
+    assert front.ask("find_books", {"q": "Emma"}, "other").json()["code"] == "UNKNOWN_OPERATION"
+
+
+def without_operations(site) -> None:
+    site.agent("library", description="Finds books.")
+
+
+def several_without_a_description(site) -> None:
+    agent = site.agent("library")
+
+    for name in ("find", "lend"):
+
+        @agent.operation(name)
+        async def operation() -> None:
+            """Do it."""
+
+
+def one_operation_twice(site) -> None:
+    site.agent("library", description="Finds books.")
+    for action_id in ("find", "search"):
+        site.declare(action_id, method="GET", path="/", description="Find.", agent="library", operation="find")
+
+
+def an_action_with_the_id_of_an_agent(site) -> None:
+    site.declare("library", method="GET", path="/", description="Find.")
+    site.agent("library", description="Finds books.")
+
+
+def an_operation_without_a_word(site) -> None:
+    @site.agent("library").operation("find")
+    async def find() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("declare", "words"),
+    [
+        (without_operations, 'agent "library": has no operation. Decorate a function with it.'),
+        (several_without_a_description, 'agent "library": description: is missing. It has several operations.'),
+        (
+            one_operation_twice,
+            'action "search": operation: "find" of agent "library" is action "find" already. '
+            "Give it another operation=...",
+        ),
+        (
+            an_action_with_the_id_of_an_agent,
+            'action "library": has the id of agent "library". Make it an operation with agent=..., or rename it.',
+        ),
+        (
+            an_operation_without_a_word,
+            'operation "find" of agent "library": description: is missing. Write a docstring or give description=...',
+        ),
+    ],
+)
+def test_what_does_not_make_an_agent_is_refused_at_the_start(site, refusal, declare, words):
+    declare(site)
+    assert refusal() == words
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"version": ""}, "version: must not be empty."),
+        ({"capabilities": "urn:lend"}, "capabilities: must be a list, not one text."),
+        ({"metadata": {"authz": {1, 2}}}, "metadata: {1, 2} is not JSON."),
+        ({"agent": "other"}, "agent: is an option of actions, not of agents."),
+        ({"operation": "other"}, "operation: is an option of actions, not of agents."),
+        ({"descripton": "x"}, 'descripton: there is no such option; did you mean "description"?'),
+        ({"rate_limit": "often"}, "rate_limit: 'often' is not a rate limit; write it as \"30/minute\"."),
+    ],
+)
+def test_a_wrong_option_of_an_agent_is_refused(site, options, words):
+    with pytest.raises(DeclarationError) as refused:
+        site.agent("library", **options)
+    assert str(refused.value).startswith(f'agent "library": {words}')
+
+
+def test_an_agent_is_declared_once(site):
+    site.agent("library")
+    with pytest.raises(DeclarationError, match='agent "library": is declared twice. Give one of the two another id.'):
+        site.agent("library")
+
+
+@pytest.mark.parametrize("wrong", ["find it", "", "find/it"])
+def test_an_operation_is_named_with_a_token(site, wrong):
+    agent = site.agent("library")
+    with pytest.raises(DeclarationError, match=r"must be letters, digits, - and _|lower-case letters"):
+        agent.operation(wrong)
+
+
+def test_an_operation_without_parentheses_is_noticed(site):
+    agent = site.agent("library")
+    with pytest.raises(DeclarationError, match=r'agent "library": an operation has a name: @agent.operation\("find"\)'):
+        agent.operation(library)
+
+
+def test_an_agent_decorates_one_function_by_itself(site):
+    agent = site.agent("library")
+    agent(library)
+    with pytest.raises(DeclarationError, match='the id "library" is declared twice'):
+        agent(library)

@@ -1,0 +1,301 @@
+"""Applications that somebody else wrote: routes included in bulk, actions declared by method and path."""
+
+from typing import Any
+
+import pytest
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+
+from awp_publish import DeclarationError
+
+
+class Book(BaseModel):
+    title: str
+
+
+def shop_on_fastapi() -> FastAPI:
+    """Nothing in here knows of agents."""
+    app, books = FastAPI(), APIRouter(prefix="/books", tags=["books"])
+
+    @books.get("")
+    async def listBooks(limit: int = 10) -> list[str]:  # noqa: N802
+        """List books."""
+        return ["Emma"][:limit]
+
+    @books.get("/{slug}", operation_id="showBookHTML")
+    async def show(slug: str) -> Book:
+        """Show a book."""
+        return Book(title=slug)
+
+    @books.post("")
+    async def add_book(book: Book) -> Book:
+        return book
+
+    @app.get("/health", tags=["operations"])
+    async def health() -> str:
+        return "fine"
+
+    @app.get("/metrics", include_in_schema=False)
+    async def metrics() -> str:
+        """Count."""
+        return "1"
+
+    @app.delete("/books/{slug}", tags=["books", "operations"])
+    async def remove(slug: str) -> None:
+        """Remove a book."""
+
+    app.include_router(books)
+    return app
+
+
+def shop_on_starlette() -> Starlette:
+    """Nothing in here knows of agents."""
+
+    async def list_books(request: Request) -> Response:
+        """List books."""
+        return JSONResponse(["Emma"])
+
+    async def health(request: Request) -> Response:
+        return PlainTextResponse("fine")
+
+    class ShowBook(HTTPEndpoint):
+        async def get(self, request: Request) -> Response:
+            """Show a book."""
+            return JSONResponse({"title": request.path_params["slug"]})
+
+        async def delete(self, request: Request) -> Response:
+            """Remove a book."""
+            return JSONResponse(None)
+
+    routes = [
+        Mount("/books", routes=[Route("/", list_books), Route("/{slug}", ShowBook)]),
+        Route("/health", health),
+        Route("/hidden", health, include_in_schema=False, name="hidden"),
+        Route("/add", list_books, methods=["POST"], name="add_book"),
+    ]
+    return Starlette(routes=routes)
+
+
+# --- Including ---
+
+
+@pytest.mark.parametrize(
+    ("options", "agents"),
+    [
+        ({}, ["list_books", "show_book_html", "health"]),
+        ({"tags": ["books"]}, ["list_books", "show_book_html"]),
+        ({"tags": ["books", "operations"]}, ["list_books", "show_book_html", "health"]),
+        ({"paths": ["/books/*"]}, ["show_book_html"]),
+        ({"paths": ["/books", "/health"]}, ["list_books", "health"]),
+        ({"paths": ["/books/{slug}"]}, ["show_book_html"]),
+        ({"operations": ["health"]}, ["health"]),
+        ({"operations": ["add_book"]}, ["add_book"]),
+        ({"operations": ["remove", "metrics"]}, ["metrics", "remove"]),
+        ({"operations": ["show"]}, ["show_book_html"]),
+        ({"operations": ["add_book_books_post"]}, ["add_book"]),
+        ({"tags": ["books"], "operations": ["add_book"]}, ["list_books", "show_book_html", "add_book"]),
+        ({"exclude": ["health"]}, ["list_books", "show_book_html"]),
+        ({"exclude": ["/books*"]}, ["health"]),
+        ({"tags": ["books"], "exclude": ["showBookHTML"]}, ["list_books"]),
+    ],
+)
+def test_routes_of_fastapi_are_included_reading_ones_unless_named(site, start, options, agents):
+    site.include(**options)
+    assert sorted(start(shop_on_fastapi()).agents()) == sorted(agents)
+
+
+@pytest.mark.parametrize(
+    ("options", "agents"),
+    [
+        ({}, ["list_books", "show_book_get", "health"]),
+        ({"paths": ["/books/*"]}, ["list_books", "show_book_get"]),
+        ({"operations": ["add_book"]}, ["add_book"]),
+        ({"operations": ["ShowBook_delete"]}, ["show_book_delete"]),
+        ({"operations": ["hidden"]}, ["hidden"]),
+        ({"exclude": ["/books/*"]}, ["health"]),
+    ],
+)
+def test_routes_of_starlette_are_included_the_same_way(site, start, options, agents):
+    site.include(**options)
+    assert sorted(start(shop_on_starlette()).agents()) == sorted(agents)
+
+
+@pytest.mark.parametrize("shop", [shop_on_fastapi, shop_on_starlette])
+def test_included_routes_are_discovered_and_called(site, start, shop):
+    site.include(rate_limit="9/minute", auth_required=True)
+    front = start(shop())
+    assert front.call("list_books", {}) == ["Emma"]
+    show = next(agent for agent in front.agents() if agent.startswith("show"))
+    assert front.call(show, {"slug": "emma"}) == {"title": "emma"}
+    assert front.agent(show)["description"] == "Show a book."
+    assert front.agent("health")["description"] == "Health"
+    assert {front.agent_json(agent)["rate_limit"] for agent in front.agents()} == {"9/minute"}
+    assert {front.agent_json(agent)["auth_required"] for agent in front.agents()} == {True}
+
+
+def test_what_is_declared_already_is_not_included_again(site, start):
+    site.declare("find", method="GET", path="/books", description="Find books.")
+    site.include(tags=["books"])
+    site.include()
+    front = start(shop_on_fastapi())
+    assert sorted(front.agents()) == ["find", "health", "show_book_html"]
+    assert front.awas("find")["path"] == "/books"
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate Operation ID")
+def test_a_route_with_several_methods_gives_several_actions_when_it_is_named(site, start):
+    app = FastAPI()
+
+    @app.api_route("/x", methods=["GET", "POST"])
+    async def thing(request: Any = None) -> str:
+        """Do it."""
+        return "done"
+
+    site.include(operations=["thing"])
+    assert sorted(start(app).agents()) == ["thing_get", "thing_post"]
+
+
+TAGS = 'tags: "boks" matches no route. There are: books, operations.'
+OPERATIONS = (
+    'operations: "helth" matches no route. There are: health, add_book, listBooks, metrics, remove, showBookHTML.'
+)
+PATHS = (
+    'paths: "/boks/*" matches no route. There are: /books, /books/{slug}, /docs, /docs/oauth2-redirect, /health, '
+    "/metrics, /openapi.json, /redoc."
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tags": ["boks"]}, TAGS),
+        ({"operations": ["helth"]}, OPERATIONS),
+        ({"paths": ["/boks/*"]}, 'paths: "/boks/*" matches no route. There are: /books'),
+        ({"exclude": ["helth"]}, 'exclude: "helth" matches no route. There are: health, '),
+        (
+            {"paths": ["/books"], "exclude": ["listBooks"]},
+            "finds no reading route (GET). Name writing ones in operations=..., or use site.declare().",
+        ),
+    ],
+)
+def test_typing_errors_are_told_with_what_there_is(site, refusal, options, words):
+    site.include(**options)
+    assert refusal(shop_on_fastapi()).startswith(f"site.include(): {words}")
+
+
+def test_an_application_that_shows_no_routes_has_nothing_to_include(site, refusal):
+    site.include()
+    assert refusal(PlainTextResponse("fine")) == (
+        "site.include(): this application shows no routes. State its actions with site.declare()."
+    )
+
+
+def test_two_routes_of_one_name_are_told(site, refusal):
+    app, router = FastAPI(), APIRouter()
+
+    @router.get("/books")
+    async def books() -> None: ...
+
+    for prefix in ("/v1", "/v2"):
+        app.include_router(router, prefix=prefix)
+    site.include()
+    assert refusal(app) == (
+        'action "books": stands for GET /v1/books and GET /v2/books. State one with site.declare() and an id of its own.'
+    )
+
+
+def test_two_routes_of_one_name_are_fine_once_one_is_declared(site, start):
+    app, router = FastAPI(), APIRouter()
+
+    @router.get("/books")
+    async def books(request: Any = None) -> str:
+        """List books."""
+        return "books"
+
+    for prefix in ("/v1", "/v2"):
+        app.include_router(router, prefix=prefix)
+    site.declare("old_books", method="GET", path="/v1/books")
+    site.include()
+    assert start(app).agents() == ["old_books", "books"]
+
+
+def test_a_name_that_gives_no_id_is_told(site, refusal):
+    site.include()
+    app = Starlette(routes=[Route("/x", lambda request: Response(), name="42")])
+    assert refusal(app).startswith('action "42" (included from GET /x): "42" gives no usable id.')
+
+
+@pytest.mark.parametrize("field", ["tags", "paths", "operations", "exclude"])
+@pytest.mark.parametrize(("wrong", "words"), [("books", "must be a list, not one text."), ([3], "0: must be text.")])
+def test_wrong_values_are_refused_where_they_are_written(site, field, wrong, words):
+    with pytest.raises(DeclarationError, match=rf"site.include\(\): {field}.*{words}"):
+        site.include(**{field: wrong})
+
+
+# --- Declaring by method and path ---
+
+
+def test_a_declared_route_has_what_its_framework_knows(site, start):
+    site.declare("find", method="GET", path="/books")
+    site.declare("add", method="POST", path="/books", description="Add a book.")
+    site.declare("show", method="GET", path="/books/{slug}")
+    front = start(shop_on_fastapi())
+    assert front.inputs("find")["properties"] == {"limit": {"type": "integer", "default": 10}}
+    assert front.agent("find")["description"] == "List books."
+    assert front.call("add", {"title": "Emma"}) == {"title": "Emma"}
+    assert front.call("show", {"slug": "emma"}) == {"title": "emma"}
+
+
+def test_a_declared_path_may_be_one_of_those_that_a_route_takes(site, start):
+    site.declare("emma", method="GET", path="/books/emma", description="Show Emma.")
+    site.declare("show", method="GET", path="/books/{name}", description="Show a book.")
+    front = start(shop_on_fastapi())
+    assert front.call("emma", {}) == {"title": "emma"}
+    assert front.call("show", {"name": "persuasion"}) == {"title": "persuasion"}
+
+
+@pytest.mark.parametrize("shop", [shop_on_fastapi, shop_on_starlette])
+@pytest.mark.parametrize(("method", "path"), [("GET", "/boks"), ("PUT", "/health"), ("GET", "/books/a/b")])
+def test_a_declared_path_that_leads_nowhere_is_told(site, refusal, shop, method, path):
+    site.declare("find", method=method, path=path, description="Find.")
+    words = refusal(shop())
+    assert words.startswith(
+        f'action "find": method, path: no route of this application takes {method} {path}. There are: '
+    )
+    assert "GET /health" in words
+
+
+@pytest.mark.parametrize("missing", ["method", "path"])
+def test_a_declaration_has_method_and_path(site, missing):
+    options: dict[str, Any] = {"method": "GET", "path": "/books"}
+    del options[missing]
+    with pytest.raises(DeclarationError) as refused:
+        site.declare("find", **options)
+    assert str(refused.value) == f'action "find": {missing}: is required by site.declare().'
+
+
+def test_a_declaration_of_an_unknown_route_needs_a_description(site, refusal):
+    site.declare("find", method="GET", path="/find")
+    assert refusal(PlainTextResponse("found")) == (
+        'action "find": description: is missing. Write a docstring or give description=...'
+    )
+
+
+def test_html_pages_are_actions_too(site, start):
+    app = FastAPI()
+
+    @app.get("/page", response_class=HTMLResponse)
+    async def page(q: str) -> str:
+        """Show a page."""
+        return f"<p>{q}</p>"
+
+    site.include(paths=["/page"])
+    front = start(app)
+    assert front.outputs("page") == {"type": "string", "contentMediaType": "text/html"}
+    assert front.call("page", {"q": "a"}) == "<p>a</p>"

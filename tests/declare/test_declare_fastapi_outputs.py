@@ -1,0 +1,175 @@
+"""FastAPI handlers: what they answer is published, and the answer conforms to it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from fastapi.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from pydantic import BaseModel, Field, computed_field
+
+
+class Book(BaseModel):
+    title: str
+    note: str | None = None
+    tags: list[str] = []
+
+    @computed_field
+    @property
+    def length(self) -> int:
+        return len(self.title)
+
+
+class Renamed(BaseModel):
+    title: str = Field(serialization_alias="bookTitle")
+
+
+class Accepted(BaseModel):
+    job: str
+
+
+def giving(site, handler, **options: Any) -> FastAPI:
+    app = FastAPI()
+    handler.__doc__ = "Give it."
+    app.get("/x", **options)(site.action("give")(handler))
+    return app
+
+
+async def annotated() -> Book:
+    return Book(title="Emma")
+
+
+async def not_annotated():
+    return {"title": "Emma", "length": 4}
+
+
+async def renamed() -> Renamed:
+    return Renamed(title="Emma")
+
+
+BOOK = {"title": "Emma", "note": None, "tags": [], "length": 4}
+
+
+@pytest.mark.parametrize(
+    ("handler", "options", "answer", "required"),
+    [
+        (annotated, {}, BOOK, ["title", "length"]),
+        (annotated, {"status_code": 201}, BOOK, ["title", "length"]),
+        (not_annotated, {"response_model": Book}, BOOK, ["title", "length"]),
+        (annotated, {"response_model_exclude_none": True}, {"title": "Emma", "tags": [], "length": 4}, None),
+        (annotated, {"response_model_exclude_unset": True}, {"title": "Emma", "length": 4}, None),
+        (annotated, {"response_model_exclude_defaults": True}, {"title": "Emma", "length": 4}, None),
+        (annotated, {"response_model_exclude": {"title"}}, {"note": None, "tags": [], "length": 4}, None),
+        (annotated, {"response_model_include": {"tags"}}, {"tags": []}, None),
+        (renamed, {}, {"bookTitle": "Emma"}, ["bookTitle"]),
+        (renamed, {"response_model_by_alias": False}, {"title": "Emma"}, ["title"]),
+    ],
+)
+def test_models_are_published_as_they_are_written(site, start, handler, options, answer, required):
+    front = start(giving(site, handler, **options))
+    assert front.call("give", {}) == answer
+    assert front.outputs("give").get("required") == required
+
+
+def test_what_is_left_out_may_be_left_out_at_every_depth(site, start):
+    class Shelf(BaseModel):
+        books: list[Book]
+        by_name: dict[str, Book]
+        best: Book | None = None
+
+    async def give() -> Shelf:
+        return Shelf(books=[Book(title="Emma")], by_name={"a": Book(title="Emma")}, best=Book(title="Emma"))
+
+    front = start(giving(site, give, response_model_exclude={"books": {0: {"title"}}, "best": {"title"}}))
+    assert "title" not in front.call("give", {})["best"]
+
+
+@pytest.mark.parametrize(
+    ("response_class", "answer", "outputs"),
+    [
+        (HTMLResponse, "<p>", {"type": "string", "contentMediaType": "text/html"}),
+        (PlainTextResponse, "text", {"type": "string", "contentMediaType": "text/plain"}),
+        (JSONResponse, {"a": 1}, {}),
+        (StreamingResponse, "stream", {}),
+    ],
+)
+def test_response_classes_of_every_kind(site, start, response_class, answer, outputs):
+    async def give():
+        return response_class(answer if response_class is not StreamingResponse else iter([answer]))
+
+    front = start(giving(site, give, response_class=response_class))
+    assert front.call("give", {}) == answer
+    assert front.outputs("give") == outputs
+
+
+def test_a_file_is_answered_as_text(site, start, tmp_path: Path):
+    (tmp_path / "a.txt").write_text("hello")
+
+    async def give():
+        return FileResponse(tmp_path / "a.txt")
+
+    assert start(giving(site, give, response_class=FileResponse)).call("give", {}) == "hello"
+
+
+def test_a_redirect_is_no_answer(site, start):
+    async def give():
+        return RedirectResponse("/elsewhere")
+
+    answer = start(giving(site, give, response_class=RedirectResponse)).ask("give", {})
+    assert (answer.status_code, answer.json()["location"]) == (502, "/elsewhere")
+
+
+@pytest.mark.parametrize("annotation", [Response, PlainTextResponse])
+def test_a_response_annotation_says_nothing_about_the_answer(site, start, annotation):
+    async def give():
+        return PlainTextResponse("text")
+
+    give.__annotations__["return"] = annotation
+    front = start(giving(site, give))
+    assert (front.outputs("give"), front.call("give", {})) == ({}, "text")
+
+
+def test_no_content_is_null(site, start):
+    async def give() -> None:
+        return None
+
+    front = start(giving(site, give, status_code=204))
+    assert (front.outputs("give"), front.call("give", {})) == ({"type": "null"}, None)
+    assert front.awas("give")["outputs"]["success_codes"] == [204]
+
+
+def test_a_stream_of_json_lines_is_text(site, start):
+    async def give() -> AsyncIterator[int]:
+        yield 1
+        yield 2
+
+    front = start(giving(site, give))
+    assert front.outputs("give") == {"type": "string", "contentMediaType": "application/jsonl"}
+    assert front.call("give", {}) == "1\n2\n"
+
+
+@pytest.mark.parametrize("status", [200, 202])
+def test_a_route_with_several_successes_may_answer_with_any_of_them(site, start, status):
+    async def give():
+        return JSONResponse({"job": "1"} if status == 202 else BOOK, status)
+
+    front = start(giving(site, give, response_model=Book, responses={202: {"model": Accepted}, 404: {"model": Book}}))
+    assert len(front.outputs("give")["anyOf"]) == 2
+    assert front.call("give", {}) in (BOOK, {"job": "1"})
+
+
+def test_an_answer_that_breaks_its_own_schema_is_not_sent(site, start):
+    async def give() -> Book:
+        return JSONResponse({"title": 1})  # type: ignore[return-value]
+
+    answer = start(giving(site, give)).ask("give", {})
+    assert (answer.status_code, answer.json()["code"]) == (500, "INVALID_OUTPUT")

@@ -1,0 +1,349 @@
+"""What a site says about itself, and the words in which its mistakes are refused."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from awp_publish import (
+    AgentPublisher,
+    Authentication,
+    Capabilities,
+    Contact,
+    DeclarationError,
+    Paths,
+    RateLimit,
+    Security,
+    Site,
+    Workflow,
+)
+
+
+class Book(BaseModel):
+    title: str
+    pages: int
+
+
+class Shelf:
+    """No model."""
+
+
+def declared(site: Site) -> Site:
+    site.declare("look", method="GET", path="/look", description="Look around.")
+    return site
+
+
+def document(site: Site, path: str) -> Any:
+    app = AgentPublisher(Starlette(), declared(site), check=False)
+    with TestClient(app, base_url="https://shop.example") as client:
+        answer = client.get(path)
+    assert answer.status_code == 200
+    return answer.json()
+
+
+# --- What is said is published ---
+
+
+@pytest.mark.parametrize(
+    ("options", "path", "member", "published"),
+    [
+        ({"version": "1.1"}, "/.well-known/ai-actions.json", "version", "1.1"),
+        ({"contact": Contact(email="a@shop.example")}, "ai-actions", "contact", {"email": "a@shop.example"}),
+        ({"contact": {"url": "https://shop.example/us"}}, "ai-actions", "contact", {"url": "https://shop.example/us"}),
+        ({"rate_limit": "100/hour"}, "ai-actions", "rateLimit", {"requests": 100, "window": "1h"}),
+        ({"rate_limit": "9 per 5 minutes"}, "ai-actions", "rateLimit", {"requests": 9, "window": "5m"}),
+        (
+            {"rate_limit": {"requests": 5, "window": "1d", "scope": "ip"}},
+            "ai-actions",
+            "rateLimit",
+            {"requests": 5, "window": "1d", "scope": "ip"},
+        ),
+        (
+            {"rate_limit": RateLimit(5, 2, "s", "user")},
+            "ai-actions",
+            "rateLimit",
+            {"requests": 5, "window": "2s", "scope": "user"},
+        ),
+        ({"entities": {"book": {"title": "string"}}}, "agent", "entities", {"book": {"fields": {"title": "string"}}}),
+        (
+            {"entities": {"book": Book}},
+            "agent",
+            "entities",
+            {"book": {"fields": {"title": "string", "pages": "integer"}}},
+        ),
+        ({"hints": {"stock": "Look first."}}, "agent", "agent_hints", {"stock": "Look first."}),
+        ({"extensions": {"x-shop": [1, {"a": None}]}}, "ai-actions", "x-shop", [1, {"a": None}]),
+    ],
+)
+def test_what_a_site_says_is_published(make_site, options, path, member, published):
+    paths = {"ai-actions": "/.well-known/ai-actions.json", "agent": "/agent.json"}
+    assert document(make_site(**options), paths.get(path, path))[member] == published
+
+
+def test_capabilities_authentication_errors_and_status_reach_agent_json(make_site):
+    read = document(
+        make_site(
+            authentication=Authentication("oauth2", token_expiry="24h", refresh_endpoint="/refresh"),
+            capabilities={"pagination": "cursor", "webhooks": True},
+            errors={"SOLD_OUT": "Call look again."},
+            status_endpoint="/status",
+        ),
+        "/agent.json",
+    )
+    assert read["auth"]["type"] == "oauth2"
+    assert read["auth"]["token_expiry"] == "24h"
+    assert read["capabilities"]["pagination"] == "cursor"
+    assert read["capabilities"]["webhooks"] is True
+    assert read["errors"]["SOLD_OUT"]["recovery"] == "Call look again."
+    assert read["agent_status"]["status_endpoint"].endswith("/status")
+
+
+def test_workflows_and_security_reach_the_awas_manifest(make_site):
+    read = document(
+        make_site(
+            workflows=[Workflow("see", "See", ("look",), "To see.")],
+            security={"csrf_required": True, "csrf_token_header": "X-CSRF", "required_headers": ["X-A"]},
+        ),
+        "/.well-known/ai-actions.json",
+    )
+    assert [workflow["id"] for workflow in read["workflows"]] == ["see"]
+    assert read["security"] == {"csrfRequired": True, "csrfTokenHeader": "X-CSRF", "requiredHeaders": ["X-A"]}
+
+
+@pytest.mark.parametrize("path", ["/.well-known/mcp-manifest.json", "/.well-known/a2a-manifest.json"])
+def test_documentation_and_license_reach_the_manifests_of_awas(make_site, path):
+    read = str(document(make_site(documentation="/about", license="CC0-1.0"), path))
+    assert "/about" in read
+    assert "CC0-1.0" in read
+
+
+@pytest.mark.parametrize(
+    ("updated", "published"),
+    [
+        (datetime(2026, 3, 31, 12, tzinfo=UTC), "2026-03-31T12:00:00Z"),
+        (datetime(2026, 3, 31, 12, tzinfo=timezone(timedelta(hours=2))), "2026-03-31T10:00:00Z"),
+        (datetime(2026, 3, 31, 12), "2026-03-31T12:00:00Z"),
+        (date(2026, 3, 31), "2026-03-31T00:00:00Z"),
+        ("2026-03-31", "2026-03-31T00:00:00Z"),
+        ("2026-03-31T12:00:00+02:00", "2026-03-31T10:00:00Z"),
+    ],
+)
+def test_updated_is_a_moment_and_without_a_zone_it_is_utc(make_site, updated, published):
+    read = document(make_site(updated=updated), "/.well-known/ai-actions.json")["lastUpdated"]
+    assert datetime.fromisoformat(read) == datetime.fromisoformat(published)
+
+
+def test_what_was_given_may_change_without_changing_what_was_declared(make_site):
+    extensions: dict[str, Any] = {"x-shop": {"open": True}}
+    site = make_site(extensions=extensions)
+    extensions["x-shop"]["open"] = object()
+    assert document(site, "/.well-known/ai-actions.json")["x-shop"] == {"open": True}
+
+
+def test_the_invoke_path_may_be_moved_and_may_name_the_agent_in_a_query(make_site):
+    site = make_site(paths=Paths(invoke="/run?agent={agent_id}", problems="/run/problems"))
+
+    @site.agent("adder")
+    async def adder(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    app = AgentPublisher(Starlette(), site, check=False)
+    with TestClient(app, base_url="https://shop.example") as client:
+        rest = client.get("/.well-known/woa.json").json()["transports"]["rest"]
+        assert rest["invoke_path"] == "/run?agent={agent_id}"
+        url = rest["base"] + rest["invoke_path"].replace("{agent_id}", "adder")
+        assert client.post(url, json={"input": {"a": 1, "b": 2}}).json() == 3
+        refused = client.post(url, json={"input": {"a": 1}}).json()
+        assert refused["type"].startswith("https://shop.example/run/problems/")
+
+
+# --- The address ---
+
+
+@pytest.mark.parametrize(
+    ("given", "base"),
+    [
+        ("https://shop.example", "https://shop.example"),
+        ("https://shop.example/", "https://shop.example"),
+        ("https://shop.example/books/", "https://shop.example/books"),
+        ("HTTPS://Shop.Example:8443", "https://shop.example:8443"),
+        ("http://localhost:8000", "http://localhost:8000"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_the_url_is_where_documents_say_that_the_site_is(make_site, given, base):
+    assert make_site(url=given).urls == (base,)
+
+
+def test_a_site_may_have_several_addresses(make_site):
+    site = make_site(url=["https://shop.example", "https://laden.example"])
+    app = AgentPublisher(Starlette(), declared(site), check=False)
+    with TestClient(app) as client:
+        for host in ("shop.example", "laden.example"):
+            read = client.get("/.well-known/woa.json", headers={"host": host}).json()
+            assert read["transports"]["rest"]["base"] == f"https://{host}"
+
+
+def test_the_environment_gives_the_url_where_the_code_does_not(monkeypatch):
+    monkeypatch.setenv("AWP_PUBLISH_URL", "https://a.example, https://b.example/")
+    assert Site("Shop", "Sells things.").urls == ("https://a.example", "https://b.example")
+    assert Site("Shop", "Sells things.", "https://c.example").urls == ("https://c.example",)
+
+
+@pytest.mark.parametrize("value", [None, "", " , "])
+def test_a_site_without_a_url_is_refused(monkeypatch, value):
+    if value is None:
+        monkeypatch.delenv("AWP_PUBLISH_URL", raising=False)
+    else:
+        monkeypatch.setenv("AWP_PUBLISH_URL", value)
+    with pytest.raises(DeclarationError) as refused:
+        Site("Shop", "Sells things.")
+    assert str(refused.value) == "site: url: is required; give Site(url=...) or set AWP_PUBLISH_URL."
+
+
+# --- Mistakes ---
+
+NOT_PUBLIC = (
+    'is not the public address of a site; write it in ASCII, without query and fragment: "https://shop.example".'
+)
+LINK = 'is neither a path beginning with "/" nor an absolute URL.'
+TABLE = 'must be a model or a table of its fields and their types, such as {"title": "string"}.'
+RATE = 'write a rate limit as "30/minute" or {"requests": 30, "window": "1m"}.'
+INVOKE = 'must be a path such as "/agents/{agent_id}/invoke".'
+ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" for all.'
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("name", "", "name: must not be empty."),
+        ("name", 3, "name: must be text."),
+        ("description", " \n", "description: must not be empty."),
+        ("description", "\ud800", "description: holds characters that UTF-8 has not."),
+        ("url", "", "url: is required; give Site(url=...) or set AWP_PUBLISH_URL."),
+        ("url", [], "url: is required; give Site(url=...) or set AWP_PUBLISH_URL."),
+        ("url", 3, "url: must be text."),
+        ("url", ["https://a.example", None], "url: must be text."),
+        ("url", "shop.example", f"url: 'shop.example' {NOT_PUBLIC}"),
+        ("url", "ftp://shop.example", f"url: 'ftp://shop.example' {NOT_PUBLIC}"),
+        ("url", "https://shop.example?a=1", f"url: 'https://shop.example?a=1' {NOT_PUBLIC}"),
+        ("url", "https://me:pw@shop.example", f"url: 'https://me:pw@shop.example' {NOT_PUBLIC}"),
+        ("url", "https://shop.example/a b", f"url: 'https://shop.example/a b' {NOT_PUBLIC}"),
+        ("url", "https://büche.example", f"url: 'https://büche.example' {NOT_PUBLIC}"),
+        ("url", "https://shop.example:x", "url: 'https://shop.example:x' is not an address (Port could not be cast"),
+        (
+            "url",
+            ["https://shop.example/a", "https://shop.example/b"],
+            "url: two addresses are at shop.example, and requests could not tell them apart.",
+        ),
+        ("colour", "red", "colour: there is no such option."),
+        ("contcat", {}, 'contcat: there is no such option; did you mean "contact"?'),
+        ("version", "1", 'version: must look like "1.0".'),
+        ("version", 1.0, "version: must be text."),
+        ("contact", "a@shop.example", "contact: must be Contact(...) or a dictionary of its fields."),
+        ("contact", {"mail": "a@shop.example"}, "contact.mail: there is no such option."),
+        ("contact", Contact(email=3), "contact.email: must be text."),  # type: ignore[arg-type]
+        ("contact", Contact(email="me"), "contact: email 'me' is not an e-mail address."),
+        ("contact", Contact(url="us"), f"contact: 'us' {LINK}"),
+        ("authentication", {"type": "magic"}, "authentication.type: must be 'oauth2', 'api_key', 'bearer' or 'none'"),
+        (
+            "authentication",
+            Authentication("bearer", token_expiry="a day"),
+            "authentication: 'a day' is not a duration; write a number and one of s, m, h, d, such as \"24h\".",
+        ),
+        ("authentication", Authentication("bearer", refresh_endpoint="me"), f"authentication: 'me' {LINK}"),
+        ("authentication", {"type": "bearer", "methods": "sms"}, "authentication.methods: must be a list."),
+        ("rate_limit", 30, f"rate_limit: {RATE}"),
+        ("rate_limit", "30", "rate_limit: '30' is not a rate limit; write it as \"30/minute\"."),
+        ("rate_limit", "0/minute", "rate_limit: '0/minute' must be at least one request in seconds, minutes, hours"),
+        ("rate_limit", "9/month", "rate_limit: '9/month' must be at least one request in seconds, minutes, hours"),
+        ("rate_limit", "9/minute;99/hour", "rate_limit: '9/minute;99/hour' holds several limits; an action has one."),
+        (
+            "rate_limit",
+            {"requests": 0, "window": "1m"},
+            "rate_limit: requests must be a positive whole number, not 0.",
+        ),
+        ("rate_limit", {"requests": 1, "window": "1w"}, "rate_limit: window must be a number and one of s, m, h, d"),
+        ("rate_limit", {"requests": 1, "window": "1m", "scope": 3}, "rate_limit: scope must be text, not 3."),
+        ("rate_limit", {"count": 1}, "rate_limit: a rate limit has requests, window and scope, not 'count'."),
+        ("capabilities", {"streaming": "maybe"}, "capabilities.streaming: must be True or False."),
+        ("capabilities", {"idempotency": True}, "capabilities.idempotency: there is no such option."),
+        (
+            "capabilities",
+            Capabilities(pagination="pages"),  # type: ignore[arg-type]
+            "capabilities.pagination: must be 'cursor', 'offset', 'page' or 'none', not 'pages'.",
+        ),
+        ("entities", [Book], "entities: must be a dictionary."),
+        ("entities", {"Book": Book}, "entities.Book: 'Book' must be lower-case letters, digits and _, beginning with"),
+        ("entities", {"book": {"title": 3}}, f"entities.book: {TABLE}"),
+        ("entities", {"book": Book(title="Emma", pages=3)}, f"entities.book: {TABLE}"),
+        ("entities", {"shelf": Shelf}, "entities.shelf: "),
+        ("entities", {"number": int}, "entities.number: int has no fields. Give a model."),
+        ("errors", ["SOLD_OUT"], "errors: must be a dictionary."),
+        ("errors", {"sold_out": "Wait."}, "errors.sold_out: 'sold_out' is not an error code; write it in capitals"),
+        ("errors", {"SOLD_OUT": " "}, "errors.SOLD_OUT: must not be empty."),
+        ("hints", {"stock": 3}, "hints.stock: must be text."),
+        ("security", {"same_site": "lax"}, "security.same_site: must be 'Strict', 'Lax' or 'None', not 'lax'."),
+        ("security", Security(required_headers="X-A"), "security.required_headers: must be a list."),  # type: ignore[arg-type]
+        ("workflows", {"id": "see"}, "workflows: must be a list."),
+        ("workflows", [{"id": "see", "steps": ["look"]}], "workflows.0.name: is missing."),
+        ("workflows", [Workflow("see", "See", ())], 'workflows.0: workflow "see" has no steps; name the actions'),
+        ("workflows", [Workflow("See!", "See", ("look",))], "workflows.0: 'See!' must be lower-case letters, digits"),
+        ("workflows", [Workflow("see", "See", ("look",))] * 2, 'workflows: two workflows have the id "see".'),
+        ("documentation", "about", f"documentation: 'about' {LINK}"),
+        ("documentation", "//evil.example", f"documentation: '//evil.example' {LINK}"),
+        ("license", "", "license: must not be empty."),
+        ("updated", "yesterday", "updated: 'yesterday' is not a date; write it as \"2026-03-31\"."),
+        ("updated", 1774915200, "updated: must be a date or a datetime, not 1774915200."),
+        ("extensions", {"shop": 1}, "extensions: 'shop': extension names begin with x- (AWAS, section Extensions)."),
+        ("extensions", {"x-shop": {1, 2}}, "extensions: {1, 2} is not JSON."),
+        ("extensions", {"x-shop": float("nan")}, "extensions: nan is not JSON."),
+        ("extensions", {"x-shop": 2**70}, "extensions: 1180591620717411303424 is not JSON."),
+        ("paths", "/run", "paths: must be Paths(...) or a dictionary of its fields."),
+        ("paths", {"invoke": "run"}, f"paths: invoke 'run' {INVOKE}"),
+        ("paths", {"invoke": "/"}, f"paths: invoke '/' {INVOKE}"),
+        ("paths", {"invoke": "/run#now"}, f"paths: invoke '/run#now' {INVOKE}"),
+        (
+            "paths",
+            {"invoke": "/{agent}"},
+            "paths: invoke '/{agent}' may hold {agent_id} once and no other placeholder.",
+        ),
+        ("paths", {"problems": "/oops/"}, "paths: problems '/oops/' must be a path such as \"/agents/problems\"."),
+        ("status_endpoint", "status", f"status_endpoint: 'status' {LINK}"),
+        ("timeout", "30", "timeout: must be a number."),
+        ("timeout", 0, "timeout: must be greater than 0."),
+        ("timeout", float("inf"), "timeout: must be a finite number."),
+        ("max_body_bytes", 1.5, "max_body_bytes: must be a whole number."),
+        ("max_body_bytes", -1, "max_body_bytes: must be greater than 0."),
+        ("allow_origins", "*", "allow_origins: must be a list, not one text."),
+        ("allow_origins", ["shop.example"], f"allow_origins.0: 'shop.example' {ORIGIN}"),
+        ("allow_origins", ["https://shop.example/"], f"allow_origins.0: 'https://shop.example/' {ORIGIN}"),
+    ],
+)
+def test_a_mistake_is_refused_and_the_field_is_named(make_site, field, value, words):
+    with pytest.raises(DeclarationError) as refused:
+        make_site(**{field: value})
+    assert str(refused.value).startswith(f"site: {words}")
+    assert "pydantic" not in str(refused.value)
+
+
+def test_the_first_of_several_mistakes_is_told_and_the_others_are_counted(make_site):
+    with pytest.raises(DeclarationError) as refused:
+        make_site(license="", documentation="about")
+    assert str(refused.value).endswith("(and 1 more).")
+
+
+def test_a_workflow_with_an_unknown_step_is_refused_at_the_start(make_site):
+    site = declared(make_site(workflows=[Workflow("see", "See", ("look", "touch"))]))
+    with pytest.raises(DeclarationError) as refused, TestClient(AgentPublisher(Starlette(), site)):
+        pass
+    assert str(refused.value) == 'site: workflows: "see" names the unknown action "touch".'
+
+
+def test_degraded_actions_are_a_list(make_site):
+    with pytest.raises(DeclarationError, match="degraded_actions: must be a list, not one text"):
+        make_site().set_status(degraded_actions="look")

@@ -1,0 +1,259 @@
+"""Starlette: handlers that take a request say what they read, or only what their path says is known."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+from starlette.applications import Starlette
+from starlette.endpoints import HTTPEndpoint
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Host, Match, Mount, Route, Router, WebSocketRoute
+from typing_extensions import TypedDict
+
+
+class Search(BaseModel):
+    q: str
+    limit: int = Field(10, ge=1)
+
+
+@dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+class Move(TypedDict, total=False):
+    to: int
+
+
+class Found(BaseModel):
+    path: dict[str, Any]
+    query: dict[str, str]
+    body: str
+    type: str | None
+
+
+async def echo(request: Request) -> Response:
+    """Say what came."""
+    found = Found(
+        path=request.path_params,
+        query=dict(request.query_params),
+        body=(await request.body()).decode(),
+        type=request.headers.get("content-type"),
+    )
+    return JSONResponse(found.model_dump())
+
+
+def echoing(site, path: str = "/x", methods: list[str] | None = None, **options: Any) -> Starlette:
+    return Starlette(routes=[Route(path, site.action("x", **options)(echo), methods=methods)])
+
+
+JSON, FORM = "application/json", "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize(
+    ("path", "methods", "options", "given", "arrives"),
+    [
+        ("/x/{a}", None, {}, {"a": "1"}, {"path": {"a": "1"}}),
+        ("/x/{n:int}/{p:path}", None, {}, {"n": 1, "p": "a/b"}, {"path": {"n": 1, "p": "a/b"}}),
+        ("/x", None, {"inputs": Search}, {"q": "a", "limit": 2}, {"query": {"q": "a", "limit": "2"}}),
+        ("/x/{a}", None, {"inputs": Search}, {"a": "1", "q": "a"}, {"path": {"a": "1"}, "query": {"q": "a"}}),
+        ("/x", ["POST"], {"inputs": Search}, {"q": "a"}, {"body": '{"q":"a"}', "type": JSON}),
+        ("/x", ["POST"], {"inputs": Point}, {"x": 1}, {"body": '{"x":1}'}),
+        ("/x", ["POST"], {"inputs": Move}, {"to": 1}, {"body": '{"to":1}'}),
+        ("/x", ["PUT"], {"inputs": dict[str, int]}, {"any": 1}, {"body": '{"any":1}'}),
+        ("/x", ["DELETE"], {"inputs": Search}, {"q": "a"}, {"query": {"q": "a"}, "body": ""}),
+        ("/x", ["DELETE"], {"inputs": Search, "content_type": JSON}, {"q": "a"}, {"body": '{"q":"a"}'}),
+        ("/x", ["POST"], {"inputs": Search, "content_type": FORM}, {"q": "a&b"}, {"body": "q=a%26b", "type": FORM}),
+        ("/x", ["POST"], {"content_type": JSON}, {}, {"body": "{}", "type": JSON}),
+        ("/x/{a}", ["POST"], {"inputs": Point}, {"a": "1", "x": 2}, {"path": {"a": "1"}, "body": '{"x":2}'}),
+    ],
+)
+def test_inputs_travel_where_the_route_reads_them(site, start, path, methods, options, given, arrives):
+    found = start(echoing(site, path, methods, outputs=Found, **options)).call("x", given)
+    assert {name: found[name] for name in arrives} == arrives
+
+
+def test_a_multipart_form(site, start):
+    async def read(request: Request) -> Response:
+        """Read a form."""
+        async with request.form() as form:
+            return JSONResponse(dict(form.multi_items()))
+
+    site.action("x", inputs=Search, content_type="multipart/form-data")(read)
+    assert start(Starlette(routes=[Route("/x", read, methods=["POST"])])).call("x", {"q": "ü", "limit": 3}) == {
+        "q": "ü",
+        "limit": "3",
+    }
+
+
+RAW = {
+    "$ref": "#/$defs/Search",
+    "$defs": {"Search": {"type": "object", "properties": {"q": {"$ref": "#/$defs/Word"}}}, "Word": {"minLength": 2}},
+}
+
+
+def test_a_raw_schema_is_taken_and_its_root_written_out(site, start):
+    front = start(echoing(site, "/x/{a:int}", inputs=RAW, outputs={"type": "object"}))
+    assert front.inputs("x")["properties"] == {
+        "q": {"$ref": "#/$defs/Word"},
+        "a": {"type": "integer", "minimum": 0},
+    }
+    assert front.inputs("x")["required"] == ["a"]
+    assert front.call("x", {"a": 1, "q": "ab"})["query"] == {"q": "ab"}
+    assert front.ask("x", {"a": 1, "q": "a"}).json()["errors"][0]["pointer"] == "/q"
+
+
+def test_declared_inputs_may_say_more_about_a_path_parameter(site, start):
+    inputs = {"type": "object", "properties": {"a": {"type": "integer", "maximum": 9}}}
+    front = start(echoing(site, "/x/{a}", inputs=inputs))
+    assert front.call("x", {"a": 3})["path"] == {"a": "3"}
+    assert front.ask("x", {"a": 10}).status_code == 422
+
+
+def test_a_route_of_which_nothing_is_said_takes_its_path_and_may_answer_anything(site, start):
+    front = start(echoing(site, "/x/{a}"))
+    assert front.inputs("x") == {
+        "type": "object",
+        "properties": {"a": {"type": "string", "minLength": 1}},
+        "additionalProperties": False,
+        "required": ["a"],
+    }
+    assert front.outputs("x") == {}
+
+
+def test_an_answer_is_held_to_declared_outputs(site, start):
+    assert start(echoing(site, outputs=Search)).ask("x", {}).json()["code"] == "INVALID_OUTPUT"
+
+
+# --- Class endpoints ---
+
+
+def test_a_class_endpoint_is_declared_on_its_methods_or_on_the_class(site, start):
+    @site.action("read_it", method="GET")
+    class Endpoint(HTTPEndpoint):
+        """Whatever this class does."""
+
+        async def get(self, request: Request) -> Response:
+            """Read it."""
+            return JSONResponse("read")
+
+        @site.action("write_it", inputs=Search)
+        async def post(self, request: Request) -> Response:
+            """Write it."""
+            return JSONResponse(await request.json())
+
+    front = start(Starlette(routes=[Route("/it", Endpoint)]))
+    assert front.call("read_it", {}) == "read"
+    assert front.call("write_it", {"q": "a"}) == {"q": "a"}
+    assert [front.awas(name)["description"] for name in ("read_it", "write_it")] == ["Read it.", "Write it."]
+
+
+def test_a_class_endpoint_with_several_methods_must_be_told_apart(site, refusal):
+    @site.action("it")
+    class Endpoint(HTTPEndpoint):
+        """It."""
+
+        async def get(self, request: Request) -> Response:
+            return JSONResponse("read")
+
+        async def delete(self, request: Request) -> Response:
+            return JSONResponse("gone")
+
+    assert refusal(Starlette(routes=[Route("/it", Endpoint)])) == (
+        'action "it": is reachable in several ways (DELETE /it, GET /it). Choose one with path=... or method=...'
+    )
+
+
+def test_a_route_may_allow_some_of_the_methods_of_its_class(site, start):
+    @site.action("it")
+    class Endpoint(HTTPEndpoint):
+        """It."""
+
+        async def get(self, request: Request) -> Response:
+            return JSONResponse("read")
+
+        async def delete(self, request: Request) -> Response:
+            return JSONResponse("gone")
+
+    assert start(Starlette(routes=[Route("/it", Endpoint, methods=["DELETE"])])).call("it", {}) == "gone"
+
+
+class Raw:
+    """Answer with the method."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await PlainTextResponse(scope["method"])(scope, receive, send)
+
+
+def test_an_asgi_application_as_endpoint_answers_to_every_method(site, start):
+    raw = site.action("raw", method="PATCH")(Raw())
+    assert start(Starlette(routes=[Route("/raw", raw)])).call("raw", {}) == "PATCH"
+
+
+# --- Mounts, hosts and what is none of ours ---
+
+
+def test_nested_mounts_with_parameters(site, start):
+    inner = Mount("/{area:path}/in", routes=[Route("/x/{a}", site.action("x")(echo))])
+    front = start(Starlette(routes=[Mount("/{tenant:int}", routes=[inner])]))
+    assert front.awas("x")["path"] == "/{tenant}/{area}/in/x/{a}"
+    assert front.call("x", {"tenant": 1, "area": "b/c", "a": "d"})["path"] == {"tenant": 1, "area": "b/c", "a": "d"}
+
+
+def test_a_host_is_looked_into(site, start):
+    app = Starlette(routes=[Host("shop.example", Router([Route("/x", site.action("x")(echo))]))])
+    assert start(app).call("x", {})["body"] == ""
+
+
+class Custom(BaseRoute):
+    """A kind of route that only its application knows."""
+
+    def matches(self, scope: Any) -> Any:
+        return (Match.FULL if scope["type"] == "http" and scope["path"] == "/custom" else Match.NONE), {}
+
+    async def handle(self, scope: Any, receive: Any, send: Any) -> None:
+        await PlainTextResponse("custom")(scope, receive, send)
+
+
+def test_websockets_mounted_applications_and_unknown_routes_are_left_alone(site, start):
+    async def talk(socket: Any) -> None: ...
+
+    site.declare("custom", method="GET", path="/custom", description="Be custom.")
+    site.declare("raw", method="POST", path="/raw/below", description="Be raw.")
+    routes = [WebSocketRoute("/talk", talk), Mount("/raw", Raw()), Route("/x", site.action("x")(echo)), Custom()]
+    front = start(Starlette(routes=routes))
+    assert front.agents() == ["custom", "raw", "x"]
+    assert (front.call("custom", {}), front.call("raw", {})) == ("custom", "POST")
+
+
+def test_a_websocket_handler_is_no_action(site, refusal):
+    @site.action("talk")
+    async def talk(socket: Any) -> None:
+        """Talk."""
+
+    assert refusal(Starlette(routes=[WebSocketRoute("/talk", talk)])).startswith(
+        'action "talk": no route of this application leads to '
+    )
+
+
+@pytest.mark.parametrize("around", [GZipMiddleware, lambda app: GZipMiddleware(GZipMiddleware(app))])
+def test_middleware_around_applications_and_mounts_is_looked_through(site, start, around):
+    mounted = Mount(
+        "/in", routes=[Route("/y", site.action("y")(functools.partial(echo)))], middleware=[Middleware(GZipMiddleware)]
+    )
+    front = start(around(Starlette(routes=[mounted])))
+    assert front.call("y", {})["body"] == ""
+
+
+def test_one_handler_on_two_routes_is_told_apart_by_path(site, start):
+    site.action("old", path="/old/{a}")(echo)
+    site.action("new", path="/new/{a:int}")(echo)
+    front = start(Starlette(routes=[Route("/old/{a}", echo), Route("/new/{a:int}", echo)]))
+    assert front.call("old", {"a": "1"})["path"] == {"a": "1"}
+    assert front.call("new", {"a": 1})["path"] == {"a": 1}
