@@ -5,6 +5,7 @@ that quick calls never need; so deadlines are kept to within one `INTERVAL`.
 """
 
 import asyncio
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
@@ -96,24 +97,41 @@ class Watch(ABC, Generic[R]):
 
 
 class Patrol(Generic[R]):
-    """The rounds over all watched calls. No timer runs while there is no call."""
+    """The rounds over all watched calls, each event loop's apart: a process may run several, in turn or in threads."""
 
     def __init__(self) -> None:
-        self._watches: set[Watch[R]] = set()
-        self._timer: asyncio.TimerHandle | None = None
+        self._own = threading.local()
 
     def add(self, watch: Watch[R]) -> None:
-        self._watches.add(watch)
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._round)
+        rounds: _Rounds[R] | None = getattr(self._own, "rounds", None)
+        loop = asyncio.get_running_loop()
+        if rounds is None or rounds.loop is not loop:
+            rounds = self._own.rounds = _Rounds(loop)
+        rounds.add(watch)
 
     def remove(self, watch: Watch[R]) -> None:
-        self._watches.discard(watch)
+        rounds: _Rounds[R] = self._own.rounds
+        rounds.watches.discard(watch)
 
-    def _round(self) -> None:
-        self._timer = None
+
+class _Rounds(Generic[R]):
+    """The rounds of one event loop. No timer runs while there is no call."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.watches: set[Watch[R]] = set()
+        self._is_due = False
+
+    def add(self, watch: Watch[R]) -> None:
+        self.watches.add(watch)
+        if not self._is_due:
+            self._is_due = True
+            self.loop.call_later(INTERVAL, self._go)
+
+    def _go(self) -> None:
         now = time.monotonic()
-        for watch in tuple(self._watches):
+        for watch in tuple(self.watches):
             watch.inspect(now)
-        if self._watches:
-            self._timer = asyncio.get_running_loop().call_later(INTERVAL, self._round)
+        self._is_due = bool(self.watches)
+        if self._is_due:
+            self.loop.call_later(INTERVAL, self._go)

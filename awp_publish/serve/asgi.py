@@ -1,7 +1,9 @@
 """`AgentPublisher`: the one middleware. Documents and doors are answered here, all else goes to the application."""
 
+import gc
 import logging
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -28,12 +30,16 @@ logger: Final = logging.getLogger("awp_publish")
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """What one public address of the site serves; replaced as a whole, so that no request sees half of it."""
+    """What one public address of the site serves; replaced as a whole, so that no request sees half of it.
+
+    `calls` are the paths of known agents, which most invocations go to.
+    """
 
     host: str
     documents: Mapping[str, Prepared]
     door: WoaDoor
     link: bytes
+    calls: Mapping[str, str]
 
 
 class AgentPublisher:
@@ -76,6 +82,8 @@ class AgentPublisher:
             # Headers are copied: middleware outside of us may change its copy.
             await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
             await send({"type": "http.response.body", "body": reply.body})
+        elif path in here.calls:
+            await here.door(scope, receive, send, here.calls[path])
         elif path.startswith(self._head) and (matched := self._address.match(path, scope["query_string"])):
             await here.door(scope, receive, send, self._address.agent_of(matched, scope["query_string"]))
         elif self._link_headers:
@@ -99,6 +107,10 @@ class AgentPublisher:
 
     def _open(self, scope: Scope) -> tuple[_Published, ...]:
         """Freeze the site against the application's routes and prepare everything that is served."""
+        with _collector_paused():
+            return self._freeze(scope)
+
+    def _freeze(self, scope: Scope) -> tuple[_Published, ...]:
         paths = [document.path for protocol in self._protocols for document in protocol.documents]
         self.site.freeze(self._application(scope), (door_of(self.site.paths.invoke),), paths)
         self.site.on_refresh(self._publish)
@@ -130,7 +142,7 @@ class AgentPublisher:
         documents = prepare(self._documents(catalog), catalog, link, before.documents if before else {}, now)
         if before is not None:
             return replace(before, documents=documents)
-        return _Published(_host_of(catalog), documents, self._open_door(catalog), link)
+        return _Published(_host_of(catalog), documents, self._open_door(catalog), link, self._address.calls(catalog))
 
     def _open_door(self, catalog: Catalog) -> WoaDoor:
         limits = self.site.limits
@@ -141,6 +153,18 @@ class AgentPublisher:
         for protocol in self._protocols:
             yield from protocol.documents
         yield from problem_documents(catalog)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keeps a start linear: all that is made is kept, and each collection would look at all of it again."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _host_of(catalog: Catalog) -> str:

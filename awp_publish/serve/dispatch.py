@@ -63,6 +63,8 @@ class RouteReach:
 class _Exchange:
     """The two ends of one in-process request: hands out its body, collects its answer."""
 
+    __slots__ = ("_answered", "_body", "_call", "_codes", "_headers", "_parts", "_result", "_status")
+
     def __init__(self, call: Call, request: Request, codes: Mapping[str, str], answered: Answered) -> None:
         self._call = call
         self._body: bytes | None = request.body

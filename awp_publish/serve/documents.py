@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
+from functools import lru_cache
 from importlib import import_module
 from typing import Final
 
@@ -19,13 +20,11 @@ from awp_publish.serve.problem_json import render_problem
 from awp_publish.serve.reply import (
     ANY_ORIGIN,
     NO_SNIFFING,
-    Fields,
     Headers,
     RawHeaders,
     Reply,
     choose_coding,
     preflight,
-    read_fields,
 )
 
 METHODS: Final = "GET, HEAD, OPTIONS"
@@ -45,7 +44,7 @@ class Variant:
     unchanged: Reply
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
     """One document, ready to be served: a variant for each content coding, best first, identity last."""
 
@@ -62,26 +61,34 @@ class Prepared:
 
     def answer(self, method: str, headers: Headers) -> Reply:
         """The reply to a request, by method, `Accept-Encoding` and the conditional headers (RFC 9110 section 13)."""
-        if method != "GET" and method != "HEAD":
-            return _PREFLIGHT if method == "OPTIONS" else _NOT_ALLOWED
-        fields = dict(headers)
-        accepted = fields.get(b"accept-encoding")
-        variant = self.variants[-1 if accepted is None else choose_coding(accepted, self.codings)]
-        wanted = fields.get(b"if-none-match")
-        if wanted == variant.etag:
-            return variant.unchanged
-        conditional = wanted is not None or b"if-modified-since" in fields
-        if conditional and self._is_unchanged(variant.etag, read_fields(headers)):
-            return variant.unchanged
-        return variant.full if method == "GET" else variant.head
+        accepted = wanted = since = None
+        for name, value in headers:
+            if name == b"accept-encoding":
+                accepted = value if accepted is None else accepted + b", " + value
+            elif name == b"if-none-match":
+                wanted = value if wanted is None else wanted + b", " + value
+            elif name == b"if-modified-since":
+                since = value
+        return _decide(self, method, accepted, wanted, since)
 
-    def _is_unchanged(self, etag: bytes, fields: Fields) -> bool:
+    def is_unchanged(self, etag: bytes, wanted: bytes | None, since: bytes | None) -> bool:
         """If-None-Match, compared weakly (section 13.1.2), and only without it If-Modified-Since (section 13.1.3)."""
-        wanted = fields.get(b"if-none-match")
         if wanted is not None:
             return wanted.strip() == b"*" or etag in map(_strong, wanted.split(b","))
-        since = fields.get(b"if-modified-since")
         return since is not None and _is_since(since.decode("latin-1"), self.modified)
+
+
+@lru_cache(maxsize=256)
+def _decide(
+    document: Prepared, method: str, accepted: bytes | None, wanted: bytes | None, since: bytes | None
+) -> Reply:
+    """Remembered: clients send the same few headers, and reading them takes longer than answering."""
+    if method != "GET" and method != "HEAD":
+        return _PREFLIGHT if method == "OPTIONS" else _NOT_ALLOWED
+    variant = document.variants[-1 if accepted is None else choose_coding(accepted, document.codings)]
+    if document.is_unchanged(variant.etag, wanted, since):
+        return variant.unchanged
+    return variant.full if method == "GET" else variant.head
 
 
 def _strong(candidate: bytes) -> bytes:

@@ -68,11 +68,18 @@ class InvokeAddress:
     """The invocation URL template, read backwards: from a request to the agent it means."""
 
     def __init__(self, template: str) -> None:
+        self._template = template
         path, _, query = template.partition("?")
         self._path = re.compile(_as_pattern(path))
         pairs = parse_qsl(query, keep_blank_values=True)
         self._query = [(name, re.compile(_as_pattern(value))) for name, value in pairs if "{agent_id}" in value]
         self._fixed = [(name, value) for name, value in pairs if "{agent_id}" not in value]
+
+    def calls(self, catalog: Catalog) -> Mapping[str, str]:
+        """The invocation paths of the catalog's agents, where an agent is told by the path alone."""
+        if "?" in self._template or "{agent_id}" not in self._template:
+            return {}
+        return {self._template.replace("{agent_id}", agent.id): agent.id for agent in catalog.agents}
 
     def match(self, path: str, query_string: bytes) -> re.Match[str] | None:
         """Whether a request is an invocation.

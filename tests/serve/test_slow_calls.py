@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import orjson
@@ -255,3 +256,25 @@ async def test_a_hundred_slow_calls_are_looked_after_at_once(no_leftovers):
     callers = [Caller(app, "work", {"wait": wait}) for wait in (0.0, 0.05, 20.0, 30.0) for _ in range(25)]
     await asyncio.wait_for(asyncio.gather(*(caller.call() for caller in callers)), 10)
     assert [caller.status for caller in callers] == [200] * 50 + [504] * 50
+
+
+def test_deadlines_hold_in_every_event_loop_of_a_process():
+    """A loop that ends soon after a call must not take the patrol's timer along."""
+    site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.2)
+
+    async def work(wait: float) -> str:
+        """Work."""
+        await asyncio.sleep(wait)
+        return "done"
+
+    app = wrapped(site, work, "function")
+
+    def call_alone(wait: float) -> object:
+        caller = Caller(app, "work", {"wait": wait})
+        asyncio.run(caller.call())
+        return caller.status
+
+    assert call_alone(0.0) == 200
+    assert call_alone(20.0) == 504
+    with ThreadPoolExecutor() as threads:
+        assert list(threads.map(call_alone, [0.0, 20.0, 0.0, 20.0])) == [200, 504, 200, 504]
