@@ -86,15 +86,16 @@ def _names_of(route: Route) -> frozenset[str]:
 def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
     tags = {tag for route in routes for tag in route.tags}
     names = {name for route in routes for name in _names_of(route)}
-    listed = {route.name for route in routes}
+    listed = [route for route in routes if route.listed]
+    known = {route.name for route in listed}
     for wanted in inclusion.tags:
         _refuse_unless("tags", wanted, wanted in tags, tags)
     for wanted in inclusion.operations:
-        _refuse_unless("operations", wanted, wanted in names, listed)
+        _refuse_unless("operations", wanted, wanted in names, known)
     for wanted in inclusion.paths:
-        _refuse_unless("paths", wanted, _is_on_some(routes, wanted), {route.template for route in routes})
+        _refuse_unless("paths", wanted, _is_on_some(routes, wanted), {route.template for route in listed})
     for wanted in inclusion.exclude:
-        _refuse_unless("exclude", wanted, wanted in names or _is_on_some(routes, wanted), listed)
+        _refuse_unless("exclude", wanted, wanted in names or _is_on_some(routes, wanted), known)
 
 
 def _is_on_some(routes: Sequence[Route], pattern: str) -> bool:

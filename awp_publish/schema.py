@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final, Literal, NoReturn, TypeAlias, cast
 
 import jsonschema_rs
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import CoreSchema, core_schema
@@ -70,6 +70,9 @@ _REASONS: Final = (
 
 def reason_of(error: Exception) -> str:
     """Why a type has no JSON Schema, in one line."""
+    if isinstance(error, ValidationError):  # FastAPI checks with pydantic what it writes
+        first = error.errors(include_url=False)[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
     text = str(error)
     for pattern, words in _REASONS:
         found = pattern.search(text)

@@ -16,7 +16,7 @@ __all__ = ["Operation", "Route", "find_openapi", "find_routes", "routed"]
 
 
 def find_routes(app: object) -> list[Route]:
-    """Every route of an application, in order. An ASGI application that keeps its routes to itself is one opaque one."""
+    """Every route of an application, in order; an application that keeps its routes to itself is one opaque route."""
     return list(_walk(app, "", is_outermost=True))
 
 

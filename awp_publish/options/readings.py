@@ -9,6 +9,7 @@ from typing import Final, Literal, cast
 
 import cssselect
 import limits
+
 from awp_publish.options.addresses import check_link
 from awp_publish.values import Authentication, Contact, Idempotency, RateLimit, Result, Workflow
 

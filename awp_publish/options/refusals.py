@@ -48,7 +48,8 @@ def _in_words(error: ValidationError, field: str, known: Iterable[str]) -> str:
     where = ".".join(str(part) for part in (field, *first["loc"]) if part not in ("", "[key]"))
     more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
     said = _said(first) + _meant(first, known)
-    return f"{where}: {said}{more}." if where else f"{said}{more}."
+    end = "" if said.endswith("?") and not more else "."
+    return f"{where}: {said}{more}{end}" if where else f"{said}{more}{end}"
 
 
 def _said(error: ErrorDetails) -> str:

@@ -1,12 +1,10 @@
 """`AgentPublisher`: the one middleware. Documents and doors are answered here, all else goes to the application."""
 
 import gc
-import logging
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
 
 from starlette.applications import Starlette
 
@@ -24,8 +22,6 @@ from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send, read
 from awp_publish.serve.report import report
 from awp_publish.serve.woa import InvokeAddress, WoaDoor, door_of
 from awp_publish.templating import link_header
-
-logger: Final = logging.getLogger("awp_publish")
 
 
 @dataclass(frozen=True, slots=True)

@@ -201,7 +201,7 @@ def test_a_wrong_option_of_an_agent_is_refused(site, options, words):
 
 def test_an_agent_is_declared_once(site):
     site.agent("library")
-    with pytest.raises(DeclarationError, match='agent "library": is declared twice. Give one of the two another id.'):
+    with pytest.raises(DeclarationError, match='agent "library": is declared twice'):
         site.agent("library")
 
 

@@ -23,7 +23,7 @@ class Book(BaseModel):
     note: str | None = None
     tags: list[str] = []
 
-    @computed_field
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def length(self) -> int:
         return len(self.title)
@@ -56,7 +56,7 @@ async def renamed() -> Renamed:
     return Renamed(title="Emma")
 
 
-BOOK = {"title": "Emma", "note": None, "tags": [], "length": 4}
+BOOK: dict[str, Any] = {"title": "Emma", "note": None, "tags": [], "length": 4}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from fastapi import APIRouter, FastAPI, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
@@ -483,3 +483,19 @@ def test_what_fastapi_cannot_describe_may_be_declared(site, start):
         return {"title": model.title}
 
     assert start(app).call("x", {"title": "Emma"}) == {"title": "Emma"}
+
+
+def test_a_model_that_writes_a_wrong_schema_of_its_own_is_named(site, refusal):
+    app = FastAPI()
+
+    class Odd(BaseModel):
+        a: int = Field(json_schema_extra={"type": "objct"})
+
+    @app.post("/x")
+    @site.action("x")
+    async def x(odd: Odd) -> None:
+        """Do x."""
+
+    words = refusal(app)
+    assert words.startswith('action "x": FastAPI cannot describe /x: components.schemas.Odd.')
+    assert "\n" not in words

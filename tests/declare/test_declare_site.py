@@ -347,3 +347,24 @@ def test_a_workflow_with_an_unknown_step_is_refused_at_the_start(make_site):
 def test_degraded_actions_are_a_list(make_site):
     with pytest.raises(DeclarationError, match="degraded_actions: must be a list, not one text"):
         make_site().set_status(degraded_actions="look")
+
+
+def test_a_site_that_was_not_started_has_no_catalog(make_site):
+    with pytest.raises(DeclarationError, match=r"site: is not frozen yet. It is when the application has started"):
+        _ = make_site().catalog
+
+
+def test_a_site_is_frozen_once_and_tells_who_listens_when_it_is_refreshed(make_site):
+    site = declared(make_site())
+    heard: list[Site] = []
+    catalog = site.freeze(Starlette())
+    assert site.freeze(Starlette()) is catalog
+    site.on_refresh(heard.append)
+    site.set_status(operational=False, degraded_actions=["look"])
+    site.refresh()
+    assert heard == [site]
+    assert site.catalog.status.operational is False
+    assert list(site.catalog.status.degraded_actions) == ["look"]
+    site.set_status(degraded_actions=["touch"])
+    with pytest.raises(DeclarationError, match='site: degraded_actions: there is no action "touch"'):
+        site.refresh()

@@ -1,0 +1,91 @@
+"""Every option has its line in a table of the pages, every example starts, every message is the real one."""
+
+import re
+import runpy
+from inspect import signature
+from pathlib import Path
+
+import pytest
+from fastapi import APIRouter, FastAPI
+from starlette.testclient import TestClient
+
+from awp_publish import DeclarationError, Site
+from awp_publish.options import ActionOptions, AgentOptions, SiteOptions
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("site.md", "actions.md", "existing-applications.md")
+EXAMPLES = [
+    pytest.param(block, id=f"{page}-{number}")
+    for page in PAGES
+    for number, block in enumerate(re.findall(r"```python\n(.*?)```", (DOCS / page).read_text(), re.DOTALL))
+]
+
+
+def rows(page: str, heading: str) -> list[str]:
+    """The options of the table below a heading, in order."""
+    section = (DOCS / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+
+
+def test_every_option_of_a_site_has_its_line():
+    assert rows("site.md", "Options") == ["name", "description", "url", *SiteOptions.__annotations__]
+
+
+def test_every_option_of_an_action_has_its_line():
+    assert rows("actions.md", "Options of actions") == list(ActionOptions.__annotations__)
+
+
+def test_every_option_of_an_agent_has_its_line():
+    own = [name for name in AgentOptions.__annotations__ if name not in ActionOptions.__annotations__]
+    assert rows("actions.md", "Options of agents") == ["name", "description", *own]
+
+
+def test_every_argument_of_include_has_its_line():
+    arguments = [name for name in signature(Site.include).parameters if name != "self"]
+    assert rows("existing-applications.md", "Routes in bulk: `include`") == arguments
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_starts(example, tmp_path):
+    script = tmp_path / "example.py"
+    script.write_text(example)
+    app = runpy.run_path(str(script)).get("app")
+    if app is not None:
+        client = TestClient(app, base_url="https://books.example")
+        assert client.get("/.well-known/woa.json").json()["agents"]
+
+
+def a_wrong_url(site: Site) -> None:
+    Site("Bookshop", "Sells books.", "books.example")
+
+
+def a_wrong_option(site: Site) -> None:
+    Site("Bookshop", "Sells books.", "https://books.example", contcat={})  # type: ignore[call-arg]
+
+
+def two_ways(site: Site) -> None:
+    app, router = FastAPI(), APIRouter()
+    router.post("/orders")(site.action("order_book")(order))
+    for prefix in ("/v1", "/v2"):
+        app.include_router(router, prefix=prefix)
+    site.freeze(app)
+
+
+def a_wrong_example(site: Site) -> None:
+    app = FastAPI()
+    app.post("/orders")(site.action("order_book", examples=[{}])(order))
+    site.freeze(app)
+
+
+async def order(title: str) -> None:
+    """Order a book."""
+
+
+@pytest.mark.parametrize(
+    ("mistake", "page"),
+    [(a_wrong_url, "site.md"), (a_wrong_option, "site.md"), (two_ways, "actions.md"), (a_wrong_example, "actions.md")],
+)
+def test_messages_in_the_pages_are_what_is_said(site, mistake, page):
+    with pytest.raises(DeclarationError) as refused:
+        mistake(site)
+    assert f"\n{refused.value}\n" in (DOCS / page).read_text()
