@@ -16,6 +16,7 @@ import orjson
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject
 from awp_publish.patrol import Patrol, Watch
 from awp_publish.problems import (
+    DeclarationError,
     HandlerFailed,
     HandlerTimeout,
     InvalidInput,
@@ -24,7 +25,7 @@ from awp_publish.problems import (
     UnknownAgent,
     UnknownOperation,
 )
-from awp_publish.schema import compile_schema
+from awp_publish.schema import UnusableSchema, compile_schema
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -103,8 +104,12 @@ def check_output(action: Action) -> After:
 
 
 def gates_of(action: Action) -> Gates:
-    """Which gates stand around an action, in order."""
-    return Gates(before=(check_input(action),), after=(check_output(action),))
+    """Which gates stand around an action, in order. Raises DeclarationError."""
+    try:
+        return Gates(before=(check_input(action),), after=(check_output(action),))
+    except UnusableSchema as error:
+        remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
+        raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
 
 
 class Run(Watch[Result]):
@@ -193,6 +198,9 @@ class Invoker:
             if call.action.function is not None:
                 return _outcome_of(await call.action.function(call.input))
             return await self._reach(call, run.note)
+        except InvalidOutput as problem:
+            logger.error("action %s: %s (request_id=%s)", call.action.id, problem, call.request_id, exc_info=problem)
+            return problem
         except Problem as problem:
             return problem
         except Exception:

@@ -120,7 +120,6 @@ class Agent:
     name: str
     description: str
     operations: Mapping[str, str]
-    operation_descriptions: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
     capabilities: tuple[str, ...] = ()
     extensions: JsonObject = field(default_factory=dict)

@@ -104,7 +104,8 @@ class Encoder:
         """A body that is one input: JSON, or for any other media type its text."""
         if value is None:
             return b""
-        if self._target.content_type == JSON or not isinstance(value, str):
+        content_type = self._target.content_type or ""
+        if content_type == JSON or content_type.endswith("+json") or not isinstance(value, str):
             return _json_text(value, pointer_to([name]))
         return value.encode()
 

@@ -16,6 +16,7 @@ RANKS = {
     "model": 0,
     "values": 0,
     "schema": 1,
+    "selectors": 1,
     "options": 1,
     "request": 1,
     "stores": 1,

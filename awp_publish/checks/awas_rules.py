@@ -13,9 +13,9 @@ from awp_publish.checks.awas_shape import FORMATS, claims_1_0_only, claims_1_1
 from awp_publish.checks.consequences import READING_METHODS, grave_word
 from awp_publish.checks.finding import Flaw, shown
 from awp_publish.checks.pointer import child, objects, select, strings
-from awp_publish.checks.selectors import selector_fault
 from awp_publish.checks.times import is_timestamp
 from awp_publish.checks.urls import PLACEHOLDER, WEB, is_absolute, split, url_fault
+from awp_publish.selectors import selector_fault
 
 Document = Mapping[str, object]
 

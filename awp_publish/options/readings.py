@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from typing import Final, Literal, cast
 
-import cssselect
 import limits
 
 from awp_publish.options.addresses import check_link
+from awp_publish.selectors import selector_fault
 from awp_publish.values import Authentication, Contact, Idempotency, RateLimit, Result, Workflow
 
 _UNITS: Final = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
@@ -136,17 +136,11 @@ def read_updated(value: object) -> datetime:
 
 
 def check_selector(value: str) -> str:
-    """Refuse what no CSS parser would take (AWAS, validation rule 3).
-
-    cssselect knows CSS up to Selectors 3 and some of 4, so only text without any of level 4's marks is held to it.
-    """
+    """Refuse what no CSS parser would take (AWAS, validation rule 3)."""
     if not value.strip():
         raise ValueError("a CSS selector must not be empty")
-    try:
-        cssselect.parse(value)
-    except cssselect.SelectorError as error:
-        if not re.search(r":[a-z-]+\(|\s[iIsS]\s*\]|\|\||\\|&", value):
-            raise ValueError(f"{value!r} is not a CSS selector ({error})") from error
+    if fault := selector_fault(value):
+        raise ValueError(f"{value!r} is not a CSS selector ({fault})")
     return value
 
 

@@ -53,18 +53,18 @@ def _agent(catalog: Catalog, agent: Agent, actions: dict[str, Action]) -> dict[s
             "inputs": _schema(inputs),
             "outputs": _schema(outputs),
             "transports": _transport_names(catalog, agent),
-            "operations": [_operation(agent, name, operations[name], inputs, outputs) for name in operations],
+            "operations": [_operation(name, operations[name], inputs, outputs) for name in operations],
         }
     )
     return described | _additions(agent.extensions, described)
 
 
-def _operation(agent: Agent, name: str, action: Action, inputs: JsonObject, outputs: JsonObject) -> dict[str, object]:
+def _operation(name: str, action: Action, inputs: JsonObject, outputs: JsonObject) -> dict[str, object]:
     """An operation carries a schema only where it overrides the agent's."""
     return present(
         {
             "name": name,
-            "description": agent.operation_descriptions.get(name, action.description),
+            "description": action.description,
             "inputs": _schema(action.inputs) if action.inputs != inputs else None,
             "outputs": _schema(action.outputs) if action.outputs != outputs else None,
         }

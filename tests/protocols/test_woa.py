@@ -54,6 +54,7 @@ def _appendix_b() -> Catalog:
         "summarizer",
         {"type": "object", "properties": {"text": text, "max_words": words}, "required": ["text"]},
         outputs={"type": "object", "properties": {"summary": summary}, "required": ["summary"]},
+        description="Default summarization operation.",
     )
     agent = Agent(
         id="summarizer",
@@ -62,7 +63,6 @@ def _appendix_b() -> Catalog:
         version="1.0.0",
         capabilities=("https://example.com/capability/summarization",),
         operations={"default": "summarizer"},
-        operation_descriptions={"default": "Default summarization operation."},
     )
     return make_catalog(action, url="https://api.example.com", agents=(agent,))
 

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, Paths, Refused, Site
+from awp_publish import AgentPublisher, DeclarationError, Paths, Refused, Site
 
 PROBLEM = "application/problem+json"
 
@@ -602,3 +602,28 @@ def test_every_other_answer_becomes_a_problem(site, open_client, response, statu
         assert answer.headers["retry-after"] == "60"
     if status == 502:
         assert answer.json()["location"] == "/login"
+
+
+def test_what_a_refusal_cannot_say_in_json_is_replaced_and_not_a_failure(site, open_client):
+    @site.agent("odd")
+    async def odd() -> str:
+        """Refuse oddly."""
+        raise Refused("half \ud800 a pair", members={"seen": ["\udfff", {"n": 1}, object, None]})
+
+    answer = invoke(publish(site, open_client), "odd", {})
+    assert (answer.status_code, answer.json()["detail"]) == (409, "half ? a pair")
+    assert answer.json()["seen"][:2] == ["?", {"n": 1}]
+    assert answer.json()["seen"][3] is None
+
+
+def test_a_schema_that_cannot_be_checked_is_told_by_action_at_the_start(site, open_client):
+    class Odd(BaseModel):
+        code: str = Field(json_schema_extra={"pattern": "("})
+
+    @site.agent("odd")
+    async def odd(given: Odd) -> str:
+        """Take something odd."""
+        return given.code
+
+    with pytest.raises(DeclarationError, match='action "odd": not a valid JSON Schema'):
+        publish(site, open_client)
