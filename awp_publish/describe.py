@@ -107,8 +107,7 @@ def make_action(
     subject: str, action_id: str, description: str, options: ActionOptions, behind: Behind, timeout: float
 ) -> Action:
     """The frozen action. What is not declared is derived from the route. Raises DeclarationError."""
-    operation = behind.operation
-    intent, side_effect = _consequences(subject, behind, options)
+    operation, (intent, side_effect) = behind.operation, _consequences(subject, behind, options)
     return Action(
         id=action_id,
         name=options.get("name") or title_of(action_id),

@@ -1,6 +1,5 @@
 """A page for each problem type: the `type` of a problem resolves to words for people (RFC 9457, section 3.1.1)."""
 
-import inspect
 from collections.abc import Iterator, Mapping
 from functools import partial
 from html import escape
@@ -34,7 +33,7 @@ def _facts(code: str, catalog: Catalog) -> Mapping[str, str]:
     return {
         "Code": code,
         "Status": str(kind.default_status) if own else "the status of the action's own answer",
-        "Meaning": (own and inspect.getdoc(kind)) or kind.title,
+        "Meaning": f"{kind.title}.",
         "What to do": catalog.site.errors.get(code, kind.default_recovery),
     }
 

@@ -222,5 +222,6 @@ def test_problem_types_resolve_to_pages(client):
     page = client.get(problem["type"])
     assert page.status_code == 200
     assert page.headers["content-type"] == "text/html; charset=utf-8"
-    assert "UNKNOWN_AGENT" in page.text
+    for words in ("UNKNOWN_AGENT", problem["title"], problem["recovery"], "404"):
+        assert words in page.text
     assert client.get("/agents/problems/unheard-of").status_code == 404
