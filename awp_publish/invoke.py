@@ -159,10 +159,10 @@ class Invoker:
         agent = self._agents.get(agent_id)
         if agent is None:
             raise UnknownAgent(f'This site has no agent "{_quote(agent_id)}".')
-        action_id = agent.operations.get(operation or DEFAULT_OPERATION)
+        action_id = agent.operations.get(DEFAULT_OPERATION if operation is None else operation)
         if action_id is None:
             known = ", ".join(agent.operations)
-            named = f'no operation "{_quote(operation)}"' if operation else "no default operation"
+            named = "no default operation" if operation is None else f'no operation "{_quote(operation)}"'
             raise UnknownOperation(f'Agent "{agent_id}" has {named}. It has: {known}.')
         return self._actions[action_id]
 
@@ -204,7 +204,8 @@ class Invoker:
         except Problem as problem:
             return problem
         except Exception:
-            return failed(call)
+            failure = failed(call)
+            return failure if run.answer is None else run.answer  # what fails after its answer does not take it back
 
 
 def failed(call: Call) -> HandlerFailed:
@@ -217,5 +218,5 @@ def _outcome_of(body: bytes) -> Outcome:
     return Outcome(body, orjson.loads(body))
 
 
-def _quote(text: str | None) -> str:
-    return (text or "")[:100]
+def _quote(text: str) -> str:
+    return text[:100]

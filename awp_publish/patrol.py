@@ -24,14 +24,14 @@ class Watch(ABC, Generic[R]):
     `gone()` ends when the caller hangs up; `deadline` is in monotonic seconds.
     """
 
-    __slots__ = ("_answer", "_finished", "_finisher", "_listener", "_task", "deadline", "gone", "interrupted")
+    __slots__ = ("_finished", "_finisher", "_listener", "_task", "answer", "deadline", "gone", "interrupted")
 
     def __init__(self, deadline: float, gone: Gone | None) -> None:
         self.deadline = deadline
         self.gone = gone
         self.interrupted = False
         self._task = asyncio.current_task()
-        self._answer: R | None = None
+        self.answer: R | None = None
         self._finished = False
         self._finisher: asyncio.Task[None] | None = None
         self._listener: asyncio.Task[None] | None = None
@@ -46,7 +46,7 @@ class Watch(ABC, Generic[R]):
 
     def note(self, answer: R) -> None:
         """The answer is complete, though its handler may work on: from now on nothing interrupts the call."""
-        self._answer = answer
+        self.answer = answer
 
     async def finish(self, result: R) -> None:
         """Hand over a result, unless one was handed over already."""
@@ -58,8 +58,8 @@ class Watch(ABC, Generic[R]):
         """One round: give out an answer whose handler works on, end what is overdue, listen for a hang-up."""
         if self._finished:
             return
-        if self._answer is not None:
-            self._finisher = self._start(self.finish(self._answer))
+        if self.answer is not None:
+            self._finisher = self._start(self.finish(self.answer))
         elif now >= self.deadline:
             self._finisher = self._start(self.finish(self.overdue()))
             self._interrupt()
@@ -83,7 +83,7 @@ class Watch(ABC, Generic[R]):
 
     async def _listen(self, gone: Gone) -> None:
         await gone()
-        if not self._finished and self._answer is None:
+        if not self._finished and self.answer is None:
             self._finished = True
             self._interrupt()
 

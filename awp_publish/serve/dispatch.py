@@ -94,7 +94,7 @@ class _Exchange:
                 self._answered(self._result)
 
     def conclude(self) -> Result:
-        if self._status >= 500:
+        if not 200 <= self._status < 500:
             logger.error(
                 "action %s: its route answered %d (request_id=%s)",
                 self._call.action.id,

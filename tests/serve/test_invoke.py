@@ -132,6 +132,7 @@ REFUSALS = {
     "another agent": (b'{"agent": "other", "input": {}}', 400, "AGENT_MISMATCH"),
     "another agent in another case": (b'{"agent": "Shortener", "input": {}}', 400, "AGENT_MISMATCH"),
     "an unknown operation": (b'{"operation": "sing", "input": {}}', 400, "UNKNOWN_OPERATION"),
+    "an empty operation": (b'{"operation": "", "input": {"text": "a"}}', 400, "UNKNOWN_OPERATION"),
     "a missing member": (b'{"input": {}}', 422, "INVALID_INPUT"),
 }
 

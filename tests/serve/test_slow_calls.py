@@ -76,7 +76,24 @@ async def no_leftovers() -> AsyncIterator[None]:
 Handler = Callable[..., object]
 
 
-def wrapped(site: Site, handler: Handler, kind: str) -> object:
+def endless_work() -> tuple[Handler, asyncio.Event, asyncio.Event]:
+    """A handler that never ends by itself, and what tells that it was started and that it was cancelled."""
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def work() -> str:
+        """Work."""
+        started.set()
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return "done"
+
+    return work, started, cancelled
+
+
+def wrapped(site: Site, handler: Handler, kind: str) -> AgentPublisher:
     """The same handler as a route of FastAPI's and as a plain function."""
     if kind == "function":
         site.agent("work")(handler)
@@ -92,17 +109,7 @@ KINDS = pytest.mark.parametrize("kind", ["function", "route"])
 @KINDS
 async def test_a_slow_handler_is_ended_at_its_deadline(no_leftovers, kind):
     site = Site("Shop", "Sells.", url="https://shop.example", timeout=0.15)
-    cancelled = asyncio.Event()
-
-    async def work() -> str:
-        """Work."""
-        try:
-            await asyncio.sleep(30)
-        except asyncio.CancelledError:
-            cancelled.set()
-            raise
-        return "done"
-
+    work, _, cancelled = endless_work()
     caller = Caller(wrapped(site, work, kind), "work", {})
     started = time.monotonic()
     await caller.call()
@@ -154,18 +161,7 @@ async def test_an_action_has_its_own_deadline(no_leftovers, kind):
 
 @KINDS
 async def test_a_caller_who_hangs_up_ends_the_handler(no_leftovers, site, kind):
-    started, cancelled = asyncio.Event(), asyncio.Event()
-
-    async def work() -> str:
-        """Work."""
-        started.set()
-        try:
-            await asyncio.sleep(30)
-        except asyncio.CancelledError:
-            cancelled.set()
-            raise
-        return "done"
-
+    work, started, cancelled = endless_work()
     caller = Caller(wrapped(site, work, kind), "work", {})
     call = asyncio.create_task(caller.call())
     await started.wait()
@@ -223,18 +219,7 @@ async def test_background_work_does_not_keep_the_caller_waiting_and_is_not_cut_o
 
 @KINDS
 async def test_a_server_that_stops_ends_the_call(no_leftovers, site, kind):
-    started, cancelled = asyncio.Event(), asyncio.Event()
-
-    async def work() -> str:
-        """Work."""
-        started.set()
-        try:
-            await asyncio.sleep(30)
-        except asyncio.CancelledError:
-            cancelled.set()
-            raise
-        return "done"
-
+    work, started, cancelled = endless_work()
     call = asyncio.create_task(Caller(wrapped(site, work, kind), "work", {}).call())
     await started.wait()
     await asyncio.sleep(0.25)  # so that the patrol has begun to listen for a hang-up
@@ -278,3 +263,44 @@ def test_deadlines_hold_in_every_event_loop_of_a_process():
     assert call_alone(20.0) == 504
     with ThreadPoolExecutor() as threads:
         assert list(threads.map(call_alone, [0.0, 20.0, 0.0, 20.0])) == [200, 504, 200, 504]
+
+
+def test_background_work_that_fails_does_not_take_the_answer_back(site, open_client, caplog):
+    app = FastAPI()
+
+    def fail() -> None:
+        raise RuntimeError("the letter was lost")
+
+    @app.post("/order")
+    @site.action("order")
+    async def order(background: BackgroundTasks) -> str:
+        """Order."""
+        background.add_task(fail)
+        return "ordered"
+
+    answer = open_client(AgentPublisher(app, site=site)).post("/agents/order/invoke", json={"input": {}})
+    assert (answer.status_code, answer.json()) == (200, "ordered")
+    assert "the letter was lost" in caplog.text
+
+
+async def test_a_body_in_a_hundred_thousand_pieces_is_read_in_passing(site):
+    """Joining pieces one by one would copy what is there already each time."""
+
+    async def work(text: str) -> int:
+        """Work."""
+        return len(text)
+
+    pieces = iter([b'{"input":{"text":"', *[b"a"] * 100_000, b'"}}'])
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        piece = next(pieces, b"")
+        return {"type": "http.request", "body": piece, "more_body": piece != b'"}}'}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/agents/work/invoke", "query_string": b"", "headers": headers}
+    await wrapped(site, work, "function")(scope, receive, send)
+    assert sent[1]["body"] == b"100000"
