@@ -1,6 +1,7 @@
 """The house holds: who imports whom, how large things are, what a name says."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -159,12 +160,10 @@ def test_public_names_are_few_and_documented():
     assert all(getattr(awp_publish, name).__doc__ for name in names)
 
 
-PRIVATE = (
-    "".join(["/wo", "rk/"]),
-    "".join(["/ro", "ot/"]),
-    "".join(["py", "pi.org"]),
-    "".join(["pythonhosted", ".org"]),
+PRIVATE = re.compile(
+    r"(?<![\w.])/(?:%s)/|\b(?:%s)\.org\b" % ("|".join(["work", "root"]), "|".join(["pypi", "pythonhosted"]))
 )
+"""Absolute paths of a machine, and hosts of package registries."""
 
 
 def test_nothing_of_this_machine_is_in_the_project():
@@ -173,4 +172,4 @@ def test_nothing_of_this_machine_is_in_the_project():
         path = ROOT / name
         if path.is_file() and path.suffix not in (".png", ".db"):
             text = path.read_text(errors="ignore")
-            assert not [word for word in PRIVATE if word in text], name
+            assert PRIVATE.search(text) is None, name
