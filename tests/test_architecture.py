@@ -160,9 +160,7 @@ def test_public_names_are_few_and_documented():
     assert all(getattr(awp_publish, name).__doc__ for name in names)
 
 
-PRIVATE = re.compile(
-    r"(?<![\w.])/(?:%s)/|\b(?:%s)\.org\b" % ("|".join(["work", "root"]), "|".join(["pypi", "pythonhosted"]))
-)
+PRIVATE = re.compile(r"(?<![\w.])/(?:work|root)/|\b(?:pypi|pythonhosted)\.org\b")
 """Absolute paths of a machine, and hosts of package registries."""
 
 
