@@ -12,17 +12,17 @@ app.add_middleware(AgentPublisher, site=site)
 __version__ = "0.1.0"
 
 from awp_publish.declare import Site as Site
-from awp_publish.model import Authentication as Authentication
-from awp_publish.model import Capabilities as Capabilities
-from awp_publish.model import Contact as Contact
-from awp_publish.model import Idempotency as Idempotency
-from awp_publish.model import Pagination as Pagination
-from awp_publish.model import Paths as Paths
-from awp_publish.model import RateLimit as RateLimit
-from awp_publish.model import Result as Result
-from awp_publish.model import Security as Security
-from awp_publish.model import Workflow as Workflow
-from awp_publish.problems import DeclarationError as DeclarationError
-from awp_publish.problems import Problem as Problem
-from awp_publish.problems import Refused as Refused
+from awp_publish.model import (
+    Authentication as Authentication,
+    Capabilities as Capabilities,
+    Contact as Contact,
+    Idempotency as Idempotency,
+    Pagination as Pagination,
+    Paths as Paths,
+    RateLimit as RateLimit,
+    Result as Result,
+    Security as Security,
+    Workflow as Workflow,
+)
+from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 from awp_publish.serve.asgi import AgentPublisher as AgentPublisher

@@ -14,8 +14,7 @@ from typing import Any, Final, Literal, TypeVar, Unpack, cast
 from urllib.parse import urlsplit
 
 from awp_publish.discover import find_openapi, find_routes
-from awp_publish.include import SUBJECT as INCLUDE
-from awp_publish.include import Inclusion
+from awp_publish.include import SUBJECT as INCLUDE, Inclusion
 from awp_publish.model import DEFAULT_OPERATION, Catalog, Door, Paths, RateLimit, SiteFacts, Status
 from awp_publish.options import (
     NAMES,

@@ -10,16 +10,18 @@ from datetime import datetime
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from awp_publish.values import Authentication as Authentication
-from awp_publish.values import Capabilities as Capabilities
-from awp_publish.values import Contact as Contact
-from awp_publish.values import Idempotency as Idempotency
-from awp_publish.values import Pagination as Pagination
-from awp_publish.values import RateLimit as RateLimit
-from awp_publish.values import Result as Result
-from awp_publish.values import Security as Security
-from awp_publish.values import Status as Status
-from awp_publish.values import Workflow as Workflow
+from awp_publish.values import (
+    Authentication as Authentication,
+    Capabilities as Capabilities,
+    Contact as Contact,
+    Idempotency as Idempotency,
+    Pagination as Pagination,
+    RateLimit as RateLimit,
+    Result as Result,
+    Security as Security,
+    Status as Status,
+    Workflow as Workflow,
+)
 
 JsonObject: TypeAlias = Mapping[str, object]
 Function: TypeAlias = Callable[[JsonObject], Awaitable[bytes]]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from awp_publish.checks import agent_json_references as references
-from awp_publish.checks import agent_json_rules as rules
-from awp_publish.checks import agent_json_types as types
-from awp_publish.checks import shape
+from awp_publish.checks import (
+    agent_json_references as references,
+    agent_json_rules as rules,
+    agent_json_types as types,
+    shape,
+)
 from awp_publish.checks.agent_json_shape import ENUMERATIONS, SHAPES, SPEC
 from awp_publish.checks.finding import Check
 

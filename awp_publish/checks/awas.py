@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from awp_publish.checks import awas_inputs as inputs
-from awp_publish.checks import awas_rules as rules
-from awp_publish.checks import shape
-from awp_publish.checks.awas_conformance import SOURCE as CONFORMANCE
-from awp_publish.checks.awas_conformance import unmet_levels
+from awp_publish.checks import awas_inputs as inputs, awas_rules as rules, shape
+from awp_publish.checks.awas_conformance import SOURCE as CONFORMANCE, unmet_levels
 from awp_publish.checks.awas_shape import DATA_TYPES, ENUMERATIONS, SCHEMA_1_1, SHAPES, SPEC_1_0
 from awp_publish.checks.finding import Check
 

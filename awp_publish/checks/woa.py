@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from awp_publish.checks import shape
-from awp_publish.checks import woa_rules as rules
-from awp_publish.checks import woa_transports as transports
+from awp_publish.checks import shape, woa_rules as rules, woa_transports as transports
 from awp_publish.checks.finding import Check
 from awp_publish.checks.woa_rules import SHAPES, SPEC
 

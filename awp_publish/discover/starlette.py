@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from starlette.endpoints import HTTPEndpoint
-from starlette.routing import BaseRoute, Host, Mount, WebSocketRoute
-from starlette.routing import Route as StarletteRoute
+from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, WebSocketRoute
 
 from awp_publish.discover.route import METHODS, Route, methods_of, opaque
 

@@ -9,8 +9,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainValidator, Strict, TypeAdapter
-from pydantic import with_config as pydantic_config
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    Strict,
+    TypeAdapter,
+    with_config as pydantic_config,
+)
 from typing_extensions import TypedDict
 
 from awp_publish.model import ActionType, Execution, Intent, JsonObject, Paths, Sensitivity, SideEffect

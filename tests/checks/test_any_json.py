@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as some
+from hypothesis import HealthCheck, given, settings, strategies as some
 
 from awp_publish.checks import ALL_CHECKS, check_document, check_documents
 from awp_publish.checks.pointer import exists

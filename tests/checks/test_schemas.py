@@ -7,8 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as some
+from hypothesis import HealthCheck, given, settings, strategies as some
 from jsonschema_rs import Draft202012Validator, meta, validator_for
 
 from awp_publish.checks import check_document

@@ -12,8 +12,7 @@ from uuid import UUID
 
 import jsonschema
 from fastapi import Body, FastAPI, Header, Query
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, create_model
 from starlette.applications import Starlette
 from starlette.testclient import TestClient

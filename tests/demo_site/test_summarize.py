@@ -3,8 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from demo_site.agents import summarize_text
 from demo_site.summarize import split_sentences, summarize

@@ -3,8 +3,7 @@
 from typing import Any
 
 import jsonschema_rs
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from awp_publish.model import (
     Action,

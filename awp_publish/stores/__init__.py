@@ -1,0 +1,1 @@
+"""Where calls are remembered: memory, SQLite, Redis behind one small protocol."""
