@@ -67,9 +67,9 @@ Step: TypeAlias = Count | Look | Add | Swap | Schedule | Unschedule
 
 
 class Counted(NamedTuple):
-    """What a `Count` saw: events in the window, this one included if it was counted, and seconds until it closes."""
+    """What a `Count` saw: `events` in the window, this one included if it was counted, and seconds until it closes."""
 
-    count: int
+    events: int
     seconds_left: float
 
 
