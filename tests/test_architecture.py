@@ -47,7 +47,21 @@ MAY_IMPORT = {
     "jobs": {room for room, rank in RANKS.items() if rank <= 1} | {"jobs"},
     "checks": {room for room, rank in RANKS.items() if rank <= 2} | {"checks"},
 }
-EXTRAS = {"brotli", "django", "fastapi", "jinja2", "markupsafe", "mcp", "a2a", "redis", "selectolax", "taskiq"}
+EXTRAS = {
+    "brotli",
+    "django",
+    "fastapi",
+    "jinja2",
+    "markupsafe",
+    "mcp",
+    "a2a",
+    "redis",
+    "selectolax",
+    "taskiq",
+    "taskiq_redis",
+    "jwt",
+    "opentelemetry",
+}
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 PRODUCT = [*MODULES, *sorted((ROOT / "demo_site").rglob("*.py"))]
