@@ -23,13 +23,15 @@ class Credentials:
     """What a request shows of itself. Header names are lower-case.
 
     `session` is the application's own, `user` what its authentication middleware made of the request; both are None
-    where there is no such middleware. `address` is the client's, behind the trusted proxies.
+    where there is no such middleware. `scopes` are what that middleware granted (Starlette keeps them beside the user).
+    `address` is the client's, behind the trusted proxies.
     """
 
     headers: Mapping[str, str]
     address: str = ""
     session: Mapping[str, object] | None = None
     user: object = None
+    scopes: frozenset[str] = frozenset()
 
 
 class Authenticator(Protocol):

@@ -1,0 +1,156 @@
+"""The gate that knows who calls: authenticators are asked in order, and a caller without the scopes goes no further."""
+
+import asyncio
+import logging
+import re
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from awp_publish.policy.challenges import Challenges, challenges_of
+from awp_publish.policy.principal import Authenticator, Credentials, Principal, Scheme
+from awp_publish.policy.session import Custom
+from awp_publish.problems import (
+    AuthenticationRequired,
+    AuthExpired,
+    DeclarationError,
+    HandlerFailed,
+    InsufficientScope,
+    InvalidCredentials,
+    Problem,
+    TemporarilyUnavailable,
+)
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+PATIENCE: Final = 10.0
+"""Seconds that all checks of one call's credentials may take together."""
+
+RETRY_AFTER: Final = "10"
+"""Seconds after which a caller may try again when checks take too long."""
+
+_REMEDY: Final = (
+    'Give BearerToken(...), ApiKey(...), JwtBearer(...), SessionUser("user_id"), ApplicationUser(), '
+    "a function (Credentials) -> Principal | str | None, or a list of these."
+)
+
+_HARMLESS: Final = re.compile(r"accept.*|connection|content-.*|host|origin|sec-.*|user-agent|x-forwarded-.*")
+"""Headers that hold no secrets but words that a log may well need."""
+
+_SCHEMES: Final = {"Basic", "Bearer", "Digest", "bearer"}
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationGate:
+    """Tells who makes a call of one action, and refuses the call if that is not enough.
+
+    A caller is needed where one is `required` and where there are `scopes`. `realm` is the site's name, `metadata_url`
+    the address of its RFC 9728 document; both stand in challenges. `patience` is in seconds.
+    """
+
+    authenticators: tuple[Authenticator, ...]
+    required: bool
+    scopes: tuple[str, ...]
+    realm: str
+    metadata_url: str | None = None
+    patience: float = PATIENCE
+    _challenges: Challenges = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        challenges = challenges_of(self.authenticators, self.realm, self.scopes, self.metadata_url)
+        object.__setattr__(self, "_challenges", challenges)
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """Who calls, None for nobody known.
+
+        Raises AuthenticationRequired, InvalidCredentials, AuthExpired and InsufficientScope with WWW-Authenticate,
+        TemporarilyUnavailable if the checks take too long, HandlerFailed if one of them fails.
+        """
+        principal = await self._ask_in_time(credentials)
+        if principal is None:
+            if self.required or self.scopes:
+                raise self._challenges.put_on(AuthenticationRequired("The action needs to know who calls."))
+            return None
+        missing = [scope for scope in self.scopes if scope not in principal.scopes]
+        if missing:
+            detail = f"The credentials lack the scopes {', '.join(missing)}."
+            raise self._challenges.put_on(InsufficientScope(detail, members={"missing_scopes": missing}))
+        return principal
+
+    async def _ask_in_time(self, credentials: Credentials) -> Principal | None:
+        """A check that fails must neither let the call pass nor show its exception, which may hold a secret."""
+        try:
+            async with asyncio.timeout(self.patience) as limit:
+                return await self._ask_all(credentials)
+        except Problem:
+            raise
+        except Exception:
+            if limit.expired():
+                logger.error("checking credentials took longer than %g seconds", self.patience)
+                raise _too_slow() from None
+            logger.error("checking credentials failed:\n%s", _without_secrets(traceback.format_exc(), credentials))
+            raise HandlerFailed("The site could not check the credentials.") from None
+
+    async def _ask_all(self, credentials: Credentials) -> Principal | None:
+        """The first who knows the caller wins.
+
+        After a refusal only those are asked who take credentials of the same kind: somebody who sends a wrong token is
+        not taken for the user of a session that their browser sends along.
+        """
+        refusal: Problem | None = None
+        refused: str | None = None
+        for authenticator in self.authenticators:
+            if refused is not None and authenticator.challenge != refused:
+                continue
+            try:
+                principal = await authenticator(credentials)
+            except (InvalidCredentials, AuthExpired) as problem:
+                if refusal is None or isinstance(problem, AuthExpired):
+                    refusal, refused = problem, authenticator.challenge
+                continue
+            if principal is not None:
+                return principal
+        if refusal is None:
+            return None
+        raise self._challenges.put_on(refusal, refused)
+
+
+def read_authenticators(given: object) -> tuple[Authenticator, ...]:
+    """What a site gave as its way, or ways, to know callers. Raises DeclarationError."""
+    if given is None:
+        return ()
+    several = given if isinstance(given, (list, tuple)) else (given,)
+    return tuple(_read_authenticator(one) for one in several)
+
+
+def published_facts(authenticators: Sequence[Authenticator]) -> tuple[Scheme | None, tuple[str, ...]]:
+    """What manifests say: agent.json's auth.type (the first there is), and AWAS's methods, in order."""
+    scheme = next((one.scheme for one in authenticators if one.scheme is not None), None)
+    return scheme, tuple(dict.fromkeys(one.method for one in authenticators))
+
+
+def _read_authenticator(given: object) -> Authenticator:
+    if isinstance(given, type):
+        raise DeclarationError("site", f"{given.__name__} is a class, not a way to know callers.", _REMEDY)
+    if not callable(given):
+        raise DeclarationError("site", f"A value of type {type(given).__name__} knows no callers.", _REMEDY)
+    if all(hasattr(given, name) for name in ("scheme", "method", "challenge")):
+        authenticator: Authenticator = given  # type: ignore[assignment]
+        return authenticator
+    return Custom(given)
+
+
+def _too_slow() -> TemporarilyUnavailable:
+    detail = "The site could not check the credentials in time."
+    return TemporarilyUnavailable(detail, headers=[("Retry-After", RETRY_AFTER)])
+
+
+def _without_secrets(text: str, credentials: Credentials) -> str:
+    """A traceback without what the caller sent: `TOKENS[token]` fails with the token as its message."""
+    told = (value for name, value in credentials.headers.items() if not _HARMLESS.fullmatch(name))
+    words = {word for value in told for word in re.split(r"[\s,;=\"']+", value) if len(word) >= 4}
+    for word in sorted(words - _SCHEMES, key=len, reverse=True):
+        for spelled in (word, repr(word)[1:-1]):
+            text = text.replace(spelled, "[sent by the caller]")
+    return text
