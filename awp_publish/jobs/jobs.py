@@ -1,0 +1,281 @@
+"""`Jobs`: the life of background jobs in a store: accepted -> running -> done | failed | cancelled.
+
+A job is a record under its id, and a member of a queue that is due when somebody has to look at it: at once when it is
+accepted, and while it runs whenever its lease ends without having been renewed. Every change replaces exactly the bytes
+that it was decided upon, so that of two who want to change a job only one does.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final, Protocol, TypeAlias
+
+from awp_publish.jobs.record import (
+    Job,
+    JobResult,
+    Status,
+    Stored,
+    Unreadable,
+    end_job,
+    is_id,
+    new_id,
+    read_job,
+    store_job,
+)
+from awp_publish.model import JsonObject
+from awp_publish.problems import (
+    JobCancelled,
+    JobEnded,
+    JobInterrupted,
+    Problem,
+    StoreUnavailable,
+    UnknownJob,
+    UnknownOperation,
+)
+from awp_publish.stores.store import Add, Look, Schedule, Step, Store, Swap, Unschedule
+
+logger: Final = logging.getLogger("awp_publish.jobs")
+
+QUEUE: Final = "jobs"
+MOST_ATTEMPTS: Final = 3
+"""Runs of a repeatable job whose workers died; after that the job itself is thought to be the cause."""
+
+MOST_TRIES: Final = 20
+"""Times that a change is tried against others who change the same job."""
+
+IsRepeatable: TypeAlias = Callable[[str], bool | None]
+"""Whether an action may be run again after a run that was cut short; None for an action that the site does not have."""
+
+
+class Live(Protocol):
+    """A run in this process, which is told at once what others learn at their next heartbeat."""
+
+    @property
+    def token(self) -> str: ...
+
+    def cancel(self) -> None: ...
+
+
+def read_clock() -> datetime:
+    """The time of day."""
+    return datetime.now(UTC)
+
+
+class Jobs:
+    """The background jobs of one store.
+
+    A result can be polled for `result_seconds`; a job that nobody gets to run is forgotten after `pending_seconds`. A
+    run renews its lease of `lease_seconds` every `beat_seconds`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        result_seconds: float = 86_400.0,
+        pending_seconds: float = 604_800.0,
+        lease_seconds: float = 30.0,
+        beat_seconds: float = 2.0,
+        clock: Callable[[], datetime] = read_clock,
+    ) -> None:
+        self.store = store
+        self.lease_seconds = lease_seconds
+        self.beat_seconds = beat_seconds
+        self.clock = clock
+        self._result_seconds = result_seconds
+        self._pending_seconds = pending_seconds
+        self._live: dict[str, Live] = {}
+        self._listeners: tuple[Callable[[], None], ...] = ()
+
+    # --- What callers do ---
+
+    async def accept(
+        self,
+        action: str,
+        given: JsonObject,
+        *,
+        principal: str = "",
+        request_id: str = "",
+        door: str = "",
+        context: JsonObject | None = None,
+    ) -> Job:
+        """Take a call on as a job. When this returns, the job outlives a loss of power. Raises StoreUnavailable."""
+        now = self.clock()
+        job = Job(
+            id=new_id(),
+            action=action,
+            input=given,
+            principal=principal,
+            request_id=request_id,
+            door=door,
+            context=context or {},
+            created=now,
+            updated=now,
+        )
+        steps = (Add(_key(job.id), store_job(job).raw, self._pending_seconds), Schedule(QUEUE, job.id, 0.0))
+        ran = await self.store.run(steps, durable=True)
+        if ran.failed is not None:
+            raise _busy()
+        for listener in self._listeners:
+            listener()
+        return job
+
+    async def show(self, job_id: str, principal: str) -> Job:
+        """The job as it stands, to who started it; a job that nobody known started, to whoever knows its id.
+
+        Raises UnknownJob, StoreUnavailable.
+        """
+        return (await self._find(job_id, principal)).job
+
+    async def cancel(self, job_id: str, principal: str) -> Job:
+        """Cancel a job: at once if it does not run yet, else as soon as the run notices.
+
+        Raises UnknownJob, JobEnded, StoreUnavailable.
+        """
+        for _ in range(MOST_TRIES):
+            stored = await self._find(job_id, principal)
+            if stored.job.has_ended:
+                raise JobEnded(f"The job has ended already: it is {stored.job.status}.")
+            cancelled = await self._cancel_as_seen(stored)
+            if cancelled is not None:
+                return cancelled.job
+            await asyncio.sleep(0)
+        raise _busy()
+
+    async def _cancel_as_seen(self, stored: Stored) -> Stored | None:
+        if stored.job.status == "accepted":
+            return await self.end(stored, "cancelled", _cancelled())
+        if stored.job.cancel_requested:
+            return stored
+        requested = await self.change(stored, replace(stored.job, cancel_requested=True, updated=self.clock()), ())
+        live = self._live.get(stored.job.id)
+        if requested is not None and live is not None and live.token == stored.job.worker:
+            live.cancel()
+        return requested
+
+    async def _find(self, job_id: str, principal: str) -> Stored:
+        stored = await self.look(job_id) if is_id(job_id) else None
+        if stored is None or stored.job.principal not in ("", principal):
+            raise UnknownJob("There is no such job, its result has expired, or somebody else started it.")
+        return stored
+
+    # --- What workers do ---
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have `listener` called whenever this process accepts a job. Returns what ends that."""
+        self._listeners = (*self._listeners, listener)
+        return lambda: self._forget(listener)
+
+    def _forget(self, listener: Callable[[], None]) -> None:
+        self._listeners = tuple(one for one in self._listeners if one is not listener)
+
+    async def look(self, job_id: str) -> Stored | None:
+        """A job with its bytes; None if there is none that can be read."""
+        raw = (await self.store.run((Look(_key(job_id)),))).seen[0]
+        if not isinstance(raw, bytes):
+            return None
+        try:
+            return Stored(read_job(raw), raw)
+        except Unreadable as error:
+            logger.error("job %s: %s", job_id, error)
+            return None
+
+    async def reclaim(self, job_id: str, is_repeatable: IsRepeatable) -> Stored | None:
+        """Judge a job that is due: what is returned waits to be run, None needs nothing more.
+
+        One that runs is due because the worker that had it is gone: it goes back to the queue if it is repeatable, and
+        else ends as JobInterrupted.
+        """
+        stored = await self.look(job_id)
+        if stored is None or stored.job.has_ended:
+            await self.store.run((Unschedule(QUEUE, job_id),))
+            return None
+        repeatable = is_repeatable(stored.job.action)
+        if stored.job.status == "accepted" and repeatable is not None:
+            return stored
+        live = self._live.get(job_id)
+        if live is not None and live.token == stored.job.worker:
+            await self.postpone(job_id, self.lease_seconds)  # it is we who have it: the store was away for a while
+            return None
+        if repeatable is None:
+            gone = f'The site no longer has action "{stored.job.action}".'
+            await self.end(stored, "failed", UnknownOperation(gone))
+            return None
+        return await self.give_up(stored, repeatable)
+
+    async def give_up(self, stored: Stored, repeatable: bool, *, on_purpose: bool = False) -> Stored | None:
+        """End a run that did not come to its end: the job waits for another run, or ends.
+
+        Returns the job if it waits again. A run that was ended `on_purpose` does not count as an attempt.
+        """
+        job = stored.job
+        if job.cancel_requested:
+            await self.end(stored, "cancelled", _cancelled())
+            return None
+        if not repeatable:
+            await self.end(stored, "failed", JobInterrupted("The worker was stopped while it ran this job."))
+            return None
+        if job.attempt >= MOST_ATTEMPTS and not on_purpose:
+            told = f"The worker was stopped each of the {job.attempt} times that it ran this job."
+            await self.end(stored, "failed", JobInterrupted(told))
+            return None
+        attempt = job.attempt - 1 if on_purpose else job.attempt
+        waiting = replace(job, status="accepted", worker="", attempt=attempt, progress=None, updated=self.clock())
+        return await self.change(stored, waiting, (Schedule(QUEUE, job.id, 0.0),), durable=True)
+
+    async def begin(self, stored: Stored, repeatable: bool) -> Stored | None:
+        """Make an accepted job ours, under a new token; None if somebody else was quicker.
+
+        A loss of power must not make the store forget that a job was begun which may not be begun twice.
+        """
+        job = stored.job
+        running = replace(job, status="running", worker=new_id(), attempt=job.attempt + 1, updated=self.clock())
+        lease = (Schedule(QUEUE, job.id, self.lease_seconds),)
+        return await self.change(stored, running, lease, durable=not repeatable)
+
+    async def beat(self, stored: Stored) -> Stored | None:
+        """Renew the lease of a job of ours, and write down how far it is; None if the record is not as we knew it."""
+        beating = replace(stored.job, updated=self.clock())
+        return await self.change(stored, beating, (Schedule(QUEUE, beating.id, self.lease_seconds),))
+
+    async def postpone(self, job_id: str, delay: float) -> None:
+        """Look at a job again after `delay` seconds."""
+        await self.store.run((Schedule(QUEUE, job_id, delay),))
+
+    async def end(self, stored: Stored, status: Status, ended: JobResult | Problem) -> Stored | None:
+        """Write a job's final state; None if the record is not as we knew it."""
+        ending = end_job(stored.job, status, ended, self.clock())
+        unschedule = (Unschedule(QUEUE, ending.id),)
+        return await self.change(stored, ending, unschedule, seconds=self._result_seconds, durable=True)
+
+    async def change(
+        self, stored: Stored, job: Job, also: Sequence[Step], *, seconds: float = 0.0, durable: bool = False
+    ) -> Stored | None:
+        """Replace a record by another and do what goes with it; None, and nothing done, if it is not as we knew it."""
+        changed = store_job(job)
+        swap = Swap(_key(job.id), stored.raw, changed.raw, seconds or self._pending_seconds)
+        ran = await self.store.run((swap, *also), durable=durable)
+        return changed if ran.failed is None else None
+
+    def enter(self, job_id: str, live: Live) -> None:
+        """A run of this process begins."""
+        self._live[job_id] = live
+
+    def leave(self, job_id: str, live: Live) -> None:
+        """A run of this process has ended."""
+        if self._live.get(job_id) is live:
+            del self._live[job_id]
+
+
+def _key(job_id: str) -> str:
+    return f"job:{job_id}"
+
+
+def _cancelled() -> JobCancelled:
+    return JobCancelled("The job was cancelled at its caller's request.")
+
+
+def _busy() -> StoreUnavailable:
+    return StoreUnavailable("The job is being changed by others; try again.", headers=[("Retry-After", "1")])
