@@ -8,8 +8,9 @@ from asyncio import wrap_future
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from http.client import HTTPException
+from http.client import HTTPResponse
 from typing import TYPE_CHECKING, Final, Protocol
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import orjson
@@ -134,9 +135,9 @@ class GivenKeys:
 class FetchedKeys:
     """Keys at an address, and nowhere else: redirects are not followed.
 
-    They are fetched when the first token comes, by a thread of their own, one fetch at a time; whoever needs it waits for
-    the same one. A key that is not known is looked for once in PAUSE: tokens with invented keys cost no more than that.
-    Serves several event loops at once. `clock` tells monotonic seconds.
+    They are fetched when the first token comes, by a thread of their own, one fetch at a time; whoever needs it waits
+    for the same one. A key that is not known is looked for once in PAUSE: tokens with invented keys cost no more than
+    that. Serves several event loops at once. `clock` tells monotonic seconds.
     """
 
     def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -150,7 +151,7 @@ class FetchedKeys:
         self._under_way: Future[None] | None = None
 
     async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
-        if self._known is None or self._age() >= FRESH_FOR:
+        if self._is_stale():
             await self._fetch()
         key = self._usable().find(key_id, algorithm)
         if key is None and await self._fetch(for_unknown=True):
@@ -158,6 +159,9 @@ class FetchedKeys:
         if key is None and self._failed:
             raise _unreadable()
         return key
+
+    def _is_stale(self) -> bool:
+        return self._known is None or self._age() >= FRESH_FOR
 
     def _age(self) -> float:
         return self._clock() - self._known_since
@@ -168,10 +172,10 @@ class FetchedKeys:
         return self._known
 
     async def _fetch(self, for_unknown: bool = False) -> bool:
-        """Wait for a fetch, one's own or one under way. False where it is too soon for another."""
+        """Wait for a fetch, one's own or one under way. False where it is too soon for another, or none is needed."""
         with self._lock:
             if self._under_way is None:
-                if self._clock() < self._next_try:
+                if self._clock() < self._next_try or not (for_unknown or self._is_stale()):
                     return False
                 if for_unknown:
                     self._next_try = self._clock() + PAUSE
@@ -189,7 +193,7 @@ class FetchedKeys:
     def _run(self, future: "Future[None]") -> None:
         try:
             self._keep(read_key_set(_load(self._url)))
-        except (OSError, HTTPException, ValueError) as error:
+        except Exception as error:
             self._failed = True
             self._next_try = self._clock() + PAUSE
             logger.error("the keys at %s could not be read: %s", self._url, error)
@@ -217,17 +221,26 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _load(url: str) -> object:
-    """Raises OSError, HTTPException or ValueError."""
+    """Raises OSError, ValueError and what http.client raises."""
     opener = urllib.request.build_opener(_NoRedirects)
     request = urllib.request.Request(url, headers={"Accept": "application/json"})
     deadline = time.monotonic() + FETCH_TIMEOUT
     body = bytearray()
-    with opener.open(request, timeout=FETCH_TIMEOUT) as response:
+    with _open(opener, request) as response:
         while piece := response.read1(65_536):
             body += piece
             if len(body) > LARGEST or time.monotonic() > deadline:
                 raise ValueError("it is too large or too slow")
     return orjson.loads(body)
+
+
+def _open(opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> HTTPResponse:
+    try:
+        response: HTTPResponse = opener.open(request, timeout=FETCH_TIMEOUT)
+    except HTTPError as error:
+        error.close()  # it holds the connection
+        raise ValueError(f"the answer has the status {error.code}") from None
+    return response
 
 
 def _unreadable() -> TemporarilyUnavailable:

@@ -1,0 +1,165 @@
+"""What a request shows of its caller: headers, session, user, address; and whether another site's page sent it.
+
+The address is believed of proxies that the site names, and of nobody else: X-Forwarded-For and Forwarded (RFC 7239) are
+read from the right, past those proxies, to the first address that is none of them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Final, TypeAlias
+
+from awp_publish.policy.principal import Credentials
+from awp_publish.problems import CrossSiteCookies
+from awp_publish.serve.reply import Fields, Scope
+
+UNIX: Final = "unix"
+"""How a site trusts what connects through a socket file: such a peer has no address."""
+
+MOST_HOPS: Final = 50
+"""Proxies that are looked past, at most: callers write these headers too."""
+
+CALLER_NETWORK: Final = 64
+"""Bits of an IPv6 address that tell one caller from another; the others a caller chooses at will."""
+
+_OWN_SITE: Final = frozenset({b"same-origin", b"none"})
+_DEFAULT_PORTS: Final = {"https": ":443", "http": ":80"}
+
+Address: TypeAlias = IPv4Address | IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedProxies:
+    """Whose word on a client's address is taken."""
+
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    unix: bool = False
+
+    def trust(self, address: Address | None) -> bool:
+        """Whether an address is one of them; None is a peer without an address."""
+        if address is None:
+            return self.unix
+        return any(address in network for network in self.networks)
+
+
+def read_trusted_proxies(given: Sequence[str]) -> TrustedProxies:
+    """Addresses, networks ("10.0.0.0/8"), or "unix". Raises ValueError."""
+    networks = tuple(_read_network(one) for one in given if one != UNIX)
+    return TrustedProxies(networks, UNIX in given)
+
+
+def _read_network(given: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(given, strict=False)
+    except ValueError:
+        raise ValueError(f"{given!r} is not an address or network") from None
+
+
+def read_credentials(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies) -> Credentials:
+    """What an ASGI request shows of its caller. `fields` are its headers, as `read_fields` gives them."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in fields.items()}
+    granted = getattr(scope.get("auth"), "scopes", ())  # Starlette's AuthCredentials
+    return Credentials(
+        headers,
+        client_address(scope, fields, trusted_proxies),
+        scope.get("session"),
+        scope.get("user"),
+        frozenset(granted) if isinstance(granted, (list, tuple, set, frozenset)) else frozenset(),
+    )
+
+
+# --- The address ---
+
+
+def client_address(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies) -> str:
+    """The client's address, "" if there is none; of IPv6 the network of CALLER_NETWORK bits ("2001:db8::/64")."""
+    host = (scope.get("client") or ("",))[0] or ""
+    peer = _read_address(host)
+    if peer is None and host:
+        return str(host)  # what a server without addresses calls its peer
+    if not trusted_proxies.trust(peer):
+        return _key_of(peer)
+    return _key_of(_walk(peer, _hops(fields), trusted_proxies))
+
+
+def _walk(peer: Address | None, hops: Iterable[str], trusted_proxies: TrustedProxies) -> Address | None:
+    """From the nearest hop outwards: past trusted proxies, and no further than entries can be read."""
+    last = peer
+    for hop in hops:
+        address = _read_hop(hop)
+        if address is None:
+            return last
+        last = address
+        if not trusted_proxies.trust(address):
+            return last
+    return last
+
+
+def _hops(fields: Fields) -> Iterator[str]:
+    """The hops that a request came by, the nearest first. The rest beyond MOST_HOPS cannot be read as one hop."""
+    forwarded_for = fields.get(b"x-forwarded-for")
+    if forwarded_for is not None:
+        yield from reversed(forwarded_for.decode("latin-1").rsplit(",", MOST_HOPS))
+    elif (forwarded := fields.get(b"forwarded")) is not None:
+        yield from map(_for_of, reversed(forwarded.decode("latin-1").rsplit(",", MOST_HOPS)))
+
+
+def _for_of(element: str) -> str:
+    """The parameter `for` of an element of Forwarded (RFC 7239 section 4); "" unless there is exactly one."""
+    pairs = [pair.partition("=") for pair in element.split(";")]
+    named = [value for name, _, value in pairs if name.strip().lower() == "for"]
+    return named[0].strip().strip('"') if len(named) == 1 else ""
+
+
+def _read_hop(hop: str) -> Address | None:
+    """An address that may have a port, and brackets if it is IPv6."""
+    text = hop.strip()
+    if text.startswith("["):
+        return _read_address(text[1:].partition("]")[0])
+    if text.count(":") == 1:
+        text = text.partition(":")[0]
+    return _read_address(text)
+
+
+def _read_address(text: object) -> Address | None:
+    """IPv4 within IPv6 is IPv4; an interface (`%eth0`) is nobody's but ours."""
+    try:
+        address = ip_address(str(text).partition("%")[0])
+    except ValueError:
+        return None
+    return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
+
+
+def _key_of(address: Address | None) -> str:
+    if isinstance(address, IPv6Address):
+        return str(IPv6Network((address, CALLER_NETWORK), strict=False))
+    return "" if address is None else str(address)
+
+
+# --- Other sites' pages ---
+
+
+def refuse_cross_site_cookies(fields: Fields, own_hosts: frozenset[str]) -> None:
+    """Browsers send cookies along unasked, so a call with cookies has to come from the site's own pages.
+
+    `own_hosts` are the hosts of the site's own addresses, with a port that is not the default. Raises CrossSiteCookies.
+    """
+    if b"cookie" in fields and is_cross_site(fields, own_hosts):
+        raise CrossSiteCookies("The call has cookies, but it comes from a page of another site.")
+
+
+def is_cross_site(fields: Fields, own_hosts: frozenset[str]) -> bool:
+    """Whether a page of another origin sent a request, as its browser tells; programs say nothing of the kind.
+
+    Sec-Fetch-Site (W3C Fetch Metadata section 2.2) is what page scripts cannot set; older browsers send Origin.
+    """
+    fetch_site = fields.get(b"sec-fetch-site")
+    if fetch_site is not None:
+        return fetch_site.strip().lower() not in _OWN_SITE
+    origin = fields.get(b"origin")
+    if origin is None:
+        return False
+    scheme, _, authority = origin.decode("latin-1").strip().lower().partition("://")
+    own = {fields.get(b"host", b"").decode("latin-1").lower(), *own_hosts}
+    port = _DEFAULT_PORTS.get(scheme, "")
+    return not authority or authority.removesuffix(port) not in {host.removesuffix(port) for host in own}
