@@ -8,6 +8,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import Site
 from awp_publish.serve.reply import AsgiApp
+from tests.redis_server import redis_url as redis_url, start_redis as start_redis
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,0 +1,69 @@
+-- One run: KEYS has one key for each step, ARGV the steps one after the other, each a letter and its arguments.
+-- Answers {index of the step that did not hold or -1, what each step saw ...}. Milliseconds, but for queues: seconds.
+--   C most ms    L    A value ms    S old new has_new ms    Q member delay    U member
+local ARGUMENTS = {C = 2, L = 0, A = 2, S = 4, Q = 2, U = 1}
+local seen, at = {-1}, 1
+
+local function keep(key, value, ms)
+  if tonumber(ms) > 0 then
+    redis.call("SET", key, value, "PX", ms)
+  else
+    redis.call("DEL", key)
+  end
+end
+
+-- One more event, at once. A window that would last longer than `ms` is one from before the clock was set back.
+local function count(key, most, ms)
+  local events = tonumber(redis.call("GET", key) or 0)
+  local left = events > 0 and redis.call("PTTL", key) or 0
+  if left <= 0 or left > tonumber(ms) then
+    events, left = 0, 0
+  end
+  if events >= tonumber(most) then
+    return false, {events, left}
+  end
+  if events == 0 then
+    keep(key, 1, ms)
+    left = tonumber(ms)
+  else
+    redis.call("INCR", key)
+  end
+  return true, {events + 1, left}
+end
+
+for step, key in ipairs(KEYS) do
+  local kind, holds, saw = ARGV[at], true, false
+  if kind == "C" then
+    holds, saw = count(key, ARGV[at + 1], ARGV[at + 2])
+  elseif kind == "L" or kind == "A" or kind == "S" then
+    saw = redis.call("GET", key)
+    if kind == "A" then holds = not saw end
+    if kind == "S" then holds = saw == ARGV[at + 1] end
+  end
+  seen[step + 1] = saw
+  if not holds then
+    seen[1] = step - 1
+    return seen
+  end
+  at = at + 1 + ARGUMENTS[kind]
+end
+
+at = 1
+for _, key in ipairs(KEYS) do
+  local kind = ARGV[at]
+  if kind == "A" then
+    keep(key, ARGV[at + 1], ARGV[at + 2])
+  elseif kind == "S" and ARGV[at + 3] == "1" then
+    keep(key, ARGV[at + 2], ARGV[at + 4])
+  elseif kind == "S" then
+    redis.call("DEL", key)
+  elseif kind == "Q" then
+    local time = redis.call("TIME")
+    local due = time[1] + time[2] / 1000000 + tonumber(ARGV[at + 2])
+    redis.call("ZADD", key, string.format("%.6f", due), ARGV[at + 1])
+  elseif kind == "U" then
+    redis.call("ZREM", key, ARGV[at + 1])
+  end
+  at = at + 1 + ARGUMENTS[kind]
+end
+return seen

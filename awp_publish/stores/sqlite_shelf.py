@@ -1,0 +1,82 @@
+"""The tables of the SQLite store, and every statement on them.
+
+Keys are stored as bytes: text that is no valid Unicode, or has a NUL in it, is a key like any other.
+"""
+
+import sqlite3
+from typing import Final
+
+TOLERANCE: Final = 3600.0
+"""Seconds by which a member of a queue may have been scheduled in the future, before the clock counts as set back."""
+
+SCHEMA: Final = (
+    "CREATE TABLE IF NOT EXISTS awp_entries (key BLOB PRIMARY KEY, value NOT NULL, expires REAL NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS awp_entries_expires ON awp_entries (expires)",
+    "CREATE TABLE IF NOT EXISTS awp_queue (queue BLOB, member BLOB, due REAL NOT NULL, since REAL NOT NULL,"
+    " PRIMARY KEY (queue, member)) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS awp_queue_due ON awp_queue (queue, due, member)",
+    "CREATE INDEX IF NOT EXISTS awp_queue_since ON awp_queue (queue, since)",
+)
+"""Entries are values (bytes) and windows (a number of events). `since` is when a member was scheduled."""
+
+FIND: Final = "SELECT value, expires FROM awp_entries WHERE key = ? AND expires > ?"
+PUT: Final = "INSERT OR REPLACE INTO awp_entries (key, value, expires) VALUES (?, ?, ?)"
+DROP: Final = "DELETE FROM awp_entries WHERE key = ?"
+PURGE: Final = (
+    "DELETE FROM awp_entries WHERE rowid IN (SELECT rowid FROM awp_entries WHERE expires <= ? ORDER BY expires LIMIT ?)"
+)
+SCHEDULE: Final = "INSERT OR REPLACE INTO awp_queue (queue, member, due, since) VALUES (?, ?, ?, ?)"
+UNSCHEDULE: Final = "DELETE FROM awp_queue WHERE queue = ? AND member = ?"
+RELEASE: Final = "UPDATE awp_queue SET due = ?, since = ? WHERE queue = ? AND since > ?"
+DUE: Final = "SELECT member FROM awp_queue WHERE queue = ? AND due <= ? ORDER BY due, member LIMIT ?"
+
+
+class SqliteShelf:
+    """The things of one namespace, inside a transaction that somebody else begins and ends."""
+
+    def __init__(self, connection: sqlite3.Connection, namespace: str) -> None:
+        self._execute = connection.execute
+        self._executemany = connection.executemany
+        self._prefix = f"awp:{namespace}"
+
+    def value(self, key: str, now: float) -> bytes | None:
+        found: tuple[bytes, float] | None = self._execute(FIND, (self._name("v", key), now)).fetchone()
+        return None if found is None else found[0]
+
+    def window(self, key: str, now: float) -> tuple[int, float]:
+        found: tuple[int, float] | None = self._execute(FIND, (self._name("c", key), now)).fetchone()
+        return found or (0, 0.0)
+
+    def put(self, key: str, value: bytes, expires: float) -> None:
+        self._execute(PUT, (self._name("v", key), value, expires))
+
+    def drop(self, key: str) -> None:
+        self._execute(DROP, (self._name("v", key),))
+
+    def count(self, key: str, events: int, closes: float) -> None:
+        self._execute(PUT, (self._name("c", key), events, closes))
+
+    def schedule(self, queue: str, member: str, due: float, now: float) -> None:
+        self._execute(SCHEDULE, (self._name("q", queue), _encode(member), due, now))
+
+    def unschedule(self, queue: str, member: str) -> None:
+        self._execute(UNSCHEDULE, (self._name("q", queue), _encode(member)))
+
+    def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
+        """Lease what is due, and what would not be due for hours only because the clock was set back."""
+        name = self._name("q", queue)
+        self._execute(RELEASE, (now, now, name, now + TOLERANCE))
+        members: list[bytes] = [member for (member,) in self._execute(DUE, (name, now, max(most, 0)))]
+        self._executemany(SCHEDULE, [(name, member, now + lease, now) for member in members])
+        return tuple(member.decode("utf-8", "surrogatepass") for member in members)
+
+    def purge(self, now: float, most: int) -> None:
+        """Forget up to `most` entries that have expired, so that the file stays as large as what is in it."""
+        self._execute(PURGE, (now, most))
+
+    def _name(self, kind: str, name: str) -> bytes:
+        return _encode(f"{self._prefix}:{kind}:{name}")
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
