@@ -1,16 +1,19 @@
 """Stores to keep jobs in, workers that are stopped when a test ends, and a clock that tests move."""
 
 import asyncio
+import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from awp_publish.jobs import Job, JobResult, Jobs, Run, Runner, Worker
+from awp_publish.stores import open_store
 from awp_publish.stores.store import Store
-from tests.jobs.tiny_store import TinyStore
+from tests.redis_server import redis_url as redis_url
 
 REPEATABLE = {"again": True, "once": False}
 
@@ -62,11 +65,26 @@ async def until(look: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool
     return seen
 
 
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store of each kind, with nothing in it."""
+    if request.param == "memory":
+        return "memory:"
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'agents.db'}"
+    url: str = request.getfixturevalue("redis_url")
+    return url
+
+
 @pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    store = TinyStore(time.monotonic)
+async def store(store_url: str) -> AsyncIterator[Store]:
+    store = open_store(store_url, new_namespace())
     yield store
     await store.close()
+
+
+def new_namespace() -> str:
+    return secrets.token_hex(8)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -20,9 +19,10 @@ from awp_publish.problems import (
     UnknownOperation,
     Violation,
 )
+from awp_publish.stores import open_store
+from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Swap
-from tests.jobs.conftest import Clock, House
-from tests.jobs.tiny_store import TinyStore
+from tests.jobs.conftest import Clock, House, new_namespace
 
 
 async def accept(house, action="again", **facts):
@@ -217,15 +217,17 @@ async def test_only_who_started_a_job_sees_and_cancels_it(house):
 
 
 async def test_what_cannot_be_a_job_id_never_reaches_the_store():
-    store = TinyStore(Clock())
-    store.is_away = True
+    class NoStore(MemoryStore):
+        async def run(self, steps, *, durable=False):
+            raise AssertionError("the store was asked")
+
     with pytest.raises(UnknownJob):
-        await Jobs(store).show("job:../x", "")
+        await Jobs(NoStore()).show("job:../x", "")
 
 
 async def test_results_expire():
     clock = Clock()
-    jobs = Jobs(TinyStore(clock), result_seconds=100, pending_seconds=1000, clock=clock.day)
+    jobs = Jobs(MemoryStore(clock), result_seconds=100, pending_seconds=1000, clock=clock.day)
     job = await jobs.accept("again", {})
     clock.seconds += 999
     begun = await jobs.begin(store_job(job), True)
@@ -382,10 +384,11 @@ async def test_a_handler_that_heeds_nothing_does_not_keep_the_process(house, mon
     await asyncio.sleep(0.05)
 
 
-def test_a_process_may_have_a_worker_in_each_of_its_event_loops(caplog):
+def test_a_process_may_have_a_worker_in_each_of_its_event_loops(store_url, caplog):
     """Jobs accepted in one loop wake the worker of another, and are cancelled from there."""
     caplog.set_level(logging.ERROR)
-    house = House(TinyStore(time.monotonic))
+    store = open_store(store_url, new_namespace())
+    house = House(store)
     ready, finish = threading.Event(), threading.Event()
 
     async def work():
@@ -409,4 +412,5 @@ def test_a_process_may_have_a_worker_in_each_of_its_event_loops(caplog):
         worked = threads.submit(lambda: asyncio.run(work()))
         assert threads.submit(lambda: asyncio.run(ask())).result(10) == "cancelled"
         worked.result(10)
+    asyncio.run(store.close())
     assert not caplog.records

@@ -1,0 +1,110 @@
+"""Things of ours that run while the application runs: opened after it has started, closed before it stops.
+
+They are opened and closed in one task of their own, as task groups ask for, whichever task the application happens to
+receive and send its lifespan messages in.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Final, TypeAlias
+
+from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send
+
+logger: Final = logging.getLogger("awp_publish")
+
+Opened: TypeAlias = Callable[[], AbstractAsyncContextManager[object]]
+
+
+async def run_lifespan(app: AsgiApp, scope: Scope, receive: Receive, send: Send, opened: Opened) -> None:
+    """Pass a lifespan exchange on to the application, with what `opened` opens inside of it.
+
+    If that cannot be opened the start fails with its words, and the application is shut down again. An application that
+    knows no lifespan raises, as it does without us; then nothing is opened.
+    """
+    exchange = _Lifespan(receive, send, opened)
+    try:
+        await app(scope, exchange.receive, exchange.send)
+    finally:
+        await exchange.keeper.close()
+
+
+class _Keeper:
+    """The task in which a context is entered, kept open and left."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._task: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        """Enter the context. Raises what it raises."""
+        loop = asyncio.get_running_loop()
+        self._is_open: asyncio.Future[None] = loop.create_future()
+        self._is_over = asyncio.Event()
+        task = self._task = loop.create_task(self._keep(), name="awp_publish lifespan")
+        try:
+            await asyncio.wait({task, self._is_open}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        if not self._is_open.done():
+            self._task = None
+            await task
+
+    async def _keep(self) -> None:
+        try:
+            async with self._opened():
+                self._is_open.set_result(None)
+                await self._is_over.wait()
+        except Exception:
+            if not self._is_open.done():
+                raise
+            logger.exception("what runs beside the application has failed")  # and the application goes on
+
+    async def close(self) -> None:
+        """Leave the context, if it is open."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        self._is_over.set()
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait({task})
+            raise
+
+
+class _Lifespan:
+    """The application's two ends of the exchange."""
+
+    def __init__(self, receive: Receive, send: Send, opened: Opened) -> None:
+        self.keeper = _Keeper(opened)
+        self._receive = receive
+        self._send = send
+        self._has_failed = False
+
+    async def receive(self) -> Message:
+        if self._has_failed:
+            return {"type": "lifespan.shutdown"}
+        message = await self._receive()
+        if message["type"] == "lifespan.shutdown":
+            await self.keeper.close()
+        return message
+
+    async def send(self, message: Message) -> None:
+        if self._has_failed:
+            return  # the server was told that the start failed, and listens no more
+        if message["type"] == "lifespan.startup.complete":
+            message = await self._open(message)
+        await self._send(message)
+
+    async def _open(self, message: Message) -> Message:
+        try:
+            await self.keeper.open()
+        except Exception as error:
+            logger.exception("what runs beside the application could not be started")
+            self._has_failed = True
+            return {"type": "lifespan.startup.failed", "message": f"{type(error).__name__}: {error}"}
+        return message
