@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from http.client import HTTPResponse
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -209,10 +210,17 @@ class FetchedKeys:
 def check_keys_url(url: str) -> str:
     """An https address; http is for a server on this machine. Raises ValueError."""
     parts = urlsplit(url)
-    is_local = parts.hostname in ("localhost", "::1") or (parts.hostname or "").startswith("127.")
-    if not parts.hostname or parts.username or parts.scheme not in (("https", "http") if is_local else ("https",)):
+    schemes = ("https", "http") if _is_local(parts.hostname or "") else ("https",)
+    if not parts.hostname or parts.username or parts.scheme not in schemes:
         raise ValueError("it is not an https address")
     return url
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):

@@ -160,6 +160,7 @@ def is_cross_site(fields: Fields, own_hosts: frozenset[str]) -> bool:
     if origin is None:
         return False
     scheme, _, authority = origin.decode("latin-1").strip().lower().partition("://")
-    own = {fields.get(b"host", b"").decode("latin-1").lower(), *own_hosts}
     port = _DEFAULT_PORTS.get(scheme, "")
-    return not authority or authority.removesuffix(port) not in {host.removesuffix(port) for host in own}
+    host = authority.removesuffix(port)
+    own = (fields.get(b"host", b"").decode("latin-1").lower(), *own_hosts)
+    return not host or all(host != one.removesuffix(port) for one in own)
