@@ -227,6 +227,15 @@ async def test_the_user_of_the_application_is_the_caller():
     assert await authenticator(Credentials({}, user=OldUser())) == Principal("Anna")
 
 
+class NamelessUser:
+    is_authenticated = True
+
+
+async def test_a_user_without_any_name_is_a_mistake_and_nobodys_caller():
+    with pytest.raises(LookupError, match="NamelessUser"):
+        await ApplicationUser()(Credentials({}, user=NamelessUser()))
+
+
 async def test_a_function_of_the_sites_own_knows_callers():
     (authenticator,) = read_authenticators(lambda credentials: credentials.address)
     assert await authenticator(Credentials({}, "192.0.2.1")) == Principal("192.0.2.1")
@@ -241,4 +250,5 @@ def test_manifests_say_the_first_scheme_and_every_method_once():
     given = read_authenticators([session, user, key, bearer, lambda credentials: None])
     assert published_facts(given) == ("api_key", ("session", "api_key", "bearer", "custom"))
     assert published_facts(read_authenticators(session)) == (None, ("session",))
+    assert published_facts(read_authenticators(user)) == (None, ("session",))
     assert published_facts(read_authenticators(None)) == (None, ())

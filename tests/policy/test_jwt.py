@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, strategies as st
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
-from awp_publish.policy.authentication import AuthenticationGate
+from awp_publish.policy.authentication import AuthenticationGate, published_facts
 from awp_publish.policy.jwt import JwtBearer
 from awp_publish.policy.principal import Credentials, Principal
 from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials, Problem, TemporarilyUnavailable
@@ -220,6 +220,11 @@ def test_any_header_holds_no_credentials_or_wrong_ones(value, is_bearer, header)
 AUTHENTICATOR = bearer()
 
 
+def test_manifests_call_it_oauth_and_challenges_bearer():
+    assert published_facts([AUTHENTICATOR]) == ("oauth2", ("jwt",))
+    assert AUTHENTICATOR.challenge == "Bearer"
+
+
 # --- Declaring ---
 
 
@@ -397,6 +402,15 @@ async def test_known_keys_serve_for_an_hour_while_the_server_is_down(key_server,
     assert key_server.asked == 2
     clock.now += 10
     assert isinstance(await refusal_of(fetching, token()), TemporarilyUnavailable)
+
+
+async def test_while_keys_cannot_be_read_nobody_says_that_an_unknown_one_is_wrong(key_server, fetching):
+    await fetching(shown(token()))
+    key_server.status = 500
+    for _ in range(2):
+        assert isinstance(await refusal_of(fetching, token(kid="perhaps-new")), TemporarilyUnavailable)
+    assert await fetching(shown(token())) is not None
+    assert key_server.asked == 2
 
 
 def break_status(server: KeyServer) -> None:

@@ -2,8 +2,14 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from starlette.authentication import AuthCredentials, SimpleUser
+from starlette.authentication import AuthCredentials, AuthenticationBackend, BaseUser, SimpleUser
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse
+from starlette.testclient import TestClient
 
+from awp_publish.policy.session import ApplicationUser, SessionUser
 from awp_publish.problems import CrossSiteCookies
 from awp_publish.serve.credentials import (
     client_address,
@@ -12,6 +18,7 @@ from awp_publish.serve.credentials import (
     read_trusted_proxies,
     refuse_cross_site_cookies,
 )
+from awp_publish.serve.reply import Receive, Scope, Send, read_fields
 
 NOBODY = read_trusted_proxies([])
 PROXIES = read_trusted_proxies(["10.0.0.0/8", "2001:db8:1::/48", "203.0.113.9"])
@@ -38,6 +45,29 @@ def test_without_middleware_there_is_neither_session_nor_user():
     credentials = read_credentials({"type": "http"}, {}, NOBODY)
     assert (credentials.session, credentials.user, credentials.address) == (None, None, "")
     assert credentials.scopes == frozenset()
+
+
+class AnnaLogsIn(AuthenticationBackend):
+    async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, BaseUser]:
+        return AuthCredentials(["authenticated"]), SimpleUser("anna")
+
+
+def test_starlettes_own_middleware_is_understood():
+    """The real session and authentication middleware, around an application that says who calls."""
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/login":
+            scope["session"]["user_id"] = 7
+        credentials = read_credentials(scope, read_fields(scope["headers"]), NOBODY)
+        callers = [await know(credentials) for know in (SessionUser(), ApplicationUser())]
+        told = [None if caller is None else [caller.id, *caller.scopes] for caller in callers]
+        await JSONResponse(told)(scope, receive, send)
+
+    authenticating = AuthenticationMiddleware(application, backend=AnnaLogsIn())
+    client = TestClient(SessionMiddleware(authenticating, secret_key="secret"), base_url="https://shop.example")
+    assert client.get("/").json() == [None, ["anna", "authenticated"]]
+    client.get("/login")
+    assert client.get("/").json() == [["7"], ["anna", "authenticated"]]
 
 
 # --- The address ---
