@@ -1,0 +1,117 @@
+"""Real processes that are killed in the middle: nothing accepted is lost, and only repeatable jobs run twice."""
+
+import asyncio
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from awp_publish.problems import JobInterrupted
+from awp_publish.stores import open_store
+from tests.jobs.conftest import House, until
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'agents.db'}"
+
+
+@pytest.fixture
+def diary(tmp_path: Path) -> Path:
+    path = tmp_path / "diary"
+    path.touch()
+    return path
+
+
+@pytest.fixture
+def start(url: str, diary: Path) -> Iterator[Start]:
+    with ExitStack() as stack:
+
+        def start_one(seconds: float = 0.0) -> "subprocess.Popen[bytes]":
+            words = [sys.executable, "-m", "tests.jobs.worker_process", url, "shop", str(diary), str(seconds)]
+            process = subprocess.Popen(words, cwd=Path(__file__).parents[2])
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        yield start_one
+
+
+@pytest.fixture
+async def store(url: str):
+    store = open_store(url, "shop")
+    yield store
+    await store.close()
+
+
+def kill(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    process.wait()
+
+
+def lines_of(diary: Path) -> list[str]:
+    return diary.read_text().splitlines()
+
+
+async def has_lines(diary: Path, number: int) -> None:
+    await until(lambda: asyncio.to_thread(lines_of, diary), lambda lines: len(lines) >= number, seconds=20.0)
+
+
+async def test_a_process_killed_in_the_middle_has_its_repeatable_jobs_run_again_and_others_ended(house, start, diary):
+    again, once = await house.jobs.accept("again", {}), await house.jobs.accept("once", {})
+    first = start(60)
+    await has_lines(diary, 2)
+    kill(first)
+    start()
+    done, interrupted = await house.until(again), await house.until(once)
+    assert (done.status, done.attempt) == ("done", 2)
+    assert (interrupted.status, type(interrupted.problem)) == ("failed", JobInterrupted)
+    assert sorted(lines_of(diary)) == sorted([f"again {again.id} 1", f"again {again.id} 2", f"once {once.id} 1"])
+
+
+async def test_what_a_killed_process_had_accepted_runs_in_the_next(house: House, url: str, start):
+    script = (
+        "import asyncio, os, signal\n"
+        "from awp_publish.jobs import Jobs\n"
+        "from awp_publish.stores import open_store\n"
+        "async def accept():\n"
+        f"    jobs = Jobs(open_store({url!r}, 'shop'))\n"
+        "    for _ in range(10):\n"
+        "        print((await jobs.accept('once', {})).id, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "asyncio.run(accept())\n"
+    )
+    killed = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", script], capture_output=True, text=True, cwd=Path(__file__).parents[2]
+    )
+    accepted = killed.stdout.split()
+    assert (killed.returncode, len(accepted)) == (-9, 10)
+    start()
+    for job_id in accepted:
+        job = await house.jobs.show(job_id, "")
+        assert (await house.until(job)).status == "done"
+
+
+async def test_of_a_thousand_jobs_none_is_lost_when_one_of_two_processes_is_killed_again_and_again(house, start, diary):
+    accepting = [house.jobs.accept("again" if number % 2 else "once", {}) for number in range(1000)]
+    jobs = await asyncio.gather(*accepting)
+    start(0.005)
+    for lines in (100, 300, 500):
+        victim = start(0.005)
+        await has_lines(diary, lines)
+        kill(victim)
+    ended = [await house.until(job) for job in jobs]
+    runs = Counter(tuple(line.split()[:2]) for line in lines_of(diary))
+    for job in ended:
+        assert job.status == "done" or isinstance(job.problem, JobInterrupted)
+        if job.action == "again":
+            assert job.status == "done"
+        else:
+            assert runs["once", job.id] <= 1
+    assert sum(job.status == "failed" for job in ended) <= 3 * 8
