@@ -113,6 +113,8 @@ class BatchedStore:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._desk: _Desk | None = None
+        self._farewell: weakref.finalize[..., BatchedStore] | None = None
+        """Ends the thread of a store that nobody closed and nobody has any more."""
         _STORES.add(self)
 
     async def run(self, steps: Sequence[Step], *, durable: bool = False) -> Ran:
@@ -127,6 +129,8 @@ class BatchedStore:
         """Carry out what is waiting, then end the thread and close its connection."""
         with self._lock:
             desk, self._desk = self._desk, None
+            if self._farewell is not None:
+                self._farewell.detach()
         if desk is not None:
             await desk.close()
 
@@ -135,7 +139,7 @@ class BatchedStore:
         with self._lock:  # so that no request comes after the desk was told to close
             if self._desk is None:
                 self._desk = _Desk(self._hire())
-                weakref.finalize(self, self._desk.tell_to_close)
+                self._farewell = weakref.finalize(self, self._desk.tell_to_close)
             self._desk.requests.put(request)
         return await request.wait(self._timeout)
 
@@ -177,8 +181,10 @@ class _Desk:
                 _settle(batch)
                 batch.clear()  # what was asked and answered is not kept until somebody asks again
         finally:
-            self._worker.close()
-            self._ended.set_result(None)
+            try:
+                self._worker.close()
+            finally:
+                self._ended.set_result(None)
 
     def _next_batch(self) -> list[Request]:
         """Wait for a request and take along what else has gathered. Empty when the desk closes."""

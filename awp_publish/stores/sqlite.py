@@ -136,12 +136,20 @@ class _Worker:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = sqlite3.connect(self._path, timeout=POLL, isolation_level=None)
-            self._set_up(self._connection)
+            self._connection = self._connect()
             self._identity = self._identify()
         elif self._identify() != self._identity:
             raise FileNotFoundError("the file was deleted or replaced")
         return self._connection
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=POLL, isolation_level=None)
+        try:
+            self._set_up(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def _set_up(self, connection: sqlite3.Connection) -> None:
         def set_up() -> None:

@@ -56,10 +56,11 @@ def _count(step: Count, shelf: Shelf, now: float) -> tuple[bool, Seen]:
     events, closes = shelf.window(key, now)
     if events == 0 or closes > now + seconds:  # none is open, or the clock was set back since
         events, closes = 0, now + seconds
+    left = min(closes - now, seconds)  # the sum above may have been rounded up
     if events >= most:
-        return False, Counted(events, closes - now if events else 0.0)
+        return False, Counted(events, left if events else 0.0)
     shelf.count(key, events + 1, closes)
-    return True, Counted(events + 1, closes - now)
+    return True, Counted(events + 1, max(left, 0.0))
 
 
 def _look(step: Look, shelf: Shelf, now: float) -> tuple[bool, Seen]:

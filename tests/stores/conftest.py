@@ -1,0 +1,70 @@
+"""Every store, with a clock that a test moves: their own for memory and SQLite, the real one for Redis."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from awp_publish.stores import Store
+from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.redis import RedisStore
+from awp_publish.stores.sqlite import SqliteStore
+
+KINDS = ("memory", "sqlite", "redis")
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    kind: str = request.param
+    return kind
+
+
+@pytest.fixture
+def make_store(kind: str, clock: Clock, tmp_path: Path, request: pytest.FixtureRequest) -> Callable[[], Store]:
+    """Makes a store of one kind; those that are shared, of the same file or server each time."""
+    namespace = uuid4().hex
+
+    def make() -> Store:
+        if kind == "memory":
+            return MemoryStore(clock)
+        if kind == "sqlite":
+            return SqliteStore(str(tmp_path / "agents.db"), namespace, clock=clock, timeout=20)
+        return RedisStore(request.getfixturevalue("redis_url"), namespace, timeout=20)
+
+    if kind == "redis":
+        request.getfixturevalue("redis_url")  # not later: a server cannot be started from inside an event loop
+    return make
+
+
+@pytest.fixture
+async def store(make_store: Callable[[], Store]) -> AsyncIterator[Store]:
+    made = make_store()
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+@pytest.fixture
+def pass_time(kind: str, clock: Clock) -> Callable[[float], None]:
+    return time.sleep if kind == "redis" else clock.pass_time

@@ -1,0 +1,345 @@
+"""Stores that are slow, full or gone: StoreUnavailable while it lasts, and all is well when it is over."""
+
+import asyncio
+import gc
+import logging
+import os
+import sqlite3
+import threading
+import time
+from contextlib import closing
+
+import pytest
+import redis
+
+from awp_publish.problems import StoreUnavailable
+from awp_publish.stores import Add, Count, Look, Ran, Schedule, Step
+from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.redis import RedisStore
+from awp_publish.stores.sqlite import SqliteStore
+
+# --- Memory ---
+
+
+async def test_memory_that_is_full_refuses_more_but_still_serves_what_is_there(clock):
+    store = MemoryStore(clock, most_entries=3)
+    await store.run([Add("one", b"1", 10), Count("count", 5, 60), Schedule("queue", "member", 0)])
+    steps: list[Step] = [
+        Add("two", b"2", 60),
+        Count("more", 5, 60),
+        Schedule("queue", "other", 0),
+        Schedule("new", "m", 0),
+    ]
+    for step in steps:
+        with pytest.raises(StoreUnavailable):
+            await store.run([step])
+    ran = await store.run([Add("one", b"1", 60), Count("count", 5, 60)])
+    assert ran.seen[0] == b"1"
+    assert (await store.run([Count("count", 5, 60), Look("one"), Schedule("queue", "member", 5)])).failed is None
+    clock.pass_time(11)
+    assert (await store.run([Add("two", b"2", 60)])).failed is None
+
+
+async def test_memory_stays_as_large_as_what_is_in_it(clock):
+    store = MemoryStore(clock, most_entries=50)
+    for number in range(2000):
+        steps = [Add(f"key {number}", b"value", 10), Count(f"count {number}", 1, 10), Schedule("queue", "same", number)]
+        assert (await store.run(steps)).failed is None
+        clock.pass_time(1)
+
+
+# --- SQLite ---
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "agents.db"
+
+
+@pytest.fixture
+async def sqlite(path, clock):
+    store = SqliteStore(str(path), "shop", clock=clock, timeout=0.4)
+    yield store
+    await store.close()
+
+
+async def is_well(store):
+    """Whether a store counts, adds and looks."""
+    await store.run([Count("count", 1_000_000, 60), Add("well", b"value", 60)])
+    return (await store.run([Look("well")])).seen == (b"value",)
+
+
+async def fails(store, steps, *, durable=False):
+    with pytest.raises(StoreUnavailable) as caught:
+        await store.run(steps, durable=durable)
+    assert caught.value.status == 503
+    assert caught.value.headers == (("Retry-After", "1"),)
+    assert "/" not in caught.value.detail
+    assert "127." not in caught.value.detail
+    return caught.value.detail
+
+
+async def test_a_lock_that_is_held_too_long_makes_it_unavailable_until_it_is_released(sqlite, path):
+    assert await is_well(sqlite)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        started = time.monotonic()
+        await fails(sqlite, [Add("key", b"one", 60)])
+        assert 0.3 < time.monotonic() - started < 2
+        assert (await sqlite.run([Look("well")])).seen == (b"value",)
+        other.execute("ROLLBACK")
+    assert await is_well(sqlite)
+    assert (await sqlite.run([Look("key")])).seen == (None,)  # what was refused is not done later
+
+
+async def test_a_lock_that_is_released_in_time_is_waited_for(sqlite, path):
+    assert await is_well(sqlite)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(sqlite.run([Add("key", b"one", 60)]))
+        await asyncio.sleep(0.1)
+        other.execute("ROLLBACK")
+        assert (await waiting).failed is None
+
+
+async def test_what_was_given_up_before_it_began_is_not_carried_out(sqlite, path):
+    assert await is_well(sqlite)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(sqlite.run([Add("key", b"one", 60)]))
+        await asyncio.sleep(0.1)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        other.execute("ROLLBACK")
+    assert (await sqlite.run([Look("key")])).seen == (None,)
+
+
+async def test_a_full_disk_refuses_what_is_too_much_and_nothing_else(path, monkeypatch):
+    store = SqliteStore(str(path), "shop", timeout=20)
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connect_with_little_room)
+        large = [store.run([Add(f"large {n}", b"x" * 1_000_000, 60)]) for n in range(3)]
+        small = [store.run([Add(f"small {n}", b"x", 60)]) for n in range(20)]
+        done = await asyncio.gather(*large, *small, return_exceptions=True)
+        assert ["full" in one.detail for one in done[:3] if isinstance(one, StoreUnavailable)] == [True] * 3
+        assert done[3:] == [Ran(None, (None,))] * 20
+        assert await is_well(store)
+        await store.close()
+    assert (await store.run([Add("large 0", b"x" * 1_000_000, 60)])).failed is None
+    await store.close()
+
+
+_connect = sqlite3.connect
+
+
+def connect_with_little_room(*arguments, **options):
+    connection = _connect(*arguments, **options)
+    connection.execute("PRAGMA max_page_count = 40")
+    return connection
+
+
+async def test_a_lock_that_is_held_at_the_first_use_is_as_good_as_one_later(sqlite, path):
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("CREATE TABLE shop (book)")
+        assert "time" in await fails(sqlite, [Look("key")])
+        other.execute("COMMIT")
+    await asyncio.sleep(0.1)
+    assert await is_well(sqlite)
+
+
+async def test_one_request_that_cannot_be_carried_out_does_not_undo_the_others(sqlite):
+    wrong = sqlite.run([Add("wrong", object(), 60)])  # type: ignore[arg-type]
+    done = await asyncio.gather(
+        wrong, *(sqlite.run([Add(f"key {n}", b"", 60)]) for n in range(20)), return_exceptions=True
+    )
+    assert isinstance(done[0], Exception)
+    assert done[1:] == [Ran(None, (None,))] * 20
+    with pytest.raises(StoreUnavailable):
+        await sqlite.run([Add("wrong", object(), 60)])  # type: ignore[arg-type]
+
+
+async def test_a_file_that_cannot_be_made_makes_it_unavailable(tmp_path):
+    obstacle = tmp_path / "folder"
+    obstacle.write_text("a file where the folder should be")
+    store = SqliteStore(str(obstacle / "agents.db"), "shop")
+    assert "opened" in await fails(store, [Look("key")])
+    obstacle.unlink()
+    obstacle.mkdir()
+    assert await is_well(store)
+    await store.close()
+
+
+async def test_a_file_that_was_deleted_makes_it_unavailable_once_and_is_made_anew(sqlite, path):
+    assert await is_well(sqlite)
+    path.unlink()
+    await fails(sqlite, [Add("key", b"one", 60)])
+    assert await is_well(sqlite)
+    assert path.exists()
+
+
+async def test_a_file_that_is_no_database_makes_it_unavailable_until_it_is_replaced(sqlite, path):
+    path.write_bytes(b"not a database at all, but long enough to be looked at " * 100)
+    assert "damaged" in await fails(sqlite, [Look("key")])
+    path.unlink()
+    assert await is_well(sqlite)
+
+
+async def test_a_database_that_is_damaged_underneath_makes_it_unavailable(sqlite, path):
+    await sqlite.run([Add(f"key {n}", b"x" * 3000, 60) for n in range(50)])
+    await sqlite.close()
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(40 * 4096))
+    await fails(sqlite, [Look(f"key {n}") for n in range(50)])
+    path.unlink()
+    assert await is_well(sqlite)
+
+
+async def test_a_clock_set_back_closes_windows_and_holds_no_jobs(sqlite, clock):
+    await sqlite.run([Count("key", 1, 60), Schedule("queue", "member", 10), Schedule("queue", "far", 10)])
+    clock.pass_time(-1_000_000)
+    assert (await sqlite.run([Count("key", 1, 60)])).failed is None
+    assert (await sqlite.run([Count("key", 1, 60)])).failed == 0
+    assert set(await sqlite.take("queue", 60, 5)) == {"member", "far"}
+    assert await sqlite.take("queue", 60, 5) == ()
+
+
+async def test_a_clock_set_forward_ends_what_it_passes(sqlite, clock):
+    await sqlite.run([Count("key", 1, 60), Add("value", b"", 60), Schedule("queue", "member", 10)])
+    clock.pass_time(1_000_000)
+    assert (await sqlite.run([Count("key", 1, 60), Look("value")])).seen[1] is None
+    assert await sqlite.take("queue", 60, 5) == ("member",)
+
+
+async def test_the_file_stays_as_large_as_what_is_in_it(sqlite, path, clock):
+    sizes = []
+    for _ in range(2):
+        for _ in range(100):
+            await sqlite.run([Add(f"key {clock.now} {n}", b"x" * 500, 10) for n in range(10)])
+            clock.pass_time(1)
+        await sqlite.close()  # what is in the log goes into the file
+        sizes.append(path.stat().st_size)
+    assert sizes[1] <= sizes[0] * 1.2
+    with closing(sqlite3.connect(path)) as file:
+        assert file.execute("SELECT count(*) FROM awp_entries").fetchone()[0] < 300
+
+
+async def test_an_outage_is_logged_when_it_begins_and_when_it_ends(tmp_path, caplog):
+    caplog.set_level(logging.WARNING)
+    store = SqliteStore(str(tmp_path / "folder" / "agents.db"), "shop")
+    for _ in range(3):
+        await fails(store, [Look("key")])
+    (tmp_path / "folder").mkdir()
+    assert await is_well(store)
+    await store.close()
+    assert len(caplog.records) == 2
+    assert str(tmp_path) not in caplog.text
+
+
+async def test_a_store_that_nobody_has_any_more_ends_its_thread(path):
+    before = threading.active_count()
+    store = SqliteStore(str(path), "shop")
+    await is_well(store)
+    del store
+    gc.collect()
+    give_up = time.monotonic() + 5
+    while threading.active_count() > before:
+        assert time.monotonic() < give_up
+        await asyncio.sleep(0.01)
+
+
+# --- Redis ---
+
+
+@pytest.fixture
+def server(start_redis):
+    return start_redis()
+
+
+@pytest.fixture
+async def shared(server):
+    store = RedisStore(server.url, "shop", timeout=0.5)
+    yield store
+    await store.close()
+
+
+async def test_a_server_that_is_stopped_makes_it_unavailable_at_once_until_it_is_started(shared, server):
+    assert await is_well(shared)
+    server.stop()
+    started = time.monotonic()
+    assert "reached" in await fails(shared, [Look("key")])
+    await fails(shared, [Add("key", b"", 60)])
+    assert time.monotonic() - started < 0.5
+    server.start()
+    assert await is_well(shared)
+
+
+async def test_a_server_that_was_started_anew_between_two_calls_is_not_noticed(shared, server):
+    assert await is_well(shared)
+    server.stop()
+    server.start()
+    assert await is_well(shared)
+
+
+async def test_a_server_that_lost_its_scripts_is_given_them_again(shared, server):
+    assert await is_well(shared)
+    with closing(redis.Redis.from_url(server.url)) as other:
+        other.script_flush()
+    runs = [shared.run([Count("count", 1000, 60)]) for _ in range(20)]
+    assert max(ran.seen[0].events for ran in await asyncio.gather(*runs)) == 21
+
+
+async def test_a_server_that_hangs_makes_it_unavailable_in_time_and_the_loop_goes_on(shared, server):
+    assert await is_well(shared)
+    server.pause()
+    started, rounds = time.monotonic(), 0
+    waiting = [asyncio.create_task(fails(shared, [Add(f"key {n}", b"", 60)])) for n in range(20)]
+    while not all(task.done() for task in waiting):
+        rounds += 1
+        await asyncio.sleep(0.01)
+    assert time.monotonic() - started < 1.5
+    assert rounds > 10
+    await asyncio.gather(*waiting)
+    server.resume()
+    await asyncio.sleep(0.6)  # the thread may still wait for the answer that never came
+    assert await is_well(shared)
+
+
+async def test_a_server_without_memory_refuses_what_needs_some(shared, server):
+    await shared.run([Add("key", b"one", 60)])
+    with closing(redis.Redis.from_url(server.url)) as other:
+        other.config_set("maxmemory", 1)
+        assert "full" in await fails(shared, [Add("other", b"", 60)])
+        assert "full" in await fails(shared, [Count("count", 5, 60)])
+        assert (await shared.run([Look("key")])).seen == (b"one",)
+        other.config_set("maxmemory", 0)
+    assert await is_well(shared)
+
+
+async def test_a_run_is_one_round_trip_and_so_are_many_at_once(shared, server):
+    assert await is_well(shared)
+    with closing(redis.Redis.from_url(server.url)) as other:
+        before = other.info("stats")["total_reads_processed"]
+        for number in range(20):
+            await shared.run([Count("count", 100, 60), Add(f"key {number}", b"", 60)])
+        assert other.info("stats")["total_reads_processed"] - before == 21  # the question itself is one
+
+
+async def test_everything_is_kept_under_the_names_of_the_namespace_and_expires(shared, server):
+    await shared.run([Count("count", 100, 60), Add("key", b"", 60), Schedule("queue", "member", 0)])
+    with closing(redis.Redis.from_url(server.url)) as other:
+        keys = {key: other.ttl(key) for key in other.scan_iter()}
+    assert keys == {b"awp:shop:c:count": 60, b"awp:shop:v:key": 60, b"awp:shop:q:queue": -1}
+
+
+async def test_a_password_is_in_no_message_and_in_no_log(server, caplog):
+    caplog.set_level(logging.DEBUG)
+    with closing(redis.Redis.from_url(server.url)) as other:
+        other.config_set("requirepass", "right")
+    store = RedisStore(server.url.replace("//", "//:hunter2@"), "shop", timeout=0.5)
+    with pytest.raises(StoreUnavailable) as caught:
+        await store.run([Look("key")])
+    await store.close()
+    assert "hunter2" not in caplog.text + repr(caught.value) + repr(caught.value.__cause__)

@@ -1,0 +1,120 @@
+"""Which store a URL means, and what a site owner is told about one that means none."""
+
+import subprocess
+import sys
+
+import pytest
+
+from awp_publish import DeclarationError
+from awp_publish.stores import Add, Look, open_store
+from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.redis import RedisStore
+from awp_publish.stores.sqlite import SqliteStore
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("memory:", MemoryStore),
+        ("memory://", MemoryStore),
+        ("sqlite:///agents.db", SqliteStore),
+        ("sqlite:////var/lib/agents.db", SqliteStore),
+        ("redis://localhost:6379/0", RedisStore),
+        ("redis://localhost", RedisStore),
+        ("rediss://user:secret@localhost:6380/1?ssl_cert_reqs=required", RedisStore),
+        ("unix:///run/redis.sock?db=1", RedisStore),
+    ],
+)
+async def test_a_url_means_a_store(url, expected):
+    store = open_store(url, "shop")
+    assert type(store) is expected
+    assert store.is_shared is (expected is not MemoryStore)
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "memory",
+        "memory:x",
+        "agents.db",
+        "sqlite:",
+        "sqlite:agents.db",
+        "sqlite://",
+        "sqlite:///",
+        "sqlite://agents.db",
+        "sqlite:///folder/",
+        "sqlite://///agents.db",
+        "sqlite:///:memory:",
+        "sqlite:///agents.db?mode=ro",
+        "sqlite:///agents\0.db",
+        "postgres://user:secret@host/db",
+        "Redis://:secret@host",
+        "redis:/host/0",
+        "redis://:secret@host:port/0",
+        "redis://:sec#ret@host:6379/0",
+        "redis://:sec/ret@host:6379/0",
+        "redis://:secret@host/zero",
+        "redis://:secret@host/0?no_such_option=1",
+        "redis://:secret@host/0?socket_timeout=secret",
+    ],
+)
+def test_any_other_url_is_a_mistake_that_is_explained_without_repeating_it(url):
+    with pytest.raises(DeclarationError) as caught:
+        open_store(url, "shop")
+    assert caught.value.subject == "site"
+    assert "store=" in caught.value.detail
+    assert "store=" in caught.value.remedy
+    assert "sec" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+async def test_a_relative_path_stays_where_it_was_when_the_process_moves(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = open_store("sqlite:///agents.db", "shop")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    await store.run([Add("key", b"one", 60)])
+    await store.close()
+    assert (tmp_path / "agents.db").exists()
+
+
+async def test_sites_that_share_a_store_do_not_see_each_other(tmp_path, redis_url):
+    for url in (f"sqlite:///{tmp_path}/agents.db", redis_url):
+        one, other = open_store(url, "one"), open_store(url, "other")
+        await one.run([Add("key", b"one", 60)])
+        assert (await other.run([Look("key")])).seen == (None,)
+        await one.close()
+        await other.close()
+
+
+def run_python(script):
+    return subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
+
+
+def test_a_missing_package_is_named():
+    script = (
+        "import sys\n"
+        "sys.modules['redis'] = None\n"
+        "from awp_publish.stores import open_store\n"
+        "try:\n"
+        "    open_store('redis://:secret@host', 'shop')\n"
+        "except Exception as error:\n"
+        "    print(type(error).__name__, error)\n"
+    )
+    said = run_python(script).stdout
+    assert said.startswith("DeclarationError")
+    assert 'pip install "awp-publish[redis]"' in said
+    assert "secret" not in said
+
+
+def test_only_what_is_used_is_imported():
+    script = (
+        "import sys\n"
+        "from awp_publish.stores import open_store\n"
+        "open_store('memory:', 'shop')\n"
+        "assert not {'redis', 'awp_publish.stores.sqlite', 'awp_publish.stores.batches'} & set(sys.modules)\n"
+    )
+    run_python(script)
