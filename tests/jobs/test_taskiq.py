@@ -1,0 +1,194 @@
+"""Jobs that taskiq carries to real worker processes, which are killed, stopped, and told everything twice."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import orjson
+import pytest
+
+from awp_publish.jobs import Job, JobResult, Progress, Runner, Worker
+from awp_publish.jobs.taskiq import TaskiqQueue
+from awp_publish.problems import JobInterrupted, UnknownOperation
+from awp_publish.stores import open_store
+from awp_publish.stores.store import Store
+from tests.jobs.conftest import REPEATABLE, House, new_namespace
+from tests.redis_server import RedisServer, start_redis as start_redis
+
+Process = subprocess.Popen[bytes]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def namespace() -> str:
+    return new_namespace()
+
+
+@pytest.fixture
+async def store(redis_url: str, namespace: str) -> AsyncIterator[Store]:
+    store = open_store(redis_url, namespace)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def queue_url(redis_url: str) -> str:
+    return redis_url
+
+
+@pytest.fixture
+async def queue(house: House, queue_url: str, namespace: str) -> AsyncIterator[TaskiqQueue]:
+    """What a web process has: it accepts jobs and sends them."""
+    house.jobs = house.open_jobs(lease_seconds=1.0, beat_seconds=0.1)
+    queue = TaskiqQueue(house.jobs, queue_url, REPEATABLE.get, queue_name=namespace)
+    await queue.open()
+    worker = Worker(house.jobs, queue, poll=0.05, lease=1.0)
+    worker.start()
+    yield queue
+    await worker.stop(0)
+    await queue.close()
+
+
+@pytest.fixture
+def start(redis_url: str, queue_url: str, namespace: str) -> Iterator[Callable[[], Process]]:
+    with ExitStack() as stack:
+
+        def start_one() -> Process:
+            words = [sys.executable, "-W", "error", "-m", "tests.jobs.taskiq_process", redis_url, queue_url, namespace]
+            process = subprocess.Popen(words, cwd=ROOT)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        yield start_one
+
+
+def pid_of(job: Job) -> int:
+    assert job.result is not None, job
+    return int(orjson.loads(job.result.body))
+
+
+async def test_jobs_are_run_in_the_worker_process(house, queue, start):
+    process = start()
+    jobs = [await house.jobs.accept("once", {}) for _ in range(50)]
+    ended = [await house.until(job) for job in jobs]
+    assert {(pid_of(job), job.attempt, job.progress) for job in ended} == {(process.pid, 1, Progress(0.5, "halfway"))}
+
+
+async def test_jobs_that_nobody_receives_wait_and_are_sent_again_without_being_run_twice(house, queue, start):
+    job = await house.jobs.accept("once", {})
+    await asyncio.sleep(1.5)  # sent, and sent again
+    assert (await house.jobs.show(job.id, "")).status == "accepted"
+    for _ in range(3):
+        await queue.carry(job.id)
+    start()
+    assert (await house.until(job)).attempt == 1
+    await asyncio.sleep(0.2)
+    assert (await house.jobs.show(job.id, "")).attempt == 1
+
+
+async def test_progress_is_seen_and_cancelling_works_across_processes(house, queue, start):
+    start()
+    job = await house.jobs.accept("once", {"seconds": 60.0})
+    await house.until(job, lambda job: job.progress == Progress(0.5, "halfway"))
+    assert (await house.jobs.cancel(job.id, "")).cancel_requested
+    assert (await house.until(job)).status == "cancelled"
+
+
+async def test_jobs_of_a_killed_worker_are_run_again_or_end_as_interrupted(house, queue, start):
+    victim = start()
+    again = await house.jobs.accept("again", {"seconds": 60.0})
+    once = await house.jobs.accept("once", {"seconds": 60.0})
+    for job in (again, once):
+        await house.until(job, lambda job: job.status == "running")
+    victim.kill()
+    victim.wait()
+    survivor = start()
+    done, interrupted = await house.until(again), await house.until(once)
+    assert (pid_of(done), done.attempt) == (survivor.pid, 2)
+    assert isinstance(interrupted.problem, JobInterrupted)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_worker_that_is_told_to_stop_stops_cleanly_and_gives_its_jobs_back(house, queue, start, number):
+    process = start()
+    again = await house.jobs.accept("again", {"seconds": 60.0})
+    once = await house.jobs.accept("once", {"seconds": 60.0})
+    for job in (again, once):
+        await house.until(job, lambda job: job.status == "running")
+    process.send_signal(number)
+    assert await asyncio.to_thread(process.wait, 10) == 0
+    assert isinstance((await house.jobs.show(once.id, "")).problem, JobInterrupted)
+    waiting = await house.jobs.show(again.id, "")
+    assert (waiting.status, waiting.attempt) == ("accepted", 0)
+
+
+async def test_an_action_that_is_gone_ends_before_it_is_sent(house, queue):
+    job = await house.jobs.accept("gone", {})
+    assert isinstance((await house.until(job)).problem, UnknownOperation)
+
+
+async def test_taskiqs_own_command_runs_the_same_jobs(house, queue, redis_url, namespace):
+    """`taskiq worker`, with what it logs."""
+    words = [sys.executable, "-m", "taskiq", "worker", "tests.jobs.taskiq_process:open_queue", "--workers", "1"]
+    environment = {**os.environ, "STORE": redis_url, "QUEUE": redis_url, "NAMESPACE": namespace}
+    process = await asyncio.create_subprocess_exec(*words, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
+    try:
+        job = await house.jobs.accept("once", {})
+        assert (await house.until(job)).status == "done"
+    finally:
+        process.terminate()
+        await asyncio.wait_for(process.wait(), 20)
+
+
+class TestQueueThatGoesAway:
+    """The queue's Redis is not the store's: it goes away alone."""
+
+    @pytest.fixture
+    def server(self, start_redis: Callable[[], RedisServer]) -> RedisServer:
+        return start_redis()
+
+    @pytest.fixture
+    def queue_url(self, server: RedisServer) -> str:
+        return server.url
+
+    async def test_jobs_are_sent_and_received_when_it_is_back(self, house, queue, start, server, monkeypatch, caplog):
+        monkeypatch.setattr("awp_publish.jobs.taskiq.RETRY_SECONDS", 0.2)
+        start()
+        assert (await house.until(await house.jobs.accept("once", {}))).status == "done"
+        server.stop()
+        job = await house.jobs.accept("once", {})
+        await asyncio.sleep(0.5)
+        assert (await house.jobs.show(job.id, "")).status == "accepted"
+        assert "could not be sent to taskiq" in caplog.text
+        server.start()
+        assert (await house.until(job)).status == "done"
+
+    async def test_a_queue_that_hangs_holds_up_nothing_else(self, house, queue, start, server, monkeypatch):
+        monkeypatch.setattr("awp_publish.jobs.taskiq.SENDING_SECONDS", 0.1)
+        monkeypatch.setattr("awp_publish.jobs.taskiq.RETRY_SECONDS", 0.2)
+        start()
+        server.pause()
+        jobs = [await house.jobs.accept("once", {}) for _ in range(10)]
+        gone = await house.jobs.accept("gone", {})
+        assert isinstance((await house.until(gone)).problem, UnknownOperation)
+        server.resume()
+        for job in jobs:
+            assert (await house.until(job)).attempt == 1
+
+
+async def test_a_process_that_only_sends_runs_nothing(house, queue):
+    runner = Runner(house.jobs, lambda job: fail(), REPEATABLE.get)
+    job = await house.jobs.accept("once", {})
+    await asyncio.sleep(0.2)
+    assert (await house.jobs.show(job.id, "")).status == "accepted"
+    await runner.carry_accepted("A" * 22)
+
+
+async def fail() -> JobResult:
+    raise AssertionError
