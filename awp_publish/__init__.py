@@ -12,6 +12,7 @@ app.add_middleware(AgentPublisher, site=site)
 __version__ = "0.1.0"
 
 from awp_publish.declare import Site as Site
+from awp_publish.jobs.progress import report_progress as report_progress
 from awp_publish.model import (
     Authentication as Authentication,
     Capabilities as Capabilities,
@@ -24,5 +25,13 @@ from awp_publish.model import (
     Security as Security,
     Workflow as Workflow,
 )
+from awp_publish.policy.bearer import ApiKey as ApiKey, BearerToken as BearerToken
+from awp_publish.policy.jwt import JwtBearer as JwtBearer
+from awp_publish.policy.principal import (
+    Credentials as Credentials,
+    Principal as Principal,
+    current_caller as current_caller,
+)
+from awp_publish.policy.session import ApplicationUser as ApplicationUser, SessionUser as SessionUser
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 from awp_publish.serve.asgi import AgentPublisher as AgentPublisher

@@ -7,18 +7,19 @@ site = Site(name="Bookshop", description="Find and order books.", url="https://b
 async def search(q: str) -> SearchResults: ...
 """
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeVar, Unpack, cast
 from urllib.parse import urlsplit
 
+from awp_publish.describe import Defaults
 from awp_publish.discover import find_openapi, find_routes
+from awp_publish.guarding import check_guarding, published_authentication, read_guarding
 from awp_publish.include import SUBJECT as INCLUDE, Inclusion
-from awp_publish.model import DEFAULT_OPERATION, Catalog, Door, Paths, RateLimit, SiteFacts, Status
+from awp_publish.liveness import Liveness
+from awp_publish.model import DEFAULT_OPERATION, Catalog, Door, Paths, RateLimit, SiteFacts
 from awp_publish.options import (
     NAMES,
-    URL,
     ActionOptions,
     AgentOptions,
     SiteOptions,
@@ -30,9 +31,8 @@ from awp_publish.options import (
 )
 from awp_publish.problems import DeclarationError
 from awp_publish.resolve import AgentDeclaration, Declaration, check_names, resolve
-from awp_publish.site_facts import read_site_facts
+from awp_publish.site_facts import read_site_facts, read_urls
 
-URL_VARIABLE: Final = "AWP_PUBLISH_URL"
 _ACTION_OPTIONS: Final = frozenset(ActionOptions.__annotations__)
 _NAMING: Final = ("name", "description")
 """What an agent's decorator gives to its one operation, and to none of several."""
@@ -91,15 +91,19 @@ class Site:
         self, name: str, description: str, url: str | Sequence[str] | None = None, **options: Unpack[SiteOptions]
     ) -> None:
         name, description, checked = check_site(name, description, options)
-        self.urls = _read_urls(url)
-        self.facts: SiteFacts = read_site_facts(name, description, checked)
+        self.urls = read_urls(url)
+        self.guarding = read_guarding(checked, urlsplit(self.urls[0]).netloc)
+        facts = read_site_facts(name, description, checked)
+        self.facts: SiteFacts = replace(
+            facts, authentication=published_authentication(self.guarding, facts.authentication)
+        )
         self.paths = checked.get("paths", Paths())
         self.limits = Limits(
             checked.get("timeout", Limits.timeout),
             checked.get("max_body_bytes", Limits.max_body_bytes),
             tuple(checked.get("allow_origins", ())),
         )
-        self._status = Status(status_endpoint=checked.get("status_endpoint"))
+        self.liveness = Liveness(checked.get("status_endpoint", self.paths.status))
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentDeclaration] = {}
         self._inclusions: list[Inclusion] = []
@@ -212,14 +216,15 @@ class Site:
         """
         if not self._catalogs:
             declared = list(self._declarations.values())
-            actions, agents = resolve(declared, self._agents, self._inclusions, find_routes(app), self.limits.timeout)
+            defaults = Defaults(self.limits.timeout, self.guarding.enforce_prerequisites)
+            actions, agents = resolve(declared, self._agents, self._inclusions, find_routes(app), defaults)
             check_names(self.facts, actions)
+            check_guarding(self.guarding, actions)
             catalog = Catalog(
                 url=self.urls[0],
                 site=self.facts,
                 actions=actions,
                 agents=agents,
-                status=self._status,
                 paths=self.paths,
                 doors=tuple(doors),
                 documents=frozenset(documents),
@@ -244,13 +249,28 @@ class Site:
 
     def set_status(self, *, operational: bool | None = None, degraded_actions: Sequence[str] | None = None) -> None:
         """Say what works (agent.json section 13); what is not given stays as it is. `refresh()` publishes it."""
-        if isinstance(degraded_actions, str):
-            raise DeclarationError("site", "degraded_actions: must be a list, not one text.")
-        self._status = Status(
-            self._status.operational if operational is None else operational,
-            self._status.degraded_actions if degraded_actions is None else frozenset(degraded_actions),
-            self._status.status_endpoint,
-        )
+        self.liveness.say(operational, degraded_actions)
+
+    def status(self, *actions: str) -> Callable[[F], F]:
+        """Declare a probe: a function that finds out whether `actions` work; without any, whether the site does.
+
+        It answers False or raises where something does not work. Probes are asked every `status_interval`; what they
+        find is published, and calls of an action that does not work are refused. Returns the function unchanged.
+        """
+        if actions and not isinstance(actions[0], str):
+            raise DeclarationError("site.status", 'is called: write @site.status("action_id") or @site.status().')
+        self._refuse_when_frozen("site.status()")
+
+        def mark(function: F) -> F:
+            self.liveness.add(function, actions)
+            return function
+
+        return mark
+
+    async def probe(self) -> None:
+        """Ask the probes now, and publish what they find if it is news."""
+        if await self.liveness.ask():
+            self.refresh()
 
     def refresh(self) -> None:
         """Publish the documents again with the present status. Every request sees the old whole or the new whole.
@@ -266,26 +286,8 @@ class Site:
         self._listeners.append(listener)
 
     def _with_status(self, catalog: Catalog) -> tuple[Catalog, ...]:
-        unknown = sorted(self._status.degraded_actions - {action.id for action in catalog.actions})
-        if unknown:
-            raise DeclarationError("site", f'degraded_actions: there is no action "{unknown[0]}".')
-        return tuple(replace(catalog, url=url, status=self._status) for url in self.urls)
-
-
-def _read_urls(given: object) -> tuple[str, ...]:
-    """The site's addresses; the environment variable may hold several, separated by commas."""
-    if given is None:
-        listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
-    else:
-        listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    if not listed or listed == [""]:
-        raise DeclarationError("site", f"url: is required; give Site(url=...) or set {URL_VARIABLE}.")
-    urls = tuple(check("site", URL, url, "url") for url in listed)
-    hosts = [urlsplit(url).netloc for url in urls]
-    for host in hosts:
-        if hosts.count(host) > 1:
-            raise DeclarationError("site", f"url: two addresses are at {host}, and requests could not tell them apart.")
-    return urls
+        self.liveness.check(catalog.actions)
+        return tuple(replace(catalog, url=url, status=self.liveness.status) for url in self.urls)
 
 
 def _read_names(given: object, field: str) -> tuple[str, ...]:

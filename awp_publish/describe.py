@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from string import Formatter
 from typing import Any, Final, cast
 
 from awp_publish.discover.function import describe_function
@@ -19,11 +20,15 @@ from awp_publish.model import (
     JsonObject,
     RateLimit,
     SideEffect,
+    Summary,
     Target,
 )
 from awp_publish.options import ActionOptions
 from awp_publish.problems import DeclarationError
 from awp_publish.schema import UnusableSchema, compile_schema, object_schema_of, schema_of
+
+BACKGROUND_TIMEOUT: Final = 3600.0
+"""Seconds that a background action may take if it does not say."""
 
 _INTENTS: Final[Mapping[str, Intent]] = {"GET": "read", "DELETE": "delete"}
 _STYLES: Final = {"data-awas": ("data-awas-action", "data-awas-param"), "data-ai": ("data-ai-action", "data-ai-param")}
@@ -103,11 +108,20 @@ def describe_function_action(subject: str, function: Callable[..., object], opti
 # --- The action ---
 
 
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What the site says for every action that does not say it itself. `timeout` in seconds."""
+
+    timeout: float
+    enforce_prerequisites: bool = False
+
+
 def make_action(
-    subject: str, action_id: str, description: str, options: ActionOptions, behind: Behind, timeout: float
+    subject: str, action_id: str, description: str, options: ActionOptions, behind: Behind, defaults: Defaults
 ) -> Action:
     """The frozen action. What is not declared is derived from the route. Raises DeclarationError."""
     operation, (intent, side_effect) = behind.operation, _consequences(subject, behind, options)
+    background = options.get("execution") == "async"
     return Action(
         id=action_id,
         name=options.get("name") or title_of(action_id),
@@ -127,19 +141,23 @@ def make_action(
         selectors=_selectors(subject, action_id, options, operation.inputs),
         result=options.get("result"),
         auth_required=_auth_required(operation, options),
+        route_authenticates=operation.auth_required,
         scopes=tuple(options.get("scopes", operation.scopes if _auth_required(operation, options) else ())),
         rate_limit=cast(RateLimit | None, options.get("rate_limit")),
         idempotency=cast(Idempotency | None, options.get("idempotency")),
         sensitivity=options.get("sensitivity"),
         reversible=options.get("reversible"),
         requires_human_confirmation=options.get("requires_human_confirmation", False),
+        confirmation_summary=_summary(subject, options, operation.inputs),
+        repeatable=_is_repeatable(behind, intent, options),
+        enforce_prerequisites=options.get("enforce_prerequisites", defaults.enforce_prerequisites),
         preconditions=tuple(options.get("preconditions", ())),
         depends_on=tuple(options.get("depends_on", ())),
         preview_url=options.get("preview_url"),
         dry_run=options.get("dry_run", False),
-        execution=options.get("execution", "sync"),
-        success_status=operation.success_status,
-        timeout=options.get("timeout", timeout),
+        execution="async" if background else "sync",
+        success_status=202 if background else operation.success_status,
+        timeout=options.get("timeout", BACKGROUND_TIMEOUT if background else defaults.timeout),
         operation_id=operation.operation_id,
         extensions=dict(options.get("extensions", {})),
     )
@@ -193,6 +211,30 @@ def _side_effect(behind: Behind, intent: Intent, options: ActionOptions) -> Side
         return "safe"
     put = behind.target is not None and behind.target.method == "PUT"
     return "idempotent" if put or options.get("idempotency") else "destructive"
+
+
+def _is_repeatable(behind: Behind, intent: Intent, options: ActionOptions) -> bool:
+    """Whether a call that was cut off may be made again: reads, what HTTP calls idempotent, and what is declared so.
+
+    An idempotency key alone says nothing of the handler: it is we who keep a second call from it.
+    """
+    if options.get("sensitivity") in ("destructive", "irreversible"):
+        return False
+    is_idempotent = behind.target is not None and behind.target.method in ("PUT", "DELETE")
+    return intent == "read" or is_idempotent or options.get("side_effect") in ("safe", "idempotent")
+
+
+def _summary(subject: str, options: ActionOptions, inputs: JsonObject) -> Summary | None:
+    """What a confirmation asks; it may name inputs."""
+    summary = options.get("confirmation_summary")
+    if isinstance(summary, str):
+        names = property_names(inputs)
+        for _, name, _, _ in Formatter().parse(summary):
+            if name is not None and name not in names:
+                raise DeclarationError(
+                    subject, f'confirmation_summary: "{name}" is not an input.', f"There are: {', '.join(names)}."
+                )
+    return summary
 
 
 def _examples(subject: str, options: ActionOptions, inputs: JsonObject) -> tuple[JsonObject, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from awp_publish.describe import describe_route_action, make_action, title_of
+from awp_publish.describe import Defaults, describe_route_action, make_action, title_of
 from awp_publish.discover import Route
 from awp_publish.discover.index import listing
 from awp_publish.discover.layers import docstring_of
@@ -30,7 +30,7 @@ class Inclusion:
 
 
 def include_routes(
-    inclusion: Inclusion, routes: Sequence[Route], declared: Sequence[Action], timeout: float
+    inclusion: Inclusion, routes: Sequence[Route], declared: Sequence[Action], defaults: Defaults
 ) -> list[Action]:
     """The actions of one inclusion, without the routes that are `declared` already. Raises DeclarationError."""
     shown = [route for route in routes if not route.is_opaque]
@@ -47,7 +47,7 @@ def include_routes(
     included: list[Action] = []
     for route, method in selected:
         if (method, route.template) not in taken:
-            included.append(_include(route, method, selected, inclusion, timeout))
+            included.append(_include(route, method, selected, inclusion, defaults))
             _refuse_duplicate(included[-1], by_id)
     return included
 
@@ -112,7 +112,7 @@ def _refuse_unless(field: str, wanted: str, is_known: bool, known: Iterable[str]
 
 
 def _include(
-    route: Route, method: str, selected: Sequence[tuple[Route, str]], inclusion: Inclusion, timeout: float
+    route: Route, method: str, selected: Sequence[tuple[Route, str]], inclusion: Inclusion, defaults: Defaults
 ) -> Action:
     """The action of an included route, named after its operation."""
     methods = [other for found, other in selected if found is route]
@@ -123,7 +123,7 @@ def _include(
         raise DeclarationError(subject, f'"{name}" gives no usable id.', "State it with site.declare().")
     behind = describe_route_action(subject, (route, method), inclusion.options)
     described = behind.operation.description or _described_by_handler(route) or behind.operation.summary
-    return make_action(subject, action_id, described or title_of(action_id), inclusion.options, behind, timeout)
+    return make_action(subject, action_id, described or title_of(action_id), inclusion.options, behind, defaults)
 
 
 def _described_by_handler(route: Route) -> str | None:

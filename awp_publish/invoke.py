@@ -1,7 +1,8 @@
-"""The path of every call: find -> gates -> validate -> handler -> validate -> outcome.
+"""The path of every call: find -> gates -> validate -> handler -> validate -> record -> outcome.
 
 Only this file calls a handler, so that no door can go round a gate. Gates stand in two rows: those before the handler
-may refuse a call (raise a Problem) or answer it (return an Outcome), those after it see what the caller will see.
+may refuse a call (raise a Problem) or answer it (return an Outcome), those after it see what the caller will see. A
+guarded action has its guard as the one gate in front, which also records in the end how the call went.
 """
 
 import asyncio
@@ -13,8 +14,11 @@ from typing import Final, TypeAlias
 
 import orjson
 
-from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject
+from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, Status
+from awp_publish.observing import Observer
 from awp_publish.patrol import Patrol, Watch
+from awp_publish.policy.call import Call as Call, Outcome as Outcome, Result as Result
+from awp_publish.policy.enforcement import Enforcement, guard_of
 from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,
@@ -22,45 +26,25 @@ from awp_publish.problems import (
     InvalidInput,
     InvalidOutput,
     Problem,
+    TemporarilyUnavailable,
     UnknownAgent,
     UnknownOperation,
 )
 from awp_publish.schema import UnusableSchema, compile_schema
 
+RETRY_UNAVAILABLE: Final = 60
+"""Seconds after which a caller may look whether a degraded action works again."""
+
 logger: Final = logging.getLogger("awp_publish.calls")
 
 
-@dataclass(slots=True)
-class Call:
-    """One call, whichever door it came through.
-
-    `context` is the door's own request, which a reach of the same kind knows how to use. `gone()` returns when the
-    caller has hung up.
-    """
-
-    action: Action
-    input: JsonObject
-    request_id: str
-    door: str
-    context: object = None
-    gone: Callable[[], Awaitable[None]] | None = None
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What an action answered: JSON text, the same decoded, and the headers worth carrying to the caller."""
-
-    body: bytes
-    output: object
-    status: int = 200
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-
-
-Result: TypeAlias = Outcome | Problem
 Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
 Answered: TypeAlias = Callable[[Result], None]
 Reach: TypeAlias = Callable[[Call, Answered], Awaitable[Result]]
 """Reaches the route behind an action. Reports the answer once it is complete; returns when the route has ended."""
+
+Accept: TypeAlias = Callable[[Call], Awaitable[Outcome]]
+"""Takes a call of a background action in, to be performed later. Raises StoreUnavailable."""
 
 Before: TypeAlias = Callable[[Call], Awaitable[Outcome | None] | None]
 """A gate in front of the handler: None lets the call pass at once; what it has to wait for may answer the call."""
@@ -69,15 +53,20 @@ After: TypeAlias = Callable[[Call, Outcome], Awaitable[Outcome] | None]
 """A gate behind the handler: None leaves the outcome as it is."""
 
 
+Conclude: TypeAlias = Callable[[Call, Result], Awaitable[Result]]
+"""Records how a call ended, a refusal or failure too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The gates of one action, in order. Each may raise a Problem."""
+    """The gates of one action, in order. Each may raise a Problem; `conclude` sees every end of an admitted call."""
 
     before: tuple[Before, ...]
     after: tuple[After, ...]
+    conclude: Conclude | None = None
 
 
-def check_input(action: Action) -> Before:
+def check_input(action: Action) -> Callable[[Call], None]:
     """Refuse an input that does not conform to the action's schema (WoA section 5.1)."""
     validate = compile_schema(action.inputs)
 
@@ -103,36 +92,42 @@ def check_output(action: Action) -> After:
     return gate
 
 
-def gates_of(action: Action) -> Gates:
+def gates_of(action: Action, enforcement: Enforcement | None) -> Gates:
     """Which gates stand around an action, in order. Raises DeclarationError."""
     try:
-        return Gates(before=(check_input(action),), after=(check_output(action),))
+        validate, after = check_input(action), (check_output(action),)
     except UnusableSchema as error:
         remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
         raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
+    guard = guard_of(action, enforcement, validate) if enforcement is not None else None
+    if guard is None:
+        return Gates((validate,), after)
+    return Gates((guard.admit,), after, guard.conclude)
 
 
 class Run(Watch[Result]):
     """One call on its way: what to do with its result, and what its result is when it takes too long."""
 
-    __slots__ = ("_after", "_call", "_deliver")
+    __slots__ = ("_call", "_deliver", "_gates")
 
-    def __init__(self, call: Call, after: tuple[After, ...], deliver: Deliver) -> None:
+    def __init__(self, call: Call, gates: Gates, deliver: Deliver) -> None:
         super().__init__(time.monotonic() + call.action.timeout, call.gone)
         self._call = call
-        self._after = after
+        self._gates = gates
         self._deliver = deliver
 
     async def hand_over(self, result: Result) -> None:
-        """Show an outcome to the gates behind the handler, and deliver what they make of it."""
+        """Show an outcome to the gates behind the handler, record it, and deliver what they make of it."""
         if not isinstance(result, Problem):
             try:
-                for gate in self._after:
+                for gate in self._gates.after:
                     waiting = gate(self._call, result)
                     if waiting is not None:
                         result = await waiting
             except Problem as problem:
                 result = problem
+        if self._gates.conclude is not None:
+            result = await self._gates.conclude(self._call, result)
         await self._deliver(result)
 
     def overdue(self) -> Result:
@@ -142,14 +137,32 @@ class Run(Watch[Result]):
 
 
 class Invoker:
-    """Runs calls of one catalog. Everything that depends only on an action is prepared here, once."""
+    """Runs calls of one catalog. Everything that depends only on an action is prepared here, once.
 
-    def __init__(self, catalog: Catalog, reach: Reach) -> None:
+    `accept` takes in calls of background actions; without it they are handled while their callers wait.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        reach: Reach,
+        enforcement: Enforcement | None = None,
+        accept: Accept | None = None,
+        observer: Observer | None = None,
+    ) -> None:
         self._agents = {agent.id: agent for agent in catalog.agents}
         self._actions: Mapping[str, Action] = {action.id: action for action in catalog.actions}
-        self._gates = {action.id: gates_of(action) for action in catalog.actions}
+        self._gates = {action.id: gates_of(action, enforcement) for action in catalog.actions}
         self._reach = reach
+        self._accept = accept
+        self._observer = observer or Observer()
         self._patrol: Patrol[Result] = Patrol()
+        self._unavailable: frozenset[str] = frozenset()
+        self.heed(catalog.status)
+
+    def heed(self, status: Status) -> None:
+        """From now on refuse what does not work (agent.json section 13)."""
+        self._unavailable = status.degraded_actions if status.operational else frozenset(self._actions)
 
     def find(self, agent_id: str, operation: str | None) -> Action:
         """The action that an agent and operation name mean. Raises UnknownAgent, UnknownOperation.
@@ -166,13 +179,28 @@ class Invoker:
             raise UnknownOperation(f'Agent "{agent_id}" has {named}. It has: {known}.')
         return self._actions[action_id]
 
-    async def run(self, call: Call, deliver: Deliver) -> None:
+    def is_guarded(self, action: Action) -> bool:
+        """Whether gates of an action want to know more of a call than its input."""
+        return self._gates[action.id].conclude is not None
+
+    def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
+        """Note a request that never became a call."""
+        self._observer.note_refusal(door, request_id, problem)
+
+    def run(self, call: Call, deliver: Deliver) -> Awaitable[None]:
         """Carry a call through its gates and its handler, and `deliver` one outcome or problem.
 
         Delivers before it returns when a handler works on after its answer, or does not heed its deadline.
         """
+        if self._observer.is_watching():
+            return self._observer.watch(call, deliver, self._admit)
+        return self._admit(call, deliver)
+
+    async def _admit(self, call: Call, deliver: Deliver) -> None:
         gates = self._gates[call.action.id]
         try:
+            if self._unavailable and call.action.id in self._unavailable:
+                raise _unavailable(call.action)
             for gate in gates.before:
                 waiting = gate(call)
                 if waiting is not None and (answer := await waiting) is not None:
@@ -181,7 +209,21 @@ class Invoker:
         except Problem as problem:
             await deliver(problem)
             return
-        run = Run(call, gates.after, deliver)
+        if self._accept is not None and call.action.is_background:
+            await self._take_in(call, gates, self._accept, deliver)
+        else:
+            await self._carry_out(call, gates, deliver)
+
+    async def _take_in(self, call: Call, gates: Gates, accept: Accept, deliver: Deliver) -> None:
+        result: Result
+        try:
+            result = await accept(call)
+        except Problem as problem:
+            result = problem
+        await deliver(result if gates.conclude is None else await gates.conclude(call, result))
+
+    async def _carry_out(self, call: Call, gates: Gates, deliver: Deliver) -> None:
+        run = Run(call, gates, deliver)
         self._patrol.add(run)
         try:
             await run.finish(await self._handle(call, run))
@@ -212,6 +254,12 @@ def failed(call: Call) -> HandlerFailed:
     """The problem for an exception that is being handled; the traceback goes into the log under the same id."""
     logger.exception("action %s failed (request_id=%s)", call.action.id, call.request_id)
     return HandlerFailed(f"Action {call.action.id} failed. The site's log has the cause under this request_id.")
+
+
+def _unavailable(action: Action) -> TemporarilyUnavailable:
+    return TemporarilyUnavailable(
+        f"Action {action.id} does not work at the moment.", headers=[("Retry-After", str(RETRY_UNAVAILABLE))]
+    )
 
 
 def _outcome_of(body: bytes) -> Outcome:

@@ -27,6 +27,9 @@ JsonObject: TypeAlias = Mapping[str, object]
 Function: TypeAlias = Callable[[JsonObject], Awaitable[bytes]]
 """A plain function made callable with a validated input; it answers with JSON text."""
 
+Summary: TypeAlias = str | Callable[[JsonObject], str]
+"""What a call would do, in plain language: a text with the inputs in braces, or a function of the input."""
+
 Location: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form", "file", "body"]
 Sensitivity: TypeAlias = Literal["standard", "destructive", "irreversible"]
 Intent: TypeAlias = Literal["read", "write", "delete", "execute"]
@@ -71,7 +74,8 @@ class Action:
     """One thing an agent can do.
 
     `inputs` and `outputs` are JSON Schemas. Either `target` (a route) or `function` (a plain function) is behind it.
-    `sensitivity` is None where nobody declared one. `examples` are whole inputs.
+    `sensitivity` is None where nobody declared one. `examples` are whole inputs. `route_authenticates` says that the
+    route behind it has a security scheme of its own, `repeatable` that to do it twice does no more than to do it once.
     """
 
     id: str
@@ -92,22 +96,39 @@ class Action:
     selectors: Mapping[str, str] = field(default_factory=dict)
     result: Result | None = None
     auth_required: bool = False
+    route_authenticates: bool = False
     scopes: tuple[str, ...] = ()
     rate_limit: RateLimit | None = None
     idempotency: Idempotency | None = None
     sensitivity: Sensitivity | None = None
     reversible: bool | None = None
     requires_human_confirmation: bool = False
+    confirmation_summary: Summary | None = field(default=None, compare=False)
+    repeatable: bool = False
+    enforce_prerequisites: bool = False
     preconditions: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     preview_url: str | None = None
     dry_run: bool = False
     execution: Execution = "sync"
-    poll_endpoint: str | None = None
     success_status: int = 200
     timeout: float = 30.0
     operation_id: str | None = None
     extensions: JsonObject = field(default_factory=dict)
+
+    @property
+    def direct(self) -> Target | None:
+        """The route that a plain HTTP client calls. A background action has none: only our doors make jobs of calls."""
+        return None if self.is_background else self.target
+
+    @property
+    def needs_confirmation(self) -> bool:
+        """agent.json section 9: irreversible actions MUST be confirmed."""
+        return self.requires_human_confirmation or self.sensitivity == "irreversible"
+
+    @property
+    def is_background(self) -> bool:
+        return self.execution == "async"
 
     @property
     def is_write(self) -> bool:
@@ -136,6 +157,8 @@ class Paths:
 
     invoke: str = "/agents/{agent_id}/invoke"
     problems: str = "/agents/problems"
+    jobs: str = "/agents/jobs"
+    status: str = "/agents/status"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +240,13 @@ class Catalog:
 
     def endpoint_of(self, action: Action) -> tuple[str, str]:
         """Method and path (below the site's url) with which a plain HTTP client calls an action."""
-        if action.target is not None:
-            return action.target.method, action.target.path
+        if action.direct is not None:
+            return action.direct.method, action.direct.path
         return "POST", self.paths.invoke.replace("{agent_id}", action.agent_id)
+
+    def poll_endpoint_of(self, action: Action) -> str | None:
+        """The path template below the site's url at which a background action's jobs are polled."""
+        return f"{self.paths.jobs}/{{job_id}}" if action.is_background else None
 
 
 def next_by_id(actions: tuple[Action, ...], action_id: str) -> Action:

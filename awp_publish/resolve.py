@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal, cast
 
-from awp_publish.describe import Behind, describe_function_action, describe_route_action, make_action, title_of
+from awp_publish.describe import (
+    Behind,
+    Defaults,
+    describe_function_action,
+    describe_route_action,
+    make_action,
+    title_of,
+)
 from awp_publish.discover import Route
 from awp_publish.discover.index import RouteIndex, choose
 from awp_publish.discover.layers import docstring_of
@@ -57,13 +64,13 @@ def resolve(
     agents: Mapping[str, AgentDeclaration],
     inclusions: Sequence[Inclusion],
     routes: Sequence[Route],
-    timeout: float,
+    defaults: Defaults,
 ) -> tuple[tuple[Action, ...], tuple[Agent, ...]]:
     """All actions and agents of a site, in the order of their declaration. Raises DeclarationError."""
     index = RouteIndex(routes)
-    actions = [_resolve_one(declaration, agents, index, timeout) for declaration in declarations]
+    actions = [_resolve_one(declaration, agents, index, defaults) for declaration in declarations]
     for inclusion in inclusions:
-        actions += include_routes(inclusion, routes, actions, timeout)
+        actions += include_routes(inclusion, routes, actions, defaults)
     _check_dependencies(actions)
     return tuple(actions), tuple(_group(actions, agents))
 
@@ -72,7 +79,7 @@ def resolve(
 
 
 def _resolve_one(
-    declaration: Declaration, agents: Mapping[str, AgentDeclaration], index: RouteIndex, timeout: float
+    declaration: Declaration, agents: Mapping[str, AgentDeclaration], index: RouteIndex, defaults: Defaults
 ) -> Action:
     agent = _agent_of(declaration, agents)
     behind = _find_behind(declaration, index)
@@ -81,7 +88,7 @@ def _resolve_one(
         raise DeclarationError(
             declaration.subject, "description: is missing.", "Write a docstring or give description=..."
         )
-    return make_action(declaration.subject, declaration.id, description, declaration.options, behind, timeout)
+    return make_action(declaration.subject, declaration.id, description, declaration.options, behind, defaults)
 
 
 def _agent_of(declaration: Declaration, agents: Mapping[str, AgentDeclaration]) -> AgentDeclaration | None:

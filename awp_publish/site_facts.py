@@ -1,12 +1,32 @@
-"""From checked options to `SiteFacts`."""
+"""What a site says about itself: its addresses, and from checked options its `SiteFacts`."""
 
-from collections.abc import Mapping
-from typing import cast
+import os
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+from urllib.parse import urlsplit
 
 from awp_publish.model import Capabilities, JsonObject, RateLimit, SiteFacts
-from awp_publish.options import SiteOptions
+from awp_publish.options import URL, SiteOptions, check
 from awp_publish.problems import DeclarationError
 from awp_publish.schema import UnusableSchema, write_schema
+
+URL_VARIABLE: Final = "AWP_PUBLISH_URL"
+
+
+def read_urls(given: object) -> tuple[str, ...]:
+    """The site's addresses; the environment variable may hold several, separated by commas."""
+    if given is None:
+        listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
+    else:
+        listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not listed or listed == [""]:
+        raise DeclarationError("site", f"url: is required; give Site(url=...) or set {URL_VARIABLE}.")
+    urls = tuple(check("site", URL, url, "url") for url in listed)
+    hosts = [urlsplit(url).netloc for url in urls]
+    for host in hosts:
+        if hosts.count(host) > 1:
+            raise DeclarationError("site", f"url: two addresses are at {host}, and requests could not tell them apart.")
+    return urls
 
 
 def read_site_facts(name: str, description: str, options: SiteOptions) -> SiteFacts:

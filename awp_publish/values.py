@@ -9,11 +9,21 @@ from typing import Final, Literal
 
 UNIT_NAMES: Final = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+RATE_SCOPES: Final = ("ip", "user", "global")
+"""For whom a limit is counted: each address, each caller (an address if nobody is known), all callers together."""
+
+
+def seconds_of(duration: str) -> int:
+    """The seconds of a duration such as "24h"."""
+    return int(duration[:-1]) * UNIT_SECONDS[duration[-1]]
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """At most `requests` calls in `count` `unit`s (s, m, h, d), counted for each `scope` (AWAS: "ip", "user", ...)."""
+    """At most `requests` calls in `count` `unit`s (s, m, h, d), counted for each `scope` (AWAS 1.0, rateLimit object).
+
+    A scope is one of RATE_SCOPES; None counts for each caller, as "user" does, and is not published.
+    """
 
     requests: int
     count: int = 1
@@ -42,6 +52,10 @@ class Idempotency:
     window: str = "24h"
     key_field: str = "idempotency_key"
 
+    @property
+    def seconds(self) -> int:
+        return seconds_of(self.window)
+
 
 @dataclass(frozen=True, slots=True)
 class Pagination:
@@ -68,6 +82,7 @@ class Authentication:
     """How callers identify themselves (agent.json section 7, AWAS `authentication`).
 
     `token_expiry` is a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
+    `authorization_servers` are the issuer identifiers of those that issue tokens for this site (RFC 9728 section 2).
     """
 
     type: Literal["oauth2", "api_key", "bearer", "none"] | None = None
@@ -75,6 +90,7 @@ class Authentication:
     token_expiry: str | None = None
     refresh_endpoint: str | None = None
     endpoints: Mapping[str, str] = field(default_factory=dict)
+    authorization_servers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 from starlette.testclient import TestClient
 
-from awp_publish import Site
+from awp_publish import Authentication, Site
 from awp_publish.serve.reply import AsgiApp
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
 
@@ -15,12 +15,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="write the golden documents anew")
 
 
+LOGIN = Authentication("oauth2", authorization_servers=("https://login.example",))
+"""With an authorization server, so that a site has every document there is."""
+
 OpenClient = Callable[..., TestClient]
 
 
 @pytest.fixture
 def site() -> Site:
-    return Site(name="Shop", description="Sells things.", url="https://shop.example")
+    return Site(name="Shop", description="Sells things.", url="https://shop.example", authentication=LOGIN)
 
 
 @pytest.fixture

@@ -21,11 +21,12 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from awp_publish.model import ActionType, Execution, Intent, JsonObject, Paths, Sensitivity, SideEffect
-from awp_publish.options.addresses import check_link, check_origin, check_path, check_paths, check_url
+from awp_publish.model import ActionType, Execution, Intent, JsonObject, Paths, Sensitivity, SideEffect, Summary
+from awp_publish.options.addresses import check_link, check_origin, check_path, check_paths, check_proxy, check_url
 from awp_publish.options.readings import (
     check_authentication,
     check_contact,
+    check_duration,
     check_error_code,
     check_extensions,
     check_id,
@@ -40,7 +41,9 @@ from awp_publish.options.readings import (
     read_entity,
     read_idempotency,
     read_rate_limit,
+    read_secret_keys,
     read_selectors,
+    read_summary,
     read_updated,
     unpack,
 )
@@ -88,6 +91,9 @@ AuthenticationOption: TypeAlias = Annotated[
     Authentication, BeforeValidator(unpack), AfterValidator(check_authentication)
 ]
 ContentType: TypeAlias = Literal["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
+Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
+SecretKeysOption: TypeAlias = Annotated[str | Sequence[str], PlainValidator(read_secret_keys)]
+SummaryOption: TypeAlias = Annotated[Summary, PlainValidator(read_summary)]
 WorkflowOption: TypeAlias = Annotated[Workflow, BeforeValidator(unpack), AfterValidator(check_workflow)]
 
 _STRICT: Final = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -116,6 +122,18 @@ class SiteOptions(TypedDict, total=False):
     timeout: Seconds
     max_body_bytes: Annotated[int, Strict(), Field(gt=0)]
     allow_origins: Sequence[Annotated[str, AfterValidator(check_origin)]]
+    store: object
+    secret_keys: SecretKeysOption
+    authenticate: object
+    trusted_proxies: Sequence[Annotated[str, AfterValidator(check_proxy)]]
+    enforce_prerequisites: Flag
+    confirmation_lifetime: Duration
+    receipt_lifetime: Duration
+    job_queue: Text
+    job_concurrency: Annotated[int, Strict(), Field(gt=0)]
+    job_results: Duration
+    status_interval: Duration
+    log_inputs: Flag
 
 
 @pydantic_config(_STRICT)
@@ -146,6 +164,8 @@ class ActionOptions(TypedDict, total=False):
     sensitivity: Sensitivity
     reversible: Flag
     requires_human_confirmation: Flag
+    confirmation_summary: SummaryOption
+    enforce_prerequisites: Flag
     preconditions: Sequence[Text]
     depends_on: Sequence[str]
     preview_url: Link

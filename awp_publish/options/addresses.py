@@ -1,6 +1,7 @@
 """Addresses that a site owner writes: the site's own url, links, origins, and the paths under which we answer."""
 
 import re
+from ipaddress import ip_network
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -58,9 +59,21 @@ def check_paths(paths: Paths) -> Paths:
         raise ValueError(f'invoke {paths.invoke!r} must be a path such as "/agents/{{agent_id}}/invoke"')
     if paths.invoke.count("{agent_id}") > 1 or re.search(r"[{}]", paths.invoke.replace("{agent_id}", "")):
         raise ValueError(f"invoke {paths.invoke!r} may hold {{agent_id}} once and no other placeholder")
-    if not _PATH.fullmatch(paths.problems) or re.search(r"[{}]|/$", paths.problems):
-        raise ValueError(f'problems {paths.problems!r} must be a path such as "/agents/problems"')
+    for name in ("problems", "jobs", "status"):
+        plain = getattr(paths, name)
+        if not _PATH.fullmatch(plain) or re.search(r"[{}]|/$", plain):
+            raise ValueError(f'{name} {plain!r} must be a path such as "/agents/{name}"')
     return paths
+
+
+def check_proxy(value: str) -> str:
+    """An address or network of a proxy, or "unix" for one that connects through a socket file."""
+    if value != "unix":
+        try:
+            ip_network(value, strict=False)
+        except ValueError as error:
+            raise ValueError(f"{value!r} is not an address, a network such as '10.0.0.0/8', or 'unix'") from error
+    return value
 
 
 def _split(value: str) -> SplitResult:

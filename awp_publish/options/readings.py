@@ -1,21 +1,26 @@
 """Options that need more than a type: the ways in which they may be written, and what is refused."""
 
 import dataclasses
+import inspect
 import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
+from string import Formatter
 from typing import Final, Literal, cast
 
 import limits
 
-from awp_publish.options.addresses import check_link
+from awp_publish.model import Summary
+from awp_publish.options.addresses import check_link, check_url
 from awp_publish.selectors import selector_fault
-from awp_publish.values import Authentication, Contact, Idempotency, RateLimit, Result, Workflow
+from awp_publish.values import RATE_SCOPES, Authentication, Contact, Idempotency, RateLimit, Result, Workflow
 
 _UNITS: Final = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
 _RATE_LIMIT_HELP: Final = 'write a rate limit as "30/minute" or {"requests": 30, "window": "1m"}'
 _TYPE_MODULES: Final = ("typing", "types", "typing_extensions")
+SHORTEST_KEY: Final = 16
+"""Characters of a secret key: what is shorter could be guessed."""
 _INTEGERS: Final = range(-(2**63), 2**64)
 """The whole numbers that JSON readers with 64 bits agree on."""
 
@@ -94,8 +99,8 @@ def _rate_limit_of_window(value: Mapping[object, object]) -> RateLimit:
         raise ValueError(f"requests must be a positive whole number, not {requests!r}")
     if matched is None:
         raise ValueError(f'window must be a number and one of s, m, h, d, such as "1m", not {window!r}')
-    if scope is not None and not isinstance(scope, str):
-        raise ValueError(f"scope must be text, not {scope!r}")
+    if scope is not None and scope not in RATE_SCOPES:
+        raise ValueError(f"scope must be one of {', '.join(map(repr, RATE_SCOPES))}, not {scope!r}")
     return RateLimit(requests, int(matched[1]), cast(Literal["s", "m", "h", "d"], matched[2]), scope)
 
 
@@ -109,11 +114,11 @@ def read_idempotency(value: object) -> Idempotency | None:
         value = Idempotency(**value)
     if not isinstance(value, Idempotency) or not isinstance(value.window, str) or not isinstance(value.key_field, str):
         raise ValueError('write idempotency as True, "24h" or {"window": "24h", "key_field": "idempotency_key"}')
-    _check_duration(value.window)
+    check_duration(value.window)
     return value
 
 
-def _check_duration(value: str) -> str:
+def check_duration(value: str) -> str:
     if not re.fullmatch(r"[1-9]\d*[smhd]", value):
         raise ValueError(f'{value!r} is not a duration; write a number and one of s, m, h, d, such as "24h"')
     return value
@@ -130,6 +135,36 @@ def read_updated(value: object) -> datetime:
     if not isinstance(moment, datetime):
         raise ValueError(f"must be a date or a datetime, not {value!r}")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+# --- Secrets and summaries ---
+
+
+def read_secret_keys(value: object) -> tuple[str, ...]:
+    """One key or several, the newest first: it signs, all of them verify."""
+    keys = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else ()
+    if not keys or not all(isinstance(key, str) and len(key) >= SHORTEST_KEY for key in keys):
+        raise ValueError(
+            f"must be one or several texts of at least {SHORTEST_KEY} characters, the newest first; "
+            'make one with: python -c "import secrets; print(secrets.token_urlsafe(32))"'
+        )
+    return keys
+
+
+def read_summary(value: object) -> Summary:
+    """A text with inputs in braces, or a function of the input."""
+    if callable(value) and not inspect.iscoroutinefunction(value):
+        return cast(Summary, value)
+    if not isinstance(value, str):
+        raise ValueError('must be a text such as "Order {copies} copies of {title}", or a function of the input')
+    try:
+        parts = [name for _, name, _, _ in Formatter().parse(check_text(value)) if name is not None]
+    except ValueError as error:
+        raise ValueError(f"{value!r} has a brace that does not close; write {{{{ for a brace itself") from error
+    for name in parts:
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise ValueError(f"{{{name}}} is not the name of an input")
+    return value
 
 
 # --- Selectors ---
@@ -229,10 +264,12 @@ def check_contact(value: Contact) -> Contact:
 
 def check_authentication(value: Authentication) -> Authentication:
     if value.token_expiry is not None:
-        _check_duration(value.token_expiry)
+        check_duration(value.token_expiry)
     for link in (value.refresh_endpoint, *value.endpoints.values()):
         if link is not None:
             check_link(link)
+    for server in value.authorization_servers:
+        check_url(server)
     return value
 
 

@@ -142,7 +142,7 @@ def _action(catalog: Catalog, action: Action, entities: Entities) -> dict[str, o
             "rate_limit": str(action.rate_limit) if action.rate_limit else None,
             "idempotency": _idempotency(action),
             "execution_model": action.execution,
-            "poll_endpoint": located_if(catalog, action.poll_endpoint),
+            "poll_endpoint": located_if(catalog, catalog.poll_endpoint_of(action)),
             "sensitivity": action.sensitivity,
             "requires_human_confirmation": action.requires_human_confirmation or None,
             "reversible": action.reversible,
@@ -152,7 +152,7 @@ def _action(catalog: Catalog, action: Action, entities: Entities) -> dict[str, o
 
 
 def _encoding(action: Action) -> str | None:
-    content_type = action.target.content_type if action.target else None
+    content_type = action.direct.content_type if action.direct else None
     return content_type if content_type != awas.JSON_TYPE else None
 
 
@@ -161,7 +161,7 @@ def _idempotency(action: Action) -> dict[str, object] | None:
     if action.idempotency is None:
         return None
     field = {"key_field": action.idempotency.key_field}
-    if action.target is not None:
+    if action.direct is not None:
         field = {"key_field": IDEMPOTENCY_HEADER, "x-in": "header"}
     return {"supported": True, **field, "window": action.idempotency.window}
 

@@ -208,7 +208,7 @@ def _contract(catalog: Catalog, action: Action) -> dict[str, object]:
 
 def _request(catalog: Catalog, action: Action) -> dict[str, object]:
     fields = request_fields(catalog, action)
-    encoding = action.target.content_type if action.target else None
+    encoding = action.direct.content_type if action.direct else None
     return {
         **parameters(action, fields),
         "inputSchema": request_schema(action, fields),

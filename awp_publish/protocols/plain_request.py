@@ -42,15 +42,15 @@ def listed_actions(catalog: Catalog) -> tuple[Action, ...]:
     """The actions that HTTP alone can reach: those with a route, and all of them while the WoA door is open."""
     if catalog.door("woa") is not None:
         return catalog.actions
-    return tuple(action for action in catalog.actions if action.target is not None)
+    return tuple(action for action in catalog.actions if action.direct is not None)
 
 
 def request_fields(catalog: Catalog, action: Action) -> list[Field]:
     """What to send to `catalog.endpoint_of(action)`, in order."""
-    if action.target is None:
+    if action.direct is None:
         return _envelope_fields(catalog, action)
     facts = resolved(action.inputs, action.inputs)
-    schemas, required, names = members(facts), required_members(facts), published_names(action.target)
+    schemas, required, names = members(facts), required_members(facts), published_names(action.direct)
     return [
         Field(
             names[parameter.name],
@@ -58,15 +58,15 @@ def request_fields(catalog: Catalog, action: Action) -> list[Field]:
             parameter.name in required or parameter.location == "path",
             _examples_of(action, parameter.name),
             parameter.name,
-            _marks(action.target, parameter, names[parameter.name]),
+            _marks(action.direct, parameter, names[parameter.name]),
         )
-        for parameter in action.target.parameters
+        for parameter in action.direct.parameters
     ]
 
 
 def request_schema(action: Action, fields: list[Field]) -> dict[str, object]:
     """The JSON Schema of all that is sent, keyed as the fields are named."""
-    if action.target is None:
+    if action.direct is None:
         return _envelope_schema(action, fields)
     if all(field.name == field.input_name for field in fields):
         return dict(action.inputs)

@@ -53,4 +53,6 @@ def _absolute(catalog: Catalog, address: str | None) -> str | None:
     return catalog.absolute(address) if address is not None and address.startswith("/") else address
 
 
-PROTOCOL = Protocol("protected_resource", documents=(Document(PATH, MEDIA_TYPE, to_json(render)),))
+PROTOCOL = Protocol(
+    "protected_resource", documents=(Document(PATH, MEDIA_TYPE, to_json(render), condition=is_published),)
+)

@@ -18,6 +18,7 @@ class Document:
     """One file served at one path: media type as the specification writes it, and a pure `render(catalog)`.
 
     `rel` is the link relation under which pages point at it (RFC 8288), None for none. `max_age` is in seconds.
+    `condition` says which sites have it, None for all.
     """
 
     path: str
@@ -27,6 +28,7 @@ class Document:
     title: str | None = None
     max_age: int = DOCUMENT_MAX_AGE
     headers: tuple[tuple[str, str], ...] = ()
+    condition: Callable[[Catalog], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,41 +1,40 @@
 """`AgentPublisher`: the one middleware. Documents and doors are answered here, all else goes to the application."""
 
 import gc
-from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from starlette.applications import Starlette
 
 from awp_publish.declare import Site
 from awp_publish.discover import routed
-from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL
 from awp_publish.protocols.protocol import Document, Protocol
-from awp_publish.serve.dispatch import RouteReach
+from awp_publish.serve.background import Background
 from awp_publish.serve.documents import Prepared, prepare
+from awp_publish.serve.doors import Doors, open_doors
+from awp_publish.serve.lifespan import run_lifespan
 from awp_publish.serve.problem_pages import problem_documents
 from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send, read_fields, route_path
 from awp_publish.serve.report import report
-from awp_publish.serve.woa import InvokeAddress, WoaDoor, door_of
+from awp_publish.serve.status import StatusKeeper
+from awp_publish.serve.woa import door_of
 from awp_publish.templating import link_header
 
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """What one public address of the site serves; replaced as a whole, so that no request sees half of it.
-
-    `calls` are the paths of known agents, which most invocations go to.
-    """
+    """What one public address of the site serves; replaced as a whole, so that no request sees half of it."""
 
     host: str
     documents: Mapping[str, Prepared]
-    door: WoaDoor
+    doors: Doors
     link: bytes
-    calls: Mapping[str, str]
 
 
 class AgentPublisher:
@@ -61,8 +60,8 @@ class AgentPublisher:
         self._protocols = tuple(protocols)
         self._link_headers = link_headers
         self._check = check
-        self._address = InvokeAddress(site.paths.invoke)
-        self._head = site.paths.invoke.partition("{")[0].partition("?")[0]
+        self._status = StatusKeeper(site, site.guarding.status_interval)
+        self._background: Background | None = None
         self._published: tuple[_Published, ...] = ()
         self._here: _Published | None = None
 
@@ -78,10 +77,10 @@ class AgentPublisher:
             # Headers are copied: middleware outside of us may change its copy.
             await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
             await send({"type": "http.response.body", "body": reply.body})
-        elif path in here.calls:
-            await here.door(scope, receive, send, here.calls[path])
-        elif path.startswith(self._head) and (matched := self._address.match(path, scope["query_string"])):
-            await here.door(scope, receive, send, self._address.agent_of(matched, scope["query_string"]))
+        elif path in here.doors.exact:
+            await here.doors.exact[path](scope, receive, send)
+        elif path.startswith(here.doors.heads) and (door := here.doors.find(scope, path)) is not None:
+            await door(scope, receive, send)
         elif self._link_headers:
             await self.app(scope, receive, _linking(send, here.link))
         else:
@@ -97,7 +96,21 @@ class AgentPublisher:
                 raise
             if self._check:
                 report(self._published[0].documents, self.site.catalog.prefix)
-        await self.app(scope, receive, send)
+        if scope["type"] == "lifespan":
+            await run_lifespan(self.app, scope, receive, send, partial(self._running, scope))
+        else:
+            await self.app(scope, receive, send)
+
+    @asynccontextmanager
+    async def _running(self, scope: Scope) -> AsyncIterator[None]:
+        """What runs while the application does: the worker of background jobs, and the probes."""
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self.site.guarding.store.close)
+            if self._background is not None:
+                await stack.enter_async_context(self._background.working(scope.get("state", {})))
+            if self.site.liveness.probes:
+                await stack.enter_async_context(self._status.keeping())
+            yield
 
     # --- Publishing ---
 
@@ -107,8 +120,11 @@ class AgentPublisher:
             return self._freeze(scope)
 
     def _freeze(self, scope: Scope) -> tuple[_Published, ...]:
-        paths = [document.path for protocol in self._protocols for document in protocol.documents]
+        documents = [document for protocol in self._protocols for document in protocol.documents]
+        paths = [document.path for document in documents if document.condition is None]
         self.site.freeze(self._application(scope), (door_of(self.site.paths.invoke),), paths)
+        if any(action.is_background for action in self.site.catalog.actions):
+            self._background = Background(self.site, self.site.catalog, self._outermost(scope))
         self.site.on_refresh(self._publish)
         self._publish(self.site)
         return self._published
@@ -126,6 +142,11 @@ class AgentPublisher:
             return wrapped
         return scope.get("app") or wrapped
 
+    def _outermost(self, scope: Scope) -> AsgiApp:
+        """The application with all that stands around us: where a request of our own comes in as any other does."""
+        whole: AsgiApp = self.app if isinstance(routed(self.app), Starlette) else scope.get("app") or self.app
+        return whole
+
     def _publish(self, site: Site) -> None:
         before = {published.host: published for published in self._published}
         now = datetime.now(UTC)
@@ -137,17 +158,16 @@ class AgentPublisher:
         link = link_header(catalog, self._protocols).encode("latin-1")
         documents = prepare(self._documents(catalog), catalog, link, before.documents if before else {}, now)
         if before is not None:
+            before.doors.invoker.heed(catalog.status)
             return replace(before, documents=documents)
-        return _Published(_host_of(catalog), documents, self._open_door(catalog), link, self._address.calls(catalog))
+        return _Published(_host_of(catalog), documents, self._open_doors(catalog), link)
 
-    def _open_door(self, catalog: Catalog) -> WoaDoor:
-        limits = self.site.limits
-        invoker = Invoker(catalog, RouteReach(self.app, catalog))
-        return WoaDoor(catalog, invoker, limits.max_body_bytes, limits.allow_origins)
+    def _open_doors(self, catalog: Catalog) -> Doors:
+        return open_doors(self.site, catalog, self.app, self._status, self._background)
 
     def _documents(self, catalog: Catalog) -> Iterable[Document]:
         for protocol in self._protocols:
-            yield from protocol.documents
+            yield from (one for one in protocol.documents if one.condition is None or one.condition(catalog))
         yield from problem_documents(catalog)
 
 

@@ -16,7 +16,7 @@ from awp_publish.serve.reply import AsgiApp, Headers, Message, Scope, route_path
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-_NOT_CARRIED: Final = frozenset(
+NOT_CARRIED: Final = frozenset(
     {
         b"accept",
         b"accept-encoding",
@@ -110,7 +110,7 @@ class _Exchange:
 def _derive_scope(outer: Scope, method: str, request: Request) -> Scope:
     path: str = outer["path"]
     mounted = path[: len(path) - len(route_path(outer))] if outer.get("root_path") else ""
-    headers = [pair for pair in outer["headers"] if pair[0] not in _NOT_CARRIED]
+    headers = [pair for pair in outer["headers"] if pair[0] not in NOT_CARRIED]
     if request.headers or request.cookies:
         headers = _with_own(headers, request)
     headers.append(_ACCEPT_JSON)

@@ -7,7 +7,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, DeclarationError, Site
+from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site
 
 
 class Front:
@@ -24,7 +24,8 @@ class Front:
 
     def ask(self, agent_id: str, given: object, operation: str | None = None) -> Any:
         envelope = {"input": given} | ({"operation": operation} if operation else {})
-        return self.client.post(f"/agents/{agent_id}/invoke", json=envelope)
+        key = {"X-API-Key": "key-of-a-partner"}
+        return self.client.post(f"/agents/{agent_id}/invoke", json=envelope, headers=key)
 
     def agent(self, agent_id: str) -> dict[str, Any]:
         """What /.well-known/woa.json says about an agent, without the dialect of its schemas."""
@@ -71,6 +72,13 @@ def start(site, open_client) -> Start:
         return Front(open_client(AgentPublisher(app, site, check=False, **publisher)))
 
     return start
+
+
+@pytest.fixture
+def site() -> Site:
+    """A site that knows its callers, so that actions may ask who calls."""
+    keys = ApiKey({"key-of-a-partner": "partner"})
+    return Site(name="Shop", description="Sells things.", url="https://shop.example", authenticate=keys)
 
 
 @pytest.fixture

@@ -268,7 +268,11 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
             "rate_limit: requests must be a positive whole number, not 0.",
         ),
         ("rate_limit", {"requests": 1, "window": "1w"}, "rate_limit: window must be a number and one of s, m, h, d"),
-        ("rate_limit", {"requests": 1, "window": "1m", "scope": 3}, "rate_limit: scope must be text, not 3."),
+        (
+            "rate_limit",
+            {"requests": 1, "window": "1m", "scope": 3},
+            "rate_limit: scope must be one of 'ip', 'user', 'global', not 3.",
+        ),
         ("rate_limit", {"count": 1}, "rate_limit: a rate limit has requests, window and scope, not 'count'."),
         ("capabilities", {"streaming": "maybe"}, "capabilities.streaming: must be True or False."),
         ("capabilities", {"idempotency": True}, "capabilities.idempotency: there is no such option."),

@@ -197,9 +197,7 @@ ORDER: Final = make_route_action(
     depends_on=("search_books",),
     preview_url="/orders/preview",
     dry_run=True,
-    execution="async",
-    poll_endpoint="/agents/jobs/{job_id}",
-    success_status=202,
+    success_status=201,
 )
 
 SUMMARIZE: Final = make_function_action(

@@ -99,7 +99,7 @@ def test_protocols_are_the_doors_that_are_open() -> None:
 
 def test_addresses_of_a_site_below_a_path_are_complete() -> None:
     catalog = make_catalog(
-        make_action("wait", execution="async", poll_endpoint="/jobs"),
+        make_action("wait", execution="async"),
         url="https://example.com/shop",
         openapi=OpenApi("/openapi.json", "3.1.0"),
         status=Status(status_endpoint="/status"),
@@ -107,8 +107,8 @@ def test_addresses_of_a_site_below_a_path_are_complete() -> None:
     )
     document = _document(catalog)
     assert document["protocols"]["openapi"]["endpoint"] == "https://example.com/shop/openapi.json"
-    assert document["actions"][0]["endpoint"] == "/shop/ping"
-    assert document["actions"][0]["poll_endpoint"] == "/shop/jobs"
+    assert document["actions"][0]["endpoint"] == "/shop/agents/wait/invoke"
+    assert document["actions"][0]["poll_endpoint"] == "/shop/agents/jobs/{job_id}"
     assert document["agent_status"]["status_endpoint"] == "/shop/status"
     assert document["auth"]["refresh_endpoint"] == "https://sso.example/refresh"
 
@@ -180,8 +180,8 @@ def test_an_action_tells_its_policy() -> None:
     order = _document(BOOKSHOP)["actions"][1]
     assert order["auth_required"] is True
     assert order["rate_limit"] == "5/hour"
-    assert order["execution_model"] == "async"
-    assert order["poll_endpoint"] == "/agents/jobs/{job_id}"
+    assert order["execution_model"] == "sync"
+    assert "poll_endpoint" not in order
     assert order["sensitivity"] == "irreversible"
     assert order["requires_human_confirmation"] is True
     assert order["reversible"] is False

@@ -249,7 +249,7 @@ def test_an_action_tells_what_a_call_does() -> None:
     assert order["idempotencyKeyHeader"] == "Idempotency-Key"
     assert order["previewUrl"] == "/orders/preview"
     assert order["dryRunSupported"] is True
-    assert order["outputs"] == {"type": "application/json", "success_codes": [202]}
+    assert order["outputs"] == {"type": "application/json", "success_codes": [201]}
 
 
 def test_what_an_action_does_not_have_is_not_mentioned() -> None:

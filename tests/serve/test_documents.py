@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.protocols import ALL
+from tests.conftest import LOGIN
 
 DOCUMENTS = {
     "/.well-known/ai-actions.json": ("application/json; charset=utf-8", "public, max-age=3600"),
@@ -157,7 +158,7 @@ def test_the_coding_that_the_client_likes_best_is_sent(client, accepted, chosen)
 
 def test_every_start_publishes_the_same_bytes_and_etags(open_client):
     def start() -> TestClient:
-        site = Site(name="Shop", description="Sells things.", url="https://shop.example")
+        site = Site(name="Shop", description="Sells things.", url="https://shop.example", authentication=LOGIN)
         app = Starlette()
         site.declare("status", method="GET", path="/status", description="Say how it goes.")
         return open_client(AgentPublisher(app, site=site))

@@ -1,0 +1,141 @@
+"""How a site guards its calls: read from its options, checked against its actions, made ready for the doors."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, cast
+
+from awp_publish.model import Action, Authentication, Catalog
+from awp_publish.options import SiteOptions
+from awp_publish.policy.authentication import published_facts, read_authenticators
+from awp_publish.policy.enforcement import Enforcement
+from awp_publish.policy.principal import Authenticator
+from awp_publish.policy.tokens import Tokens
+from awp_publish.problems import DeclarationError
+from awp_publish.stores import Store, open_store
+from awp_publish.values import seconds_of
+
+MEMORY: Final = "memory:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarding:
+    """What a site declares about all of its calls. Lifetimes are in seconds.
+
+    `secret_keys` are the newest first; without any, what stays in this process is signed with its `own_key`.
+    `job_queue` is the address of a task queue, None for jobs that run in the processes of the site itself.
+    """
+
+    store: Store
+    host: str = ""
+    secret_keys: tuple[str, ...] = ()
+    own_key: str = field(default_factory=partial(secrets.token_urlsafe, 32), repr=False)
+    authenticators: tuple[Authenticator, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    enforce_prerequisites: bool = False
+    confirmation_lifetime: float = 600.0
+    receipt_lifetime: float = 3600.0
+    job_queue: str | None = None
+    job_concurrency: int = 4
+    job_results: float = 86400.0
+    status_interval: float = 30.0
+    log_inputs: bool = False
+
+
+def read_guarding(options: SiteOptions, host: str) -> Guarding:
+    """What the options say, in terms of `host`, under whose name the store keeps things. Raises DeclarationError."""
+    return Guarding(
+        store=_read_store(options.get("store", MEMORY), host),
+        host=host,
+        secret_keys=cast(tuple[str, ...], options.get("secret_keys", ())),
+        authenticators=read_authenticators(options["authenticate"]) if "authenticate" in options else (),
+        trusted_proxies=tuple(options.get("trusted_proxies", ())),
+        enforce_prerequisites=options.get("enforce_prerequisites", False),
+        confirmation_lifetime=float(seconds_of(options.get("confirmation_lifetime", "10m"))),
+        receipt_lifetime=float(seconds_of(options.get("receipt_lifetime", "1h"))),
+        job_queue=options.get("job_queue"),
+        job_concurrency=options.get("job_concurrency", 4),
+        job_results=float(seconds_of(options.get("job_results", "24h"))),
+        status_interval=float(seconds_of(options.get("status_interval", "30s"))),
+        log_inputs=options.get("log_inputs", False),
+    )
+
+
+def _read_store(given: object, host: str) -> Store:
+    if isinstance(given, str):
+        return open_store(given, host)
+    if all(callable(getattr(given, verb, None)) for verb in ("run", "take", "close")):
+        return cast(Store, given)
+    raise DeclarationError("site", f"store: {given!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
+
+
+def published_authentication(guarding: Guarding, declared: Authentication | None) -> Authentication | None:
+    """What the documents may say of the ways in which callers are known; what was declared comes first."""
+    if not guarding.authenticators:
+        return declared
+    scheme, methods = published_facts(guarding.authenticators)
+    declared = declared or Authentication()
+    return Authentication(
+        type=declared.type or scheme,
+        methods=declared.methods or methods,
+        token_expiry=declared.token_expiry,
+        refresh_endpoint=declared.refresh_endpoint,
+        endpoints=declared.endpoints,
+        authorization_servers=declared.authorization_servers,
+    )
+
+
+# --- With the actions at hand ---
+
+
+def check_guarding(guarding: Guarding, actions: Sequence[Action]) -> None:
+    """Refuse what could not be enforced. Raises DeclarationError that names the action."""
+    for action in actions:
+        subject = f'action "{action.id}"'
+        if action.auth_required and not (guarding.authenticators or action.route_authenticates):
+            raise DeclarationError(
+                subject,
+                "auth_required: nothing here tells who calls.",
+                "Give Site(authenticate=...), or the route a security scheme.",
+            )
+        if (action.enforce_prerequisites and action.depends_on) or action.needs_confirmation:
+            _need_keys(guarding, subject)
+
+
+def _need_keys(guarding: Guarding, subject: str) -> None:
+    """Every process that shares the store has to sign with the same keys; without sharing, any key will do."""
+    if guarding.store.is_shared and not guarding.secret_keys:
+        raise DeclarationError(
+            subject,
+            "needs signed tokens, and the site has no secret_keys.",
+            'Give Site(secret_keys=["..."]) one that all processes share, from the environment say.',
+        )
+
+
+def make_enforcement(guarding: Guarding, catalog: Catalog, metadata_url: str | None) -> Enforcement:
+    """What the guards of a catalog share. `metadata_url` is where RFC 9728 metadata is served, if it is."""
+    keys = guarding.secret_keys or (guarding.own_key,)
+    enforced = [action for action in catalog.actions if action.enforce_prerequisites]
+    receipted = frozenset(needed for action in enforced for needed in action.depends_on)
+    return Enforcement(
+        store=guarding.store,
+        authenticators=guarding.authenticators,
+        realm=catalog.site.name,
+        metadata_url=metadata_url,
+        rate_limit=catalog.site.rate_limit,
+        confirmations=Tokens(keys, f"confirmation:{guarding.host}", guarding.confirmation_lifetime)
+        if any(action.needs_confirmation for action in catalog.actions)
+        else None,
+        receipts=Tokens(keys, f"receipt:{guarding.host}", guarding.receipt_lifetime) if receipted else None,
+        receipted=receipted,
+    )
+
+
+def remembering_actions(catalog: Catalog) -> list[str]:
+    """Which actions keep something between calls, which a store in memory forgets when its process ends."""
+    return [
+        action.id
+        for action in catalog.actions
+        if action.is_background or action.needs_confirmation or action.idempotency is not None
+    ]

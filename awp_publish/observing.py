@@ -1,0 +1,80 @@
+"""A record of calls: one log line for each, and an OpenTelemetry span where a tracer is set up.
+
+The line is JSON in the log `awp_publish.access`, level INFO: door, action, principal, outcome, status, milliseconds and
+request id. Inputs are in it only if the site asked for that. While nobody listens, a call costs nothing here.
+"""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TypeAlias
+
+import orjson
+
+from awp_publish import tracing
+from awp_publish.policy.call import Call, Result
+from awp_publish.problems import Problem
+
+logger: Final = logging.getLogger("awp_publish.access")
+
+Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
+Carry: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
+
+
+class Observer:
+    """Watches calls, if anybody wants to know. `log_inputs` puts their inputs into the log, whatever they hold."""
+
+    def __init__(self, log_inputs: bool = False) -> None:
+        self._log_inputs = log_inputs
+
+    def is_watching(self) -> bool:
+        return logger.isEnabledFor(logging.INFO) or tracing.is_on()
+
+    async def watch(self, call: Call, deliver: Deliver, carry: Carry) -> None:
+        """Carry a call on its way, and note what is delivered for it."""
+        started = time.perf_counter()
+        with _span(call) as note:
+
+            async def deliver_noted(result: Result) -> None:
+                facts = _facts(call.door, call.request_id, call.action.id, call.caller_id, result, started)
+                note(facts)
+                _write({**facts, "input": call.input} if self._log_inputs else facts)
+                await deliver(result)
+
+            await carry(call, deliver_noted)
+
+    def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
+        """Note a request that a door refused before it was a call of any action."""
+        if logger.isEnabledFor(logging.INFO):
+            _write(_facts(door, request_id, "", "", problem, time.perf_counter()))
+
+
+def _facts(
+    door: str, request_id: str, action: str, principal: str, result: Result, started: float
+) -> dict[str, object]:
+    """What is noted. `outcome` is "ok" or the code of a problem."""
+    return {
+        "door": door,
+        "action": action or None,
+        "principal": principal or None,
+        "outcome": result.code if isinstance(result, Problem) else "ok",
+        "status": result.status,
+        "ms": round((time.perf_counter() - started) * 1000, 3),
+        "request_id": request_id,
+    }
+
+
+def _write(facts: dict[str, object]) -> None:
+    """JSON keeps one call on one line, whatever a caller's id or input holds. The facts are in `record.call` too."""
+    if logger.isEnabledFor(logging.INFO):
+        logger.info("%s", orjson.dumps(facts, default=str).decode(), extra={"call": facts})
+
+
+@contextmanager
+def _span(call: Call) -> Iterator[Callable[[dict[str, object]], None]]:
+    if not tracing.is_on():
+        yield lambda facts: None
+        return
+    with tracing.start_span(f"{call.door} {call.action.id}") as span:
+        yield span.note

@@ -1,0 +1,88 @@
+"""What goes through the gates: a `Call` on its way in, an `Outcome` or a Problem on its way out."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from awp_publish.model import Action, JsonObject
+from awp_publish.policy.principal import Credentials, Principal
+from awp_publish.problems import Problem
+from awp_publish.stores.store import Seen, Step
+
+RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
+
+
+@dataclass(slots=True)
+class Call:
+    """One call, whichever door it came through.
+
+    `context` is the door's own request, which a reach of the same kind knows how to use. `gone()` returns when the
+    caller has hung up, `credentials()` reads what the request shows of its caller. `headers` are what the gates add to
+    the answer, whatever it is. `claim` is the mark under which an idempotent call is in flight.
+    """
+
+    action: Action
+    input: JsonObject
+    request_id: str
+    door: str
+    context: object = None
+    gone: Callable[[], Awaitable[None]] | None = None
+    credentials: Callable[[], Credentials] | None = None
+    idempotency_key: str | None = None
+    confirmation: str | None = None
+    receipts: tuple[str, ...] = ()
+    principal: Principal | None = None
+    address: str = ""
+    headers: RawHeaders = ()
+    claim: "Claim | None" = None
+
+    @property
+    def caller_id(self) -> str:
+        """The known caller's id, "" for nobody."""
+        return self.principal.id if self.principal is not None else ""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What an action answered: JSON text, the same decoded, and the headers worth carrying to the caller."""
+
+    body: bytes
+    output: object
+    status: int = 200
+    headers: RawHeaders = ()
+
+
+Result: TypeAlias = Outcome | Problem
+
+
+async def never_gone() -> None:
+    """The `gone` of a call that nobody's hanging up shall end."""
+    await asyncio.get_running_loop().create_future()
+
+
+class Claim(NamedTuple):
+    """What stands in the store under an idempotency key while its call is in flight."""
+
+    key: str
+    value: bytes
+    fingerprint: str
+
+
+Judge: TypeAlias = Callable[[tuple[Seen, ...], bool], Outcome | None]
+"""Reads what a gate's steps saw, and whether they hold. Returns an answer, None to pass, or raises a Problem."""
+
+
+class Demand(NamedTuple):
+    """What a gate wants of the store for one call: `steps` if the call is to go on.
+
+    `looks` are done instead when a later gate refuses the call anyway, so that nothing is claimed in vain.
+    """
+
+    steps: tuple[Step, ...]
+    looks: tuple[Step, ...]
+    judge: Judge
+
+
+Gate: TypeAlias = Callable[[Call], Demand | None]
+"""One policy of one action. Passes a call (None), asks the store (Demand), or raises the Problem it refuses with."""

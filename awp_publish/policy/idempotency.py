@@ -1,0 +1,154 @@
+"""Idempotency keys: the same key and input give the recorded answer again, and run nothing (agent.json section 9).
+
+What is promised when something breaks between the handler and the record is in `CLAIM_AFTER`: a key is free again only
+where running once more does no harm, or nothing was done. In every other case it answers `outcome-unknown` until its
+window ends, so that nothing irreversible is ever done twice under one key.
+"""
+
+import hashlib
+import re
+import time
+from collections.abc import Callable
+from typing import Final, Literal, TypeAlias
+
+import orjson
+
+from awp_publish.model import Action, JsonObject
+from awp_publish.policy.call import Call, Claim, Demand, Gate, Outcome, Result
+from awp_publish.problems import (
+    HandlerFailed,
+    HandlerRedirected,
+    HandlerTimeout,
+    IdempotencyKeyInFlight,
+    IdempotencyKeyReused,
+    InvalidIdempotencyKey,
+    InvalidOutput,
+    OutcomeUnknown,
+    Problem,
+)
+from awp_publish.stores.store import Add, Look, Seen, Step, Swap
+
+REPLAYED: Final = (b"idempotent-replayed", b"true")
+MARGIN: Final = 10.0
+"""Seconds beyond an action's timeout after which its call can no longer be running."""
+
+_KEY: Final = re.compile(r"[!-~]([ -~]{0,253}[!-~])?")
+_QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
+_RECORDED_HEADERS: Final = frozenset({b"location", b"link"})
+"""What of an answer's headers is worth repeating. A Set-Cookie is a secret: it is given once."""
+
+Fate: TypeAlias = Literal["recorded", "free", "unknown"]
+
+CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
+    "answered": ("recorded", "recorded", "recorded"),
+    "refused": ("free", "free", "free"),
+    "failed": ("free", "free", "unknown"),
+    "interrupted": ("free", "unknown", "unknown"),
+}
+"""How the first call ended, and what becomes of its key: for repeatable, other and irreversible actions."""
+
+
+def fingerprint_of(given: JsonObject) -> str:
+    """What tells one input from another, whatever the order of its members."""
+    return hashlib.sha256(orjson.dumps(given, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def read_key(text: str) -> str:
+    """A key as it was sent, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header section 2.1)."""
+    quoted = _QUOTED.fullmatch(text.strip())
+    key = re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else text.strip()
+    if not _KEY.fullmatch(key):
+        raise InvalidIdempotencyKey("The idempotency key is empty, too long, or not printable ASCII.")
+    return key
+
+
+def idempotency_gate(action: Action, clock: Callable[[], float] = time.time) -> Gate | None:
+    """The gate that claims a key, or answers with what is recorded under it; None if the action declares no keys."""
+    declared = action.idempotency
+    if declared is None:
+        return None
+    in_input = declared.key_field if declared.key_field in _properties(action.inputs) else None
+    longest = action.timeout + MARGIN
+    keep = longest if action.repeatable else max(declared.seconds, longest)
+
+    def gate(call: Call) -> Demand | None:
+        sent = call.idempotency_key if in_input is None else call.idempotency_key or call.input.get(in_input)
+        if sent is None:
+            return None
+        key, now = _scoped(call, read_key(str(sent))), clock()
+        fingerprint = fingerprint_of(call.input)
+        value = orjson.dumps({"state": "running", "for": fingerprint, "until": now + longest, "by": call.request_id})
+
+        def judge(seen: tuple[Seen, ...], holds: bool) -> Outcome | None:
+            found = seen[0] if seen else None
+            if isinstance(found, bytes):
+                return _answer_again(found, fingerprint, now)
+            if holds:
+                call.claim = Claim(key, value, fingerprint)
+            return None
+
+        return Demand((Add(key, value, keep),), (Look(key),), judge)
+
+    return gate
+
+
+def settle_claim(call: Call, claim: Claim, result: Result) -> Step:
+    """What becomes of a claim now that its call has ended."""
+    ended = "answered" if isinstance(result, Outcome) else _how(result)
+    repeatable, other, irreversible = CLAIM_AFTER[ended]
+    fate = repeatable if call.action.repeatable else irreversible if _is_irreversible(call.action) else other
+    window = float(call.action.idempotency.seconds) if call.action.idempotency else 0.0
+    if fate == "recorded" and isinstance(result, Outcome):
+        return Swap(claim.key, claim.value, _record(claim, result), window)
+    if fate == "free":
+        return Swap(claim.key, claim.value, None)
+    return Swap(claim.key, claim.value, orjson.dumps({"state": "unknown", "for": claim.fingerprint}) + b"\n", window)
+
+
+def _how(problem: Problem) -> str:
+    if isinstance(problem, HandlerFailed):
+        return "failed"
+    return "interrupted" if isinstance(problem, HandlerTimeout | HandlerRedirected | InvalidOutput) else "refused"
+
+
+def _is_irreversible(action: Action) -> bool:
+    return action.sensitivity == "irreversible" or action.reversible is False
+
+
+def _properties(schema: JsonObject) -> JsonObject:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _scoped(call: Call, key: str) -> str:
+    """Keys of different callers and actions never meet."""
+    digest = hashlib.sha256(f"{call.caller_id}\n{key}".encode()).hexdigest()
+    return f"key:{call.action.id}:{digest}"
+
+
+# --- Records: one line of JSON, then the body as it was ---
+
+
+def _record(claim: Claim, outcome: Outcome) -> bytes:
+    headers = [
+        (name.decode("latin-1"), value.decode("latin-1"))
+        for name, value in outcome.headers
+        if name in _RECORDED_HEADERS
+    ]
+    facts = {"state": "done", "for": claim.fingerprint, "status": outcome.status, "headers": headers}
+    return orjson.dumps(facts) + b"\n" + outcome.body
+
+
+def _answer_again(found: bytes, fingerprint: str, now: float) -> Outcome:
+    line, _, body = found.partition(b"\n")
+    facts = orjson.loads(line)
+    if facts["for"] != fingerprint:
+        raise IdempotencyKeyReused("This idempotency key came with another input before.")
+    if facts["state"] == "done":
+        headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in facts["headers"])
+        return Outcome(body, orjson.loads(body), facts["status"], (REPLAYED, *headers))
+    if facts["state"] == "running" and now < facts["until"]:
+        raise IdempotencyKeyInFlight(
+            "The first call with this idempotency key has not ended yet.", headers=[("Retry-After", "1")]
+        )
+    raise OutcomeUnknown("The first call with this idempotency key ended without an answer; it may have taken effect.")

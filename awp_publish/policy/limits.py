@@ -1,0 +1,90 @@
+"""Rate limits (AWAS 1.0 `rateLimit`, agent.json section 9): what is enforced is the value that is published.
+
+A window opens with its first call and closes after its time. Answers tell how much is left, as RateLimit and
+RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10) and as AWAS's X-RateLimit-* (1.1, HTTP behaviour).
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from awp_publish.model import Action, RateLimit
+from awp_publish.policy.call import Call, Demand, Gate, Outcome, RawHeaders
+from awp_publish.problems import RateLimited
+from awp_publish.stores.store import Count, Counted, Seen
+
+SITE = "site"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit under its name: an action's id, or "site" for the limit of all actions together."""
+
+    name: str
+    rate: RateLimit
+
+    @property
+    def policy(self) -> str:
+        return f'"{self.name}";q={self.rate.requests};w={self.rate.seconds}'
+
+    def count_for(self, call: Call) -> Count:
+        key = f"limit:{self.name}:{self._counted(call)}"
+        return Count(key, self.rate.requests, self.rate.seconds)
+
+    def _counted(self, call: Call) -> str:
+        if self.rate.scope == "global":
+            return ""
+        if self.rate.scope == "ip" or call.principal is None:
+            return f"ip:{call.address}"
+        return f"user:{call.principal.id}"
+
+
+def limit_gate(action: Action, site_limit: RateLimit | None, clock: Callable[[], float] = time.time) -> Gate | None:
+    """The gate that holds callers to the site's and the action's limits; None if there are none."""
+    limits = tuple(
+        Limit(name, rate) for name, rate in ((SITE, site_limit), (action.id, action.rate_limit)) if rate is not None
+    )
+    if not limits:
+        return None
+    policies = ", ".join(limit.policy for limit in limits).encode("ascii")
+
+    def gate(call: Call) -> Demand:
+        def judge(seen: tuple[Seen, ...], holds: bool) -> Outcome | None:
+            counted = cast(Sequence[Counted], seen)
+            call.headers += ((b"ratelimit-policy", policies), *_tell(limits, counted, clock()))
+            if not holds:
+                raise _refusal(limits[len(seen) - 1], counted[-1])
+            return None
+
+        counts = tuple(limit.count_for(call) for limit in limits)
+        return Demand(counts, counts, judge)
+
+    return gate
+
+
+def _tell(limits: Sequence[Limit], counted: Sequence[Counted], now: float) -> RawHeaders:
+    """The state of each limit, and of the one that leaves least in AWAS's fields, whose reset is in Unix seconds."""
+    states = [
+        (limit, max(0, limit.rate.requests - seen.events), math.ceil(seen.seconds_left))
+        for limit, seen in zip(limits, counted, strict=False)
+    ]
+    tightest, remaining, seconds = min(states, key=lambda state: state[1])
+    told = ", ".join(f'"{limit.name}";r={left};t={reset}' for limit, left, reset in states)
+    return (
+        (b"ratelimit", told.encode("ascii")),
+        (b"x-ratelimit-limit", b"%d" % tightest.rate.requests),
+        (b"x-ratelimit-remaining", b"%d" % remaining),
+        (b"x-ratelimit-reset", b"%d" % math.ceil(now + seconds)),
+    )
+
+
+def _refusal(limit: Limit, seen: Counted) -> RateLimited:
+    seconds = max(1, math.ceil(seen.seconds_left))
+    whose = "The site allows" if limit.name == SITE else f"Action {limit.name} allows"
+    return RateLimited(
+        f"{whose} {limit.rate}; the next call is possible in {seconds} seconds.",
+        headers=[("Retry-After", str(seconds))],
+        members={"retry_after": seconds},
+    )

@@ -1,0 +1,54 @@
+"""Signed tokens: confirmations and receipts, each with a salt of its own, under keys that can be rotated."""
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from itsdangerous import BadData, URLSafeSerializer
+
+from awp_publish.model import JsonObject
+
+EXPIRES: Final = "e"
+"""Unix seconds. Our own member and not the serializer's timestamp, which refuses what a clock ahead of ours signed."""
+
+
+class NotOurs(Exception):
+    """A token that none of the site's keys signed, or that was changed since."""
+
+
+class Expired(Exception):
+    """A token past its time."""
+
+
+class Tokens:
+    """Writes and reads tokens of one purpose. `keys` are the newest first: it signs, all verify."""
+
+    def __init__(
+        self, keys: Sequence[str], purpose: str, lifetime: float, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.lifetime = lifetime
+        self._clock = clock
+        self._serializer = URLSafeSerializer(
+            list(reversed(keys)),  # itsdangerous signs with the last
+            salt=f"awp_publish.{purpose}",
+            signer_kwargs={"digest_method": hashlib.sha256, "key_derivation": "hmac"},
+        )
+
+    def write(self, facts: JsonObject) -> tuple[str, float]:
+        """A token for these facts, and when it expires, in Unix seconds."""
+        expires = int(self._clock() + self.lifetime)
+        token = self._serializer.dumps({**facts, EXPIRES: expires})
+        return (token if isinstance(token, str) else token.decode("ascii")), expires
+
+    def read(self, token: str) -> JsonObject:
+        """The facts of a token. Raises NotOurs, Expired."""
+        try:
+            facts: object = self._serializer.loads(token)
+        except (BadData, ValueError) as error:
+            raise NotOurs from error
+        if not isinstance(facts, dict) or not isinstance(facts.get(EXPIRES), int):
+            raise NotOurs
+        if facts[EXPIRES] <= self._clock():
+            raise Expired
+        return facts

@@ -1,0 +1,118 @@
+"""Background actions: calls become jobs, and jobs become calls again, in this process or in another.
+
+A job reaches its route through the whole application, from outside, as its caller would: what other middleware makes of
+the request (session, user) is made again.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+
+from awp_publish.declare import Site
+from awp_publish.guarding import make_enforcement
+from awp_publish.invoke import Accept, Call, Invoker, Outcome, Result
+from awp_publish.jobs import Carrier, Job, JobResult, Jobs, Runner, Worker
+from awp_publish.model import Action, Catalog
+from awp_publish.observing import Observer
+from awp_publish.policy.call import never_gone
+from awp_publish.policy.prerequisites import hand_out_receipt
+from awp_publish.policy.principal import Principal, set_caller
+from awp_publish.problems import Problem
+from awp_publish.serve.dispatch import RouteReach
+from awp_publish.serve.jobs import accepted_reply
+from awp_publish.serve.reply import AsgiApp, Scope
+from awp_publish.serve.request_again import pack_request, unpack_request
+
+
+class Background:
+    """The jobs of one site. `app` is the whole application, with all that stands around us."""
+
+    def __init__(self, site: Site, catalog: Catalog, app: AsgiApp) -> None:
+        guarding = site.guarding
+        self.jobs = Jobs(guarding.store, result_seconds=guarding.job_results)
+        self._guarding = guarding
+        self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
+        own = replace(catalog, actions=tuple(self._actions.values()), agents=())
+        self._invoker = Invoker(own, RouteReach(app, own), observer=Observer(guarding.log_inputs))
+        self._enforcement = make_enforcement(guarding, catalog, None)
+        self._state: Mapping[str, object] = {}
+        self._worker: Worker | None = None
+
+    def accepting(self, catalog: Catalog) -> Accept:
+        """How calls are taken in that come to one address of the site."""
+        return partial(self._accept, catalog.absolute(catalog.paths.jobs))
+
+    async def _accept(self, address: str, call: Call) -> Outcome:
+        scope: Scope = call.context  # type: ignore[assignment]
+        scopes = sorted(call.principal.scopes) if call.principal is not None else []
+        job = await self.jobs.accept(
+            call.action.id,
+            call.input,
+            principal=call.caller_id,
+            request_id=call.request_id,
+            door=call.door,
+            context={"scopes": scopes, "request": pack_request(scope)},
+        )
+        self._work_anyway()
+        reply = accepted_reply(job, address)
+        return Outcome(reply.body, None, reply.status, reply.headers)
+
+    async def run(self, job: Job) -> JobResult | Problem:
+        """Make a job a call again, and carry it out. No gate stands before it: it was admitted when it was accepted."""
+        results: list[Result] = []
+
+        async def keep(result: Result) -> None:
+            results.append(result)
+
+        call = self._call_of(job)
+        set_caller(call.principal)
+        await self._invoker.run(call, keep)
+        result = results[0]
+        if isinstance(result, Problem):
+            return result
+        return JobResult(result.status, (*result.headers, *self._receipt(call)), result.body)
+
+    def _call_of(self, job: Job) -> Call:
+        request, scopes = job.context.get("request"), job.context.get("scopes")
+        context = unpack_request(request if isinstance(request, dict) else {}, self._state)
+        principal = Principal(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
+        call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_gone)
+        call.principal = principal if job.principal else None
+        return call
+
+    def _receipt(self, call: Call) -> tuple[tuple[bytes, bytes], ...]:
+        receipts = self._enforcement.receipts
+        if receipts is None or call.action.id not in self._enforcement.receipted:
+            return ()
+        return (hand_out_receipt(receipts, call),)
+
+    # --- Working ---
+
+    @asynccontextmanager
+    async def working(self, state: Mapping[str, object]) -> AsyncIterator[None]:
+        """Carry out what is due, as long as the application runs. `state` is what it keeps for its requests."""
+        self._state = state
+        self._worker = worker = self._make_worker()
+        worker.start()
+        try:
+            yield
+        finally:
+            self._worker = None
+            await worker.stop()
+
+    def _work_anyway(self) -> None:
+        """Where a server tells of no lifespan, the first job starts the worker; it ends with the event loop."""
+        if self._worker is None:
+            self._worker = self._make_worker()
+            self._worker.start()
+
+    def _make_worker(self) -> Worker:
+        return Worker(self.jobs, self._carrier(), concurrency=self._guarding.job_concurrency)
+
+    def _carrier(self) -> Carrier:
+        return Runner(self.jobs, self.run, self._is_repeatable)
+
+    def _is_repeatable(self, action_id: str) -> bool | None:
+        action = self._actions.get(action_id)
+        return action.repeatable if action is not None else None

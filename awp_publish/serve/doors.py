@@ -1,0 +1,97 @@
+"""The live endpoints of one public address of a site, and which of them a path means."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from awp_publish.declare import Site
+from awp_publish.guarding import make_enforcement
+from awp_publish.invoke import Invoker
+from awp_publish.jobs import Jobs
+from awp_publish.model import Catalog
+from awp_publish.observing import Observer
+from awp_publish.policy.authentication import AuthenticationGate
+from awp_publish.policy.enforcement import Enforcement
+from awp_publish.protocols import protected_resource
+from awp_publish.serve.admission import Admission, read_admission_of
+from awp_publish.serve.background import Background
+from awp_publish.serve.cors import Cors
+from awp_publish.serve.credentials import read_credentials, refuse_cross_site_cookies
+from awp_publish.serve.dispatch import RouteReach
+from awp_publish.serve.exchange import Telling
+from awp_publish.serve.invoke_address import InvokeAddress
+from awp_publish.serve.jobs import JobsDoor
+from awp_publish.serve.reply import AsgiApp, Fields, Receive, Scope, Send
+from awp_publish.serve.status import StatusDoor, StatusKeeper
+from awp_publish.serve.woa import WoaDoor
+
+Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+AnswerRest: TypeAlias = Callable[[Scope, Receive, Send, str], Awaitable[None]]
+"""A door that is given the rest of its path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """The doors of one address.
+
+    `exact` are those at paths known beforehand, `below` those below a path. `heads` are what every path of ours begins
+    with that is not known beforehand.
+    """
+
+    invoker: Invoker
+    exact: Mapping[str, Answer]
+    below: Mapping[str, AnswerRest]
+    heads: tuple[str, ...]
+    woa: WoaDoor
+    address: InvokeAddress
+
+    def find(self, scope: Scope, path: str) -> Answer | None:
+        """The door that a path with one of the heads means, None if it is the application's."""
+        for head, answer in self.below.items():
+            if path.startswith(head):
+                return partial(_pass_rest, answer, path.removeprefix(head))
+        matched = self.address.match(path, scope["query_string"])
+        if matched is None:
+            return None
+        return partial(_invoke, self.woa, self.address.agent_of(matched, scope["query_string"]))
+
+
+def open_doors(
+    site: Site, catalog: Catalog, app: AsgiApp, status: StatusKeeper, background: Background | None
+) -> Doors:
+    """The doors of one public address of a site."""
+    enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
+    accept = background.accepting(catalog) if background is not None else None
+    observer = Observer(site.guarding.log_inputs)
+    invoker = Invoker(catalog, RouteReach(app, catalog), enforcement, accept, observer)
+    admission = read_admission_of(site)
+    woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
+    calls = {path: partial(_invoke, woa, agent_id) for path, agent_id in address.calls(catalog).items()}
+    below = _jobs_door(catalog, admission, enforcement, background.jobs) if background is not None else {}
+    heads = (catalog.paths.invoke.partition("{")[0].partition("?")[0], *below)
+    return Doors(invoker, {catalog.paths.status: StatusDoor(site, status), **calls}, below, heads, woa, address)
+
+
+def _jobs_door(
+    catalog: Catalog, admission: Admission, enforcement: Enforcement, jobs: Jobs
+) -> Mapping[str, AnswerRest]:
+    gate = AuthenticationGate(enforcement.authenticators, False, (), enforcement.realm, enforcement.metadata_url)
+
+    async def identify(scope: Scope, fields: Fields) -> str:
+        refuse_cross_site_cookies(fields, admission.own_hosts)
+        principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
+        return principal.id if principal is not None else ""
+
+    paths, cors = catalog.paths, Cors(admission.allow_origins)
+    return {f"{paths.jobs}/": JobsDoor(jobs, catalog.absolute(paths.jobs), Telling(catalog), cors, identify)}
+
+
+async def _invoke(woa: WoaDoor, agent_id: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+    await woa(scope, receive, send, agent_id)
+
+
+async def _pass_rest(answer: AnswerRest, rest: str, scope: Scope, receive: Receive, send: Send) -> None:
+    await answer(scope, receive, send, rest)
