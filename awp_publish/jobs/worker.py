@@ -98,6 +98,7 @@ class Worker:
         if free <= 0:
             return
         taken = await self._jobs.store.take(QUEUE, self._lease, free)
+        self._is_away = False
         self._may_have_more = len(taken) >= free
         for job_id in taken:
             task = self._loop.create_task(self._carry(job_id))
@@ -136,7 +137,6 @@ class Worker:
         while not self._is_stopping and not await self._is_back():
             await self._sleep(seconds)
             seconds = min(seconds * 2, LONGEST_WAIT)
-        self._is_away = False
         if not self._is_stopping:
             logger.warning("the store is back: background jobs go on")
             await self._sleep(2 * self._jobs.beat_seconds)

@@ -5,7 +5,7 @@ is. Its address is what WoA (draft-gaikwad-woa-00) and agent.json call the poll 
 """
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, TypeAlias
 from urllib.parse import quote, urlsplit
 
@@ -88,7 +88,7 @@ class JobsDoor:
             told, path = self._telling, urlsplit(endpoint).path
             described["problem"] = describe_problem(job.problem, told.types, told.recoveries, path, job.request_id)
         body = orjson.dumps(described)
-        pause = () if job.has_ended else ((b"retry-after", b"%d" % _pause(job)),)
+        pause = () if job.has_ended else ((b"retry-after", b"%d" % _pause(self._jobs.clock() - job.created)),)
         return Reply(status, (*STATIC_HEADERS, (b"content-length", b"%d" % len(body)), *pause, *retold, *extra), body)
 
 
@@ -107,7 +107,6 @@ def _as_text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _pause(job: Job) -> int:
+def _pause(age: timedelta) -> int:
     """Seconds until the next poll: a job that has taken long will hardly end within the next second."""
-    age = (job.updated - job.created).total_seconds()
-    return min(LONGEST_PAUSE, 1 + max(0, int(age // YOUNG_SECONDS)))
+    return min(LONGEST_PAUSE, 1 + max(0, int(age.total_seconds() // YOUNG_SECONDS)))
