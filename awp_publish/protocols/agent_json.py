@@ -144,7 +144,7 @@ def _action(catalog: Catalog, action: Action, entities: Entities) -> dict[str, o
             "execution_model": action.execution,
             "poll_endpoint": located_if(catalog, catalog.poll_endpoint_of(action)),
             "sensitivity": action.sensitivity,
-            "requires_human_confirmation": action.requires_human_confirmation or None,
+            "requires_human_confirmation": action.needs_confirmation or None,
             "reversible": action.reversible,
             "x-encoding": _encoding(action),
         }
