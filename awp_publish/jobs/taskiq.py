@@ -54,12 +54,11 @@ def open_broker(url: str, queue_name: str) -> AsyncBroker:
 class TaskiqQueue:
     """A taskiq queue of job ids. A worker's carrier: it sends what is due. One for each event loop.
 
-    `url` is that of Redis, or a taskiq broker of the site's own.
+    `url` is that of Redis, or a taskiq broker of the site's own. Sites that share a Redis need queues of different
+    names, as they need different namespaces in a store.
     """
 
-    def __init__(
-        self, jobs: Jobs, url: str | AsyncBroker, is_repeatable: IsRepeatable, queue_name: str = "awp_publish:jobs"
-    ) -> None:
+    def __init__(self, jobs: Jobs, url: str | AsyncBroker, is_repeatable: IsRepeatable, queue_name: str) -> None:
         self.broker = open_broker(url, queue_name) if isinstance(url, str) else url
         self._jobs = jobs
         self._is_repeatable = is_repeatable

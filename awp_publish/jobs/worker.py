@@ -56,6 +56,11 @@ class Worker:
         self._unlisten = self._jobs.listen(self._wake_up)
         self._server = self._loop.create_task(self._serve(), name="awp_publish worker")
 
+    @property
+    def is_working(self) -> bool:
+        """Whether it was started, was not stopped, and its event loop has not ended without having stopped it."""
+        return self._server is not None and not self._server.done() and not self._loop.is_closed()
+
     async def stop(self, grace: float = 10.0) -> None:
         """Take no more, wait `grace` seconds for what runs, then cut it short. Returns when all has ended."""
         server, self._server = self._server, None
@@ -76,8 +81,10 @@ class Worker:
 
     def _wake_up(self) -> None:
         """A job was accepted, in whichever thread."""
-        with suppress(RuntimeError):  # the loop has ended without having stopped its worker
+        try:
             self._loop.call_soon_threadsafe(self._wake.set)
+        except RuntimeError:  # the loop has ended without having stopped its worker
+            self._unlisten()
 
     async def _serve(self) -> None:
         while not self._is_stopping:

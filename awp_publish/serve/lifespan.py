@@ -6,8 +6,8 @@ receive and send its lifespan messages in.
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, TypeAlias
 
 from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send
@@ -28,6 +28,72 @@ async def run_lifespan(app: AsgiApp, scope: Scope, receive: Receive, send: Send,
         await app(scope, exchange.receive, exchange.send)
     finally:
         await exchange.keeper.close()
+
+
+# --- For a process that is no server ---
+
+
+class StartFailed(Exception):
+    """The application did not start; the message is its own."""
+
+
+@asynccontextmanager
+async def running(app: AsgiApp) -> AsyncIterator[Mapping[str, object]]:
+    """Keep an application running as a server does, and give the `state` that it keeps for its requests.
+
+    An application that knows no lifespan runs without. Raises StartFailed.
+    """
+    server = _Server()
+    task = asyncio.create_task(server.serve(app), name="awp_publish application")
+    try:
+        await server.started
+        yield server.state
+    finally:
+        server.is_over.set()
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait({task})
+            raise
+
+
+class _Server:
+    """A server's two ends of the exchange."""
+
+    def __init__(self) -> None:
+        self.state: dict[str, object] = {}
+        self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.is_over = asyncio.Event()
+        self._has_begun = False
+
+    async def serve(self, app: AsgiApp) -> None:
+        version = {"version": "3.0", "spec_version": "2.0"}
+        try:
+            await app({"type": "lifespan", "asgi": version, "state": self.state}, self._receive, self._send)
+        except Exception:
+            if self.started.done():
+                logger.exception("the application's lifespan has failed")
+        if not self.started.done():
+            self.started.set_result(None)
+
+    async def _receive(self) -> Message:
+        if self._has_begun:
+            await self.is_over.wait()
+            return {"type": "lifespan.shutdown"}
+        self._has_begun = True
+        return {"type": "lifespan.startup"}
+
+    async def _send(self, message: Message) -> None:
+        if self.started.done():
+            return
+        if message["type"] == "lifespan.startup.failed":
+            self.started.set_exception(StartFailed(message.get("message", "")))
+        elif message["type"] == "lifespan.startup.complete":
+            self.started.set_result(None)
+
+
+# --- What runs beside the application ---
 
 
 class _Keeper:

@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
-from awp_publish.jobs import JobResult
-from awp_publish.jobs.jobs import MOST_ATTEMPTS
+from awp_publish.jobs import JobResult, Runner, Worker
+from awp_publish.jobs.jobs import MOST_ATTEMPTS, QUEUE
 from awp_publish.jobs.record import store_job
 from awp_publish.problems import JobEnded, JobInterrupted, StoreUnavailable, UnknownOperation
 
@@ -149,6 +149,59 @@ async def test_heartbeats_keep_a_long_job_from_being_taken_for_dead(house):
     job = await house.jobs.accept("once", {})
     assert (await house.until(job)).status == "done"
     assert ran == [job.id]
+
+
+async def test_a_process_does_not_take_itself_for_dead(house):
+    """Its lease has ended because nothing could be written for a while: the run goes on."""
+    started, release = asyncio.Event(), asyncio.Event()
+
+    async def run(job):
+        started.set()
+        await release.wait()
+        return JobResult(200, (), b"null")
+
+    house.start(run)
+    job = await house.jobs.accept("once", {})
+    await started.wait()
+    assert await house.jobs.reclaim(job.id, lambda _: False) is None
+    release.set()
+    assert (await house.until(job)).attempt == 1
+
+
+async def test_what_a_stopping_worker_took_and_did_not_begin_is_due_at_once(house):
+    job = await house.jobs.accept("once", {})
+    runner = Runner(house.jobs, lambda job: asyncio.sleep(0, JobResult(200, (), b"null")), lambda _: False)
+    assert await house.store.take(QUEUE, 60.0, 1) == (job.id,)
+    runner.stop()
+    await runner.carry(job.id)
+    await runner.carry_accepted(job.id)
+    waiting = await house.jobs.show(job.id, "")
+    assert (waiting.status, waiting.attempt) == ("accepted", 0)
+    house.start()
+    assert (await house.until(job)).attempt == 1
+
+
+async def test_a_worker_knows_whether_it_works(house):
+    worker = Worker(house.jobs, Runner(house.jobs, lambda job: asyncio.sleep(0, JobResult(200, (), b"1")), bool))
+    seen = [worker.is_working]
+    worker.start()
+    seen.append(worker.is_working)
+    await worker.stop()
+    assert [*seen, worker.is_working] == [False, True, False]
+
+
+async def test_a_worker_whose_event_loop_has_ended_works_no_more_and_hinders_nobody(house):
+    runner = Runner(house.jobs, lambda job: asyncio.sleep(0, JobResult(200, (), b"1")), lambda _: False)
+    left_alone = Worker(house.jobs, runner)
+
+    async def start_and_leave():
+        left_alone.start()
+
+    await asyncio.to_thread(lambda: asyncio.run(start_and_leave()))
+    assert not left_alone.is_working
+    house.start()
+    for _ in range(2):
+        assert (await house.until(await house.jobs.accept("once", {}))).status == "done"
 
 
 # --- Stores that go away ---

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from awp_publish.jobs import Job, JobResult, Progress, Runner, Worker
-from awp_publish.jobs.taskiq import TaskiqQueue
+from awp_publish.jobs.taskiq import TASK, TaskiqQueue, serve_worker
 from awp_publish.problems import JobInterrupted, UnknownOperation
 from awp_publish.stores import open_store
 from awp_publish.stores.store import Store
@@ -182,13 +182,39 @@ class TestQueueThatGoesAway:
             assert (await house.until(job)).attempt == 1
 
 
-async def test_a_process_that_only_sends_runs_nothing(house, queue):
-    runner = Runner(house.jobs, lambda job: fail(), REPEATABLE.get)
+@pytest.mark.parametrize("is_stubborn", [False, True])
+async def test_a_worker_in_this_process_ends_with_a_signal(house, queue, queue_url, namespace, is_stubborn):
+    """The same as above, in the process that is looked into."""
+    release = asyncio.Event()
+
+    async def run(job: Job) -> JobResult:
+        await release.wait()
+        return JobResult(200, (), b"null")
+
+    jobs = house.open_jobs(beat_seconds=0.1)
+    receiving = TaskiqQueue(jobs, queue_url, REPEATABLE.get, queue_name=namespace)
+    ready = asyncio.Event()
+
+    async def note() -> None:
+        ready.set()
+
+    serving = asyncio.create_task(
+        serve_worker(receiving, Runner(jobs, run, REPEATABLE.get), grace=0.1 if is_stubborn else 5.0, ready=note)
+    )
+    await asyncio.wait_for(ready.wait(), 5)
     job = await house.jobs.accept("once", {})
-    await asyncio.sleep(0.2)
+    await house.until(job, lambda job: job.status == "running")
+    signal.raise_signal(signal.SIGTERM)
+    await asyncio.sleep(0.01)
+    if not is_stubborn:
+        release.set()
+    await asyncio.wait_for(serving, 5)
+    assert (await house.jobs.show(job.id, "")).status == ("failed" if is_stubborn else "done")
+
+
+async def test_a_process_without_a_runner_runs_nothing(house, queue, caplog):
+    job = await house.jobs.accept("once", {})
+    task = queue.broker.find_task(TASK)
+    with pytest.raises(RuntimeError):
+        await task.original_func(job.id)
     assert (await house.jobs.show(job.id, "")).status == "accepted"
-    await runner.carry_accepted("A" * 22)
-
-
-async def fail() -> JobResult:
-    raise AssertionError

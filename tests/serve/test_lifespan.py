@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from starlette.applications import Starlette
 
-from awp_publish.serve.lifespan import run_lifespan
+from awp_publish.serve.lifespan import StartFailed, run_lifespan, running
 
 
 class Server:
@@ -196,3 +196,60 @@ async def test_messages_in_different_tasks_do_not_matter():
     server.stop.set()
     await asyncio.wait_for(running, 5)
     assert server.diary == ["opened", "lifespan.startup.complete", "closed", "lifespan.shutdown.complete"]
+
+
+# --- For a process that is no server ---
+
+
+async def test_an_application_runs_in_a_process_that_is_no_server():
+    server = Server()
+    async with running(server.application()) as state:
+        assert state == {"pool": "open"}
+        assert server.diary == ["application started"]
+    assert server.diary == ["application started", "application stopped"]
+
+
+async def test_an_application_that_does_not_start_says_why():
+    @asynccontextmanager
+    async def lifespan(app):
+        await fail(RuntimeError("no database"))
+        yield
+
+    with pytest.raises(StartFailed, match="no database"):
+        async with running(Starlette(lifespan=lifespan)):
+            raise AssertionError
+
+
+async def test_an_application_without_lifespan_runs_in_a_process_that_is_no_server():
+    async def app(scope, receive, send):
+        raise KeyError("path")
+
+    async with running(app) as state:
+        assert state == {}
+
+
+async def test_an_application_whose_lifespan_dies_is_in_the_log(caplog):
+    async def app(scope, receive, send):
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        raise RuntimeError("the cable was cut")
+
+    async with running(app):
+        await asyncio.sleep(0.01)
+    assert "the cable was cut" in caplog.text
+
+
+async def test_a_process_that_is_cancelled_stops_its_application():
+    server, entered = Server(), asyncio.Event()
+
+    async def work():
+        async with running(server.application()):
+            entered.set()
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(work())
+    await entered.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert server.diary == ["application started", "application stopped"]
