@@ -211,18 +211,7 @@ class Invoker:
             return
         if self._accept is not None and call.action.is_background:
             await self._take_in(call, gates, self._accept, deliver)
-        else:
-            await self._carry_out(call, gates, deliver)
-
-    async def _take_in(self, call: Call, gates: Gates, accept: Accept, deliver: Deliver) -> None:
-        result: Result
-        try:
-            result = await accept(call)
-        except Problem as problem:
-            result = problem
-        await deliver(result if gates.conclude is None else await gates.conclude(call, result))
-
-    async def _carry_out(self, call: Call, gates: Gates, deliver: Deliver) -> None:
+            return
         run = Run(call, gates, deliver)
         self._patrol.add(run)
         try:
@@ -234,6 +223,14 @@ class Invoker:
             self._patrol.remove(run)
             if run.has_company:
                 await run.settle()
+
+    async def _take_in(self, call: Call, gates: Gates, accept: Accept, deliver: Deliver) -> None:
+        result: Result
+        try:
+            result = await accept(call)
+        except Problem as problem:
+            result = problem
+        await deliver(result if gates.conclude is None else await gates.conclude(call, result))
 
     async def _handle(self, call: Call, run: Run) -> Result:
         try:

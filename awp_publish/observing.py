@@ -27,9 +27,18 @@ class Observer:
 
     def __init__(self, log_inputs: bool = False) -> None:
         self._log_inputs = log_inputs
+        self._is_tracing = False
+        self._look_again = 0.0
 
     def is_watching(self) -> bool:
-        return logger.isEnabledFor(logging.INFO) or tracing.is_on()
+        """Whether anybody wants to know. Tracing is set up once, so it is looked for once a second until it is."""
+        if self._is_tracing or logger.isEnabledFor(logging.INFO):
+            return True
+        now = time.monotonic()
+        if now >= self._look_again:
+            self._look_again = now + 1.0
+            self._is_tracing = tracing.is_on()
+        return self._is_tracing
 
     async def watch(self, call: Call, deliver: Deliver, carry: Carry) -> None:
         """Carry a call on its way, and note what is delivered for it."""

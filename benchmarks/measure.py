@@ -46,7 +46,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An application and the request it is timed with."""
+    """An application and the request it is timed with. `fresh` gives each request headers of its own, a key say."""
 
     name: str
     app: AsgiApp
@@ -54,9 +54,13 @@ class Case:
     method: str = "GET"
     headers: RawHeaders = ()
     body: bytes = b""
+    fresh: Callable[[], RawHeaders] | None = None
 
     def exchange(self, send: Send) -> Exchange:
         return self._scope(), _receiver(self.body), send
+
+    def _headers(self) -> RawHeaders:
+        return (*USUAL_HEADERS, *self.headers, *(self.fresh() if self.fresh is not None else ()))
 
     def _scope(self) -> Scope:
         """What uvicorn passes for a request of an ordinary client."""
@@ -73,7 +77,7 @@ class Case:
             "path": path,
             "raw_path": path.encode("ascii"),
             "query_string": query.encode("ascii"),
-            "headers": [(_copied(name), _copied(value)) for name, value in (*USUAL_HEADERS, *self.headers)],
+            "headers": [(_copied(name), _copied(value)) for name, value in self._headers()],
             "state": {},
         }
 

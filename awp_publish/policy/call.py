@@ -13,21 +13,15 @@ from awp_publish.stores.store import Seen, Step
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 
-@dataclass(slots=True)
 class Call:
     """One call, whichever door it came through.
 
     `context` is the door's own request, which a reach of the same kind knows how to use. `gone()` returns when the
-    caller has hung up, `credentials()` reads what the request shows of its caller. `headers` are what the gates add to
-    the answer, whatever it is. `claim` is the mark under which an idempotent call is in flight.
+    caller has hung up. All else is for the gates: `credentials()` reads what the request shows of its caller, `claim`
+    is the mark under which an idempotent call is in flight, `headers` are what gates add to the answer, whatever it is.
     """
 
-    action: Action
-    input: JsonObject
-    request_id: str
-    door: str
-    context: object = None
-    gone: Callable[[], Awaitable[None]] | None = None
+    # Defaults of the class: most calls meet no gate, and should not pay for what only gates want to know.
     credentials: Callable[[], Credentials] | None = None
     idempotency_key: str | None = None
     confirmation: str | None = None
@@ -36,6 +30,22 @@ class Call:
     address: str = ""
     headers: RawHeaders = ()
     claim: "Claim | None" = None
+
+    def __init__(
+        self,
+        action: Action,
+        given: JsonObject,
+        request_id: str,
+        door: str,
+        context: object = None,
+        gone: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self.action = action
+        self.input = given
+        self.request_id = request_id
+        self.door = door
+        self.context = context
+        self.gone = gone
 
     @property
     def caller_id(self) -> str:

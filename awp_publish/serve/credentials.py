@@ -4,10 +4,11 @@ The address is believed of proxies that the site names, and of nobody else: X-Fo
 read from the right, past those proxies, to the first address that is none of them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from awp_publish.policy.principal import Credentials
 from awp_publish.problems import CrossSiteCookies
@@ -24,6 +25,8 @@ CALLER_NETWORK: Final = 64
 
 _OWN_SITE: Final = frozenset({b"same-origin", b"none"})
 _DEFAULT_PORTS: Final = {"https": ":443", "http": ":80"}
+
+_NO_SCOPES: Final[frozenset[str]] = frozenset()
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
@@ -57,15 +60,42 @@ def _read_network(given: str) -> IPv4Network | IPv6Network:
 
 def read_credentials(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies) -> Credentials:
     """What an ASGI request shows of its caller. `fields` are its headers, as `read_fields` gives them."""
-    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in fields.items()}
-    granted = getattr(scope.get("auth"), "scopes", ())  # Starlette's AuthCredentials
+    auth = scope.get("auth")  # Starlette's AuthCredentials
     return Credentials(
-        headers,
+        _Headers(fields),
         client_address(scope, fields, trusted_proxies),
         scope.get("session"),
         scope.get("user"),
-        frozenset(granted) if isinstance(granted, (list, tuple, set, frozenset)) else frozenset(),
+        _NO_SCOPES if auth is None else _granted(auth),
     )
+
+
+def _granted(auth: object) -> frozenset[str]:
+    scopes = getattr(auth, "scopes", ())
+    return frozenset(scopes) if isinstance(scopes, (list, tuple, set, frozenset)) else _NO_SCOPES
+
+
+class _Headers(Mapping[str, str]):
+    """Headers as text. Most requests have many, of which an authenticator reads one."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+
+    def __getitem__(self, name: str) -> str:
+        return self._fields[name.encode("latin-1")].decode("latin-1")
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As a dictionary does; Mapping's own goes through an exception."""
+        value = self._fields.get(name.encode("latin-1"))
+        return default if value is None else value.decode("latin-1")
+
+    def __iter__(self) -> Iterator[str]:
+        return (name.decode("latin-1") for name in self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
 
 
 # --- The address ---
@@ -73,13 +103,19 @@ def read_credentials(scope: Scope, fields: Fields, trusted_proxies: TrustedProxi
 
 def client_address(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies) -> str:
     """The client's address, "" if there is none; of IPv6 the network of CALLER_NETWORK bits ("2001:db8::/64")."""
-    host = (scope.get("client") or ("",))[0] or ""
-    peer = _read_address(host)
-    if peer is None and host:
-        return str(host)  # what a server without addresses calls its peer
+    client = scope.get("client")
+    peer, key = _read_peer(str(client[0] or "") if client else "")
+    if peer is None and key:
+        return key  # what a server without addresses calls its peer
     if not trusted_proxies.trust(peer):
-        return _key_of(peer)
+        return key
     return _key_of(_walk(peer, _hops(fields), trusted_proxies))
+
+
+@lru_cache(maxsize=4096)
+def _read_peer(host: str) -> tuple[Address | None, str]:
+    address = _read_address(host)
+    return address, host if address is None else _key_of(address)
 
 
 def _walk(peer: Address | None, hops: Iterable[str], trusted_proxies: TrustedProxies) -> Address | None:

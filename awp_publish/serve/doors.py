@@ -56,7 +56,7 @@ class Doors:
         matched = self.address.match(path, scope["query_string"])
         if matched is None:
             return None
-        return partial(_invoke, self.woa, self.address.agent_of(matched, scope["query_string"]))
+        return partial(self.woa.answer, self.address.agent_of(matched, scope["query_string"]))
 
 
 def open_doors(
@@ -69,7 +69,7 @@ def open_doors(
     invoker = Invoker(catalog, RouteReach(app, catalog), enforcement, accept, observer)
     admission = read_admission_of(site)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
-    calls = {path: partial(_invoke, woa, agent_id) for path, agent_id in address.calls(catalog).items()}
+    calls = {path: partial(woa.answer, agent_id) for path, agent_id in address.calls(catalog).items()}
     below = _jobs_door(catalog, admission, enforcement, background.jobs) if background is not None else {}
     heads = (catalog.paths.invoke.partition("{")[0].partition("?")[0], *below)
     return Doors(invoker, {catalog.paths.status: StatusDoor(site, status), **calls}, below, heads, woa, address)
@@ -87,10 +87,6 @@ def _jobs_door(
 
     paths, cors = catalog.paths, Cors(admission.allow_origins)
     return {f"{paths.jobs}/": JobsDoor(jobs, catalog.absolute(paths.jobs), Telling(catalog), cors, identify)}
-
-
-async def _invoke(woa: WoaDoor, agent_id: str | None, scope: Scope, receive: Receive, send: Send) -> None:
-    await woa(scope, receive, send, agent_id)
 
 
 async def _pass_rest(answer: AnswerRest, rest: str, scope: Scope, receive: Receive, send: Send) -> None:

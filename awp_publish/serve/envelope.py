@@ -17,8 +17,8 @@ from awp_publish.problems import (
 )
 from awp_publish.serve.reply import Fields
 
-CONFIRMATION: Final = ("awp-confirmation", "confirmation")
-RECEIPTS: Final = ("awp-receipt", "receipts")
+CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
+RECEIPTS: Final = (b"awp-receipt", "receipts")
 """Header and member of the envelope, of which either is enough."""
 
 
@@ -92,14 +92,16 @@ def _read_key(action: Action, members: Mapping[str, object], fields: Fields) -> 
     return key
 
 
-def _read_one(members: Mapping[str, object], fields: Fields, header: str, name: str) -> str | None:
-    sent = fields.get(header.encode("ascii"))
+def _read_one(members: Mapping[str, object], fields: Fields, header: bytes, name: str) -> str | None:
+    sent = fields.get(header)
     return _text(members, name) if sent is None else sent.decode("latin-1").strip()
 
 
 def _read_receipts(members: Mapping[str, object], fields: Fields) -> tuple[str, ...]:
     header, name = RECEIPTS
-    sent = [part.strip() for part in fields.get(header.encode("ascii"), b"").decode("latin-1").split(",")]
+    if header not in fields and name not in members:
+        return ()
+    sent = [part.strip() for part in fields.get(header, b"").decode("latin-1").split(",")]
     listed = members.get(name, [])
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
         raise InvalidEnvelope(f"{name}: must be a list of strings.")

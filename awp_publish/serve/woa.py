@@ -39,7 +39,7 @@ class WoaDoor:
         self._cors = Cors(admission.allow_origins)
         self._telling = Telling(catalog)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, agent_id: str | None) -> None:
+    async def answer(self, agent_id: str | None, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; `agent_id` is the agent that the URL names."""
         fields = read_fields(scope["headers"])
         if scope["method"] == "OPTIONS":
