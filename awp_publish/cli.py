@@ -1,4 +1,4 @@
-"""The command `awp-publish`: check documents, anybody's or those of an application, and show what is published."""
+"""The command `awp-publish`: check documents, show what an application publishes, run its background jobs."""
 
 import argparse
 import asyncio
@@ -11,6 +11,8 @@ from typing import Final, cast
 from awp_publish.checks import Finding, check_document, check_documents
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL
+from awp_publish.serve.background import serve_jobs
+from awp_publish.serve.lifespan import StartFailed
 from awp_publish.serve.reply import AsgiApp, Message, Scope
 
 PATHS: Final = tuple(document.path for protocol in ALL for document in protocol.documents)
@@ -21,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))
-    except (OSError, DeclarationError, ImportError, AttributeError) as error:
+    except (OSError, DeclarationError, ImportError, AttributeError, StartFailed) as error:
         print(f"awp-publish: {error}", file=sys.stderr)
         return 2
 
@@ -37,7 +39,15 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("target", help="module:app")
     show.add_argument("path", nargs="?", help="the document's path; without it, all paths are listed")
     show.set_defaults(run=_show)
+    worker = commands.add_parser("worker", help="run the background jobs of an application, until it is told to stop")
+    worker.add_argument("target", help="module:app")
+    worker.set_defaults(run=_work)
     return parser
+
+
+def _work(options: argparse.Namespace) -> int:
+    asyncio.run(serve_jobs(_load(options.target)))
+    return 0
 
 
 def _check(options: argparse.Namespace) -> int:

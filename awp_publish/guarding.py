@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.util import find_spec
 from typing import Final, cast
 
 from awp_publish.model import Action, Authentication, Catalog
@@ -101,6 +102,8 @@ def check_guarding(guarding: Guarding, actions: Sequence[Action]) -> None:
             )
         if (action.enforce_prerequisites and action.depends_on) or action.needs_confirmation:
             _need_keys(guarding, subject)
+        if action.is_background and guarding.job_queue is not None:
+            _need_queue(guarding, subject)
 
 
 def _need_keys(guarding: Guarding, subject: str) -> None:
@@ -110,6 +113,17 @@ def _need_keys(guarding: Guarding, subject: str) -> None:
             subject,
             "needs signed tokens, and the site has no secret_keys.",
             'Give Site(secret_keys=["..."]) one that all processes share, from the environment say.',
+        )
+
+
+def _need_queue(guarding: Guarding, subject: str) -> None:
+    if not guarding.store.is_shared:
+        raise DeclarationError(
+            subject, "runs in another process, which cannot see a store in memory.", 'Give Site(store="redis://...").'
+        )
+    if find_spec("taskiq") is None or find_spec("taskiq_redis") is None:
+        raise DeclarationError(
+            subject, "needs taskiq, which is not installed.", 'Install it: pip install "awp-publish[jobs]".'
         )
 
 

@@ -10,10 +10,9 @@ Web processes run a `Worker` with a `TaskiqQueue` for its carrier, so what is du
 
 import asyncio
 import logging
-import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Final
 
 from taskiq import AsyncBroker
@@ -22,6 +21,7 @@ from taskiq.receiver import Receiver
 from awp_publish.jobs.jobs import IsRepeatable, Jobs
 from awp_publish.jobs.record import is_id
 from awp_publish.jobs.run import SETTLE_SECONDS, Runner
+from awp_publish.jobs.signals import heed_signals
 from awp_publish.problems import StoreUnavailable
 
 logger: Final = logging.getLogger("awp_publish.jobs")
@@ -128,7 +128,7 @@ async def serve_worker(
     queue.attach(runner)
     queue.broker.is_worker_process = True
     stopping = asyncio.Event()
-    with _signals(stopping), ThreadPoolExecutor(1) as executor:
+    with heed_signals(stopping), ThreadPoolExecutor(1) as executor:
         receiver = Receiver(queue.broker, executor, max_async_tasks=concurrency, run_startup=False)
         await queue.open()
         listening = asyncio.create_task(_listen(receiver, stopping))
@@ -156,17 +156,3 @@ async def _listen(receiver: Receiver, stopping: asyncio.Event) -> None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(RETRY_SECONDS):
                     await stopping.wait()
-
-
-@contextmanager
-def _signals(stopping: asyncio.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set the event."""
-    loop = asyncio.get_running_loop()
-    told = (signal.SIGTERM, signal.SIGINT)
-    for number in told:
-        loop.add_signal_handler(number, stopping.set)
-    try:
-        yield
-    finally:
-        for number in told:
-            loop.remove_signal_handler(number)

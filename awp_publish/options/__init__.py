@@ -22,7 +22,15 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from awp_publish.model import ActionType, Execution, Intent, JsonObject, Paths, Sensitivity, SideEffect, Summary
-from awp_publish.options.addresses import check_link, check_origin, check_path, check_paths, check_proxy, check_url
+from awp_publish.options.addresses import (
+    check_link,
+    check_origin,
+    check_path,
+    check_paths,
+    check_proxy,
+    check_queue,
+    check_url,
+)
 from awp_publish.options.readings import (
     check_authentication,
     check_contact,
@@ -129,7 +137,7 @@ class SiteOptions(TypedDict, total=False):
     enforce_prerequisites: Flag
     confirmation_lifetime: Duration
     receipt_lifetime: Duration
-    job_queue: Text
+    job_queue: Annotated[str, AfterValidator(check_queue)]
     job_concurrency: Annotated[int, Strict(), Field(gt=0)]
     job_results: Duration
     status_interval: Duration

@@ -66,6 +66,13 @@ def check_paths(paths: Paths) -> Paths:
     return paths
 
 
+def check_queue(value: str) -> str:
+    """The address of the Redis behind a task queue. The refusal repeats nothing: it may hold a password."""
+    if not re.match(r"(rediss?|unix)://.", value):
+        raise ValueError('must be the address of a Redis, such as "redis://queue.example:6379/0"')
+    return value
+
+
 def check_proxy(value: str) -> str:
     """An address or network of a proxy, or "unix" for one that connects through a socket file."""
     if value != "unix":

@@ -42,10 +42,12 @@ class BearerToken:
     """
 
     verify: InitVar[Verify[str] | KnownSecrets]
+    is_instant: bool = field(init=False, repr=False)
     _ask: Ask[str] = field(init=False, repr=False)
 
     def __post_init__(self, verify: Verify[str] | KnownSecrets) -> None:
         object.__setattr__(self, "_ask", _read_check(verify, _TOKEN, "BearerToken"))
+        object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
 
     @property
     def scheme(self) -> Scheme:
@@ -80,6 +82,7 @@ class ApiKey:
 
     verify: InitVar[Verify[str] | KnownSecrets]
     header: str = "X-API-Key"
+    is_instant: bool = field(init=False, repr=False)
     _ask: Ask[str] = field(init=False, repr=False)
 
     def __post_init__(self, verify: Verify[str] | KnownSecrets) -> None:
@@ -89,6 +92,7 @@ class ApiKey:
             remedy = "Use BearerToken for Authorization, SessionUser for cookies, or a header of its own."
             raise DeclarationError("site", f"{self.header} carries no bare API key.", remedy)
         object.__setattr__(self, "_ask", _read_check(verify, _KEY, "ApiKey"))
+        object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
 
     @property
     def scheme(self) -> Scheme:

@@ -25,6 +25,7 @@ from awp_publish.problems import (
     InvalidOutput,
     OutcomeUnknown,
     Problem,
+    StoreUnavailable,
 )
 from awp_publish.stores.store import Add, Look, Seen, Step, Swap
 
@@ -46,6 +47,8 @@ CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
     "interrupted": ("free", "unknown", "unknown"),
 }
 """How the first call ended, and what becomes of its key: for repeatable, other and irreversible actions."""
+
+_INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, StoreUnavailable)
 
 
 def fingerprint_of(given: JsonObject) -> str:
@@ -72,10 +75,10 @@ def idempotency_gate(action: Action, clock: Callable[[], float] = time.time) -> 
     keep = longest if action.repeatable else max(declared.seconds, longest)
 
     def gate(call: Call) -> Demand | None:
-        sent = call.idempotency_key if in_input is None else call.idempotency_key or call.input.get(in_input)
+        sent = _sent_key(call, in_input)
         if sent is None:
             return None
-        key, now = _scoped(call, read_key(str(sent))), clock()
+        key, now = _scoped(call, sent), clock()
         fingerprint = fingerprint_of(call.input)
         value = orjson.dumps({"state": "running", "for": fingerprint, "until": now + longest, "by": call.request_id})
 
@@ -92,6 +95,15 @@ def idempotency_gate(action: Action, clock: Callable[[], float] = time.time) -> 
     return gate
 
 
+def _sent_key(call: Call, in_input: str | None) -> str | None:
+    """The key that a call came with, beside its input or in it; None without one."""
+    inside = call.input.get(in_input) if in_input is not None else None
+    sent = [read_key(str(key)) for key in (call.idempotency_key, inside) if key is not None]
+    if len(set(sent)) > 1:
+        raise InvalidIdempotencyKey(f"The idempotency key and the input's member {in_input} differ.")
+    return sent[0] if sent else None
+
+
 def settle_claim(call: Call, claim: Claim, result: Result) -> Step:
     """What becomes of a claim now that its call has ended."""
     ended = "answered" if isinstance(result, Outcome) else _how(result)
@@ -106,9 +118,10 @@ def settle_claim(call: Call, claim: Claim, result: Result) -> Step:
 
 
 def _how(problem: Problem) -> str:
+    """A job that the store did not answer for may have been accepted all the same."""
     if isinstance(problem, HandlerFailed):
         return "failed"
-    return "interrupted" if isinstance(problem, HandlerTimeout | HandlerRedirected | InvalidOutput) else "refused"
+    return "interrupted" if isinstance(problem, _INTERRUPTIONS) else "refused"
 
 
 def _is_irreversible(action: Action) -> bool:

@@ -66,17 +66,16 @@ def limit_gate(action: Action, site_limit: RateLimit | None, clock: Callable[[],
 
 def _tell(limits: Sequence[Limit], counted: Sequence[Counted], now: float) -> RawHeaders:
     """The state of each limit, and of the one that leaves least in AWAS's fields, whose reset is in Unix seconds."""
-    states = [
-        (limit, max(0, limit.rate.requests - seen.events), math.ceil(seen.seconds_left))
-        for limit, seen in zip(limits, counted, strict=False)
-    ]
-    tightest, remaining, seconds = min(states, key=lambda state: state[1])
-    told = ", ".join(f'"{limit.name}";r={left};t={reset}' for limit, left, reset in states)
+    told, tightest = [], (math.inf, 0, 0.0)
+    for limit, (events, seconds_left) in zip(limits, counted, strict=False):
+        remaining = max(0, limit.rate.requests - events)
+        told.append(b'"%b";r=%d;t=%d' % (limit.name.encode("ascii"), remaining, math.ceil(seconds_left)))
+        tightest = min(tightest, (remaining, limit.rate.requests, seconds_left))
     return (
-        (b"ratelimit", told.encode("ascii")),
-        (b"x-ratelimit-limit", b"%d" % tightest.rate.requests),
-        (b"x-ratelimit-remaining", b"%d" % remaining),
-        (b"x-ratelimit-reset", b"%d" % math.ceil(now + seconds)),
+        (b"ratelimit", b", ".join(told)),
+        (b"x-ratelimit-limit", b"%d" % tightest[1]),
+        (b"x-ratelimit-remaining", b"%d" % tightest[0]),
+        (b"x-ratelimit-reset", b"%d" % math.ceil(now + tightest[2])),
     )
 
 

@@ -15,7 +15,7 @@ from awp_publish.model import Catalog
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL
 from awp_publish.protocols.protocol import Document, Protocol
-from awp_publish.serve.background import Background
+from awp_publish.serve.background import BACKGROUNDS, Background
 from awp_publish.serve.documents import Prepared, prepare
 from awp_publish.serve.doors import Doors, open_doors
 from awp_publish.serve.lifespan import run_lifespan
@@ -107,6 +107,7 @@ class AgentPublisher:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.site.guarding.store.close)
             if self._background is not None:
+                scope.get("extensions", {}).get(BACKGROUNDS, []).append(self._background)
                 await stack.enter_async_context(self._background.working(scope.get("state", {})))
             if self.site.liveness.probes:
                 await stack.enter_async_context(self._status.keeping())

@@ -5,24 +5,32 @@ the request (session, user) is made again.
 """
 
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from awp_publish.declare import Site
 from awp_publish.guarding import make_enforcement
 from awp_publish.invoke import Accept, Call, Invoker, Outcome, Result
-from awp_publish.jobs import Carrier, Job, JobResult, Jobs, Runner, Worker
+from awp_publish.jobs import Job, JobResult, Jobs, Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog
 from awp_publish.observing import Observer
 from awp_publish.policy.call import never_gone
 from awp_publish.policy.prerequisites import hand_out_receipt
 from awp_publish.policy.principal import Principal, set_caller
-from awp_publish.problems import Problem
+from awp_publish.problems import DeclarationError, Problem
 from awp_publish.serve.dispatch import RouteReach
 from awp_publish.serve.jobs import accepted_reply
+from awp_publish.serve.lifespan import running
 from awp_publish.serve.reply import AsgiApp, Scope
 from awp_publish.serve.request_again import pack_request, unpack_request
+
+if TYPE_CHECKING:
+    from awp_publish.jobs.taskiq import TaskiqQueue
+
+BACKGROUNDS: Final = "awp_publish.backgrounds"
+"""An extension of the lifespan's scope: a list, into which a publisher puts its Background."""
 
 
 class Background:
@@ -38,6 +46,7 @@ class Background:
         self._enforcement = make_enforcement(guarding, catalog, None)
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None
+        self._has_lifespan = False
 
     def accepting(self, catalog: Catalog) -> Accept:
         """How calls are taken in that come to one address of the site."""
@@ -93,26 +102,65 @@ class Background:
     async def working(self, state: Mapping[str, object]) -> AsyncIterator[None]:
         """Carry out what is due, as long as the application runs. `state` is what it keeps for its requests."""
         self._state = state
-        self._worker = worker = self._make_worker()
-        worker.start()
-        try:
+        self._has_lifespan = True
+        async with AsyncExitStack() as stack:
+            worker = await self._make_worker(stack)
+            worker.start()
+            stack.push_async_callback(worker.stop)
             yield
-        finally:
-            self._worker = None
-            await worker.stop()
+
+    async def _make_worker(self, stack: AsyncExitStack) -> Worker:
+        """One that runs jobs here, or with a task queue one that sends them there."""
+        if self._guarding.job_queue is None:
+            return self._runs_here()
+        from awp_publish.jobs.taskiq import SEND_AGAIN_SECONDS
+
+        queue = self._open_queue(self._guarding.job_queue)
+        await queue.open()
+        stack.push_async_callback(queue.close)
+        return Worker(self.jobs, queue, lease=SEND_AGAIN_SECONDS)
+
+    async def serve(self) -> None:
+        """Be a worker process: run jobs until SIGTERM or SIGINT. Within `working`."""
+        if self._guarding.job_queue is None:
+            await wait_for_signal()
+            return
+        from awp_publish.jobs.taskiq import serve_worker
+
+        queue = self._open_queue(self._guarding.job_queue)
+        await serve_worker(queue, self._runner(), concurrency=self._guarding.job_concurrency)
 
     def _work_anyway(self) -> None:
         """Where a server tells of no lifespan, the first job starts the worker; it ends with the event loop."""
-        if self._worker is None:
-            self._worker = self._make_worker()
+        if self._has_lifespan or self._guarding.job_queue is not None:
+            return
+        if self._worker is None or not self._worker.is_working:
+            self._worker = self._runs_here()
             self._worker.start()
 
-    def _make_worker(self) -> Worker:
-        return Worker(self.jobs, self._carrier(), concurrency=self._guarding.job_concurrency)
+    def _runs_here(self) -> Worker:
+        return Worker(self.jobs, self._runner(), concurrency=self._guarding.job_concurrency)
 
-    def _carrier(self) -> Carrier:
+    def _runner(self) -> Runner:
         return Runner(self.jobs, self.run, self._is_repeatable)
+
+    def _open_queue(self, url: str) -> "TaskiqQueue":
+        from awp_publish.jobs.taskiq import TaskiqQueue
+
+        return TaskiqQueue(self.jobs, url, self._is_repeatable, queue_name=f"awp_publish:{self._guarding.host}")
 
     def _is_repeatable(self, action_id: str) -> bool | None:
         action = self._actions.get(action_id)
         return action.repeatable if action is not None else None
+
+
+async def serve_jobs(app: AsgiApp) -> None:
+    """Run the background jobs of an application in a process that is no server, until SIGTERM or SIGINT.
+
+    Raises DeclarationError if it has no background actions, StartFailed if it does not start.
+    """
+    found: list[Background] = []
+    async with running(app, {BACKGROUNDS: found}):
+        if not found:
+            raise DeclarationError("site", "has no background actions to work for.", 'Declare execution="async".')
+        await found[0].serve()

@@ -38,12 +38,13 @@ class StartFailed(Exception):
 
 
 @asynccontextmanager
-async def running(app: AsgiApp) -> AsyncIterator[Mapping[str, object]]:
+async def running(app: AsgiApp, extensions: Mapping[str, object] | None = None) -> AsyncIterator[Mapping[str, object]]:
     """Keep an application running as a server does, and give the `state` that it keeps for its requests.
 
-    An application that knows no lifespan runs without. Raises StartFailed.
+    `extensions` are those of the lifespan's scope (ASGI specification, Extensions). An application that knows no
+    lifespan runs without. Raises StartFailed.
     """
-    server = _Server()
+    server = _Server(extensions or {})
     task = asyncio.create_task(server.serve(app), name="awp_publish application")
     try:
         await server.started
@@ -61,7 +62,8 @@ async def running(app: AsgiApp) -> AsyncIterator[Mapping[str, object]]:
 class _Server:
     """A server's two ends of the exchange."""
 
-    def __init__(self) -> None:
+    def __init__(self, extensions: Mapping[str, object]) -> None:
+        self._extensions = extensions
         self.state: dict[str, object] = {}
         self.started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_over = asyncio.Event()
@@ -69,8 +71,9 @@ class _Server:
 
     async def serve(self, app: AsgiApp) -> None:
         version = {"version": "3.0", "spec_version": "2.0"}
+        scope = {"type": "lifespan", "asgi": version, "state": self.state, "extensions": self._extensions}
         try:
-            await app({"type": "lifespan", "asgi": version, "state": self.state}, self._receive, self._send)
+            await app(scope, self._receive, self._send)
         except Exception:
             if self.started.done():
                 logger.exception("the application's lifespan has failed")
