@@ -5,7 +5,7 @@ PIP = .venv/bin/pip install --quiet --disable-pip-version-check
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint docs bench clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -21,6 +21,10 @@ lint: .venv/.test
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
+
+# The tables in docs/ that are made from the code.
+docs: .venv/.test
+	.venv/bin/python docs/tables.py
 
 # Speed, each figure beside its rival in the same run; fails when a limit is missed.
 bench: .venv/.bench

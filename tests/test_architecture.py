@@ -160,20 +160,29 @@ def test_public_names_are_few_and_documented():
     names = {name for name in vars(awp_publish) if not name.startswith("_")} - {path.stem for path in PACKAGE.iterdir()}
     assert names == {
         "AgentPublisher",
+        "ApiKey",
+        "ApplicationUser",
         "Authentication",
+        "BearerToken",
         "Capabilities",
         "Contact",
+        "Credentials",
         "DeclarationError",
         "Idempotency",
+        "JwtBearer",
         "Pagination",
         "Paths",
+        "Principal",
         "Problem",
         "RateLimit",
         "Refused",
         "Result",
         "Security",
+        "SessionUser",
         "Site",
         "Workflow",
+        "current_caller",
+        "report_progress",
     }
     assert all(getattr(awp_publish, name).__doc__ for name in names)
 

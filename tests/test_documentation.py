@@ -1,6 +1,7 @@
 """What the pages say is so: their examples run, and nothing that exists is left out."""
 
 import re
+import runpy
 import subprocess
 import sys
 from inspect import signature
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from awp_publish import AgentPublisher, cli
+from awp_publish.policy.table import GATES
 from awp_publish.problems import ALL, Problem
 
 ROOT = Path(__file__).parents[1]
@@ -43,6 +45,19 @@ def test_the_readme_names_every_page():
 def test_every_problem_is_documented_as_it_is(kind):
     row = f"| `{kind.slug}` | {kind.default_status} | {kind.title} | {kind.default_recovery} |"
     assert row in (ROOT / "docs" / "calls.md").read_text()
+
+
+@pytest.mark.parametrize("page", ["calls.md", "guards.md"])
+def test_the_tables_of_the_pages_are_those_of_the_code(page):
+    renew = runpy.run_path(str(ROOT / "docs" / "tables.py"))["renew"]
+    text = (ROOT / "docs" / page).read_text()
+    assert "<!-- table: " in text
+    assert renew(text) == text, "run: make docs"
+
+
+def test_every_refusal_of_a_guard_is_in_the_table_of_gates():
+    told = {kind for gate in GATES for kind in gate.refuses}
+    assert {kind for kind in ALL if kind.__module__ == "awp_publish.problems.guards"} <= told
 
 
 def test_every_problem_is_listed_once():
