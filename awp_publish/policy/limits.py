@@ -8,19 +8,20 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from awp_publish.model import Action, RateLimit
 from awp_publish.policy.call import Call, Demand, Gate, Outcome, RawHeaders
 from awp_publish.problems import RateLimited
 from awp_publish.stores.store import Count, Counted, Seen
 
-SITE = "site"
+SITE: Final = "site-wide"
+"""The name of the limit of all actions together. No action is called so: ids have no hyphens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit under its name: an action's id, or "site" for the limit of all actions together."""
+    """One limit under its name: an action's id, or SITE for the limit of all actions together."""
 
     name: str
     rate: RateLimit
