@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from itsdangerous import BadData, URLSafeSerializer
+from itsdangerous.encoding import base64_decode, base64_encode
 
 from awp_publish.model import JsonObject
 
@@ -45,6 +46,7 @@ class Tokens:
         """The facts of a token. Raises NotOurs, Expired."""
         try:
             facts: object = self._serializer.loads(token)
+            _check_spelling(token)
         except (BadData, ValueError) as error:
             raise NotOurs from error
         if not isinstance(facts, dict) or not isinstance(facts.get(EXPIRES), int):
@@ -52,3 +54,10 @@ class Tokens:
         if facts[EXPIRES] <= self._clock():
             raise Expired
         return facts
+
+
+def _check_spelling(token: str) -> None:
+    """Base64 can spell the same signature in several ways. Only what was given is ours. Raises ValueError."""
+    signature = token.rpartition(".")[2].encode("ascii")
+    if base64_encode(base64_decode(signature)) != signature:
+        raise ValueError("The signature is spelled in another way.")
