@@ -1,0 +1,128 @@
+"""A small shop for tests of guarded calls: two callers with tokens, and the words with which they call."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from awp_publish import AgentPublisher, BearerToken, Principal, Site
+from awp_publish.serve.reply import AsgiApp, Message
+from awp_publish.stores.store import Ran
+
+ANN = {"authorization": "Bearer ann-secret-token"}
+BEN = {"authorization": "Bearer ben-secret-token"}
+KEYS = ["a-secret-key-of-this-test-and-nobody-else"]
+
+
+def known_callers() -> BearerToken:
+    return BearerToken({"ann-secret-token": Principal("ann", frozenset({"buy"})), "ben-secret-token": "ben"})
+
+
+def make_shop(**options: Any) -> Site:
+    return Site("Shop", "Sells things.", url="https://shop.example", **options)
+
+
+def publish(site: Site, open_client, app: AsgiApp | None = None) -> TestClient:
+    return open_client(AgentPublisher(app or Starlette(), site=site))
+
+
+def invoke(client: TestClient, agent: str, given: object = None, headers: object = None, **members: object):
+    """One call of an agent; `members` stand in the envelope beside the input."""
+    envelope = {"input": {} if given is None else given, **members}
+    return client.post(f"/agents/{agent}/invoke", json=envelope, headers=headers)
+
+
+def told(answer) -> tuple[int, str]:
+    """Status and code of a refusal."""
+    return answer.status_code, answer.json()["code"]
+
+
+class Caller:
+    """One call at the ASGI interface, which may hang up before it has its answer."""
+
+    def __init__(self, app: AsgiApp, agent: str, given: object, headers: Mapping[str, str] | None = None) -> None:
+        self._app = app
+        self._bodies = [orjson.dumps({"input": given})]
+        self._path = f"/agents/{agent}/invoke"
+        sent = {"content-type": "application/json", "host": "shop.example", **(headers or {})}
+        self._headers = [(name.encode(), value.encode()) for name, value in sent.items()]
+        self._hung_up = asyncio.Event()
+        self.messages: list[Message] = []
+
+    async def call(self) -> "Caller":
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "https",
+            "path": self._path,
+            "raw_path": self._path.encode(),
+            "query_string": b"",
+            "headers": self._headers,
+            "server": ("shop.example", 443),
+            "client": ("192.0.2.1", 1),
+        }
+        await self._app(scope, self._receive, self._send)
+        return self
+
+    def hang_up(self) -> None:
+        self._hung_up.set()
+
+    async def _receive(self) -> Message:
+        if self._bodies:
+            return {"type": "http.request", "body": self._bodies.pop(), "more_body": False}
+        await self._hung_up.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        self.messages.append(message)
+
+    @property
+    def is_answered(self) -> bool:
+        return len(self.messages) == 2
+
+    @property
+    def status(self) -> int:
+        return int(self.messages[0]["status"])
+
+    @property
+    def headers(self) -> dict[bytes, bytes]:
+        return dict(self.messages[0]["headers"])
+
+    @property
+    def body(self) -> bytes:
+        return bytes(self.messages[1]["body"])
+
+    @property
+    def code(self) -> str:
+        """The code of a refusal, "" for a success."""
+        return str(orjson.loads(self.body)["code"]) if self.status >= 400 else ""
+
+
+class Watched:
+    """A store around another, which notes every run and may be told to fail."""
+
+    def __init__(self, store) -> None:
+        self._store = store
+        self.runs: list[tuple[str, ...]] = []
+        self.trouble = None
+
+    @property
+    def is_shared(self) -> bool:
+        return bool(self._store.is_shared)
+
+    async def run(self, steps, *, durable: bool = False) -> Ran:
+        self.runs.append(tuple(type(step).__name__ for step in steps))
+        if self.trouble is not None:
+            await self.trouble(steps)
+        return await self._store.run(steps, durable=durable)
+
+    async def take(self, queue: str, lease: float, most: int) -> tuple[str, ...]:
+        return await self._store.take(queue, lease, most)
+
+    async def close(self) -> None:
+        await self._store.close()

@@ -1,0 +1,276 @@
+"""Human confirmation (agent.json section 9): asked in plain language, bound, expiring, good for one call."""
+
+import time
+from datetime import datetime
+from string import ascii_letters, digits
+from typing import Annotated
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+from pydantic import BaseModel, Field, SecretStr
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from awp_publish import AgentPublisher, DeclarationError, Site
+from awp_publish.policy.tokens import Tokens
+from tests.serve.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop, publish, told
+
+PURPOSE = "confirmation:shop.example"
+
+
+def make_site(**options):
+    """A shop whose orders have to be confirmed, and the orders."""
+    site, orders = make_shop(**{"authenticate": known_callers(), "secret_keys": KEYS, **options}), []
+
+    @site.agent("order", sensitivity="irreversible", idempotency="24h")
+    async def order(title: str = "Emma", copies: int = 1) -> int:
+        """Order copies of a book. They are sent at once."""
+        orders.append(title)
+        return len(orders)
+
+    @site.agent("cancel", requires_human_confirmation=True)
+    async def cancel(title: str = "Emma", copies: int = 1) -> int:
+        """Cancel an order."""
+        orders.append("cancelled")
+        return len(orders)
+
+    return site, orders
+
+
+@pytest.fixture
+def shop(open_client):
+    site, orders = make_site()
+    return publish(site, open_client), orders
+
+
+def ask(client, agent="order", given=None, headers=ANN) -> str:
+    answer = invoke(client, agent, given, headers)
+    assert told(answer) == (428, "CONFIRMATION_REQUIRED")
+    return answer.json()["confirmation"]["token"]
+
+
+def confirm(client, token, agent="order", given=None, headers=ANN):
+    return invoke(client, agent, given, headers | {"awp-confirmation": token})
+
+
+# --- The question ---
+
+
+def test_the_first_call_runs_nothing_and_says_what_would_happen(shop):
+    client, orders = shop
+    before = time.time()
+    answer = invoke(client, "order", {"title": "Persuasion", "copies": 2}, ANN)
+    assert told(answer) == (428, "CONFIRMATION_REQUIRED")
+    asked = answer.json()["confirmation"]
+    assert set(asked) == {"token", "summary", "expires_at"}
+    assert asked["summary"] == (
+        'Order: Order copies of a book. They are sent at once. With title: "Persuasion", copies: 2. '
+        "This cannot be undone."
+    )
+    assert 595 < datetime.fromisoformat(asked["expires_at"]).timestamp() - before <= 601
+    assert answer.json()["recovery"]
+    assert orders == []
+
+
+def test_the_lifetime_of_a_confirmation_is_declared(open_client):
+    site, _ = make_site(confirmation_lifetime="1h")
+    asked = invoke(publish(site, open_client), "order", headers=ANN).json()["confirmation"]
+    assert 3500 < datetime.fromisoformat(asked["expires_at"]).timestamp() - time.time() <= 3601
+
+
+class Card(BaseModel):
+    owner: str
+    number: SecretStr
+
+
+SECRET = "4111-hidden"
+SECRET_INPUT = {
+    "title": "Emma",
+    "pin": SECRET,
+    "code": SECRET,
+    "card": {"owner": "Ann", "number": SECRET},
+    "cards": [{"owner": "Ben", "number": SECRET}],
+    "more": {"first": SECRET},
+}
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [None, "Pay {title} with {pin}, {code}, {card}, {cards}, {more}", "Pay {title} with {missing_pin}{pin!r:>20}"],
+)
+def test_inputs_that_are_marked_as_secret_are_never_shown(open_client, summary):
+    site = make_shop()
+
+    @site.agent(
+        "pay", requires_human_confirmation=True, **({"confirmation_summary": summary} if summary is not None else {})
+    )
+    async def pay(
+        title: str,
+        pin: SecretStr,
+        card: Card,
+        code: SecretStr | None = None,
+        cards: tuple[Card, ...] = (),
+        more: dict[str, SecretStr] | None = None,
+        missing_pin: Annotated[str, Field(json_schema_extra={"writeOnly": True})] = "",
+    ) -> None:
+        """Pay a book."""
+
+    answer = invoke(publish(site, open_client), "pay", SECRET_INPUT)
+    assert answer.status_code == 428
+    assert "Emma" in answer.text
+    assert SECRET not in answer.text
+
+
+def test_the_site_may_ask_in_its_own_words(open_client):
+    site = make_shop()
+    options = {"requires_human_confirmation": True}
+
+    @site.agent("text", confirmation_summary="Order {copies} x {title} for {who}?", **options)
+    async def text(title: str, copies: int = 1, who: str = "you") -> None:
+        """Order."""
+
+    @site.agent("function", confirmation_summary=lambda given: f"{given['title']}!".upper(), **options)
+    async def function(title: str) -> None:
+        """Order."""
+
+    @site.agent("broken", confirmation_summary=lambda given: given["nothing"], **options)
+    async def broken(title: str) -> None:
+        """Order a book."""
+
+    client = publish(site, open_client)
+    summaries = {
+        agent: invoke(client, agent, {"title": "Emma {x}"}).json()["confirmation"]["summary"]
+        for agent in ("text", "function", "broken")
+    }
+    assert summaries == {
+        "text": "Order (not given) x Emma {x} for (not given)?",
+        "function": "EMMA {X}!",
+        "broken": 'Broken: Order a book. With title: "Emma {x}".',
+    }
+
+
+# --- The answer ---
+
+
+@pytest.mark.parametrize("place", ["header", "envelope"])
+def test_a_confirmed_call_runs_once(shop, place):
+    client, orders = shop
+    token = ask(client)
+    headers, members = (ANN | {"awp-confirmation": token}, {}) if place == "header" else (ANN, {"confirmation": token})
+    assert invoke(client, "order", headers=headers, **members).json() == 1
+    assert told(invoke(client, "order", headers=headers, **members)) == (409, "CONFIRMATION_SPENT")
+    assert orders == ["Emma"]
+
+
+def test_every_wrong_confirmation_has_a_problem_of_its_own_and_a_new_question(shop):
+    client, orders = shop
+    token, old = ask(client), Tokens(KEYS, PURPOSE, 600, clock=lambda: time.time() - 601)
+    other_site = Tokens(KEYS, "confirmation:other.example", 600)
+    facts = Tokens(KEYS, PURPOSE, 600).read(token)
+    wrong = {
+        (409, "CONFIRMATION_MISMATCH"): confirm(client, token, given={"copies": 2}),
+        (403, "CONFIRMATION_FOREIGN"): confirm(client, token, headers=BEN),
+        (428, "CONFIRMATION_EXPIRED"): confirm(client, old.write(facts)[0]),
+        (400, "CONFIRMATION_TAMPERED"): confirm(client, other_site.write(facts)[0]),
+    }
+    assert told(confirm(client, token, "cancel")) == (403, "CONFIRMATION_FOREIGN")
+    for expected, answer in wrong.items():
+        assert told(answer) == expected
+        assert answer.json()["confirmation"]["token"] != token
+    assert told(invoke(client, "order", headers=ANN, confirmation=5)) == (400, "INVALID_ENVELOPE")
+    assert orders == []
+    assert confirm(client, token).json() == 1  # none of these has spent it
+
+
+def test_a_receipt_is_no_confirmation(shop):
+    client, orders = shop
+    facts = Tokens(KEYS, PURPOSE, 600).read(ask(client))
+    receipt, _ = Tokens(KEYS, "receipt:shop.example", 600).write(facts)
+    assert told(confirm(client, receipt)) == (400, "CONFIRMATION_TAMPERED")
+    assert orders == []
+
+
+TAMPERED = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@TAMPERED
+@given(st.data())
+def test_no_byte_of_a_confirmation_can_be_changed(shop, data):
+    client, orders = shop
+    token = ask(client)
+    index = data.draw(st.integers(0, 300)) % len(token)
+    other = data.draw(st.characters(min_codepoint=33, max_codepoint=126))
+    changed = token[:index] + (other if other != token[index] else "~") + token[index + 1 :]
+    answer = confirm(client, changed)
+    assert told(answer)[1] in ("CONFIRMATION_TAMPERED", "CONFIRMATION_EXPIRED"), (token, changed)
+    assert orders == []
+
+
+def test_a_confirmation_cannot_be_spelled_in_another_way(shop):
+    """The last character of base64 has bits that mean nothing."""
+    client, orders = shop
+    token = ask(client)
+    spelled = [token[:-1] + last for last in ascii_letters + digits + "-_=" if last != token[-1]]
+    answers = {told(confirm(client, changed)) for changed in (*spelled, token + "=", token + ".", "." + token)}
+    assert (answers, orders) == ({(400, "CONFIRMATION_TAMPERED")}, [])
+
+
+@TAMPERED
+@given(st.text(st.characters(codec="latin-1", exclude_characters="\r\n\0"), max_size=300))
+def test_no_text_is_a_confirmation(shop, text):
+    client, orders = shop
+    answer = invoke(client, "order", headers=ANN, confirmation=text)
+    assert told(answer)[1] == "CONFIRMATION_TAMPERED"
+    assert orders == []
+
+
+# --- Keys, stores and replays ---
+
+
+def test_a_rotated_key_is_good_as_long_as_it_is_listed(open_client):
+    clients = [publish(make_site(secret_keys=keys)[0], open_client) for keys in (["old" * 9], ["new" * 9, "old" * 9])]
+    token = ask(clients[0])
+    assert confirm(clients[1], token).json() == 1
+    newest = publish(make_site(secret_keys=["new" * 9])[0], open_client)
+    assert told(confirm(newest, token)) == (400, "CONFIRMATION_TAMPERED")
+    assert confirm(newest, ask(clients[1])).json() == 1  # the newest signs
+
+
+def test_a_retried_call_with_its_key_and_its_spent_confirmation_replays(shop):
+    client, orders = shop
+    headers = ANN | {"awp-confirmation": ask(client), "idempotency-key": "k-1"}
+    first, again = (invoke(client, "order", headers=headers) for _ in range(2))
+    assert (first.json(), again.json(), again.headers["idempotent-replayed"]) == (1, 1, "true")
+    assert told(invoke(client, "order", headers=headers | {"idempotency-key": "k-2"})) == (409, "CONFIRMATION_SPENT")
+    assert invoke(client, "order", headers=ANN | {"idempotency-key": "k-1"}).json() == 1  # a replay needs none
+    assert orders == ["Emma"]
+
+
+def test_a_question_does_not_use_the_key_up(shop):
+    client, _ = shop
+    headers = ANN | {"idempotency-key": "k-1"}
+    token = ask(client, headers=headers)
+    assert confirm(client, token, headers=headers).json() == 1
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_a_confirmation_is_good_once_across_all_processes(open_client, tmp_path, request, kind):
+    store = request.getfixturevalue("start_redis")().url if kind == "redis" else f"sqlite:///{tmp_path}/agents.db"
+    clients = [publish(make_site(store=store)[0], open_client) for _ in range(2)]
+    token = ask(clients[0])
+    assert confirm(clients[1], token).json() == 1
+    assert [told(confirm(client, token))[1] for client in clients] == ["CONFIRMATION_SPENT"] * 2
+
+
+def test_a_shared_store_without_keys_is_refused_at_start_up(tmp_path):
+    site = Site("Shop", "Sells.", url="https://shop.example", store=f"sqlite:///{tmp_path / 'agents.db'}")
+
+    @site.agent("order", sensitivity="irreversible")
+    async def order() -> None:
+        """Order."""
+
+    with (
+        pytest.raises(DeclarationError, match=r'action "order".*secret_keys'),
+        TestClient(AgentPublisher(Starlette(), site=site)),
+    ):
+        pass

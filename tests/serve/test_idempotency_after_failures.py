@@ -1,0 +1,86 @@
+"""What becomes of an idempotency key when its first call did not end well: each cell of CLAIM_AFTER."""
+
+import asyncio
+
+import pytest
+from fastapi import FastAPI
+from fastapi.responses import JSONResponse, RedirectResponse
+
+from awp_publish import Refused
+from tests.serve.guarded import invoke, make_shop, publish, told
+
+KEY = {"idempotency-key": "k-1"}
+
+KINDS = {
+    "repeatable": {"side_effect": "idempotent"},
+    "other": {},
+    "irreversible": {"reversible": False},
+}
+FREE, UNKNOWN = "free", "unknown"
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "fates"),
+    [
+        ("refused", 409, (FREE, FREE, FREE)),
+        ("forbidden", 403, (FREE, FREE, FREE)),
+        ("failed", 500, (FREE, FREE, UNKNOWN)),
+        ("overdue", 504, (FREE, UNKNOWN, UNKNOWN)),
+        ("redirected", 502, (FREE, UNKNOWN, UNKNOWN)),
+        ("misshapen", 500, (FREE, UNKNOWN, UNKNOWN)),
+    ],
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_becomes_of_a_key_after_a_failure(open_client, kind, how, status, fates):
+    site, app, runs = make_shop(timeout=0.2), FastAPI(), []
+
+    @app.post("/orders")
+    @site.action("order", idempotency="24h", outputs={"type": "integer"}, **KINDS[kind])
+    async def order() -> object:
+        """Order something."""
+        runs.append(1)
+        return await MISHAPS[how]() if len(runs) == 1 else len(runs)
+
+    client = publish(site, open_client, app)
+    assert invoke(client, "order", headers=KEY).status_code == status
+    again = invoke(client, "order", headers=KEY)
+    if fates[list(KINDS).index(kind)] == FREE:
+        assert (again.json(), len(runs)) == (2, 2)
+        assert invoke(client, "order", headers=KEY).headers["idempotent-replayed"] == "true"
+    else:
+        assert (told(again), len(runs)) == ((409, "OUTCOME_UNKNOWN"), 1)
+        assert "idempotent-replayed" not in again.headers
+
+
+async def _refuse():
+    raise Refused("No books left.")
+
+
+async def _forbid():
+    return JSONResponse({"detail": "Not for you."}, status_code=403)
+
+
+async def _fail():
+    raise RuntimeError("a bug")
+
+
+async def _dawdle():
+    await asyncio.sleep(5)
+
+
+async def _redirect():
+    return RedirectResponse("/elsewhere")
+
+
+async def _misshape():
+    return JSONResponse("no number")
+
+
+MISHAPS = {
+    "refused": _refuse,
+    "forbidden": _forbid,
+    "failed": _fail,
+    "overdue": _dawdle,
+    "redirected": _redirect,
+    "misshapen": _misshape,
+}

@@ -1,0 +1,196 @@
+"""Rate limits: AWAS 1.0 `rateLimit`, agent.json section 9, draft-ietf-httpapi-ratelimit-headers-10."""
+
+import time
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from awp_publish import AgentPublisher, RateLimit
+from tests.serve.guarded import ANN, BEN, invoke, known_callers, make_shop, publish, told
+
+
+def declare(site, *agents, **options):
+    for agent in agents:
+
+        @site.agent(agent, **options)
+        async def answer(word: str = "x") -> str:
+            """Say a word."""
+            return word
+
+
+def statuses(client, agent, times, headers=None):
+    return [invoke(client, agent, headers=headers).status_code for _ in range(times)]
+
+
+def from_address(app, address, port=1):
+    return TestClient(app, base_url="https://shop.example", client=(address, port))
+
+
+def test_one_call_too_many_is_refused_and_told_when_to_come_back(open_client):
+    site = make_shop()
+    declare(site, "say", rate_limit="2/minute")
+    client = publish(site, open_client)
+    first, second, third = (invoke(client, "say") for _ in range(3))
+    assert [answer.status_code for answer in (first, second)] == [200, 200]
+    assert told(third) == (429, "RATE_LIMITED")
+    assert 0 < int(third.headers["retry-after"]) <= 60
+    assert third.json()["retry_after"] == int(third.headers["retry-after"])
+    assert "2/minute" in third.json()["detail"]
+    assert third.json()["recovery"]
+
+
+def test_successes_and_refusals_say_how_much_is_left(open_client):
+    site = make_shop(rate_limit="100/hour")
+    declare(site, "say", rate_limit="2/minute")
+    client = publish(site, open_client)
+    answers = [invoke(client, "say") for _ in range(3)]
+    for answer, left, whole in zip(answers, (1, 0, 0), (99, 98, 97), strict=True):
+        assert answer.headers["ratelimit-policy"] == '"site-wide";q=100;w=3600, "say";q=2;w=60'
+        assert answer.headers["ratelimit"].startswith(f'"site-wide";r={whole};t=')
+        assert f'"say";r={left};t=' in answer.headers["ratelimit"]
+        assert answer.headers["x-ratelimit-limit"] == "2"
+        assert answer.headers["x-ratelimit-remaining"] == str(left)
+        assert 0 <= int(answer.headers["x-ratelimit-reset"]) - time.time() <= 61
+
+
+def test_refused_inputs_are_counted_and_told_too(open_client):
+    site = make_shop()
+    declare(site, "say", rate_limit="2/minute")
+    client = publish(site, open_client)
+    answers = [invoke(client, "say", {"word": 5}) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [422, 422, 429]
+    assert answers[0].headers["x-ratelimit-remaining"] == "1"
+
+
+def test_the_site_counts_all_actions_together_and_each_action_its_own(open_client):
+    site = make_shop(rate_limit="3/minute")
+    declare(site, "say", "tell", rate_limit="2/minute")
+    declare(site, "ask")
+    client = publish(site, open_client)
+    assert statuses(client, "say", 2) == [200, 200]
+    assert statuses(client, "tell", 1) == [200]
+    refused = invoke(client, "ask")
+    assert told(refused) == (429, "RATE_LIMITED")
+    assert refused.json()["detail"].startswith("The site allows 3/minute")
+
+
+def test_an_action_that_is_called_as_the_limit_of_the_site_has_a_count_of_its_own(open_client):
+    site = make_shop(rate_limit="4/minute")
+    declare(site, "site", rate_limit="2/minute")
+    client = publish(site, open_client)
+    assert statuses(client, "site", 3) == [200, 200, 429]
+    names = [part.split(";")[0].strip() for part in invoke(client, "site").headers["ratelimit-policy"].split(",")]
+    assert len(set(names)) == 2
+
+
+# --- For whom it is counted ---
+
+
+@pytest.mark.parametrize(
+    ("scope", "callers", "expected"),
+    [
+        (None, (ANN, BEN, None), [200, 200, 200]),
+        ("user", (ANN, BEN, None), [200, 200, 200]),
+        ("ip", (ANN, BEN, None), [200, 429, 429]),
+        ("global", (ANN, BEN, None), [200, 429, 429]),
+    ],
+)
+def test_callers_at_one_address_are_counted_as_the_scope_says(open_client, scope, callers, expected):
+    site = make_shop(authenticate=known_callers())
+    declare(site, "say", rate_limit=RateLimit(1, scope=scope))
+    client = publish(site, open_client)
+    assert [invoke(client, "say", headers=caller).status_code for caller in callers] == expected
+
+
+@pytest.mark.parametrize(
+    ("scope", "headers", "expected"),
+    [(None, None, 200), ("user", None, 200), ("ip", None, 200), ("global", None, 429), ("user", ANN, 429)],
+)
+def test_calls_from_two_addresses_are_counted_as_the_scope_says(scope, headers, expected):
+    site = make_shop(authenticate=known_callers())
+    declare(site, "say", rate_limit={"requests": 1, "window": "1m"} | ({"scope": scope} if scope else {}))
+    app = AgentPublisher(Starlette(), site=site)
+    assert invoke(from_address(app, "192.0.2.1"), "say", headers=headers).status_code == 200
+    assert invoke(from_address(app, "192.0.2.2"), "say", headers=headers).status_code == expected
+
+
+def test_a_caller_called_as_an_address_is_not_that_address():
+    site = make_shop(authenticate=lambda credentials: credentials.headers.get("x-name"))
+    declare(site, "say", rate_limit="1/minute")
+    client = from_address(AgentPublisher(Starlette(), site=site), "192.0.2.1")
+    assert invoke(client, "say").status_code == 200
+    assert [invoke(client, "say", headers={"x-name": name}).status_code for name in ("192.0.2.1", "ip:192.0.2.1")] == [
+        200,
+        200,
+    ]
+
+
+# --- Behind proxies ---
+
+
+@pytest.mark.parametrize("name", ["X-Forwarded-For", "Forwarded"])
+def test_nobody_gets_a_new_count_by_naming_another_address(name):
+    site = make_shop()
+    declare(site, "say", rate_limit="2/minute")
+    client = from_address(AgentPublisher(Starlette(), site=site), "192.0.2.1")
+    values = [f"for=198.51.100.{n}" if name == "Forwarded" else f"198.51.100.{n}" for n in range(3)]
+    assert [invoke(client, "say", headers={name: value}).status_code for value in values] == [200, 200, 429]
+
+
+def test_behind_a_trusted_proxy_each_client_has_its_own_count():
+    site = make_shop(trusted_proxies=["10.0.0.0/8"])
+    declare(site, "say", rate_limit="1/minute")
+    client = from_address(AgentPublisher(Starlette(), site=site), "10.1.2.3")
+    ways = ["198.51.100.1", "198.51.100.2", "198.51.100.1", "6.6.6.6, 198.51.100.2, 10.9.9.9"]
+    seen = [invoke(client, "say", headers={"x-forwarded-for": way}).status_code for way in ways]
+    assert seen == [200, 200, 429, 429]
+
+
+def test_who_is_no_trusted_proxy_is_not_believed():
+    site = make_shop(trusted_proxies=["10.0.0.0/8"])
+    declare(site, "say", rate_limit="1/minute")
+    client = from_address(AgentPublisher(Starlette(), site=site), "192.0.2.1")
+    seen = [invoke(client, "say", headers={"x-forwarded-for": f"198.51.100.{n}"}).status_code for n in range(2)]
+    assert seen == [200, 429]
+
+
+# --- Windows, and what is published ---
+
+
+def test_a_window_opens_with_its_first_call_and_anew_after_its_time(open_client):
+    site = make_shop()
+    declare(site, "say", rate_limit="2 per 1 second")
+    client = publish(site, open_client)
+    opened = time.monotonic()
+    assert statuses(client, "say", 3) == [200, 200, 429]
+    time.sleep(max(0.0, opened + 1.05 - time.monotonic()))
+    assert statuses(client, "say", 3) == [200, 200, 429]
+
+
+@pytest.mark.parametrize("declared", ["2/minute", "2 per 5 minutes", {"requests": 2, "window": "1h", "scope": "ip"}])
+def test_what_is_published_is_what_is_enforced(open_client, declared):
+    site = make_shop(rate_limit="90/minute")
+    declare(site, "say", rate_limit=declared)
+    client = publish(site, open_client)
+    answers = [invoke(client, "say") for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    awas = client.get("/.well-known/ai-actions.json").json()
+    action = next(one for one in awas["actions"] if one["id"] == "say")
+    manifest = client.get("/agent.json").json()
+    seconds = {"1m": 60, "5m": 300, "1h": 3600}[action["rateLimit"]["window"]]
+    assert action["rateLimit"]["requests"] == 2
+    assert f'"say";q=2;w={seconds}' in answers[0].headers["ratelimit-policy"]
+    assert manifest["actions"][0]["rate_limit"] in answers[2].json()["detail"]
+    assert awas["rateLimit"] == {"requests": 90, "window": "1m"}
+
+
+def test_limits_hold_for_all_addresses_of_a_site_together():
+    from awp_publish import Site
+
+    site = Site("Shop", "Sells.", url=["https://shop.example", "https://www.shop.example"])
+    declare(site, "say", rate_limit="1/minute")
+    app = AgentPublisher(Starlette(), site=site)
+    first = TestClient(app, base_url="https://shop.example")
+    other = TestClient(app, base_url="https://www.shop.example")
+    assert [invoke(client, "say").status_code for client in (first, other)] == [200, 429]
