@@ -43,6 +43,7 @@ def greeting(origin: str) -> list[str]:
         f"  what agents read   {origin}/.well-known/woa.json",
         f"                     {origin}/.well-known/ai-actions.json",
         f"                     {origin}/agent.json",
+        f"  what works         {origin}/agents/status",
         f"  OpenAPI            {origin}/openapi.json",
     ]
 

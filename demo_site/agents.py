@@ -3,20 +3,30 @@
 import os
 from datetime import UTC, datetime
 
-from awp_publish import Authentication, Capabilities, Contact, Security, Site, Workflow
+from awp_publish import Authentication, Capabilities, Contact, Security, SessionUser, Site, Workflow
+from demo_site import books
+from demo_site.database import Database
 from demo_site.models import Book, Summary
 from demo_site.summarize import summarize
+from demo_site.visits import ACCOUNT
 
 NAME = "First Lines"
 DESCRIPTION = "A small bookshop of public-domain books, each shelved with its opening sentence."
 LOCAL_URL = "http://127.0.0.1:8000"
 
+SITE_LIMIT = "600/minute"
+SEARCH_LIMIT = "30/minute"
+"""Nobody who tries the shop by hand meets these by accident."""
+
+SIGN_IN_FIRST = "call sign_in, keep the session cookie it sets, then retry with that cookie"
 RECOVERIES = {
+    "AUTHENTICATION_REQUIRED": SIGN_IN_FIRST,
+    "NOT_SIGNED_IN": SIGN_IN_FIRST,
+    "PREREQUISITE_REQUIRED": "call add_to_basket, then retry with the AWP-Receipt header of its answer",
     "UNKNOWN_BOOK": "call search_books and use the slug of a book in its answer",
     "OUT_OF_STOCK": "call show_book to see how many copies are left, then add_to_basket with a smaller quantity",
     "NOT_IN_BASKET": "call show_basket and use the slug of a line in its answer",
     "EMPTY_BASKET": "call add_to_basket, then retry",
-    "NOT_SIGNED_IN": "call sign_in, keep the session cookie it sets, then retry with that cookie",
     "WRONG_PASSWORD": "ask the user for the name and password; GET /sign-in shows accounts for demonstration",
     "UNKNOWN_ORDER": "use the order_id that check_out answered, with the cookie of the account that ordered",
     "FOREIGN_ORIGIN": "send the request without Origin and Sec-Fetch-Site headers of another site",
@@ -24,8 +34,9 @@ RECOVERIES = {
 
 HINTS = {
     "prices": "prices are whole cents in US dollars",
-    "basket": "the basket belongs to the session cookie that add_to_basket sets: send it with every later call",
-    "checkout": "no money is taken and no parcel is sent: the shop is a demonstration",
+    "session": "account and basket belong to the session cookie: keep the latest one that any answer sets, and send it",
+    "checkout": "check_out asks for a person's consent and a receipt of add_to_basket; no money is taken",
+    "shipping": "ship_order is a job that takes a second or two: poll it at Location; no parcel is really sent",
 }
 
 # Appendix B of draft-gaikwad-woa-00 publishes its summarizer with exactly these schemas.
@@ -49,8 +60,11 @@ SUMMARY_OUTPUTS = {
 }
 
 
-def create_site(url: str | None = None) -> Site:
-    """Return what agents may know and do at this public address; by default AWP_PUBLISH_URL, or port 8000 here."""
+def create_site(url: str | None, database: Database, secret: str) -> Site:
+    """Return what agents may know and do at this public address; by default AWP_PUBLISH_URL, or port 8000 here.
+
+    What is to be remembered of their calls lies beside the shop's database. `secret` signs what they are given.
+    """
     public_url = url or os.environ.get("AWP_PUBLISH_URL") or LOCAL_URL
     site = Site(
         name=NAME,
@@ -65,17 +79,22 @@ def create_site(url: str | None = None) -> Site:
         security=Security(same_site="Lax"),
         workflows=[BUY_A_BOOK],
         documentation="/about",
-        updated=datetime(2026, 11, 20, tzinfo=UTC),
+        updated=datetime(2026, 11, 21, tzinfo=UTC),
+        authenticate=SessionUser(ACCOUNT),
+        rate_limit=SITE_LIMIT,
+        store=f"sqlite:///{database.path.with_stem(database.path.stem + '-agents')}",
+        secret_keys=secret,
     )
     declare_summarizer(site)
+    declare_probe(site, database)
     return site
 
 
 BUY_A_BOOK = Workflow(
     id="buy_a_book",
     name="Buy a book",
-    description="From a search to a placed order.",
-    steps=("search_books", "add_to_basket", "sign_in", "check_out", "show_order"),
+    description="From a search to an order that is on its way.",
+    steps=("search_books", "sign_in", "add_to_basket", "check_out", "ship_order", "show_order"),
 )
 
 
@@ -103,3 +122,26 @@ def declare_summarizer(site: Site) -> None:
         side_effect="safe",
         examples=[{"text": "The IETF is an open community of designers.", "max_words": 40}],
     )(summarize_text)
+
+
+NEEDS_THE_SHELVES = (
+    "search_books",
+    "show_book",
+    "show_basket",
+    "add_to_basket",
+    "remove_from_basket",
+    "sign_in",
+    "sign_out",
+    "check_out",
+    "show_order",
+    "ship_order",
+)
+
+
+def declare_probe(site: Site, database: Database) -> None:
+    """Let the shop say by itself when its database does not answer; the summarizer works without it."""
+
+    @site.status(*NEEDS_THE_SHELVES)
+    def has_books() -> bool:
+        with database.reading() as connection:
+            return books.count(connection) > 0

@@ -13,6 +13,8 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 from demo_site.models import Refusal
+from demo_site.origins import page_before
+from demo_site.refusals import NOT_SIGNED_IN
 from demo_site.visits import Visit
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -90,8 +92,9 @@ def _what_happened(error: Exception) -> tuple[int, Any, dict[str, str]]:
 
 
 def _ask_to_sign_in(request: Request, answer: Answer, context: dict[str, Any]) -> Response:
-    if request.method == "GET":
-        Visit(request.session).remember_way_back(request.url.path)
+    way_back = request.url.path if request.method == "GET" else page_before(request)
+    if way_back is not None and context["detail"]["code"] == NOT_SIGNED_IN:
+        Visit(request.session).remember_way_back(way_back)
     return answer.html("sign_in.html", context)
 
 

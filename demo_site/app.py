@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 from fastapi import Depends, FastAPI
 from fastapi.concurrency import run_in_threadpool
@@ -11,7 +12,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 from starlette.middleware.sessions import SessionMiddleware
-from starlette.types import ASGIApp
 
 from awp_publish import AgentPublisher
 from awp_publish.templating import install
@@ -24,19 +24,25 @@ from demo_site.routes.accounts import register_accounts
 from demo_site.routes.baskets import register_baskets
 from demo_site.routes.books import register_books
 from demo_site.routes.orders import register_orders
+from demo_site.routes.shipments import register_shipments
 from demo_site.routes.shop import register_shop
 
-STATIC = Path(__file__).parent / "static"
-DAY = 24 * 60 * 60
+STATIC: Final = Path(__file__).parent / "static"
+DAY: Final = 24 * 60 * 60
+PACKING_PAUSE: Final = 0.4
+"""Seconds that each step of packing takes, so that there is something to see of it."""
 
 
-def create_app(url: str | None = None, database: Path | None = None) -> FastAPI:
+def create_app(url: str | None = None, database: Path | None = None, packing_pause: float = PACKING_PAUSE) -> FastAPI:
     """Return a bookshop that is reached at this public origin and keeps its books in this SQLite file.
 
-    Without a file, the one named by ``FIRST_LINES_DATABASE`` is used, or else a temporary one.
+    Without a file, the one named by ``FIRST_LINES_DATABASE`` is used, or else a temporary one. Cookies and tokens are
+    signed with ``FIRST_LINES_SECRET`` (16 characters or more), or else with a secret that is kept in the file: then a
+    file that is to stay is made here and now. ``packing_pause`` is in seconds.
     """
     shelves = Database(database or _path_from_environment())
-    site = agents.create_site(url)
+    secret = os.environ.get("FIRST_LINES_SECRET") or shelves.secret()
+    site = agents.create_site(url, shelves, secret)
     app = FastAPI(
         title=agents.NAME,
         description=agents.DESCRIPTION,
@@ -50,11 +56,14 @@ def create_app(url: str | None = None, database: Path | None = None) -> FastAPI:
     install(app.state.templates.env, site)
     for register in (register_shop, register_books, register_baskets, register_accounts, register_orders):
         register(app, site, shelves)
+    register_shipments(app, site, shelves, packing_pause)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_exception_handler(HTTPException, refuse)
     app.add_exception_handler(RequestValidationError, refuse)
-    app.add_middleware(_with_sessions, database=shelves, https_only=(url or "").startswith("https:"))
     app.add_middleware(AgentPublisher, site=site, link_headers=True)
+    # Added last, it stands outermost: calls of agents have a session too, and by it the shop knows who they are.
+    https_only = (url or "").startswith("https:")
+    app.add_middleware(SessionMiddleware, secret_key=secret, max_age=7 * DAY, same_site="lax", https_only=https_only)
     return app
 
 
@@ -73,12 +82,6 @@ def _open_shop(database: Database) -> Callable[[FastAPI], AbstractAsyncContextMa
             await run_in_threadpool(database.close)
 
     return lifespan
-
-
-def _with_sessions(app: ASGIApp, *, database: Database, https_only: bool) -> ASGIApp:
-    # Called when the first request or the start-up comes, not on import: only then is the database there to ask.
-    secret = os.environ.get("FIRST_LINES_SECRET") or database.session_secret()
-    return SessionMiddleware(app, secret_key=secret, max_age=7 * DAY, same_site="lax", https_only=https_only)
 
 
 app = create_app()

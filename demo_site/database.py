@@ -25,7 +25,9 @@ class Database:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = path
+        self.is_temporary = path is None
+        self.path = path or _temporary_path()
+        self._own_secret = secrets.token_urlsafe(32)
         self._prepared = False
         self._lock = threading.Lock()
         self._forget: Callable[[], object] | None = None
@@ -35,10 +37,10 @@ class Database:
         with self._lock:
             if self._prepared:
                 return
-            if self._path is None:
-                self._path = self._temporary_file()
-            with self._open(self._path) as connection, _transaction(connection):
-                _fill_once(connection)
+            if self.is_temporary:
+                self._make_folder(self.path.parent)
+            with self._open() as connection, _transaction(connection):
+                _fill_once(connection, self._own_secret)
             self._prepared = True
 
     def close(self) -> None:
@@ -46,14 +48,13 @@ class Database:
         with self._lock:
             if self._forget is not None:
                 self._forget()
-                self._forget, self._path, self._prepared = None, None, False
+                self._forget, self._prepared = None, False
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection to look things up with."""
         self.prepare()
-        assert self._path is not None
-        with self._open(self._path) as connection:
+        with self._open() as connection:
             yield connection
 
     @contextmanager
@@ -62,26 +63,32 @@ class Database:
         with self.reading() as connection, _transaction(connection):
             yield connection
 
-    def session_secret(self) -> str:
-        """Return the secret that signs session cookies, the same in every process that shares the file."""
+    def secret(self) -> str:
+        """Return the secret that signs what visitors keep, the same in every process that shares the file."""
+        if self.is_temporary:
+            return self._own_secret
         with self.reading() as connection:
             row = connection.execute("SELECT value FROM settings WHERE name = 'session_secret'").fetchone()
         return str(row["value"])
 
-    def _temporary_file(self) -> Path:
-        folder = tempfile.mkdtemp(prefix="first-lines-")
+    def _make_folder(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
         # A shop that is never closed, in a test for instance, leaves nothing behind either.
         self._forget = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        return Path(folder) / "shop.db"
 
     @contextmanager
-    def _open(self, path: Path) -> Iterator[sqlite3.Connection]:
+    def _open(self) -> Iterator[sqlite3.Connection]:
         # Autocommit mode: transactions begin and end only where `_transaction` says so.
-        opened = sqlite3.connect(path, timeout=SECONDS_TO_WAIT_FOR_A_LOCK, isolation_level=None)
+        opened = sqlite3.connect(self.path, timeout=SECONDS_TO_WAIT_FOR_A_LOCK, isolation_level=None)
         with closing(opened) as connection:
             connection.row_factory = sqlite3.Row
             connection.execute("PRAGMA foreign_keys = ON")
             yield connection
+
+
+def _temporary_path() -> Path:
+    # Named before it is made, and by nobody to be guessed: what lies beside it has to be named at once too.
+    return Path(tempfile.gettempdir()) / f"first-lines-{secrets.token_hex(16)}" / "shop.db"
 
 
 @contextmanager
@@ -96,7 +103,7 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def _fill_once(connection: sqlite3.Connection) -> None:
+def _fill_once(connection: sqlite3.Connection, secret: str) -> None:
     # The version is read under the write lock: of several workers starting together one fills the file.
     if connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION:
         return
@@ -104,5 +111,5 @@ def _fill_once(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
     books.fill(connection)
     accounts.fill(connection)
-    connection.execute("INSERT INTO settings VALUES ('session_secret', ?)", (secrets.token_urlsafe(32),))
+    connection.execute("INSERT INTO settings VALUES ('session_secret', ?)", (secret,))
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

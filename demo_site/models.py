@@ -112,7 +112,7 @@ class Order(BaseModel):
     """An order that was placed."""
 
     order_id: str
-    status: Literal["received"]
+    status: Literal["received", "shipped"]
     placed_at: datetime
     name: str = Field(description="Who receives the parcel.")
     address: str

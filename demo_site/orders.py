@@ -1,4 +1,4 @@
-"""Orders: turning a basket into one, and showing it to the person who placed it."""
+"""Orders: turning a basket into one, showing it to the person who placed it, and sending it on its way."""
 
 import secrets
 import sqlite3
@@ -44,6 +44,14 @@ def find(connection: sqlite3.Connection, account_id: int, order_id: str) -> Orde
         raise unknown_order()
     lines = _lines(connection, order_id)
     return Order.model_validate({**dict(order), "lines": lines, "total_cents": sum(line.total_cents for line in lines)})
+
+
+def ship(connection: sqlite3.Connection, account_id: int, order_id: str) -> Order:
+    """Write down that an order of this account is on its way; to do so again changes nothing."""
+    connection.execute(
+        "UPDATE orders SET status = 'shipped' WHERE order_id = ? AND account_id = ?", (order_id, account_id)
+    )
+    return find(connection, account_id, order_id)
 
 
 def _take_from_stock(connection: sqlite3.Connection, line: BasketLine) -> None:

@@ -1,13 +1,29 @@
 """Requests that change something must come from our own pages, or from no page at all."""
 
 from collections.abc import Awaitable, Callable
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from fastapi import Request
 
 from demo_site.refusals import foreign_origin
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def split(address: str) -> SplitResult:
+    """Take an address apart that somebody else wrote; one that is none has only empty parts."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
+
+
+def page_before(request: Request) -> str | None:
+    """Return the path of the page of ours whose form was sent, as far as the browser tells."""
+    before = split(request.headers.get("referer", ""))
+    if before.netloc != request.headers.get("host"):
+        return None
+    return "/" + before.path.lstrip("/")  # with two slashes it would be the address of another site
 
 
 def refuse_foreign_origins(url: str | None) -> Callable[[Request], Awaitable[None]]:
@@ -27,7 +43,7 @@ def refuse_foreign_origins(url: str | None) -> Callable[[Request], Awaitable[Non
         if site is not None:
             allowed = site in {"same-origin", "none"}
         else:
-            allowed = origin is None or urlsplit(origin).netloc in {our_host, request.headers.get("host")}
+            allowed = origin is None or split(origin).netloc in {our_host, request.headers.get("host")}
         if not allowed:
             raise foreign_origin()
 

@@ -8,6 +8,9 @@ from fastapi import HTTPException
 SIGN_IN_CHALLENGE = {"WWW-Authenticate": 'Cookie realm="First Lines", form-action="/sign-in", cookie-name="session"'}
 
 
+NOT_SIGNED_IN = "NOT_SIGNED_IN"
+
+
 def refusal(status: HTTPStatus, code: str, message: str, headers: dict[str, str] | None = None) -> HTTPException:
     """Return the exception that refuses a request."""
     return HTTPException(status, detail={"code": code, "message": message}, headers=headers)
@@ -41,7 +44,7 @@ def empty_basket() -> HTTPException:
 
 def not_signed_in() -> HTTPException:
     """Ask the visitor to sign in."""
-    return refusal(HTTPStatus.UNAUTHORIZED, "NOT_SIGNED_IN", "Please sign in first.", SIGN_IN_CHALLENGE)
+    return refusal(HTTPStatus.UNAUTHORIZED, NOT_SIGNED_IN, "Please sign in first.", SIGN_IN_CHALLENGE)
 
 
 def wrong_password() -> HTTPException:

@@ -10,6 +10,9 @@ from demo_site import accounts, baskets
 from demo_site.models import Visitor
 from demo_site.refusals import not_signed_in
 
+ACCOUNT = "account"
+"""The session's name for the number of the account, by which agents are known too."""
+
 
 class Visit:
     """One visitor's session, read and written by name."""
@@ -31,7 +34,7 @@ class Visit:
     @property
     def account_id(self) -> int | None:
         """The number of the account that is signed in, if any."""
-        return self._session.get("account")
+        return self._session.get(ACCOUNT)
 
     def need_account(self) -> int:
         """Return the number of the account that is signed in, or refuse."""
@@ -41,7 +44,7 @@ class Visit:
 
     def sign_in(self, account_id: int) -> None:
         """Remember who it is."""
-        self._session["account"] = account_id
+        self._session[ACCOUNT] = account_id
 
     def sign_out(self) -> None:
         """Forget everything: the computer may be a shared one."""

@@ -48,9 +48,9 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
     def sign_in(
         answer: CurrentAnswer, visit: CurrentVisit, name: AccountName, password: Password
     ) -> Visitor | Response:
-        """Sign in with a name and password, which checking out needs.
+        """Sign in with a name and password, which the basket and all that follows it need.
 
-        This is a demonstration: the sign-in page shows accounts that anybody may use. Your basket stays as it is.
+        This is a demonstration: the sign-in page shows accounts that anybody may use.
         """
         with database.reading() as connection:
             visit.sign_in(accounts.authenticate(connection, name, password))

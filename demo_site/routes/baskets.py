@@ -26,6 +26,8 @@ ADD_FIELDS = {
     "quantity": "form.add-to-basket-form input[name='quantity']",
 }
 REMOVE_FIELDS = {"slug": "form.remove-from-basket-form input[name='slug']"}
+REFUSED_ADDING = (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
+REFUSED_REMOVING = (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND)
 
 
 def register_baskets(app: FastAPI, site: Site, database: Database) -> None:
@@ -35,28 +37,32 @@ def register_baskets(app: FastAPI, site: Site, database: Database) -> None:
 
 
 def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
-    @app.get("/basket", response_model=Basket, responses=page_responses())
-    @site.action("show_basket", tags=["basket"], result=BASKET)
+    @app.get("/basket", response_model=Basket, responses=page_responses(HTTPStatus.UNAUTHORIZED))
+    @site.action("show_basket", tags=["basket"], result=BASKET, auth_required=True, depends_on=["sign_in"])
     def show_basket(answer: CurrentAnswer, visit: CurrentVisit) -> Basket | Response:
-        """See which books are in your basket, and what they cost together."""
+        """See which books are in your basket, and what they cost together; you must be signed in."""
+        visit.need_account()
         with database.reading() as connection:
             return answer.page("basket.html", baskets.show(connection, visit.basket_id))
 
-    @app.post("/basket", response_model=Basket, responses=form_responses(HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT))
+    @app.post("/basket", response_model=Basket, responses=form_responses(*REFUSED_ADDING))
     @site.action(
         "add_to_basket",
         tags=["basket"],
         selector="form.add-to-basket-form",
         selectors=ADD_FIELDS,
         result=BASKET,
+        auth_required=True,
         reversible=True,
-        preconditions=["The shop has as many copies in stock"],
+        preconditions=["You are signed in", "The shop has as many copies in stock"],
+        depends_on=["sign_in"],
         examples=[{"slug": "moby-dick", "quantity": 1}],
     )
     def add_to_basket(
         answer: CurrentAnswer, visit: CurrentVisit, slug: ChosenSlug, quantity: Quantity = 1
     ) -> Basket | Response:
-        """Put copies of a book into your basket; refused if the shop has not as many."""
+        """Put copies of a book into your basket; you must be signed in. Refused if the shop has not as many."""
+        visit.need_account()
         with database.changing() as connection:
             basket_id = visit.begin_basket()
             baskets.add(connection, basket_id, slug, quantity)
@@ -64,7 +70,7 @@ def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
 
 
 def _register_removing(app: FastAPI, site: Site, database: Database) -> None:
-    @app.post("/basket/remove", response_model=Basket, responses=form_responses(HTTPStatus.NOT_FOUND))
+    @app.post("/basket/remove", response_model=Basket, responses=form_responses(*REFUSED_REMOVING))
     @site.action(
         "remove_from_basket",
         tags=["basket"],
@@ -72,12 +78,14 @@ def _register_removing(app: FastAPI, site: Site, database: Database) -> None:
         selectors=REMOVE_FIELDS,
         result=BASKET,
         side_effect="idempotent",
+        auth_required=True,
         sensitivity="standard",
         reversible=True,
         depends_on=["add_to_basket"],
     )
     def remove_from_basket(answer: CurrentAnswer, visit: CurrentVisit, slug: ChosenSlug) -> Basket | Response:
-        """Take all copies of a book out of your basket."""
+        """Take all copies of a book out of your basket; you must be signed in."""
+        visit.need_account()
         with database.changing() as connection:
             baskets.remove(connection, visit.basket_id, slug)
             return answer.go_on("/basket", baskets.show(connection, visit.basket_id))

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import FastAPI, Path, Query, Response
 
 from awp_publish import Pagination, Result, Site
-from demo_site import books
+from demo_site import agents, books
 from demo_site.answers import CurrentAnswer, page_responses
 from demo_site.database import Database
 from demo_site.models import Book, SearchResults, Sort
@@ -51,6 +51,7 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
         selector="form.search-form",
         selectors=SEARCH_FIELDS,
         result=BOOK_LIST,
+        rate_limit=agents.SEARCH_LIMIT,
         examples=[{"q": "sea"}, {"q": "austen", "sort": "year"}],
     )
     def search_books(

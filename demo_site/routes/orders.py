@@ -25,6 +25,7 @@ CHECKOUT_FIELDS = {
     "name": "form.checkout-form input[name='name']",
     "address": "form.checkout-form textarea[name='address']",
 }
+WHAT_IS_ORDERED = "Order the books in the basket for {name}, to be sent to {address}. This cannot be undone."
 CREATED = HTTPStatus.CREATED
 REFUSED_CHECKOUT = (HTTPStatus.UNAUTHORIZED, HTTPStatus.CONFLICT)
 
@@ -54,8 +55,11 @@ def _register_checkout(app: FastAPI, site: Site, database: Database) -> None:
         sensitivity="irreversible",
         reversible=False,
         requires_human_confirmation=True,
+        confirmation_summary=WHAT_IS_ORDERED,
+        idempotency="24h",
         preconditions=["You are signed in", "The basket is not empty"],
-        depends_on=["add_to_basket", "sign_in"],
+        depends_on=["add_to_basket"],
+        enforce_prerequisites=True,
     )
     def check_out(answer: CurrentAnswer, visit: CurrentVisit, name: Recipient, address: Address) -> Order | Response:
         """Order the books in your basket; you must be signed in.

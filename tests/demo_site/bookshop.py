@@ -37,7 +37,7 @@ class Shop:
     """One running shop; each visitor has cookies of their own."""
 
     def __init__(self, url: str | None = None, database: Path | None = None) -> None:
-        self.app = create_app(url, database)
+        self.app = create_app(url, database, packing_pause=0)
         self._runner = asyncio.Runner()
 
     def person(self) -> httpx.Client:
@@ -63,6 +63,13 @@ def open_shop(url: str | None = None, database: Path | None = None) -> Iterator[
 
 def sign_in(visitor: httpx.Client, name: str = "reader", password: str = "lamplight") -> httpx.Response:
     return visitor.post("/sign-in", data={"name": name, "password": password})
+
+
+def member(shop: Shop) -> httpx.Client:
+    """Let a program in that has signed in."""
+    program = shop.program()
+    sign_in(program)
+    return program
 
 
 def order(visitor: httpx.Client, slug: str = "emma") -> dict[str, Any]:

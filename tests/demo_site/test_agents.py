@@ -1,4 +1,4 @@
-"""The bookshop as agents meet it: golden documents, the WoA draft's appendix B, a purchase through the agent door."""
+"""The bookshop as agents meet it: golden documents, the WoA draft's appendix B, the door and the pages."""
 
 import json
 import re
@@ -115,53 +115,77 @@ def test_the_summary_obeys_max_words(agent):
     assert invoke(agent, "summarizer", {"text": text, "max_words": 9}).status_code == 422
 
 
-# --- A purchase ---
+# --- A visit ---
 
 
-def invoke(client: TestClient, called: str, given: dict[str, object]):
-    return client.post(f"/agents/{called}/invoke", json={"input": given})
+def invoke(client: TestClient, called: str, given: dict[str, object], **headers: str):
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return client.post(f"/agents/{called}/invoke", json={"input": given}, headers=headers)
 
 
-def test_an_agent_can_buy_a_book_by_following_the_documents():
-    with TestClient(create_app(ORIGIN), base_url=ORIGIN) as agent:
-        found = invoke(agent, "search_books", {"q": "moby"}).json()["books"]
-        slug = found[0]["slug"]
-        refused = invoke(agent, "check_out", {"name": "Ada", "address": "1 Quiet Lane"})
-        assert (refused.status_code, refused.json()["code"]) == (401, "NOT_SIGNED_IN")
-        assert refused.json()["recovery"].startswith("call sign_in")
-        assert invoke(agent, "add_to_basket", {"slug": slug, "quantity": 1}).json()["lines"][0]["slug"] == slug
-        assert invoke(agent, "sign_in", {"name": "reader", "password": "lamplight"}).json()["signed_in"] is True
-        placed = invoke(agent, "check_out", {"name": "Ada", "address": "1 Quiet Lane"})
-        assert placed.status_code == 201
-        order_id = placed.json()["order_id"]
-        assert invoke(agent, "show_order", {"order_id": order_id}).json()["name"] == "Ada"
-        agent.cookies.clear()
-        assert invoke(agent, "show_order", {"order_id": order_id}).status_code == 401
+@pytest.fixture
+def visitor():
+    """An agent in a shop of its own, where nobody has used up a limit or bought a book."""
+    with TestClient(create_app(ORIGIN, packing_pause=0), base_url=ORIGIN) as client:
+        yield client
 
 
-def test_what_the_shop_refuses_names_a_declared_code_and_a_way_on(agent):
-    unknown = invoke(agent, "show_book", {"slug": "no-such-book"}).json()
+def sign_in(agent: TestClient) -> None:
+    assert invoke(agent, "sign_in", {"name": "reader", "password": "lamplight"}).json()["signed_in"] is True
+
+
+def test_what_the_shop_refuses_names_a_declared_code_and_a_way_on(visitor):
+    unknown = invoke(visitor, "show_book", {"slug": "no-such-book"}).json()
     assert (unknown["status"], unknown["code"]) == (404, "UNKNOWN_BOOK")
     assert "search_books" in unknown["recovery"]
-    assert agent.get(unknown["type"]).status_code == 200
-    too_many = invoke(agent, "add_to_basket", {"slug": "moby-dick", "quantity": 20}).json()
+    assert visitor.get(unknown["type"]).status_code == 200
+    sign_in(visitor)
+    too_many = invoke(visitor, "add_to_basket", {"slug": "moby-dick", "quantity": 20}).json()
     assert (too_many["status"], too_many["code"]) == (409, "OUT_OF_STOCK")
 
 
-def test_a_call_from_a_page_of_another_site_is_refused_like_its_form(agent):
+def test_a_call_from_a_page_of_another_site_is_refused_like_its_form(visitor):
     headers = {"origin": "https://evil.example", "sec-fetch-site": "cross-site"}
-    answer = agent.post("/agents/add_to_basket/invoke", json={"input": {"slug": "moby-dick"}}, headers=headers)
+    given = {"name": "reader", "password": "lamplight"}
+    answer = visitor.post("/agents/sign_in/invoke", json={"input": given}, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (403, "FOREIGN_ORIGIN")
     assert "access-control-allow-origin" not in answer.headers
+    assert "set-cookie" not in answer.headers
+    sign_in(visitor)
+    answer = visitor.post("/agents/add_to_basket/invoke", json={"input": {"slug": "moby-dick"}}, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (403, "CROSS_SITE_COOKIES")
+
+
+def test_searching_is_limited_as_the_manifest_says(visitor):
+    manifest = visitor.get("/.well-known/ai-actions.json").json()
+    declared = next(action["rateLimit"] for action in manifest["actions"] if action["id"] == "search_books")
+    for _ in range(declared["requests"]):
+        assert invoke(visitor, "search_books", {"q": "sea"}).status_code == 200
+    refused = invoke(visitor, "search_books", {"q": "sea"})
+    assert (refused.status_code, refused.json()["code"]) == (429, "RATE_LIMITED")
+    assert 1 <= int(refused.headers["retry-after"]) <= 60
+    assert invoke(visitor, "show_book", {"slug": "emma"}).status_code == 200
+    assert visitor.get("/search", headers={"accept": "text/html"}).status_code == 200
+
+
+def test_signing_in_through_the_door_sets_one_cookie_that_documents_never_carry(visitor):
+    answer = invoke(visitor, "sign_in", {"name": "reader", "password": "lamplight"})
+    assert len(answer.headers.get_list("set-cookie")) == 1
+    assert "secure" in answer.headers["set-cookie"]
+    for path in DOCUMENTS:
+        assert "set-cookie" not in visitor.get(path).headers
+    assert invoke(visitor, "sign_out", {}).json()["signed_in"] is False
+    assert invoke(visitor, "show_basket", {}).status_code == 401
 
 
 # --- The pages ---
 
 
 @pytest.mark.parametrize("path", ["/", "/search?q=sea", "/books/moby-dick", "/basket", "/sign-in", "/about"])
-def test_every_page_carries_attributes_and_links_of_declared_actions(agent, path):
-    page = agent.get(path, headers={"accept": "text/html"})
-    known = {action["id"]: action for action in agent.get("/.well-known/ai-actions.json").json()["actions"]}
+def test_every_page_carries_attributes_and_links_of_declared_actions(visitor, path):
+    sign_in(visitor)
+    page = visitor.get(path, headers={"accept": "text/html"})
+    known = {action["id"]: action for action in visitor.get("/.well-known/ai-actions.json").json()["actions"]}
     named = re.findall(r'data-awas-(?:action|result)="([^"]+)"', page.text)
     assert "search_books" in named
     assert set(named) <= set(known)

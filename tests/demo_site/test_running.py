@@ -1,18 +1,22 @@
 """Opening and closing the shop: the command that serves it, and the application's own start and stop."""
 
-import asyncio
 import socket
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
+from starlette.testclient import TestClient
 
+from awp_publish import DeclarationError
 from demo_site.__main__ import greeting, read_options
+from demo_site.agents import NEEDS_THE_SHELVES
 from demo_site.app import create_app
 
 
@@ -71,13 +75,54 @@ def test_the_port_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch)
     assert read_options([]).port == 9001
 
 
-def test_the_file_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_file_and_secret_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("FIRST_LINES_DATABASE", str(tmp_path / "shop.db"))
+    monkeypatch.setenv("FIRST_LINES_SECRET", "a secret of this test")
     app = create_app()
-    assert not (tmp_path / "shop.db").exists(), "making an application touches nothing"
+    assert list(tmp_path.iterdir()) == [], "with a secret at hand, making an application touches nothing"
+    with TestClient(app) as client:
+        assert (tmp_path / "shop.db").exists()
+        assert client.post("/agents/search_books/invoke", json={"input": {}}).status_code == 200
+        assert (tmp_path / "shop-agents.db").exists()
 
-    async def start_and_stop() -> None:
-        async with app.router.lifespan_context(app):
-            assert (tmp_path / "shop.db").exists()
 
-    asyncio.run(start_and_stop())
+def test_a_secret_that_could_be_guessed_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIRST_LINES_SECRET", "short")
+    with pytest.raises(DeclarationError, match=r"secret_keys.*16 characters"):
+        create_app()
+
+
+def test_a_temporary_shop_makes_its_folder_when_it_opens_and_deletes_it_when_it_closes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("FIRST_LINES_DATABASE", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    app = create_app()
+    for _ in range(2):
+        assert list(tmp_path.iterdir()) == []
+        with TestClient(app) as client:
+            assert client.post("/agents/search_books/invoke", json={"input": {}}).status_code == 200
+            (folder,) = tmp_path.iterdir()
+            assert folder.stat().st_mode & 0o077 == 0
+            assert {"shop.db", "shop-agents.db"} <= {file.name for file in folder.iterdir()}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shop_without_books_says_what_does_not_work(tmp_path: Path) -> None:
+    app = create_app(database=tmp_path / "shop.db")
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as connection:
+        connection.execute("DROP TABLE books")
+    with TestClient(app) as client:
+        degraded = client.get("/agents/status").json()["degraded_actions"]
+        assert "check_out" in degraded
+        assert "summarizer" not in degraded
+        assert client.get("/agent.json").json()["agent_status"]["degraded_actions"] == degraded
+        refused = client.post("/agents/search_books/invoke", json={"input": {}})
+        assert (refused.status_code, refused.json()["code"]) == (503, "TEMPORARILY_UNAVAILABLE")
+
+
+def test_every_action_but_the_summarizer_is_watched() -> None:
+    with TestClient(create_app()) as client:
+        status = client.get("/agents/status").json()
+        assert status["degraded_actions"] == []
+        assert set(status["actions"]) == {*NEEDS_THE_SHELVES, "summarizer"}

@@ -9,7 +9,7 @@ from fastapi import HTTPException
 
 from demo_site import baskets, books, orders
 from demo_site.database import Database
-from tests.demo_site.bookshop import PROGRAM, Shop, open_shop, order, sign_in, texts
+from tests.demo_site.bookshop import ORIGIN, PROGRAM, Shop, member, open_shop, order, sign_in, texts
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +22,15 @@ def test_a_person_finds_a_book_buys_it_and_sees_the_order(shop: Shop) -> None:
     person = shop.person()
     assert "Moby-Dick" in texts(person.get("/search", params={"q": "whaling"}), "book-title")
     assert texts(person.get("/books/moby-dick"), "book-opening") == ["Call me Ishmael."]
-    added = person.post("/basket", data={"slug": "moby-dick", "quantity": 2})
-    assert (added.status_code, added.headers["location"]) == (303, "/basket")
-    assert texts(person.get("/basket"), "total-price") == ["$21.00"]
-    asked = person.get("/checkout")
+    form, on_the_page = {"slug": "moby-dick", "quantity": 2}, {"referer": f"{ORIGIN}/books/moby-dick"}
+    asked = person.post("/basket", data=form, headers=on_the_page)
     assert asked.status_code == 401
     assert 'class="sign-in-form' in asked.text
-    assert sign_in(person).headers["location"] == "/checkout"
+    assert sign_in(person, password="wrong").status_code == 401
+    assert sign_in(person).headers["location"] == "/books/moby-dick"
+    added = person.post("/basket", data=form, headers=on_the_page)
+    assert (added.status_code, added.headers["location"]) == (303, "/basket")
+    assert texts(person.get("/basket"), "total-price") == ["$21.00"]
     assert 'class="checkout-form' in person.get("/checkout").text
     placed = person.post("/checkout", data={"name": "Ada", "address": "1 Quiet Lane\nOxford"})
     assert placed.status_code == 303
@@ -37,6 +39,37 @@ def test_a_person_finds_a_book_buys_it_and_sees_the_order(shop: Shop) -> None:
     assert texts(page, "order-name") == ["Ada"]
     assert texts(page, "total-price") == ["$21.00"]
     assert texts(person.get("/"), "basket-count") == ["0"]
+    assert 'class="ship-order-form"' in page.text
+    shipped = person.post(f"{placed.headers['location']}/shipment")
+    assert (shipped.status_code, shipped.headers["location"]) == (303, placed.headers["location"])
+    page = person.get(placed.headers["location"])
+    assert texts(page, "order-status") == ["Shipped"]
+    assert "ship-order-form" not in page.text
+
+
+@pytest.mark.parametrize("path", ["/basket", "/checkout", "/orders/0123456789abcdef"])
+def test_who_asks_for_a_page_of_an_account_signs_in_and_comes_back(shop: Shop, path: str) -> None:
+    person = shop.person()
+    asked = person.get(path)
+    assert asked.status_code == 401
+    assert 'class="sign-in-form' in asked.text
+    assert sign_in(person).headers["location"] == path
+
+
+@pytest.mark.parametrize(
+    ("referer", "way_back"),
+    [
+        (f"{ORIGIN}/books/emma", "/books/emma"),
+        (f"{ORIGIN}//evil.example/books", "/evil.example/books"),
+        ("https://evil.example/books/emma", "/"),
+        ("http://[nowhere", "/"),
+        ("", "/"),
+    ],
+)
+def test_signing_in_leads_back_to_a_page_of_ours_only(shop: Shop, referer: str, way_back: str) -> None:
+    person = shop.person()
+    assert person.post("/basket", data={"slug": "emma"}, headers={"referer": referer}).status_code == 401
+    assert sign_in(person).headers["location"] == way_back
 
 
 def test_a_program_does_the_same_in_json(shop: Shop) -> None:
@@ -44,14 +77,19 @@ def test_a_program_does_the_same_in_json(shop: Shop) -> None:
     found = program.get("/search", params={"q": "dalloway"}).json()
     assert [book["slug"] for book in found["books"]] == ["mrs-dalloway"]
     assert program.get("/books/mrs-dalloway").json()["author"] == "Virginia Woolf"
+    assert sign_in(program).json() == {"signed_in": True, "name": "reader", "copies_in_basket": 0}
     basket = program.post("/basket", data={"slug": "mrs-dalloway"}).json()
     assert (basket["copies"], basket["lines"][0]["slug"]) == (1, "mrs-dalloway")
-    assert sign_in(program).json() == {"signed_in": True, "name": "reader", "copies_in_basket": 1}
+    assert program.get("/sign-in").json()["copies_in_basket"] == 1
     assert program.get("/checkout").json() == basket
     placed = program.post("/checkout", data={"name": "Ada", "address": "1 Quiet Lane, Oxford"})
     assert placed.status_code == 201
     assert placed.json()["total_cents"] == basket["total_cents"]
-    assert program.get(f"/orders/{placed.json()['order_id']}").json() == placed.json()
+    address = f"/orders/{placed.json()['order_id']}"
+    assert program.get(address).json() == placed.json()
+    for _ in range(2):
+        assert program.post(f"{address}/shipment").json() == placed.json() | {"status": "shipped"}
+    assert program.get(address).json()["status"] == "shipped"
     assert program.get("/basket").json()["lines"] == []
     assert program.post("/sign-out").json()["signed_in"] is False
 
@@ -64,7 +102,7 @@ def test_an_order_takes_its_copies_out_of_stock(shop: Shop) -> None:
 
 
 def test_a_book_is_removed_from_the_basket_once(shop: Shop) -> None:
-    program = shop.program()
+    program = member(shop)
     program.post("/basket", data={"slug": "kim", "quantity": 2})
     assert program.post("/basket/remove", data={"slug": "kim"}).json()["lines"] == []
     again = program.post("/basket/remove", data={"slug": "kim"})
@@ -72,21 +110,21 @@ def test_a_book_is_removed_from_the_basket_once(shop: Shop) -> None:
 
 
 def test_adding_the_same_book_twice_adds_up(shop: Shop) -> None:
-    program = shop.program()
+    program = member(shop)
     program.post("/basket", data={"slug": "emma"})
     assert program.post("/basket", data={"slug": "emma", "quantity": 2}).json()["lines"][0]["quantity"] == 3
 
 
 @pytest.mark.parametrize(("slug", "quantity"), [("ulysses", 1), ("carmilla", 2)])
 def test_a_book_that_is_out_of_stock_is_refused(shop: Shop, slug: str, quantity: int) -> None:
-    answer = shop.program().post("/basket", data={"slug": slug, "quantity": quantity})
+    answer = member(shop).post("/basket", data={"slug": slug, "quantity": quantity})
     assert answer.status_code == 409
     assert answer.json()["detail"]["code"] == "OUT_OF_STOCK"
     assert "left" in answer.json()["detail"]["message"]
 
 
 def test_copies_already_in_the_basket_count_against_the_stock(shop: Shop) -> None:
-    program = shop.program()
+    program = member(shop)
     assert program.post("/basket", data={"slug": "carmilla"}).status_code == 200
     assert program.post("/basket", data={"slug": "carmilla"}).status_code == 409
 
@@ -127,6 +165,14 @@ def test_a_wrong_method_names_the_right_ones(shop: Shop) -> None:
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
 
 
+@pytest.mark.parametrize("path", ["/basket", "/basket/remove", "/checkout", "/orders/0123456789abcdef/shipment"])
+def test_what_needs_an_account_is_refused_without_one(shop: Shop, path: str) -> None:
+    form = {"slug": "emma", "name": "Ada", "address": "1 Quiet Lane"}
+    answer = shop.program().post(path, data=form)
+    assert (answer.status_code, answer.json()["detail"]["code"]) == (401, "NOT_SIGNED_IN")
+    assert "set-cookie" not in answer.headers
+
+
 def test_checking_out_without_an_account_or_without_books_is_refused(shop: Shop) -> None:
     program = shop.program()
     form = {"name": "Ada", "address": "1 Quiet Lane"}
@@ -152,11 +198,12 @@ def test_nobody_else_sees_an_order(shop: Shop) -> None:
     placed = order(shop.program())
     stranger = shop.program()
     address = f"/orders/{placed['order_id']}"
-    assert stranger.get(address).status_code == 401
+    assert stranger.get(address).status_code == stranger.post(f"{address}/shipment").status_code == 401
     sign_in(stranger, "visitor", "bookmark")
     hidden, invented = stranger.get(address), stranger.get("/orders/0123456789abcdef")
     assert hidden.status_code == invented.status_code == 404
     assert hidden.json() == invented.json()
+    assert stranger.post(f"{address}/shipment").json() == hidden.json()
 
 
 def test_signing_out_forgets_account_and_basket(shop: Shop) -> None:
@@ -191,7 +238,7 @@ def test_the_last_copy_is_sold_once_however_many_want_it(tmp_path: Path) -> None
 def test_workers_that_start_together_fill_a_new_file_once(tmp_path: Path) -> None:
     shelves = [Database(tmp_path / "shop.db") for _ in range(4)]
     with ThreadPoolExecutor(4) as workers:
-        secrets = set(workers.map(Database.session_secret, shelves))
+        secrets = set(workers.map(Database.secret, shelves))
     assert len(secrets) == 1
     with shelves[0].reading() as connection:
         assert books.count(connection) > 100

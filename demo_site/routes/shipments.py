@@ -1,0 +1,66 @@
+"""Packing and shipping an order: work that takes its time, done for agents in the background."""
+
+import asyncio
+from http import HTTPStatus
+from typing import Final
+
+from fastapi import FastAPI, Response
+from fastapi.concurrency import run_in_threadpool
+
+from awp_publish import Site, report_progress
+from demo_site import orders
+from demo_site.answers import CurrentAnswer, form_responses
+from demo_site.database import Database
+from demo_site.models import Order
+from demo_site.routes.orders import ORDER, OrderNumber
+from demo_site.visits import CurrentVisit
+
+STEPS: Final = (
+    (0.0, "Taking the books from the shelves"),
+    (0.4, "Wrapping them in paper"),
+    (0.8, "Handing the parcel to the post"),
+)
+REFUSED_SHIPPING = (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND)
+
+
+def register_shipments(app: FastAPI, site: Site, database: Database, pause: float) -> None:
+    """Add the form that has an order shipped; each step of it takes `pause` seconds."""
+
+    def find(account_id: int, order_id: str) -> Order:
+        with database.reading() as connection:
+            return orders.find(connection, account_id, order_id)
+
+    def note(account_id: int, order_id: str) -> Order:
+        with database.changing() as connection:
+            return orders.ship(connection, account_id, order_id)
+
+    @app.post("/orders/{order_id}/shipment", response_model=Order, responses=form_responses(*REFUSED_SHIPPING))
+    @site.action(
+        "ship_order",
+        tags=["orders"],
+        selector="form.ship-order-form",
+        result=ORDER,
+        auth_required=True,
+        sensitivity="standard",
+        side_effect="idempotent",
+        idempotency="24h",
+        preconditions=["You are signed in", "You placed the order"],
+        depends_on=["check_out"],
+        execution="async",
+    )
+    async def ship_order(answer: CurrentAnswer, visit: CurrentVisit, order_id: OrderNumber) -> Order | Response:
+        """Have an order packed and shipped that you placed; an order that is on its way already stays as it is."""
+        account_id = visit.need_account()
+        order = await run_in_threadpool(find, account_id, order_id)
+        if order.status == "received":
+            await pack(pause)
+            order = await run_in_threadpool(note, account_id, order_id)
+        report_progress(1.0, "On its way")
+        return answer.go_on(f"/orders/{order_id}", order)
+
+
+async def pack(pause: float) -> None:
+    """Go through the steps, and say so to whoever follows the work."""
+    for fraction, message in STEPS:
+        report_progress(fraction, message)
+        await asyncio.sleep(pause)
