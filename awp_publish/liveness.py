@@ -3,8 +3,9 @@
 import asyncio
 import inspect
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
@@ -26,15 +27,33 @@ class Probe:
 
     check: Check
     actions: tuple[str, ...] = ()
+    _busy: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     async def works(self) -> bool:
         """False and an exception mean no; anything else means yes."""
         try:
             async with asyncio.timeout(LONGEST_PROBE):
-                return await _answer(self.check) is not False
-        except Exception:
+                return await self._answer() is not False
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             logger.warning("the status probe %s failed", getattr(self.check, "__qualname__", self.check), exc_info=True)
             return False
+
+    async def _answer(self) -> object:
+        if inspect.iscoroutinefunction(self.check):
+            return await self.check()
+        answer = await run_in_threadpool(self._look)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    def _look(self) -> object:
+        """A thread cannot be stopped: while the last look hangs in one, others must not join it there."""
+        if not self._busy.acquire(timeout=LONGEST_PROBE):
+            raise TimeoutError("The probe has not come back from the last time.")
+        try:
+            return self.check()
+        finally:
+            self._busy.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +110,17 @@ class Liveness:
         return self._found != before
 
     def check(self, actions: Sequence[Action]) -> None:
-        """Refuse what names no action. Raises DeclarationError."""
+        """Refuse what names no action, and forget that it was said. Raises DeclarationError."""
         known = {action.id for action in actions}
         for probe in self.probes:
             for named in sorted(set(probe.actions) - known):
                 raise DeclarationError("site.status()", f'there is no action "{named}".')
         for named in sorted(self._said.degraded_actions - known):
+            self._said = replace(self._said, degraded_actions=self._said.degraded_actions & known)
             raise DeclarationError("site", f'degraded_actions: there is no action "{named}".')
 
 
-async def _answer(check: Check) -> object:
-    if inspect.iscoroutinefunction(check):
-        return await check()
-    answer = await run_in_threadpool(check)
-    return await answer if isinstance(answer, Awaitable) else answer
+def _is_cancelled() -> bool:
+    """Whether somebody wants this task to end; else a CancelledError is a failure of what it waited for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
