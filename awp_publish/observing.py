@@ -18,6 +18,9 @@ from awp_publish.problems import Problem
 
 logger: Final = logging.getLogger("awp_publish.access")
 
+UNANSWERED: Final = "UNANSWERED"
+"""The outcome of a call that ended without an answer, because its caller hung up or the server stops."""
+
 Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
 Carry: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
 
@@ -41,17 +44,27 @@ class Observer:
         return self._is_tracing
 
     async def watch(self, call: Call, deliver: Deliver, carry: Carry) -> None:
-        """Carry a call on its way, and note what is delivered for it."""
+        """Carry a call on its way, and note what is delivered for it, or that nothing was: its caller hung up."""
         started = time.perf_counter()
+        is_noted = False
         with _span(call) as note:
 
-            async def deliver_noted(result: Result) -> None:
+            def note_end(result: Result | None) -> None:
+                nonlocal is_noted
+                is_noted = True
                 facts = _facts(call.door, call.request_id, call.action.id, call.caller_id, result, started)
                 note(facts)
                 _write({**facts, "input": call.input} if self._log_inputs else facts)
+
+            async def deliver_noted(result: Result) -> None:
+                note_end(result)
                 await deliver(result)
 
-            await carry(call, deliver_noted)
+            try:
+                await carry(call, deliver_noted)
+            finally:
+                if not is_noted:
+                    note_end(None)
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
         """Note a request that a door refused before it was a call of any action."""
@@ -60,15 +73,15 @@ class Observer:
 
 
 def _facts(
-    door: str, request_id: str, action: str, principal: str, result: Result, started: float
+    door: str, request_id: str, action: str, principal: str, result: Result | None, started: float
 ) -> dict[str, object]:
-    """What is noted. `outcome` is "ok" or the code of a problem."""
+    """What is noted. `outcome` is "ok", the code of a problem, or UNANSWERED; then there is no status."""
     return {
         "door": door,
         "action": action or None,
         "principal": principal or None,
-        "outcome": result.code if isinstance(result, Problem) else "ok",
-        "status": result.status,
+        "outcome": UNANSWERED if result is None else result.code if isinstance(result, Problem) else "ok",
+        "status": None if result is None else result.status,
         "ms": round((time.perf_counter() - started) * 1000, 3),
         "request_id": request_id,
     }
