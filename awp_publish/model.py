@@ -122,6 +122,12 @@ class Action:
         return None if self.is_background else self.target
 
     @property
+    def is_guarded(self) -> bool:
+        """Whether calls meet gates that a request straight to the route does not meet."""
+        declared = (self.rate_limit, self.idempotency, self.needs_confirmation, self.enforce_prerequisites)
+        return any(declared)
+
+    @property
     def needs_confirmation(self) -> bool:
         """agent.json section 9: irreversible actions MUST be confirmed."""
         return self.requires_human_confirmation or self.sensitivity == "irreversible"
@@ -242,7 +248,11 @@ class Catalog:
         """Method and path (below the site's url) with which a plain HTTP client calls an action."""
         if action.direct is not None:
             return action.direct.method, action.direct.path
-        return "POST", self.paths.invoke.replace("{agent_id}", action.agent_id)
+        return "POST", self.invoke_path_of(action)
+
+    def invoke_path_of(self, action: Action) -> str:
+        """The path below the site's url at which the WoA door takes calls of an action."""
+        return self.paths.invoke.replace("{agent_id}", action.agent_id)
 
     def poll_endpoint_of(self, action: Action) -> str | None:
         """The path template below the site's url at which a background action's jobs are polled."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from benchmarks.documents import documents
 from benchmarks.freezing import freezing
+from benchmarks.guarding import guarding
 from benchmarks.invoking import invoking
 from benchmarks.ordinary import ordinary
 from benchmarks.over_http import over_http
@@ -19,6 +20,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "ordinary": (ordinary, 36.0),
     "documents": (documents, 20.0),
     "invoking": (invoking, 20.0),
+    "guarding": (guarding, 30.0),
     "over_http": (over_http, 64.0),
     "freezing": (freezing, 60.0),
 }

@@ -20,9 +20,7 @@ NAME: Final = "awp_before"
 def load_before() -> ModuleType | None:
     """The package of that commit, renamed; None where its history is not at hand (a shallow clone, an archive)."""
     root = Path(__file__).parents[1]
-    packed = subprocess.run(
-        ["git", "archive", REVISION, "awp_publish"], cwd=root, capture_output=True, check=False
-    )
+    packed = subprocess.run(["git", "archive", REVISION, "awp_publish"], cwd=root, capture_output=True, check=False)
     if packed.returncode != 0:
         return None
     folder = Path(mkdtemp(prefix="awp_before"))

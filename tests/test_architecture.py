@@ -42,6 +42,7 @@ RANKS = {
     "templating": 5,
     "serve": 6,
     "cli": 7,
+    "__main__": 7,
     "": 7,
 }
 MAY_IMPORT = {

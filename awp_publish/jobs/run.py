@@ -22,6 +22,9 @@ logger: Final = logging.getLogger("awp_publish.jobs")
 SETTLE_SECONDS: Final = 3.0
 """How long a stopping process waits for handlers that it has cancelled."""
 
+FIRST_BEAT: Final = 0.25
+"""Seconds until the first heartbeat, so that a short job's progress is seen; each pause is twice the one before."""
+
 Ended: TypeAlias = JobResult | Problem
 Run: TypeAlias = Callable[[Job], Awaitable[Ended]]
 """Carries out a job's call and tells what became of it. A problem may also be raised."""
@@ -94,6 +97,7 @@ class JobRun:
         self._is_cancelled = False
         self._is_stopping = False
         self._is_lost = False
+        self._until_beat = min(FIRST_BEAT, jobs.beat_seconds)
         self._handler = self._loop.create_task(self._handle())
         self._handler.add_done_callback(lambda _: self._wake.set())
 
@@ -156,9 +160,10 @@ class JobRun:
     async def _pause(self) -> None:
         """Until the next heartbeat, the handler's end, or a word from outside."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._jobs.beat_seconds):
+            async with asyncio.timeout(self._until_beat):
                 await self._wake.wait()
         self._wake.clear()
+        self._until_beat = min(2 * self._until_beat, self._jobs.beat_seconds)
 
     async def _beat(self) -> None:
         try:

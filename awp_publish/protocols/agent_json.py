@@ -3,6 +3,7 @@
 `inputs` tell what a plain HTTP client sends to `endpoint` (`plain_request.py`): fields under their names on the wire,
 and the WoA envelope for actions without a route, whose `input` is an entity of its own. `outputs` name the members of
 the answer; an answer that is no object is the one output "$", which is how JSONPath (RFC 9535) names a whole value.
+`x-invoke` is where limits, keys, confirmations and receipts of an action with a route hold (`answers.py`).
 Deliberately not emitted: `via` and `operation` (they would make 0.2 readers wrap the described request once more), the
 members of synthetic files (section 14), an `auth.type` where actions require authentication of an undeclared kind.
 """
@@ -13,6 +14,7 @@ from typing import Final
 from awp_publish import problems
 from awp_publish.model import Action, Catalog, Door, SiteFacts
 from awp_publish.protocols import awas, woa
+from awp_publish.protocols.answers import guarded_endpoint
 from awp_publish.protocols.members import extension_members, located, located_if, present
 from awp_publish.protocols.notation import Entities, Names, spelled, spelled_members
 from awp_publish.protocols.plain_request import IDEMPOTENCY_HEADER, Field, listed_actions, request_fields
@@ -147,6 +149,7 @@ def _action(catalog: Catalog, action: Action, entities: Entities) -> dict[str, o
             "requires_human_confirmation": action.needs_confirmation or None,
             "reversible": action.reversible,
             "x-encoding": _encoding(action),
+            "x-invoke": guarded_endpoint(catalog, action),
         }
     ) | extension_members(action.extensions)
 

@@ -5,7 +5,8 @@ One manifest carries the union of both, so that readers of either accept it: 1.0
 to 1.1; the site's version has the form both expect and starts at "1.0", the only one that 1.0 knows.
 
 Parameters tell what a plain HTTP client sends (`plain_request.py`): names are those on the wire, and an action without
-a route takes the invoke envelope. Deliberately not emitted: `error_codes` (how a route fails is not declared),
+a route takes the invoke envelope. `x-invoke` is where limits, keys and the like of an action with a route hold: its
+route is the application's own business. Deliberately not emitted: `error_codes` (how a route fails is not declared),
 `outputs.schema` (it is `outputSchema`), `openapi.$ref` (the operationId identifies the operation already),
 `burst_limit` and `concurrent_requests` (no such limits), and null as a parameter type (1.1 forbids it).
 """
@@ -18,6 +19,7 @@ from importlib.resources import files
 from typing import Final
 
 from awp_publish.model import Action, Catalog, RateLimit, Result, SiteFacts
+from awp_publish.protocols.answers import answer_schema, guarded_endpoint
 from awp_publish.protocols.awas_conformance import action_level, preconditions, site_level
 from awp_publish.protocols.awas_parameters import examples_in, parameters
 from awp_publish.protocols.members import extension_members, located, located_if, origin, present
@@ -224,7 +226,7 @@ def _answer(action: Action) -> dict[str, object]:
     }
     return {
         "outputs": present(outputs),
-        "outputSchema": dict(action.outputs) or None,
+        "outputSchema": dict(answer_schema(action)) or None,
         "result": _result(action.result),
     }
 
@@ -253,6 +255,7 @@ def _references(catalog: Catalog, action: Action) -> dict[str, object]:
     return {
         "openapi": {"documentUrl": document, "operationId": action.operation_id} if known else None,
         "x-tags": action.tags or None,
+        "x-invoke": guarded_endpoint(catalog, action),
     }
 
 

@@ -14,11 +14,10 @@ from typing import Final, NamedTuple
 
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, Parameter, Target
 from awp_publish.protocols.members import present
-from awp_publish.protocols.schema_reading import NOTHING, members, references, required_members, resolved
+from awp_publish.protocols.schema_reading import NOTHING, embedded, members, required_members, resolved
 
 QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE"})
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
-HOISTED: Final = frozenset({"$schema", "$defs"})
 OBJECT_KEYWORDS: Final = ("description", "properties", "required", "additionalProperties")
 
 
@@ -130,24 +129,7 @@ def _only(value: str, description: str) -> JsonObject:
 
 
 def _envelope_schema(action: Action, fields: list[Field]) -> dict[str, object]:
-    nested, definitions = _embedded(action)
+    nested, definitions = embedded(action.inputs, f"{action.id}_input")
     properties = {field.name: field.schema for field in fields} | {"input": nested}
     required = [field.name for field in fields]
     return present({"type": "object", "properties": properties, "required": required, "$defs": definitions})
-
-
-def _embedded(action: Action) -> tuple[JsonObject, object]:
-    """A schema to put inside another, and the `$defs` to put at the other's root, where its references look for them.
-
-    A schema that points elsewhere into itself ("#") becomes a resource of its own (JSON Schema core 2020-12, 8.2.1).
-    """
-    schema = action.inputs
-    if "$id" in schema:
-        return dict(schema), None
-    if any(_points_at_root(found) for found in references(schema)):
-        return {"$id": f"{action.id}_input", **schema}, None
-    return {keyword: value for keyword, value in schema.items() if keyword not in HOISTED}, schema.get("$defs")
-
-
-def _points_at_root(reference: str) -> bool:
-    return reference == "#" or (reference.startswith("#/") and not reference.startswith("#/$defs/"))

@@ -205,3 +205,25 @@ def _is_null(schema: object) -> bool:
 
 def _sequence(value: object) -> list[object]:
     return value if isinstance(value, list) else []
+
+
+# --- Putting one schema into another ---
+
+
+HOISTED: Final = frozenset({"$schema", "$defs"})
+
+
+def embedded(schema: JsonObject, identifier: str) -> tuple[JsonObject, object]:
+    """A schema to put inside another, and the `$defs` to put at the other's root, where its references look for them.
+
+    A schema that points elsewhere into itself ("#") becomes a resource of its own (JSON Schema core 2020-12, 8.2.1).
+    """
+    if "$id" in schema:
+        return dict(schema), None
+    if any(_points_at_root(found) for found in references(schema)):
+        return {"$id": identifier, **schema}, None
+    return {keyword: value for keyword, value in schema.items() if keyword not in HOISTED}, schema.get("$defs")
+
+
+def _points_at_root(reference: str) -> bool:
+    return reference == "#" or (reference.startswith("#/") and not reference.startswith("#/$defs/"))

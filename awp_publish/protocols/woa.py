@@ -10,6 +10,7 @@ Deliberately not emitted: private transports (section 4.3.3), since none is spok
 from typing import Final
 
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject
+from awp_publish.protocols.answers import answer_schema
 from awp_publish.protocols.members import present
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 from awp_publish.schema import DIALECT
@@ -42,7 +43,7 @@ def _agent(catalog: Catalog, agent: Agent, actions: dict[str, Action]) -> dict[s
     operations = {name: actions[action_id] for name, action_id in agent.operations.items()}
     default = operations.get(DEFAULT_OPERATION)
     inputs = default.inputs if default else OPEN_OBJECT
-    outputs = default.outputs if default else OPEN_OBJECT
+    outputs = answer_schema(default) if default else OPEN_OBJECT
     described = present(
         {
             "id": agent.id,
@@ -66,7 +67,7 @@ def _operation(name: str, action: Action, inputs: JsonObject, outputs: JsonObjec
             "name": name,
             "description": action.description,
             "inputs": _schema(action.inputs) if action.inputs != inputs else None,
-            "outputs": _schema(action.outputs) if action.outputs != outputs else None,
+            "outputs": _schema(answered) if (answered := answer_schema(action)) != outputs else None,
         }
     )
 

@@ -21,7 +21,7 @@ from awp_publish.serve.doors import Doors, open_doors
 from awp_publish.serve.lifespan import run_lifespan
 from awp_publish.serve.problem_pages import problem_documents
 from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send, read_fields, route_path
-from awp_publish.serve.report import report
+from awp_publish.serve.report import report, warn_of_memory
 from awp_publish.serve.status import StatusKeeper
 from awp_publish.serve.woa import door_of
 from awp_publish.templating import link_header
@@ -95,6 +95,7 @@ class AgentPublisher:
                 await send({"type": "lifespan.startup.failed", "message": str(error)})
                 raise
             if self._check:
+                warn_of_memory(self.site)
                 report(self._published[0].documents, self.site.catalog.prefix)
         if scope["type"] == "lifespan":
             await run_lifespan(self.app, scope, receive, send, partial(self._running, scope))

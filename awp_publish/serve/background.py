@@ -42,7 +42,8 @@ class Background:
         self._guarding = guarding
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
         own = replace(catalog, actions=tuple(self._actions.values()), agents=())
-        self._invoker = Invoker(own, RouteReach(app, own), observer=Observer(guarding.log_inputs))
+        self._reach = RouteReach(app, own)
+        self._invoker = Invoker(own, self._reach, observer=Observer(guarding.log_inputs))
         self._enforcement = make_enforcement(guarding, catalog, None)
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None
@@ -53,6 +54,7 @@ class Background:
         return partial(self._accept, catalog.absolute(catalog.paths.jobs))
 
     async def _accept(self, address: str, call: Call) -> Outcome:
+        self._reach.check(call)
         scope: Scope = call.context  # type: ignore[assignment]
         scopes = sorted(call.principal.scopes) if call.principal is not None else []
         job = await self.jobs.accept(

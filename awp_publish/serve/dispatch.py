@@ -51,6 +51,11 @@ class RouteReach:
         self._encoders = {action.id: Encoder(action.target) for action in catalog.actions if action.target}
         self._codes = catalog.site.errors
 
+    def check(self, call: Call) -> None:
+        """Refuse at once what could not be sent to the route later. Raises InvalidInput."""
+        if call.action.target is not None:
+            self._encoders[call.action.id](call.input)
+
     async def __call__(self, call: Call, answered: Answered) -> Result:
         scope: Scope = call.context  # type: ignore[assignment]
         request = self._encoders[call.action.id](call.input)

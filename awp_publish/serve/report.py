@@ -1,15 +1,28 @@
-"""The start-up check: what is about to be served is read as a stranger would read it, and findings go to the log."""
+"""What is said in the log at start-up: what a stranger would find in the documents, and what is kept in memory only."""
 
 import logging
 from collections.abc import Mapping
 from typing import Final
 
 from awp_publish.checks import check_documents
+from awp_publish.declare import Site
+from awp_publish.guarding import remembering_actions
 from awp_publish.serve.documents import Prepared
 
 logger: Final = logging.getLogger("awp_publish.checks")
 
 _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.DEBUG}
+
+
+def warn_of_memory(site: Site) -> None:
+    """Say that what calls leave behind is gone with the process, and unknown to others, if that is so."""
+    actions = remembering_actions(site.catalog)
+    if actions and not site.guarding.store.is_shared:
+        logger.warning(
+            "actions %s keep confirmations, keys or jobs in the memory of this process: they are lost when it ends, "
+            'and other workers do not know them. Give Site(store="sqlite:///agents.db") or "redis://...".',
+            ", ".join(actions),
+        )
 
 
 def report(documents: Mapping[str, Prepared], prefix: str) -> None:

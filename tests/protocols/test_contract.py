@@ -14,6 +14,7 @@ from awp_publish.protocols.protocol import Document
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, read
 
 SHARED_FILES = {
+    "answers",
     "__init__",
     "awas_conformance",
     "awas_parameters",

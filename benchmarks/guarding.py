@@ -1,0 +1,158 @@
+"""What guards cost: an unguarded call beside the same call before there were any, and each promise beside its rival.
+
+Keys are new for every request, so that nothing is replayed but what is meant to be. The store on SQLite and its rival,
+one INSERT, are as durable as each other: both wait for the disk once a call.
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.applications import Starlette
+
+import awp_publish
+from awp_publish import BearerToken
+from awp_publish.serve.reply import AsgiApp, RawHeaders
+from benchmarks.applications import (
+    FUNCTION_INVOKE,
+    INVOCATION,
+    ORDER_INVOKE,
+    ORDERS,
+    Order,
+    Receipt,
+    json_headers,
+    order_books,
+)
+from benchmarks.before import load_before
+from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
+from benchmarks.table import Row, added, at_most, compare
+
+ENDLESS = "100000000/hour"
+TOKEN = "a-token-of-the-benchmark"
+BEFORE = "the same call before there were guards"
+_keys = count()
+
+
+def guarding(seconds: float) -> list[Row]:
+    """The rows of calls in process."""
+    before = load_before()
+    with TemporaryDirectory() as folder:
+        found = on_each_loop(lambda: _measure(seconds / 2, before, Path(folder)))
+    unguarded = "a call with no gate declared"
+    return [
+        added(unguarded, found, "unguarded", "before", BEFORE, at_most(1.0, "us"))
+        if before is not None
+        else Row(unguarded, BEFORE, None, at_most(1.0, "us"), "the history is not at hand"),
+        added(
+            "bearer check, limit and idempotency record, in memory",
+            found,
+            "guarded",
+            "unguarded",
+            "the unguarded call",
+            at_most(40.0, "us"),
+        ),
+        compare(
+            "idempotent call on SQLite, durable",
+            found,
+            "sqlite",
+            "insert",
+            "the call plus an INSERT as durable",
+            at_most(1.5),
+        ),
+        compare("an idempotent replay", found, "replay", "keyed", "the call it replays", at_most(0.5)),
+    ]
+
+
+async def _measure(seconds: float, before: ModuleType | None, folder: Path) -> dict[str, Series]:
+    headers = json_headers(INVOCATION)
+    keyed = _route(idempotency=True)
+    bearer = (*headers, (b"authorization", f"Bearer {TOKEN}".encode()))
+    cases = [
+        _case("unguarded", _function(awp_publish), headers),
+        _case("guarded", _guarded(), bearer, _fresh_key),
+        _case(
+            "sqlite",
+            _function(awp_publish, {"store": f"sqlite:///{folder / 'agents.db'}"}, idempotency=True),
+            headers,
+            _fresh_key,
+        ),
+        _case("insert", _inserting(folder / "rival.db"), headers),
+        Case("keyed", keyed, ORDER_INVOKE, "POST", headers, INVOCATION, _fresh_key),
+        Case("replay", keyed, ORDER_INVOKE, "POST", (*headers, (b"idempotency-key", b"one")), INVOCATION),
+    ]
+    if before is not None:
+        cases.append(_case("before", _function(before), headers))
+    for case in cases:
+        answer = await ask(case)
+        assert answer.status == 200, (case.name, answer.body)
+    again = await ask(cases[5])
+    assert (b"idempotent-replayed", b"true") in again.headers
+    return await interleave(cases, seconds)
+
+
+def _case(name: str, app: AsgiApp, headers: RawHeaders, fresh: Callable[[], RawHeaders] | None = None) -> Case:
+    return Case(name, app, FUNCTION_INVOKE, "POST", headers, INVOCATION, fresh)
+
+
+def _fresh_key() -> RawHeaders:
+    return ((b"idempotency-key", b"key-%d" % next(_keys)),)
+
+
+# --- The applications ----------------------------------------------------------------------------------------------
+
+
+def _function(package: ModuleType, site_options: dict[str, Any] | None = None, **options: Any) -> AsgiApp:
+    """One function as an agent, in a Starlette application; `package` is awp_publish of today or of before."""
+    site = package.Site("Bookshop", "Find and order books.", "https://books.example", **(site_options or {}))
+
+    async def price(order: Order) -> Receipt:
+        """Say what books would cost."""
+        return await order_books(order)
+
+    site.agent("price_books", **options)(price)
+    app = Starlette()
+    app.add_middleware(package.AgentPublisher, site=site)
+    return app
+
+
+def _guarded() -> AsgiApp:
+    authenticate = BearerToken({TOKEN: "partner"})
+    options = {"auth_required": True, "rate_limit": ENDLESS, "idempotency": True}
+    return _function(awp_publish, {"authenticate": authenticate}, **options)
+
+
+def _route(**options: Any) -> AsgiApp:
+    """A FastAPI route as an action."""
+    site = awp_publish.Site("Bookshop", "Find and order books.", "https://books.example")
+    app = FastAPI()
+    app.post(ORDERS)(order_books)
+    site.action("order_books", **options)(order_books)
+    app.add_middleware(awp_publish.AgentPublisher, site=site)
+    return app
+
+
+def _inserting(path: Path) -> AsgiApp:
+    """The unguarded call, whose handler writes one row and waits for the disk, in a thread as one does."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, body BLOB)")
+    site = awp_publish.Site("Bookshop", "Find and order books.", "https://books.example")
+
+    async def price(order: Order) -> Receipt:
+        """Say what books would cost."""
+        receipt = await order_books(order)
+        row = (f"key-{next(_keys)}", receipt.model_dump_json())
+        await asyncio.to_thread(connection.execute, "INSERT INTO answers VALUES (?, ?)", row)
+        return receipt
+
+    site.agent("price_books")(price)
+    app = Starlette()
+    app.add_middleware(awp_publish.AgentPublisher, site=site)
+    return app

@@ -1,0 +1,57 @@
+"""What is said of guarded and of background actions, where a plain reader would otherwise be told something untrue."""
+
+import json
+
+from jsonschema import Draft202012Validator
+
+from awp_publish.model import Idempotency
+from awp_publish.protocols import agent_json, awas, woa
+from tests.protocols.catalogs import make_action, make_catalog
+
+BOOK = {"type": "object", "properties": {"title": {"type": "string"}}}
+OUTPUTS = {"type": "array", "items": {"$ref": "#/$defs/Book"}, "$defs": {"Book": BOOK}}
+ACCEPTED = {"job_id": "abc", "status": "accepted", "poll_endpoint": "https://shop.example/agents/jobs/abc"}
+
+
+def answer_schemas(action):
+    catalog = make_catalog(action)
+    manifest = json.loads(json.dumps(awas.render(catalog)))
+    document = json.loads(json.dumps(woa.render(catalog)))
+    return manifest["actions"][0]["outputSchema"], document["agents"][0]["outputs"]
+
+
+def test_a_background_action_is_answered_with_a_job_whose_result_is_its_output():
+    for schema in answer_schemas(make_action("ship", execution="async", outputs=OUTPUTS)):
+        Draft202012Validator.check_schema(schema)
+        validator = Draft202012Validator(schema)
+        assert validator.is_valid(ACCEPTED)
+        assert validator.is_valid({**ACCEPTED, "status": "done", "result": [{"title": "Emma"}]})
+        assert not validator.is_valid({**ACCEPTED, "status": "done", "result": [{"title": 7}]})
+        assert not validator.is_valid([{"title": "Emma"}])
+
+
+def test_an_action_that_is_answered_at_once_is_answered_with_its_output():
+    for schema in answer_schemas(make_action("find", outputs=OUTPUTS)):
+        assert {name: schema[name] for name in OUTPUTS} == OUTPUTS
+
+
+def test_a_background_action_is_called_at_the_invoke_door_where_calls_become_jobs():
+    described = agent_json.render(make_catalog(make_action("ship", execution="async")))["actions"][0]  # type: ignore[index]
+    assert (described["method"], described["endpoint"]) == ("POST", "/agents/ship/invoke")
+    assert described["poll_endpoint"] == "/agents/jobs/{job_id}"
+    assert "x-invoke" not in described
+
+
+def test_where_the_guards_of_a_route_hold_is_told_beside_the_route():
+    catalog = make_catalog(
+        make_action("order", idempotency=Idempotency()), make_action("look"), url="https://a.example/shop"
+    )
+    for render in (agent_json.render, awas.render):
+        order, look = json.loads(json.dumps(render(catalog)))["actions"]
+        assert order["x-invoke"] == "/shop/agents/order/invoke"
+        assert "x-invoke" not in look
+
+
+def test_no_guarded_endpoint_is_named_while_the_door_is_shut():
+    catalog = make_catalog(make_action("order", idempotency=Idempotency()), doors=())
+    assert "x-invoke" not in agent_json.render(catalog)["actions"][0]  # type: ignore[index]

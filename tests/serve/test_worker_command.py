@@ -1,0 +1,111 @@
+"""`awp-publish worker`: jobs accepted by one process are run by another, on SQLite alone or carried by taskiq."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from awp_publish import cli
+from awp_publish.jobs import Jobs
+from awp_publish.stores import open_store
+
+SHOP = '''
+import os
+from starlette.applications import Starlette
+from awp_publish import AgentPublisher, Site, report_progress
+
+site = Site(
+    "Shop", "Sells things.", "https://shop.example",
+    store=os.environ["STORE"], **({"job_queue": os.environ["QUEUE"]} if os.environ.get("QUEUE") else {}),
+)
+
+@site.agent("ship", execution="async", intent="write", side_effect="idempotent")
+async def ship(parcel: str) -> int:
+    """Ship a parcel; the answer is the process that did."""
+    report_progress(0.5, "half way")
+    return os.getpid()
+
+app = AgentPublisher(Starlette(), site=site, check=False)
+'''
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@contextmanager
+def process(folder: Path, environment: dict[str, str], *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+    started = subprocess.Popen([sys.executable, "-m", *arguments], cwd=folder, env={**os.environ, **environment})
+    try:
+        yield started
+    finally:
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(20) in (0, -signal.SIGTERM)
+
+
+def wait_for(client: httpx.Client) -> None:
+    for _ in range(200):
+        try:
+            client.get("/agents/status")
+            return
+        except httpx.TransportError:
+            time.sleep(0.05)
+    raise AssertionError("the server did not start")
+
+
+def result_of(client: httpx.Client, address: str) -> object:
+    for _ in range(200):
+        job = client.get(httpx.URL(address).path).json()
+        if job["status"] == "done":
+            return job["result"]
+        time.sleep(0.05)
+    raise AssertionError(f"the job did not end: {job}")
+
+
+def test_taskiq_carries_jobs_from_a_web_process_to_a_worker_process(tmp_path, redis_url):
+    environment = {"STORE": redis_url, "QUEUE": redis_url}
+    (tmp_path / "shop.py").write_text(SHOP)
+    port = free_port()
+    server = ("uvicorn", "shop:app", "--port", str(port), "--log-level", "warning")
+    with (
+        httpx.Client(base_url=f"http://127.0.0.1:{port}") as client,
+        process(tmp_path, environment, *server),
+        process(tmp_path, environment, "awp_publish", "worker", "shop:app") as worker,
+    ):
+        wait_for(client)
+        accepted = client.post("/agents/ship/invoke", json={"input": {"parcel": "a"}})
+        assert accepted.status_code == 202
+        assert result_of(client, accepted.headers["location"]) == worker.pid
+
+
+async def test_a_worker_process_runs_what_was_accepted_while_it_was_not_there(tmp_path):
+    url = f"sqlite:///{tmp_path / 'agents.db'}"
+    (tmp_path / "shop.py").write_text(SHOP)
+    store = open_store(url, "shop.example")
+    jobs = Jobs(store)
+    job = await jobs.accept("ship", {"parcel": "a"})
+    with process(tmp_path, {"STORE": url}, "awp_publish", "worker", "shop:app") as worker:
+        async with asyncio.timeout(20):
+            while (job := await jobs.show(job.id, "")).result is None:  # noqa: ASYNC110, it ends in another process
+                await asyncio.sleep(0.05)
+        assert int(job.result.body) == worker.pid
+    await store.close()
+
+
+def test_an_application_without_background_actions_has_no_work(capsys, tmp_path, monkeypatch):
+    (tmp_path / "idle.py").write_text(SHOP.replace('execution="async", ', ""))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STORE", "memory:")
+    assert cli.main(["worker", "idle:app"]) == 2
+    assert "has no background actions" in capsys.readouterr().err
