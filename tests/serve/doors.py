@@ -1,0 +1,87 @@
+"""The doors through which agents call, each as a small adapter: what the contract of all doors is told through.
+
+A new door is one class here with a `call` like the others', and one entry in DOORS.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from starlette.testclient import TestClient
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a caller is told. `code` is that of a problem, None for a success.
+
+    `recovery` says what to do now, `retry_after` (seconds) when, `challenge` what to send, `question` is a
+    confirmation that a person has to give. `is_replayed` tells a recorded answer, `receipt` proves a success.
+    """
+
+    code: str | None
+    output: Any = None
+    recovery: str = ""
+    detail: str = ""
+    retry_after: int | None = None
+    challenge: str = ""
+    question: Mapping[str, str] = field(default_factory=dict)
+    is_replayed: bool = False
+    receipt: str | None = None
+
+
+class DoorCaller(Protocol):
+    """Calls agents of one application through one door."""
+
+    def call(
+        self,
+        agent: str,
+        given: Mapping[str, object] | None = None,
+        *,
+        token: str | None = None,
+        key: str | None = None,
+        confirmation: str | None = None,
+        receipts: Sequence[str] = (),
+        as_foreign_page: bool = False,
+    ) -> Told:
+        """Call an agent. `as_foreign_page` is as a browser does it for another site's page, with cookies."""
+
+
+class WoaCaller:
+    """The WoA REST door."""
+
+    def __init__(self, client: TestClient) -> None:
+        self._client = client
+
+    def call(
+        self,
+        agent: str,
+        given: Mapping[str, object] | None = None,
+        *,
+        token: str | None = None,
+        key: str | None = None,
+        confirmation: str | None = None,
+        receipts: Sequence[str] = (),
+        as_foreign_page: bool = False,
+    ) -> Told:
+        named = {"idempotency-key": key, "awp-confirmation": confirmation, "awp-receipt": ", ".join(receipts) or None}
+        headers = {name: value for name, value in named.items() if value is not None}
+        headers |= {"authorization": f"Bearer {token}"} if token is not None else {}
+        headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
+        answer = self._client.post(f"/agents/{agent}/invoke", json={"input": given or {}}, headers=headers)
+        retry_after = answer.headers.get("retry-after")
+        problem = answer.json() if answer.headers["content-type"] == "application/problem+json" else None
+        if problem is None:
+            replayed = answer.headers.get("idempotent-replayed") == "true"
+            return Told(None, answer.json(), is_replayed=replayed, receipt=answer.headers.get("awp-receipt"))
+        assert problem["status"] == answer.status_code >= 400
+        return Told(
+            problem["code"],
+            recovery=problem["recovery"],
+            detail=problem["detail"],
+            retry_after=int(retry_after) if retry_after is not None else None,
+            challenge=answer.headers.get("www-authenticate", ""),
+            question=problem.get("confirmation", {}),
+        )
+
+
+DOORS: Final[Mapping[str, Callable[[TestClient], DoorCaller]]] = {"woa": WoaCaller}

@@ -1,0 +1,224 @@
+"""What every door has to hold: each refusal of a guarded call, provoked for real, is told with all that it knows."""
+
+import inspect
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from starlette.applications import Starlette
+
+from awp_publish import AgentPublisher, BearerToken, Principal
+from awp_publish.policy.tokens import Tokens
+from awp_publish.problems import AuthExpired, Problem, StoreUnavailable, guards
+from awp_publish.stores.memory import MemoryStore
+from tests.serve.doors import DOORS, DoorCaller, Told
+from tests.serve.guarded import KEYS, Watched, make_shop
+
+CONFIRMATIONS = "confirmation:shop.example"
+
+
+@dataclass
+class Shop:
+    """A door to a shop, and what a test may do behind it."""
+
+    door: DoorCaller
+    site: object
+    store: Watched
+    runs: list[str]
+    begun: threading.Event
+    go: threading.Event
+
+    def ask(self) -> str:
+        return self.door.call("pay", token="ann").question["token"]
+
+
+def _check(token: str) -> Principal | None:
+    if token == "old":
+        raise AuthExpired("The token has expired.")
+    return Principal(token, frozenset({"buy"} if token == "ann" else ())) if token in ("ann", "ben") else None
+
+
+@pytest.fixture(params=DOORS)
+def shop(request, open_client) -> Iterator[Shop]:
+    store, runs, begun, go = Watched(MemoryStore()), [], threading.Event(), threading.Event()
+    site = make_shop(store=store, authenticate=BearerToken(_check), secret_keys=KEYS, enforce_prerequisites=True)
+
+    @site.agent("look", rate_limit="2/minute")
+    async def look() -> str:
+        """Look at books."""
+        return "books"
+
+    @site.agent("mine", auth_required=True)
+    async def mine() -> str:
+        """What is mine."""
+        return "mine"
+
+    @site.agent("buy", scopes=["buy"])
+    async def buy() -> str:
+        """Buy a book."""
+        return "bought"
+
+    @site.agent("order", idempotency="24h", reversible=False)
+    def order(copies: int = 1, how: str = "") -> int:
+        """Order books."""
+        runs.append("order")
+        if how == "slow":
+            begun.set()
+            go.wait(10)
+        if how == "fail":
+            raise RuntimeError("a bug")
+        return len(runs)
+
+    @site.agent("pay", requires_human_confirmation=True, auth_required=True)
+    async def pay(copies: int = 1) -> str:
+        """Pay books."""
+        runs.append("pay")
+        return "paid"
+
+    @site.agent("cancel", requires_human_confirmation=True)
+    async def cancel(copies: int = 1) -> str:
+        """Cancel an order."""
+        return "cancelled"
+
+    @site.agent("send", depends_on=["look"])
+    async def send() -> str:
+        """Send books."""
+        return "sent"
+
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    yield Shop(DOORS[request.param](client), site, store, runs, begun, go)
+    go.set()
+
+
+# --- How each refusal is provoked ---
+
+
+def reach_the_limit(shop: Shop) -> Told:
+    return [shop.door.call("look") for _ in range(3)][-1]
+
+
+def reuse_a_key(shop: Shop) -> Told:
+    assert shop.door.call("order", key="k-1").output == 1
+    return shop.door.call("order", {"copies": 2}, key="k-1")
+
+
+def hurry(shop: Shop) -> Told:
+    """Call again while the first call is running."""
+    first = threading.Thread(target=shop.door.call, args=("order", {"how": "slow"}), kwargs={"key": "k-1"})
+    first.start()
+    assert shop.begun.wait(10)
+    told = shop.door.call("order", {"how": "slow"}, key="k-1")
+    shop.go.set()
+    first.join(10)
+    assert shop.door.call("order", {"how": "slow"}, key="k-1").is_replayed
+    return told
+
+
+def fail_and_retry(shop: Shop) -> Told:
+    assert shop.door.call("order", {"how": "fail"}, key="k-1").code == "HANDLER_FAILED"
+    return shop.door.call("order", {"how": "fail"}, key="k-1")
+
+
+def bring_an_old_confirmation(shop: Shop) -> Told:
+    tokens = Tokens(KEYS, CONFIRMATIONS, 600, clock=lambda: time.time() - 601)
+    facts = Tokens(KEYS, CONFIRMATIONS, 600).read(shop.ask())
+    return shop.door.call("pay", token="ann", confirmation=tokens.write(facts)[0])
+
+
+def confirm_twice(shop: Shop) -> Told:
+    confirmation = shop.ask()
+    assert shop.door.call("pay", token="ann", confirmation=confirmation).output == "paid"
+    return shop.door.call("pay", token="ann", confirmation=confirmation)
+
+
+def call_a_degraded_action(shop: Shop) -> Told:
+    shop.site.set_status(degraded_actions=["order"])
+    shop.site.refresh()
+    return shop.door.call("order")
+
+
+def lose_the_store(shop: Shop) -> Told:
+    async def lose(steps):
+        raise StoreUnavailable("The site's store cannot be reached.")
+
+    shop.store.trouble = lose
+    return shop.door.call("order", key="k-1")
+
+
+PROVOCATIONS: dict[str, Callable[[Shop], Told]] = {
+    "AuthenticationRequired": lambda shop: shop.door.call("mine"),
+    "InvalidCredentials": lambda shop: shop.door.call("mine", token="wrong"),
+    "AuthExpired": lambda shop: shop.door.call("mine", token="old"),
+    "InsufficientScope": lambda shop: shop.door.call("buy", token="ben"),
+    "CrossSiteCookies": lambda shop: shop.door.call("look", as_foreign_page=True),
+    "RateLimited": reach_the_limit,
+    "InvalidIdempotencyKey": lambda shop: shop.door.call("order", key="k" * 256),
+    "IdempotencyKeyReused": reuse_a_key,
+    "IdempotencyKeyInFlight": hurry,
+    "OutcomeUnknown": fail_and_retry,
+    "ConfirmationRequired": lambda shop: shop.door.call("pay", token="ann"),
+    "ConfirmationExpired": bring_an_old_confirmation,
+    "ConfirmationTampered": lambda shop: shop.door.call("pay", token="ann", confirmation=shop.ask() + "x"),
+    "ConfirmationForeign": lambda shop: shop.door.call("pay", token="ben", confirmation=shop.ask()),
+    "ConfirmationSpent": confirm_twice,
+    "ConfirmationMismatch": lambda shop: shop.door.call("pay", {"copies": 2}, token="ann", confirmation=shop.ask()),
+    "PrerequisiteRequired": lambda shop: shop.door.call("send"),
+    "TemporarilyUnavailable": call_a_degraded_action,
+    "StoreUnavailable": lose_the_store,
+}
+RETRIED = {"RateLimited", "IdempotencyKeyInFlight", "TemporarilyUnavailable", "StoreUnavailable"}
+CHALLENGED = {"AuthenticationRequired", "InvalidCredentials", "AuthExpired", "InsufficientScope"}
+
+KINDS = {
+    name: kind
+    for name, kind in inspect.getmembers(guards, inspect.isclass)
+    if issubclass(kind, Problem) and kind.__module__ == guards.__name__
+}
+
+
+def test_every_refusal_of_a_gate_is_provoked():
+    assert set(PROVOCATIONS) == set(KINDS)
+
+
+@pytest.mark.parametrize("name", PROVOCATIONS)
+def test_every_refusal_is_told_with_all_that_it_knows(shop, name):
+    kind, told = KINDS[name], PROVOCATIONS[name](shop)
+    assert told.code == kind.slug.upper().replace("-", "_")
+    assert told.recovery == kind.default_recovery
+    assert told.detail
+    assert (told.retry_after is not None and told.retry_after >= 1) == (name in RETRIED)
+    assert bool(told.challenge) == (name in CHALLENGED)
+    assert set(told.question) == ({"token", "summary", "expires_at"} if name.startswith("Confirmation") else set())
+
+
+@pytest.mark.parametrize("name", PROVOCATIONS)
+def test_no_refused_call_has_reached_its_handler(shop, name):
+    PROVOCATIONS[name](shop)
+    ran = {"IdempotencyKeyReused": 1, "IdempotencyKeyInFlight": 1, "OutcomeUnknown": 1, "ConfirmationSpent": 1}
+    assert len(shop.runs) == ran.get(name, 0)
+
+
+# --- And each success ---
+
+
+def test_a_confirmed_call_succeeds(shop):
+    assert shop.door.call("pay", token="ann", confirmation=shop.ask()).output == "paid"
+
+
+def test_a_retried_call_is_told_its_recorded_answer(shop):
+    first, again = (shop.door.call("order", key="k-1") for _ in range(2))
+    assert (first.output, first.is_replayed) == (1, False)
+    assert (again.output, again.is_replayed) == (1, True)
+
+
+def test_a_receipt_opens_what_depends_on_it(shop):
+    receipt = shop.door.call("look").receipt
+    assert receipt is not None
+    assert shop.door.call("send", receipts=["rubbish", receipt]).output == "sent"
+
+
+def test_callers_are_let_through_with_what_they_need(shop):
+    assert shop.door.call("mine", token="ben").output == "mine"
+    assert shop.door.call("buy", token="ann").output == "bought"
