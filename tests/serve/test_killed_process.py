@@ -1,0 +1,163 @@
+"""A server that is killed in the middle of calls, over real sockets: no key runs anything irreversible twice."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.redis_server import free_port
+
+TIMEOUT, MARGIN = 2.0, 0.5
+
+APPLICATION = f'''
+import asyncio
+from pathlib import Path
+
+from fastapi import FastAPI
+from awp_publish import AgentPublisher, Site
+from awp_publish.policy import idempotency
+
+idempotency.MARGIN = {MARGIN}
+site = Site(name="Shop", description="Sells things.", url="https://shop.example", timeout={TIMEOUT},
+            store="sqlite:///agents.db", secret_keys=["a-secret-key-that-outlives-the-process"])
+app = FastAPI()
+
+
+async def write_down(what, seconds):
+    """A line in a file; the first call takes long after it."""
+    with open(what, "a") as file:
+        file.write("once\\n")
+    lines = len(Path(what).read_text().splitlines())
+    await asyncio.sleep(seconds if lines == 1 else 0)
+    return lines
+
+
+@app.post("/pay")
+@site.action("pay", sensitivity="irreversible", idempotency="24h")
+async def pay(seconds: float) -> int:
+    """Pay."""
+    return await write_down("pay", seconds)
+
+
+@app.put("/label")
+@site.action("label", idempotency="24h")
+async def label(seconds: float) -> int:
+    """Write a label, which may be written twice."""
+    return await write_down("label", seconds)
+
+
+@app.post("/order")
+@site.action("order", idempotency="24h")
+async def order(seconds: float) -> int:
+    """Order."""
+    return await write_down("order", seconds)
+
+
+app.add_middleware(AgentPublisher, site=site)
+'''
+
+
+class Server:
+    """A uvicorn process, which can be killed and started again on its port."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "uvicorn", "shop:app", "--port", str(self._port), "--log-level", "error"]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        self._process = subprocess.Popen(command, cwd=self.folder, env=environment)
+        wait_until(self._answers)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    def call(self, agent: str, seconds: float, key: str, timeout: float = 30, **headers: str) -> httpx2.Response:
+        sent = {"idempotency-key": key, **{name.replace("_", "-"): value for name, value in headers.items()}}
+        address = f"http://127.0.0.1:{self._port}/agents/{agent}/invoke"
+        return httpx2.post(address, json={"input": {"seconds": seconds}}, headers=sent, timeout=timeout)
+
+    def lines(self, agent: str) -> int:
+        path = self.folder / agent
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    def _answers(self) -> bool:
+        with suppress(httpx2.TransportError):
+            return httpx2.get(f"http://127.0.0.1:{self._port}/agent.json").status_code == 200
+        return False
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    (tmp_path / "shop.py").write_text(APPLICATION)
+    server = Server(tmp_path)
+    server.start()
+    yield server
+    server.kill()
+
+
+def code(answer: httpx2.Response) -> str:
+    return str(answer.json()["code"])
+
+
+def break_off(server: Server, calls: Callable[[ThreadPoolExecutor], object]) -> None:
+    """Kill the server as soon as all handlers have written their line, and start it again."""
+    with ThreadPoolExecutor() as callers:
+        calls(callers)
+        wait_until(lambda: all(server.lines(agent) for agent in ("pay", "label", "order")))
+        server.kill()
+    server.start()
+
+
+def test_a_killed_server_leaves_no_key_under_which_anything_irreversible_runs_twice(server):
+    token = server.call("pay", 20, "k-1").json()["confirmation"]["token"]
+
+    def begin(callers: ThreadPoolExecutor) -> None:
+        callers.submit(server.call, "pay", 20, "k-1", awp_confirmation=token)
+        callers.submit(server.call, "label", 20, "k-1")
+        callers.submit(server.call, "order", 20, "k-1")
+
+    begun = time.monotonic()
+    break_off(server, begin)
+    if time.monotonic() - begun < TIMEOUT - 0.3:
+        assert code(server.call("pay", 20, "k-1")) == "IDEMPOTENCY_KEY_IN_FLIGHT"
+    wait_until(lambda: server.call("label", 20, "k-1").status_code == 200)
+    assert server.lines("label") == 2
+    for agent in ("pay", "order"):
+        wait_until(lambda agent=agent: code(server.call(agent, 20, "k-1")) == "OUTCOME_UNKNOWN")
+        assert server.call(agent, 20, "k-1").status_code == 409
+    assert code(server.call("pay", 20, "k-1", awp_confirmation=token)) == "OUTCOME_UNKNOWN"
+    assert code(server.call("pay", 20, "k-2", awp_confirmation=token)) == "CONFIRMATION_SPENT"
+    assert (server.lines("pay"), server.lines("order")) == (1, 1)
+
+
+def test_what_was_answered_before_the_server_was_killed_is_replayed_after_it(server):
+    first = server.call("order", 0, "k-1")
+    server.kill()
+    server.start()
+    again = server.call("order", 0, "k-1")
+    assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
+    with pytest.raises(httpx2.TimeoutException):  # a caller who hangs up has the answer the next time
+        server.call("label", 0.6, "k-1", timeout=0.2)
+    wait_until(lambda: server.call("label", 0.6, "k-1").status_code == 200)
+    assert server.lines("label") == 1
