@@ -9,22 +9,32 @@ from typing import Final
 TOLERANCE: Final = 3600.0
 """Seconds by which a member of a queue may have been scheduled in the future, before the clock counts as set back."""
 
+SLOT_SECONDS: Final = 5.0
+ENDLESS: Final = 2.0**60
+"""A slot that never is over."""
+
 SCHEMA: Final = (
-    "CREATE TABLE IF NOT EXISTS awp_entries (key BLOB PRIMARY KEY, value NOT NULL, expires REAL NOT NULL)",
-    "CREATE INDEX IF NOT EXISTS awp_entries_expires ON awp_entries (expires)",
+    "CREATE TABLE IF NOT EXISTS awp_entries (key BLOB PRIMARY KEY, value NOT NULL, expires REAL NOT NULL,"
+    " slot INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS awp_entries_slot ON awp_entries (slot)",
     "CREATE TABLE IF NOT EXISTS awp_queue (queue BLOB, member BLOB, due REAL NOT NULL, since REAL NOT NULL,"
     " PRIMARY KEY (queue, member)) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS awp_queue_due ON awp_queue (queue, due, member)",
     "CREATE INDEX IF NOT EXISTS awp_queue_since ON awp_queue (queue, since)",
 )
-"""Entries are values (bytes) and windows (a number of events). `since` is when a member was scheduled."""
+"""Entries are values (bytes) and windows (a number of events). `since` is when a member was scheduled.
+
+Entries are indexed by the `slot` of seconds in which they expire and not by the moment, so that to replace one, as each
+recorded answer replaces its claim, mostly leaves the index as it is.
+"""
 
 FIND: Final = "SELECT value, expires FROM awp_entries WHERE key = ? AND expires > ?"
-PUT: Final = "INSERT OR REPLACE INTO awp_entries (key, value, expires) VALUES (?, ?, ?)"
-DROP: Final = "DELETE FROM awp_entries WHERE key = ?"
-PURGE: Final = (
-    "DELETE FROM awp_entries WHERE rowid IN (SELECT rowid FROM awp_entries WHERE expires <= ? ORDER BY expires LIMIT ?)"
+PUT: Final = (
+    "INSERT INTO awp_entries (key, value, expires, slot) VALUES (?, ?, ?, ?)"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires = excluded.expires, slot = excluded.slot"
 )
+DROP: Final = "DELETE FROM awp_entries WHERE key = ?"
+PURGE: Final = "DELETE FROM awp_entries WHERE key IN (SELECT key FROM awp_entries WHERE slot < ? ORDER BY slot LIMIT ?)"
 SCHEDULE: Final = "INSERT OR REPLACE INTO awp_queue (queue, member, due, since) VALUES (?, ?, ?, ?)"
 UNSCHEDULE: Final = "DELETE FROM awp_queue WHERE queue = ? AND member = ?"
 RELEASE: Final = "UPDATE awp_queue SET due = ?, since = ? WHERE queue = ? AND since > ?"
@@ -48,13 +58,13 @@ class SqliteShelf:
         return found or (0, 0.0)
 
     def put(self, key: str, value: bytes, expires: float) -> None:
-        self._execute(PUT, (self._name("v", key), value, expires))
+        self._execute(PUT, (self._name("v", key), value, expires, _slot_of(expires)))
 
     def drop(self, key: str) -> None:
         self._execute(DROP, (self._name("v", key),))
 
     def count(self, key: str, events: int, closes: float) -> None:
-        self._execute(PUT, (self._name("c", key), events, closes))
+        self._execute(PUT, (self._name("c", key), events, closes, _slot_of(closes)))
 
     def schedule(self, queue: str, member: str, due: float, now: float) -> None:
         self._execute(SCHEDULE, (self._name("q", queue), _encode(member), due, now))
@@ -71,11 +81,15 @@ class SqliteShelf:
         return tuple(member.decode("utf-8", "surrogatepass") for member in members)
 
     def purge(self, now: float, most: int) -> None:
-        """Forget up to `most` entries that have expired, so that the file stays as large as what is in it."""
-        self._execute(PURGE, (now, most))
+        """Forget up to `most` entries whose slot is over, so that the file stays about as large as what is in it."""
+        self._execute(PURGE, (_slot_of(now), most))
 
     def _name(self, kind: str, name: str) -> bytes:
         return _encode(f"{self._prefix}:{kind}:{name}")
+
+
+def _slot_of(moment: float) -> float:
+    return moment // SLOT_SECONDS if moment < ENDLESS else ENDLESS
 
 
 def _encode(text: str) -> bytes:
