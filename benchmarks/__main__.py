@@ -12,6 +12,7 @@ from benchmarks.documents import documents
 from benchmarks.freezing import freezing
 from benchmarks.guarding import guarding
 from benchmarks.invoking import invoking
+from benchmarks.jobs import jobs
 from benchmarks.ordinary import ordinary
 from benchmarks.over_http import over_http
 from benchmarks.table import Row, exit_status, print_table
@@ -21,6 +22,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "documents": (documents, 20.0),
     "invoking": (invoking, 20.0),
     "guarding": (guarding, 30.0),
+    "jobs": (jobs, 30.0),
     "over_http": (over_http, 64.0),
     "freezing": (freezing, 60.0),
 }

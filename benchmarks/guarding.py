@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
+import redis
 from fastapi import FastAPI
 from starlette.applications import Starlette
 
@@ -31,8 +32,10 @@ from benchmarks.applications import (
 )
 from benchmarks.before import load_before
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
+from benchmarks.redis_server import running_redis
 from benchmarks.table import Row, added, at_most, compare
 
+CALLS = 100
 ENDLESS = "100000000/hour"
 TOKEN = "a-token-of-the-benchmark"
 BEFORE = "the same call before there were guards"
@@ -65,8 +68,36 @@ def guarding(seconds: float) -> list[Row]:
             "the call plus an INSERT as durable",
             at_most(1.5),
         ),
+        _round_trips(),
         compare("an idempotent replay", found, "replay", "keyed", "the call it replays", at_most(0.5)),
     ]
+
+
+def _round_trips() -> Row:
+    """Counted by the server: whatever a guarded call sends is one script."""
+    what, beside, limit = "guarded call on Redis", "counted, not timed", at_most(2, "trips")
+    with running_redis() as url:
+        if url is None:
+            return Row(what, beside, None, limit, "redis-server is not installed", "trips")
+        with redis.Redis.from_url(url) as server:
+            return Row(what, beside, asyncio.run(_count_scripts(server, url)), limit, f"over {CALLS} calls", "trips")
+
+
+async def _count_scripts(server: "redis.Redis", url: str) -> float:
+    app = _guarded(store=url)
+    bearer = (*json_headers(INVOCATION), (b"authorization", f"Bearer {TOKEN}".encode()))
+    case = _case("redis", app, bearer, _fresh_key)
+    assert (await ask(case)).status == 200
+    before = _commands(server)
+    for _ in range(CALLS):
+        assert (await ask(case)).status == 200
+    return (_commands(server) - before) / CALLS
+
+
+def _commands(server: "redis.Redis") -> int:
+    """Scripts that were run; what a script does is done where the data is."""
+    stats: Any = server.info("commandstats")
+    return int(stats["cmdstat_evalsha"]["calls"])
 
 
 async def _measure(seconds: float, before: ModuleType | None, folder: Path) -> dict[str, Series]:
@@ -121,10 +152,10 @@ def _function(package: ModuleType, site_options: dict[str, Any] | None = None, *
     return app
 
 
-def _guarded() -> AsgiApp:
-    authenticate = BearerToken({TOKEN: "partner"})
+def _guarded(store: str = "memory:") -> AsgiApp:
+    site_options = {"authenticate": BearerToken({TOKEN: "partner"}), "store": store}
     options = {"auth_required": True, "rate_limit": ENDLESS, "idempotency": True}
-    return _function(awp_publish, {"authenticate": authenticate}, **options)
+    return _function(awp_publish, site_options, **options)
 
 
 def _route(**options: Any) -> AsgiApp:

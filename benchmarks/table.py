@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import sub, truediv
 from statistics import median
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from benchmarks.measure import Found, Series
+
+Unit: TypeAlias = Literal["x", "us", "jobs", "MiB", "trips"]
 
 HEADINGS: Final = ("what", "measured", "limit", "beside", "verdict", "details")
 
@@ -16,7 +18,7 @@ class Limit:
     """A bound: `most` for what must stay small, or its opposite. `unit` is "x" for ratios, "us" for added time."""
 
     bound: float
-    unit: Literal["x", "us"] = "x"
+    unit: Unit = "x"
     most: bool = True
 
     def holds(self, figure: float) -> bool:
@@ -50,7 +52,7 @@ class Row:
         return self.what, shown, str(self.limit or ""), self.beside, self.verdict, self.details
 
 
-def at_most(bound: float, unit: Literal["x", "us"] = "x") -> Limit:
+def at_most(bound: float, unit: Unit = "x") -> Limit:
     return Limit(bound, unit)
 
 

@@ -58,8 +58,9 @@ def fingerprint_of(given: JsonObject) -> str:
 
 def read_key(text: str) -> str:
     """A key as it was sent, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header section 2.1)."""
-    quoted = _QUOTED.fullmatch(text.strip())
-    key = re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else text.strip()
+    key = text.strip()
+    if key.startswith('"') and (quoted := _QUOTED.fullmatch(key)):
+        key = re.sub(r"\\(.)", r"\1", quoted[1])
     if not _KEY.fullmatch(key):
         raise InvalidIdempotencyKey("The idempotency key is empty, too long, or not printable ASCII.")
     return key

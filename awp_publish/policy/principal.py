@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 Scheme: TypeAlias = Literal["oauth2", "api_key", "bearer"]
 """How credentials are sent, as agent.json names it (section 7)."""
@@ -18,8 +18,7 @@ class Principal:
     claims: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(NamedTuple):
     """What a request shows of itself. Header names are lower-case.
 
     `session` is the application's own, `user` what its authentication middleware made of the request; both are None

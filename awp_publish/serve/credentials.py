@@ -42,7 +42,7 @@ class TrustedProxies:
         """Whether an address is one of them; None is a peer without an address."""
         if address is None:
             return self.unix
-        return any(address in network for network in self.networks)
+        return bool(self.networks) and any(address in network for network in self.networks)
 
 
 def read_trusted_proxies(given: Sequence[str]) -> TrustedProxies:

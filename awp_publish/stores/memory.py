@@ -76,6 +76,8 @@ class _Agenda:
         """Take out up to `most` names whose time has come, the earliest first."""
         names: list[str] = []
         heap = self._heap
+        if not heap or heap[0][0] > now:
+            return names
         while heap and heap[0][0] <= now and len(names) < most:
             when, name = heappop(heap)
             if self.when.get(name) == when:

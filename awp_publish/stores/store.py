@@ -10,7 +10,6 @@ Keys, queues and members are text, values bytes, times seconds. What has expired
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias
 
 
@@ -77,8 +76,7 @@ Seen: TypeAlias = Counted | bytes | None
 """What a step saw before it did anything: a count, or the value under its key. None for the steps on queues."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(NamedTuple):
     """What became of the steps. `failed` is the index of the first that did not hold, None if all are done.
 
     `seen` has one entry for each step up to and including the failed one.
