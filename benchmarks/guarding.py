@@ -6,12 +6,13 @@ one INSERT, are as durable as each other: both wait for the disk once a call.
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 import redis
 from fastapi import FastAPI
@@ -35,11 +36,14 @@ from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
 from benchmarks.redis_server import running_redis
 from benchmarks.table import Row, added, at_most, compare
 
+AT_ONCE = 16
 CALLS = 100
 ENDLESS = "100000000/hour"
 TOKEN = "a-token-of-the-benchmark"
 BEFORE = "the same call before there were guards"
 _keys = count()
+
+Insert: TypeAlias = Callable[[Receipt], Awaitable[object]]
 
 
 def guarding(seconds: float) -> list[Row]:
@@ -65,6 +69,14 @@ def guarding(seconds: float) -> list[Row]:
             found,
             "sqlite",
             "insert",
+            "the call plus an INSERT as durable",
+            at_most(1.5),
+        ),
+        compare(
+            f"the same, {AT_ONCE} calls at once",
+            found,
+            "sqlite together",
+            "insert together",
             "the call plus an INSERT as durable",
             at_most(1.5),
         ),
@@ -102,21 +114,17 @@ def _commands(server: "redis.Redis") -> int:
 
 async def _measure(seconds: float, before: ModuleType | None, folder: Path) -> dict[str, Series]:
     headers = json_headers(INVOCATION)
-    keyed = _route(idempotency=True)
+    keyed, stored = _route(idempotency=True), f"sqlite:///{folder / 'agents.db'}"
     bearer = (*headers, (b"authorization", f"Bearer {TOKEN}".encode()))
     cases = [
         _case("unguarded", _function(awp_publish), headers),
         _case("guarded", _guarded(), bearer, _fresh_key),
-        _case(
-            "sqlite",
-            _function(awp_publish, {"store": f"sqlite:///{folder / 'agents.db'}"}, idempotency=True),
-            headers,
-            _fresh_key,
-        ),
-        _case("insert", _inserting(folder / "rival.db"), headers),
+        Case("sqlite", _route(store=stored, idempotency=True), ORDER_INVOKE, "POST", headers, INVOCATION, _fresh_key),
+        Case("insert", _route(insert=_inserting(folder / "rival.db")), ORDER_INVOKE, "POST", headers, INVOCATION),
         Case("keyed", keyed, ORDER_INVOKE, "POST", headers, INVOCATION, _fresh_key),
         Case("replay", keyed, ORDER_INVOKE, "POST", (*headers, (b"idempotency-key", b"one")), INVOCATION),
     ]
+    cases += [replace(case, name=f"{case.name} together", at_once=AT_ONCE) for case in cases[2:4]]
     if before is not None:
         cases.append(_case("before", _function(before), headers))
     for case in cases:
@@ -158,32 +166,33 @@ def _guarded(store: str = "memory:") -> AsgiApp:
     return _function(awp_publish, site_options, **options)
 
 
-def _route(**options: Any) -> AsgiApp:
-    """A FastAPI route as an action."""
-    site = awp_publish.Site("Bookshop", "Find and order books.", "https://books.example")
+def _route(insert: Insert | None = None, store: str = "memory:", **options: Any) -> AsgiApp:
+    """A FastAPI route as an action. With `insert` its handler writes a row of its own."""
+    site = awp_publish.Site("Bookshop", "Find and order books.", "https://books.example", store=store)
+
+    async def order(order: Order) -> Receipt:
+        """Order books; the answer is the receipt."""
+        receipt = await order_books(order)
+        if insert is not None:
+            await insert(receipt)
+        return receipt
+
     app = FastAPI()
-    app.post(ORDERS)(order_books)
-    site.action("order_books", **options)(order_books)
+    app.post(ORDERS)(order)
+    site.action("order_books", **options)(order)
     app.add_middleware(awp_publish.AgentPublisher, site=site)
     return app
 
 
-def _inserting(path: Path) -> AsgiApp:
-    """The unguarded call, whose handler writes one row and waits for the disk, in a thread as one does."""
+def _inserting(path: Path) -> Insert:
+    """One row that waits for the disk, in a thread as one does."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, body BLOB)")
-    site = awp_publish.Site("Bookshop", "Find and order books.", "https://books.example")
 
-    async def price(order: Order) -> Receipt:
-        """Say what books would cost."""
-        receipt = await order_books(order)
+    async def insert(receipt: Receipt) -> None:
         row = (f"key-{next(_keys)}", receipt.model_dump_json())
         await asyncio.to_thread(connection.execute, "INSERT INTO answers VALUES (?, ?)", row)
-        return receipt
 
-    site.agent("price_books")(price)
-    app = Starlette()
-    app.add_middleware(awp_publish.AgentPublisher, site=site)
-    return app
+    return insert

@@ -8,7 +8,7 @@ all rounds, of the ratio of two cases of the same round. A busy machine slows bo
 import asyncio
 import gc
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -46,7 +46,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An application and the request it is timed with. `fresh` gives each request headers of its own, a key say."""
+    """An application and the request it is timed with. `fresh` gives each request headers of its own, a key say.
+
+    `at_once` requests are under way at any time.
+    """
 
     name: str
     app: AsgiApp
@@ -55,6 +58,7 @@ class Case:
     headers: RawHeaders = ()
     body: bytes = b""
     fresh: Callable[[], RawHeaders] | None = None
+    at_once: int = 1
 
     def exchange(self, send: Send) -> Exchange:
         return self._scope(), _receiver(self.body), send
@@ -137,9 +141,18 @@ async def time_slice(case: Case, count: int) -> float:
     app = case.app
     exchanges = [case.exchange(_discard) for _ in range(count)]
     started = time.perf_counter()
-    for scope, receive, send in exchanges:
-        await app(scope, receive, send)
+    if case.at_once == 1:
+        for scope, receive, send in exchanges:
+            await app(scope, receive, send)
+    else:
+        waiting = iter(exchanges)
+        await asyncio.gather(*(_answer_some(app, waiting) for _ in range(case.at_once)))
     return (time.perf_counter() - started) / count * 1e6
+
+
+async def _answer_some(app: AsgiApp, waiting: Iterator[Exchange]) -> None:
+    for scope, receive, send in waiting:
+        await app(scope, receive, send)
 
 
 async def _count(case: Case) -> int:

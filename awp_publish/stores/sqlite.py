@@ -22,6 +22,9 @@ POLL: Final = 0.01
 PAUSE: Final = 0.001
 """Seconds between two such attempts."""
 
+PURGE_AT_ONCE: Final = 64
+"""Expired entries that are looked for together."""
+
 BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 """Errors that pass: another connection holds the lock."""
 
@@ -68,6 +71,7 @@ class _Worker:
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._is_full_sync = False
+        self._owed = 0
 
     def carry_out(self, requests: Sequence[Request]) -> None:
         """All in one transaction; each in its own if one of them seems to have spoiled that."""
@@ -111,10 +115,17 @@ class _Worker:
         shelf = SqliteShelf(connection, self._namespace)
         answers = [(request, _answer(request.order, shelf, now)) for request in requests if request.begin()]
         if writes:
-            shelf.purge(now, 2 * sum(map(_size, requests)))
+            self._purge(shelf, now, sum(map(_size, requests)))
         connection.execute("COMMIT")
         for request, answer in answers:
             request.answer = answer
+
+    def _purge(self, shelf: SqliteShelf, now: float, steps: int) -> None:
+        """Forget twice as much as is written, a good deal of it at a time."""
+        self._owed += 2 * steps
+        if self._owed >= PURGE_AT_ONCE:
+            shelf.purge(now, self._owed)
+            self._owed = 0
 
     def _begin(self, connection: sqlite3.Connection, writes: bool) -> None:
         """Begin a transaction; those who only look need not wait for a writer."""
