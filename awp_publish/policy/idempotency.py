@@ -6,6 +6,7 @@ window ends, so that nothing irreversible is ever done twice under one key.
 """
 
 import hashlib
+import json
 import re
 import time
 from collections.abc import Callable
@@ -48,6 +49,9 @@ CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
 }
 """How the first call ended, and what becomes of its key: for repeatable, other and irreversible actions."""
 
+_SHOWN: Final = ("authorization", "proxy-authorization", "x-api-key")
+"""Headers by which a route may know its callers. Cookies are among them only if it says so: they change by themselves."""
+
 _INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, StoreUnavailable)
 
 
@@ -80,7 +84,7 @@ def idempotency_gate(action: Action, clock: Callable[[], float] = time.time) -> 
         if sent is None:
             return None
         key, now = _scoped(call, sent), clock()
-        fingerprint = fingerprint_of(call.input)
+        fingerprint = _fingerprint_of_call(call)
         value = orjson.dumps({"state": "running", "for": fingerprint, "until": now + longest, "by": call.request_id})
 
         def judge(seen: tuple[Seen, ...], holds: bool) -> Outcome | None:
@@ -103,6 +107,24 @@ def _sent_key(call: Call, in_input: str | None) -> str | None:
     if len(set(sent)) > 1:
         raise InvalidIdempotencyKey(f"The idempotency key and the input's member {in_input} differ.")
     return sent[0] if sent else None
+
+
+def _fingerprint_of_call(call: Call) -> str:
+    """The input's, and of what an unknown caller shows to a route, which may know them by it.
+
+    It is in the fingerprint and not in the key: with other credentials a key is refused, neither replayed to somebody
+    else nor run once more for somebody whose token was renewed.
+    """
+    fingerprint = fingerprint_of(call.input)
+    if call.principal is not None or call.action.target is None or call.credentials is None:
+        return fingerprint
+    shown = call.credentials()
+    names = (*_SHOWN, "cookie") if call.action.route_authenticates else _SHOWN
+    words = [f"{name}: {shown.headers[name]}" for name in names if name in shown.headers]
+    words += [json.dumps(dict(shown.session), default=str, skipkeys=True)] if shown.session else []
+    if not words:
+        return fingerprint
+    return hashlib.sha256("\n".join((fingerprint, *words)).encode()).hexdigest()
 
 
 def settle_claim(call: Call, claim: Claim, result: Result) -> Step:
@@ -157,7 +179,7 @@ def _answer_again(found: bytes, fingerprint: str, now: float) -> Outcome:
     line, _, body = found.partition(b"\n")
     facts = orjson.loads(line)
     if facts["for"] != fingerprint:
-        raise IdempotencyKeyReused("This idempotency key came with another input before.")
+        raise IdempotencyKeyReused("This idempotency key came with another input, or other credentials, before.")
     if facts["state"] == "done":
         headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in facts["headers"])
         return Outcome(body, orjson.loads(body), facts["status"], (REPLAYED, *headers))

@@ -4,8 +4,10 @@ import asyncio
 import time
 
 import pytest
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher, DeclarationError
 from tests.serve.guarded import ANN, BEN, Caller, invoke, known_callers, make_shop, publish, told
@@ -227,6 +229,49 @@ def test_an_empty_answer_is_replayed_as_null(open_client):
     client = publish(site, open_client, app)
     assert [invoke(client, "clear", headers=KEY).json() for _ in range(2)] == [None, None]
     assert runs == [1]
+
+
+def test_a_route_that_knows_its_callers_itself_never_has_one_callers_answer_replayed_to_another(open_client):
+    """We do not know who calls there, only which credentials they show."""
+    site, app, scheme = make_shop(), FastAPI(), HTTPBearer()
+
+    @app.post("/orders")
+    @site.action("order", idempotency="24h")
+    async def order(shown: HTTPAuthorizationCredentials = Depends(scheme)) -> str:  # noqa: B008
+        """Order something."""
+        return f"the order of {shown.credentials}"
+
+    client = publish(site, open_client, app)
+    first = invoke(client, "order", headers=ANN | KEY)
+    assert first.json() == "the order of ann-secret-token"
+    for other in (BEN, {}):
+        assert told(invoke(client, "order", headers=other | KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+    again = invoke(client, "order", headers=ANN | KEY)
+    assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
+    assert invoke(client, "order", headers=BEN | {"idempotency-key": "k-2"}).json() == "the order of ben-secret-token"
+
+
+def test_nor_is_one_sessions_answer_replayed_to_another(open_client):
+    site, app = make_shop(), FastAPI()
+
+    @app.get("/login/{name}")
+    async def log_in(name: str, request: Request) -> None:
+        request.session["user"] = name
+
+    @app.post("/orders")
+    @site.action("order", idempotency="24h")
+    async def order(request: Request) -> str:
+        """Order something."""
+        return f"the order of {request.session.get('user')}"
+
+    app.add_middleware(AgentPublisher, site=site)
+    app.add_middleware(SessionMiddleware, secret_key="x" * 32)
+    ann, ben = open_client(app), open_client(app)
+    ann.get("/login/ann")
+    ben.get("/login/ben")
+    first, again = (invoke(ann, "order", headers=KEY) for _ in range(2))
+    assert (first.json(), again.content) == ("the order of ann", first.content)
+    assert told(invoke(ben, "order", headers=KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
 
 
 # --- In flight ---
