@@ -50,7 +50,7 @@ CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
 """How the first call ended, and what becomes of its key: for repeatable, other and irreversible actions."""
 
 _SHOWN: Final = ("authorization", "proxy-authorization", "x-api-key")
-"""Headers by which a route may know its callers. Cookies are among them only if it says so: they change by themselves."""
+"""Headers by which a route may know its callers. Cookies, which change by themselves, count only if it says so."""
 
 _INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, StoreUnavailable)
 
