@@ -15,6 +15,7 @@ from awp_publish.policy.principal import Authenticator
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.stores import Store, open_store
+from awp_publish.stores.foreign import ForeignStore
 from awp_publish.values import seconds_of
 
 MEMORY: Final = "memory:"
@@ -67,7 +68,7 @@ def _read_store(given: object, host: str) -> Store:
     if isinstance(given, str):
         return open_store(given, host)
     if all(callable(getattr(given, verb, None)) for verb in ("run", "take", "close")):
-        return cast(Store, given)
+        return ForeignStore(cast(Store, given))
     raise DeclarationError("site", f"store: {given!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
 
 

@@ -86,7 +86,7 @@ Judge: TypeAlias = Callable[[tuple[Seen, ...], bool], Outcome | None]
 class Demand(NamedTuple):
     """What a gate wants of the store for one call: `steps` if the call is to go on.
 
-    `looks` are done instead when a later gate refuses the call anyway, so that nothing is claimed in vain.
+    As many `looks` are done instead when a later gate refuses the call anyway, so that nothing is claimed in vain.
     """
 
     steps: tuple[Step, ...]

@@ -6,7 +6,6 @@ spent. Gates refuse by themselves or demand steps of the store; the demands of a
 refusal is held back until the earlier ones have had their say.
 """
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from typing import Final
@@ -18,16 +17,9 @@ from awp_publish.policy.prerequisites import hand_out_receipt
 from awp_publish.policy.principal import set_caller
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import Problem, StoreUnavailable
-from awp_publish.stores.batches import BatchedStore
-from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.store import Ran, Step, Store
+from awp_publish.stores.store import Step, Store
 
 logger: Final = logging.getLogger("awp_publish.calls")
-
-PATIENCE: Final = 5.0
-"""Seconds that a store of the site's own may take. Ours keep their time themselves."""
-
-RETRY: Final = (("Retry-After", "1"),)
 
 
 class Guard:
@@ -47,7 +39,6 @@ class Guard:
         durable: bool = False,
     ) -> None:
         self._store = store
-        self._keeps_time = isinstance(store, MemoryStore | BatchedStore)
         self._gates = tuple(gates)
         self._authentication = authentication
         self._receipts = receipts
@@ -55,7 +46,12 @@ class Guard:
 
     async def admit(self, call: Call) -> Outcome | None:
         """Let a call pass (None) or answer it with what is recorded. Raises the Problem of the gate that refuses."""
-        await self._identify(call)
+        if call.credentials is not None:
+            credentials = call.credentials()
+            call.address = credentials.address
+            if self._authentication is not None:
+                call.principal = await self._authentication(credentials)
+                set_caller(call.principal)
         demands: list[Demand] = []
         objection: Problem | None = None
         for gate in self._gates:
@@ -77,50 +73,29 @@ class Guard:
         """Record how a call ended under its key, and hand out its receipt. The answer stands even if that fails."""
         if call.claim is not None:
             try:
-                await self._reach_store((settle_claim(call, call.claim, result),), durable=True)
+                await self._store.run((settle_claim(call, call.claim, result),), durable=True)
             except StoreUnavailable:
                 told = (call.action.id, call.request_id)
                 logger.exception("the answer of action %s could not be recorded (request_id=%s)", *told)
         return self._with_receipt(call, result) if isinstance(result, Outcome) else result
 
-    async def _identify(self, call: Call) -> None:
-        if call.credentials is None:
-            return
-        credentials = call.credentials()
-        call.address = credentials.address
-        if self._authentication is not None:
-            call.principal = await self._authentication(credentials)
-            set_caller(call.principal)
-
     async def _ask(self, call: Call, demands: Sequence[Demand], objection: Problem | None) -> Outcome | None:
         """One round trip for all demands; then each gate, in order, reads what its own steps saw."""
-        parts = [demand.looks if objection is not None else demand.steps for demand in demands]
-        ran = await self._reach_store([step for part in parts for step in part], durable=self._durable)
+        steps: list[Step] = []
+        for demand in demands:
+            steps += demand.steps if objection is None else demand.looks
+        ran = await self._store.run(steps, durable=self._durable)
+        failed = len(steps) if ran.failed is None else ran.failed
         first = 0
-        for demand, part in zip(demands, parts, strict=True):
-            last = first + len(part)
-            holds = ran.failed is None or ran.failed >= last
-            answer = demand.judge(ran.seen[first:last], holds)
-            if answer is not None or not holds:
+        for demand in demands:
+            last = first + len(demand.steps)  # as many as there are looks
+            answer = demand.judge(ran.seen[first:last], failed >= last)
+            if answer is not None or failed < last:
                 return answer
             first = last
         if (objection is None and call.claim is not None) or self._durable:
             call.gone = never_gone  # what is claimed is carried to its end, so that it can be recorded
         return None
-
-    async def _reach_store(self, steps: Sequence[Step], *, durable: bool) -> Ran:
-        """Raises StoreUnavailable, whatever a store of the site's own does that fails."""
-        try:
-            if self._keeps_time:
-                return await self._store.run(steps, durable=durable)
-            async with asyncio.timeout(PATIENCE):
-                return await self._store.run(steps, durable=durable)
-        except StoreUnavailable as problem:
-            problem.headers = problem.headers or RETRY
-            raise
-        except Exception as error:
-            logger.exception("the store failed")
-            raise StoreUnavailable("The site's store failed.", headers=RETRY) from error
 
     def _with_receipt(self, call: Call, outcome: Outcome) -> Outcome:
         if self._receipts is not None and not call.action.is_background:

@@ -21,18 +21,27 @@ SITE: Final = "site-wide"
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit under its name: an action's id, or SITE for the limit of all actions together."""
+    """One limit under its name: an action's id, or SITE for the limit of all actions together.
+
+    `state` is the form of its item in the field RateLimit: remaining calls and seconds.
+    """
 
     name: str
     rate: RateLimit
+    most: int
+    seconds: int
+    state: bytes
+
+    @classmethod
+    def of(cls, name: str, rate: RateLimit) -> "Limit":
+        return cls(name, rate, rate.requests, rate.seconds, b'"%b";r=%%d;t=%%d' % name.encode("ascii"))
 
     @property
     def policy(self) -> str:
-        return f'"{self.name}";q={self.rate.requests};w={self.rate.seconds}'
+        return f'"{self.name}";q={self.most};w={self.seconds}'
 
     def count_for(self, call: Call) -> Count:
-        key = f"limit:{self.name}:{self._counted(call)}"
-        return Count(key, self.rate.requests, self.rate.seconds)
+        return Count(f"limit:{self.name}:{self._counted(call)}", self.most, self.seconds)
 
     def _counted(self, call: Call) -> str:
         if self.rate.scope == "global":
@@ -45,7 +54,7 @@ class Limit:
 def limit_gate(action: Action, site_limit: RateLimit | None, clock: Callable[[], float] = time.time) -> Gate | None:
     """The gate that holds callers to the site's and the action's limits; None if there are none."""
     limits = tuple(
-        Limit(name, rate) for name, rate in ((SITE, site_limit), (action.id, action.rate_limit)) if rate is not None
+        Limit.of(name, rate) for name, rate in ((SITE, site_limit), (action.id, action.rate_limit)) if rate is not None
     )
     if not limits:
         return None
@@ -67,16 +76,16 @@ def limit_gate(action: Action, site_limit: RateLimit | None, clock: Callable[[],
 
 def _tell(limits: Sequence[Limit], counted: Sequence[Counted], now: float) -> RawHeaders:
     """The state of each limit, and of the one that leaves least in AWAS's fields, whose reset is in Unix seconds."""
-    told, tightest = [], (math.inf, 0, 0.0)
-    for limit, (events, seconds_left) in zip(limits, counted, strict=False):
-        remaining = max(0, limit.rate.requests - events)
-        told.append(b'"%b";r=%d;t=%d' % (limit.name.encode("ascii"), remaining, math.ceil(seconds_left)))
-        tightest = min(tightest, (remaining, limit.rate.requests, seconds_left))
+    states = [
+        (max(0, limit.most - events), limit.most, seconds_left, limit.state)
+        for limit, (events, seconds_left) in zip(limits, counted, strict=False)
+    ]
+    remaining, most, seconds_left, _ = min(states) if len(states) > 1 else states[0]
     return (
-        (b"ratelimit", b", ".join(told)),
-        (b"x-ratelimit-limit", b"%d" % tightest[1]),
-        (b"x-ratelimit-remaining", b"%d" % tightest[0]),
-        (b"x-ratelimit-reset", b"%d" % math.ceil(now + tightest[2])),
+        (b"ratelimit", b", ".join([state % (left, math.ceil(seconds)) for left, _, seconds, state in states])),
+        (b"x-ratelimit-limit", b"%d" % most),
+        (b"x-ratelimit-remaining", b"%d" % remaining),
+        (b"x-ratelimit-reset", b"%d" % math.ceil(now + seconds_left)),
     )
 
 

@@ -58,7 +58,7 @@ class Exchange:
             reply = render_problem(result, told.types, told.recoveries, path, self.request_id, (*added, *extra))
             await send_reply(reply, self._send)
             return
-        carried = result.headers if not added else _without(result.headers, added)
+        carried = _without(result.headers, added) if added and result.headers else result.headers
         length = (b"content-length", b"%d" % len(result.body))
         headers = [*STATIC_HEADERS, length, *extra, *added, *carried]
         await self._send({"type": "http.response.start", "status": result.status, "headers": headers})

@@ -1,5 +1,6 @@
 """The store of one process: quick, and forgotten when the process ends. For tests, and for sites of one worker."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -33,7 +34,8 @@ class MemoryStore:
         with self._lock:
             now = self._clock()
             shelf = self._shelf
-            shelf.purge(now, 2 * len(steps))
+            if shelf.is_overdue(now):
+                shelf.purge(now, 2 * len(steps))
             if shelf.size + len(steps) > self._most:
                 self._make_room(steps, now)
             return carry_out(steps, shelf, now)
@@ -72,12 +74,15 @@ class _Agenda:
     def drop(self, name: str) -> None:
         self.when.pop(name, None)
 
+    @property
+    def earliest(self) -> float:
+        """A time before which nobody's has come."""
+        return self._heap[0][0] if self._heap else math.inf
+
     def pop_due(self, now: float, most: int) -> list[str]:
         """Take out up to `most` names whose time has come, the earliest first."""
         names: list[str] = []
         heap = self._heap
-        if not heap or heap[0][0] > now:
-            return names
         while heap and heap[0][0] <= now and len(names) < most:
             when, name = heappop(heap)
             if self.when.get(name) == when:
@@ -116,6 +121,10 @@ class _Shelf:
                 return queue not in self._queues or member not in self._queues[queue].when
             case _:
                 return False
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether there is anything to forget."""
+        return self._expiries.earliest <= now or self._closings.earliest <= now
 
     def purge(self, now: float, most: int) -> None:
         """Forget up to `most` values and as many windows that are over."""
