@@ -1,7 +1,7 @@
 """A small shop for tests of guarded calls: two callers with tokens, and the words with which they call."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, Principal, Site
 from awp_publish.serve.reply import AsgiApp, Message
-from awp_publish.stores.store import Ran
+from awp_publish.stores.store import Ran, Step
 
 ANN = {"authorization": "Bearer ann-secret-token"}
 BEN = {"authorization": "Bearer ben-secret-token"}
@@ -29,7 +29,7 @@ def publish(site: Site, open_client, app: AsgiApp | None = None) -> TestClient:
     return open_client(AgentPublisher(app or Starlette(), site=site))
 
 
-def invoke(client: TestClient, agent: str, given: object = None, headers: object = None, **members: object):
+def invoke(client: TestClient, agent: str, given: object = None, headers: Any = None, **members: object):
     """One call of an agent; `members` stand in the envelope beside the input."""
     envelope = {"input": {} if given is None else given, **members}
     return client.post(f"/agents/{agent}/invoke", json=envelope, headers=headers)
@@ -109,7 +109,7 @@ class Watched:
     def __init__(self, store) -> None:
         self._store = store
         self.runs: list[tuple[str, ...]] = []
-        self.trouble = None
+        self.trouble: Callable[[Sequence[Step]], Awaitable[None]] | None = None
 
     @property
     def is_shared(self) -> bool:

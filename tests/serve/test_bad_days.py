@@ -11,9 +11,11 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher
 from awp_publish.problems import StoreUnavailable
+from awp_publish.stores.foreign import ForeignStore
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
+from awp_publish.stores.store import Store
 from tests.serve.guarded import ANN, KEYS, Caller, Watched, invoke, known_callers, make_shop, publish, told
 
 KEY = {"idempotency-key": "k-1"}
@@ -21,7 +23,8 @@ KEY = {"idempotency-key": "k-1"}
 
 def make_app(store, **options):
     """An application whose orders are counted, with a store of any kind."""
-    site, orders = make_shop(store=store, secret_keys=KEYS, authenticate=known_callers(), **options), []
+    site = make_shop(store=store, secret_keys=KEYS, authenticate=known_callers(), **options)
+    orders: list[object] = []
 
     @site.agent("order", idempotency="24h", reversible=False, timeout=5)
     async def order(number: int = 0) -> int:
@@ -60,7 +63,7 @@ async def stores(request, tmp_path):
     """Two stores, as two processes have them, with the same things in them."""
     if request.param == "redis":
         url, namespace = request.getfixturevalue("redis_url"), f"race-{time.time()}"
-        both = [RedisStore(url, namespace) for _ in range(2)]
+        both: list[Store] = [RedisStore(url, namespace) for _ in range(2)]
     else:
         both = [SqliteStore(f"{tmp_path}/agents.db", "shop") for _ in range(2)]
     yield both
@@ -110,10 +113,9 @@ async def _broken(steps):
 
 
 @pytest.mark.parametrize("trouble", [_gone, _silent, _broken])
-async def test_without_its_store_only_calls_that_need_it_are_refused(trouble, monkeypatch):
-    monkeypatch.setattr("awp_publish.policy.guard.PATIENCE", 0.05)
+async def test_without_its_store_only_calls_that_need_it_are_refused(trouble):
     store = Watched(MemoryStore())
-    app, orders = make_app(store)
+    app, orders = make_app(ForeignStore(store, patience=0.1))
     store.trouble = trouble
     for agent, headers in (("order", KEY), ("look", {})):
         refused = await Caller(app, agent, {}, headers).call()
@@ -169,10 +171,9 @@ def test_a_full_store_refuses_what_it_cannot_keep(open_client):
 
 
 @pytest.mark.parametrize("trouble", [_gone, _silent, _broken])
-async def test_an_answer_that_cannot_be_recorded_is_given_and_its_key_does_not_run_again(trouble, monkeypatch):
-    monkeypatch.setattr("awp_publish.policy.guard.PATIENCE", 0.05)
+async def test_an_answer_that_cannot_be_recorded_is_given_and_its_key_does_not_run_again(trouble):
     store = Watched(MemoryStore())
-    app, orders = make_app(store)
+    app, orders = make_app(ForeignStore(store, patience=0.1))
 
     async def trouble_at_the_end(steps):
         if type(steps[0]).__name__ == "Swap":

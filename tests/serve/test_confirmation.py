@@ -3,7 +3,7 @@
 import time
 from datetime import datetime
 from string import ascii_letters, digits
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -123,7 +123,7 @@ def test_inputs_that_are_marked_as_secret_are_never_shown(open_client, summary):
 
 def test_the_site_may_ask_in_its_own_words(open_client):
     site = make_shop()
-    options = {"requires_human_confirmation": True}
+    options: Any = {"requires_human_confirmation": True}
 
     @site.agent("text", confirmation_summary="Order {copies} x {title} for {who}?", **options)
     async def text(title: str, copies: int = 1, who: str = "you") -> None:
@@ -133,7 +133,7 @@ def test_the_site_may_ask_in_its_own_words(open_client):
     async def function(title: str) -> None:
         """Order."""
 
-    @site.agent("broken", confirmation_summary=lambda given: given["nothing"], **options)
+    @site.agent("broken", confirmation_summary=lambda given: str(given["nothing"]), **options)
     async def broken(title: str) -> None:
         """Order a book."""
 

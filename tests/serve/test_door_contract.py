@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, BearerToken, Principal
+from awp_publish import AgentPublisher, BearerToken, Principal, Site
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import AuthExpired, Problem, StoreUnavailable, guards
 from awp_publish.stores.memory import MemoryStore
@@ -24,7 +24,7 @@ class Shop:
     """A door to a shop, and what a test may do behind it."""
 
     door: DoorCaller
-    site: object
+    site: Site
     store: Watched
     runs: list[str]
     begun: threading.Event

@@ -1,6 +1,7 @@
 """What becomes of an idempotency key when its first call did not end well: each cell of CLAIM_AFTER."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -11,7 +12,7 @@ from tests.serve.guarded import invoke, make_shop, publish, told
 
 KEY = {"idempotency-key": "k-1"}
 
-KINDS = {
+KINDS: dict[str, Any] = {
     "repeatable": {"side_effect": "idempotent"},
     "other": {},
     "irreversible": {"reversible": False},

@@ -8,6 +8,7 @@ import tempfile
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import orjson
 from hypothesis import HealthCheck, settings, strategies as st
@@ -15,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Refused
-from awp_publish.policy import enforcement, idempotency
+from awp_publish.policy import idempotency
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.sqlite import SqliteStore
 from tests.serve.guarded import Caller, Watched, make_shop
@@ -46,9 +47,9 @@ class Run:
     """One run of a handler. `end` is what the machine lets it end with."""
 
     agent: str
-    end: asyncio.Future = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    task: asyncio.Task | None = None
-    caller: Caller | None = None
+    end: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    task: Any = None
+    caller: Any = None
     place: tuple[str, str] = ("", "")
 
 
@@ -103,7 +104,6 @@ class Keys(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        assert enforcement.idempotency_gate is idempotency.idempotency_gate
         self.apps = make_apps()
         CLOCK.now = 1_000_000.25
         STORE._store = self.make_store()
@@ -252,7 +252,7 @@ class KeysInFiles(Keys):
         self.folder.cleanup()
 
 
-LIMITS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much]}
+LIMITS: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much]}
 Keys.TestCase.settings = settings(max_examples=80, stateful_step_count=40, **LIMITS)
 KeysInFiles.TestCase.settings = settings(max_examples=25, stateful_step_count=30, **LIMITS)
 TestKeys = Keys.TestCase

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -120,6 +121,10 @@ def code(answer: httpx2.Response) -> str:
     return str(answer.json()["code"])
 
 
+def is_unknown(server: Server, agent: str) -> bool:
+    return code(server.call(agent, 20, "k-1")) == "OUTCOME_UNKNOWN"
+
+
 def break_off(server: Server, calls: Callable[[ThreadPoolExecutor], object]) -> None:
     """Kill the server as soon as all handlers have written their line, and start it again."""
     with ThreadPoolExecutor() as callers:
@@ -144,7 +149,7 @@ def test_a_killed_server_leaves_no_key_under_which_anything_irreversible_runs_tw
     wait_until(lambda: server.call("label", 20, "k-1").status_code == 200)
     assert server.lines("label") == 2
     for agent in ("pay", "order"):
-        wait_until(lambda agent=agent: code(server.call(agent, 20, "k-1")) == "OUTCOME_UNKNOWN")
+        wait_until(partial(is_unknown, server, agent))
         assert server.call(agent, 20, "k-1").status_code == 409
     assert code(server.call("pay", 20, "k-1", awp_confirmation=token)) == "OUTCOME_UNKNOWN"
     assert code(server.call("pay", 20, "k-2", awp_confirmation=token)) == "CONFIRMATION_SPENT"

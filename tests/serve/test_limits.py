@@ -202,7 +202,7 @@ def test_a_routes_own_fields_do_not_contradict_ours(open_client):
 
     @app.post("/say")
     @site.action("say", rate_limit="5/minute")
-    async def say() -> str:
+    async def say() -> object:
         """Say something, but not too often."""
         return JSONResponse({"detail": "Wait."}, 429, {"retry-after": "7", "x-ratelimit-limit": "9"})
 

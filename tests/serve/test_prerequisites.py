@@ -1,6 +1,7 @@
 """Prerequisites: an action that depends on others wants the receipts of their successes."""
 
 import time
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -15,6 +16,7 @@ PURPOSE = "receipt:shop.example"
 def make_site(*, enforced_by="site", **options):
     """To pay, a customer has looked and ordered before."""
     on_site, on_action = enforced_by == "site", enforced_by == "action"
+    enforcing: Any = {"enforce_prerequisites": True} if on_action else {}
     site = make_shop(authenticate=known_callers(), secret_keys=KEYS, enforce_prerequisites=on_site, **options)
 
     @site.agent("look")
@@ -29,7 +31,7 @@ def make_site(*, enforced_by="site", **options):
         """Order a book."""
         return "ordered"
 
-    @site.agent("pay", depends_on=["look", "order"], **({"enforce_prerequisites": True} if on_action else {}))
+    @site.agent("pay", depends_on=["look", "order"], **enforcing)
     async def pay() -> str:
         """Pay an order."""
         return "paid"
