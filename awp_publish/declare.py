@@ -103,6 +103,7 @@ class Site:
             checked.get("max_body_bytes", Limits.max_body_bytes),
             tuple(checked.get("allow_origins", ())),
         )
+        self.doors: tuple[str, ...] = tuple(dict.fromkeys(checked.get("doors", ())))
         self.liveness = Liveness(checked.get("status_endpoint", self.paths.status))
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentDeclaration] = {}

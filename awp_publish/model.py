@@ -165,6 +165,8 @@ class Paths:
     problems: str = "/agents/problems"
     jobs: str = "/agents/jobs"
     status: str = "/agents/status"
+    mcp: str = "/mcp"
+    a2a: str = "/a2a"
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,7 @@ class SiteOptions(TypedDict, total=False):
     updated: Annotated[datetime, PlainValidator(read_updated)]
     extensions: Extensions
     paths: Annotated[Paths, BeforeValidator(unpack), AfterValidator(check_paths)]
+    doors: Sequence[Literal["mcp", "a2a"]]
     status_endpoint: Link
     timeout: Seconds
     max_body_bytes: Annotated[int, Strict(), Field(gt=0)]

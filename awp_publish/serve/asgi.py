@@ -19,6 +19,7 @@ from awp_publish.serve.background import BACKGROUNDS, Background
 from awp_publish.serve.documents import Prepared, prepare
 from awp_publish.serve.doors import Doors, open_doors
 from awp_publish.serve.lifespan import run_lifespan
+from awp_publish.serve.live import describe_live_doors
 from awp_publish.serve.problem_pages import problem_documents
 from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send, read_fields, route_path
 from awp_publish.serve.report import report, warn_of_memory
@@ -110,6 +111,9 @@ class AgentPublisher:
             if self._background is not None:
                 scope.get("extensions", {}).get(BACKGROUNDS, []).append(self._background)
                 await stack.enter_async_context(self._background.working(scope.get("state", {})))
+            for door in (door for published in self._published for door in published.doors.live):
+                if door.running is not None:
+                    await stack.enter_async_context(door.running())
             if self.site.liveness.probes:
                 await stack.enter_async_context(self._status.keeping())
             yield
@@ -124,7 +128,8 @@ class AgentPublisher:
     def _freeze(self, scope: Scope) -> tuple[_Published, ...]:
         documents = [document for protocol in self._protocols for document in protocol.documents]
         paths = [document.path for document in documents if document.condition is None]
-        self.site.freeze(self._application(scope), (door_of(self.site.paths.invoke),), paths)
+        doors = (door_of(self.site.paths.invoke), *describe_live_doors(self.site))
+        self.site.freeze(self._application(scope), doors, paths)
         if any(action.is_background for action in self.site.catalog.actions):
             self._background = Background(self.site, self.site.catalog, self._outermost(scope))
         self.site.on_refresh(self._publish)

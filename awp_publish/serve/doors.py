@@ -1,9 +1,8 @@
 """The live endpoints of one public address of a site, and which of them a path means."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
 
 from awp_publish.declare import Site
 from awp_publish.guarding import make_enforcement
@@ -22,15 +21,10 @@ from awp_publish.serve.dispatch import RouteReach
 from awp_publish.serve.exchange import Telling
 from awp_publish.serve.invoke_address import InvokeAddress
 from awp_publish.serve.jobs import JobsDoor
+from awp_publish.serve.live import Answer, AnswerRest, LiveDoor, Surroundings, open_live_doors
 from awp_publish.serve.reply import AsgiApp, Fields, Receive, Scope, Send
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import WoaDoor
-
-Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-
-AnswerRest: TypeAlias = Callable[[Scope, Receive, Send, str], Awaitable[None]]
-"""A door that is given the rest of its path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +41,7 @@ class Doors:
     heads: tuple[str, ...]
     woa: WoaDoor
     address: InvokeAddress
+    live: tuple[LiveDoor, ...] = ()
 
     def find(self, scope: Scope, path: str) -> Answer | None:
         """The door that a path with one of the heads means, None if it is the application's."""
@@ -70,9 +65,14 @@ def open_doors(
     admission = read_admission_of(site)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
     calls = {path: partial(woa.answer, agent_id) for path, agent_id in address.calls(catalog).items()}
-    below = _jobs_door(catalog, admission, enforcement, background.jobs) if background is not None else {}
+    live = open_live_doors(Surroundings(site, catalog, invoker, enforcement, admission, background))
+    below = dict(_jobs_door(catalog, admission, enforcement, background.jobs) if background is not None else {})
+    exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status), **calls}
+    for door in live:
+        exact |= door.exact
+        below |= door.below
     heads = (catalog.paths.invoke.partition("{")[0].partition("?")[0], *below)
-    return Doors(invoker, {catalog.paths.status: StatusDoor(site, status), **calls}, below, heads, woa, address)
+    return Doors(invoker, exact, below, heads, woa, address, live)
 
 
 def _jobs_door(

@@ -1,0 +1,81 @@
+"""Doors that speak through an official SDK: each in its own file with its extra, opened only where a site asks."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Final, Protocol, TypeAlias, cast
+
+from awp_publish.declare import Site
+from awp_publish.invoke import Invoker
+from awp_publish.model import Catalog, Door
+from awp_publish.policy.enforcement import Enforcement
+from awp_publish.problems import DeclarationError
+from awp_publish.serve.admission import Admission
+from awp_publish.serve.background import Background
+from awp_publish.serve.reply import Receive, Scope, Send
+
+Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+AnswerRest: TypeAlias = Callable[[Scope, Receive, Send, str], Awaitable[None]]
+"""A door that is given the rest of its path."""
+
+MODULES: Final = {"mcp": "awp_publish.serve.mcp", "a2a": "awp_publish.serve.a2a"}
+PACKAGES: Final = {"mcp": "mcp", "a2a": "a2a"}
+"""Doors of `Site(doors=...)`: where each is, and the package it needs, which is also the name of its extra."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a live door is made of, for one public address of a site."""
+
+    site: Site
+    catalog: Catalog
+    invoker: Invoker
+    enforcement: Enforcement
+    admission: Admission
+    background: Background | None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveDoor:
+    """What a live door answers, at which paths, and what has to run for it while the application runs.
+
+    `exact` are paths known beforehand, `below` beginnings of paths. Without a lifespan `running` is never entered, and
+    the door has to work all the same.
+    """
+
+    exact: Mapping[str, Answer]
+    below: Mapping[str, AnswerRest] = field(default_factory=dict)
+    running: Callable[[], AbstractAsyncContextManager[None]] | None = None
+
+
+class DoorModule(Protocol):
+    """The file of a live door."""
+
+    def describe_door(self, site: Site) -> Door:
+        """What the documents may say about this door."""
+
+    def open_door(self, surroundings: Surroundings) -> LiveDoor:
+        """Make the door."""
+
+
+def describe_live_doors(site: Site) -> tuple[Door, ...]:
+    """The doors that a site asks for. Raises DeclarationError for one whose extra is not installed."""
+    return tuple(_module(name).describe_door(site) for name in site.doors)
+
+
+def open_live_doors(surroundings: Surroundings) -> tuple[LiveDoor, ...]:
+    """Make the doors that a site asks for."""
+    return tuple(_module(name).open_door(surroundings) for name in surroundings.site.doors)
+
+
+def _module(name: str) -> DoorModule:
+    if find_spec(PACKAGES[name]) is None:
+        raise DeclarationError(
+            "site",
+            f'doors: "{name}" needs a package that is missing.',
+            f'Install it: pip install "awp-publish[{name}]".',
+        )
+    return cast(DoorModule, import_module(MODULES[name]))
