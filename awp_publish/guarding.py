@@ -10,6 +10,7 @@ from typing import Final, cast
 from awp_publish.model import Action, Authentication, Catalog
 from awp_publish.options import SiteOptions
 from awp_publish.policy.authentication import published_facts, read_authenticators
+from awp_publish.policy.bearer import ApiKey
 from awp_publish.policy.enforcement import Enforcement
 from awp_publish.policy.principal import Authenticator
 from awp_publish.policy.tokens import Tokens
@@ -85,7 +86,12 @@ def published_authentication(guarding: Guarding, declared: Authentication | None
         refresh_endpoint=declared.refresh_endpoint,
         endpoints=declared.endpoints,
         authorization_servers=declared.authorization_servers,
+        api_key_header=declared.api_key_header or _api_key_header(guarding),
     )
+
+
+def _api_key_header(guarding: Guarding) -> str | None:
+    return next((one.header for one in guarding.authenticators if isinstance(one, ApiKey)), None)
 
 
 # --- With the actions at hand ---

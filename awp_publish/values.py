@@ -83,6 +83,7 @@ class Authentication:
 
     `token_expiry` is a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
     `authorization_servers` are the issuer identifiers of those that issue tokens for this site (RFC 9728 section 2).
+    `api_key_header` is the header in which API keys are sent.
     """
 
     type: Literal["oauth2", "api_key", "bearer", "none"] | None = None
@@ -91,6 +92,7 @@ class Authentication:
     refresh_endpoint: str | None = None
     endpoints: Mapping[str, str] = field(default_factory=dict)
     authorization_servers: tuple[str, ...] = ()
+    api_key_header: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The protocols a site speaks: pure renderers, catalog in, bytes out."""
 
 from awp_publish.protocols.a2a import PROTOCOL as A2A
+from awp_publish.protocols.agent_card import PROTOCOL as AGENT_CARD
 from awp_publish.protocols.agent_json import PROTOCOL as AGENT_JSON
 from awp_publish.protocols.awas import PROTOCOL as AWAS
 from awp_publish.protocols.mcp import PROTOCOL as MCP
@@ -14,5 +15,6 @@ ALL: tuple[Protocol, ...] = (
     WOA,
     MCP,
     A2A,
+    AGENT_CARD,
     PROTECTED_RESOURCE,
 )

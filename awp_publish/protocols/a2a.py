@@ -9,7 +9,7 @@ and `integration` without an A2A server.
 from typing import Final
 
 from awp_publish.model import Catalog
-from awp_publish.protocols import awas
+from awp_publish.protocols import agent_card, awas
 from awp_publish.protocols.members import door_addresses, extension_members, located, metadata, origin, present
 from awp_publish.protocols.plain_request import listed_actions
 from awp_publish.protocols.protocol import Document, Protocol, to_json
@@ -55,7 +55,8 @@ def _endpoints(catalog: Catalog) -> dict[str, object]:
         "schema_definition": located(catalog, awas.SCHEMA_PATH),
         "api_base": origin(catalog),
     }
-    return fixed | door_addresses(catalog)
+    card = {"agent_card": located(catalog, agent_card.PATH)} if agent_card.is_published(catalog) else {}
+    return fixed | door_addresses(catalog) | card
 
 
 def _interoperability(catalog: Catalog) -> dict[str, object]:

@@ -13,7 +13,7 @@ from typing import Final
 
 from awp_publish import problems
 from awp_publish.model import Action, Catalog, Door, SiteFacts
-from awp_publish.protocols import awas, woa
+from awp_publish.protocols import agent_card, awas, woa
 from awp_publish.protocols.answers import guarded_endpoint
 from awp_publish.protocols.members import extension_members, located, located_if, present
 from awp_publish.protocols.notation import Entities, Names, spelled, spelled_members
@@ -28,8 +28,8 @@ VERSION: Final = "0.2"
 REGISTERED: Final = frozenset({"a2a", "mcp", "acp", "ap2", "x402", "skyfire", "openapi", "graphql", "payment"})
 """Protocol identifiers of section 5.5. Any other is custom and marked `x-`."""
 
-DOOR_DOCUMENTS: Final = {"woa": woa.PATH}
-"""Doors to the document that describes what is behind them."""
+DOOR_DOCUMENTS: Final = {"woa": ("document", woa.PATH)}
+"""Doors to the document that describes what is behind them, and the member that names it."""
 
 WHOLE_ANSWER: Final = "$"
 
@@ -75,8 +75,11 @@ def _protocol_id(door: str) -> str:
 
 def _door(catalog: Catalog, door: Door) -> dict[str, object]:
     entry: dict[str, object] = {"version": door.version, "endpoint": catalog.absolute(door.path)}
-    if DOOR_DOCUMENTS.get(door.protocol) in catalog.documents:
-        entry["document"] = catalog.absolute(DOOR_DOCUMENTS[door.protocol])
+    member, path = DOOR_DOCUMENTS.get(door.protocol, ("", ""))
+    if path in catalog.documents:
+        entry[member] = catalog.absolute(path)
+    if door.protocol == agent_card.DOOR:
+        entry["agent_card"] = catalog.absolute(agent_card.PATH)
     return entry
 
 

@@ -88,7 +88,11 @@ def test_protocols_are_the_doors_that_are_open() -> None:
             "document": "https://books.example/.well-known/woa.json",
         },
         "mcp": {"version": "2025-11-25", "endpoint": "https://books.example/mcp"},
-        "a2a": {"version": "1.0", "endpoint": "https://books.example/a2a"},
+        "a2a": {
+            "version": "1.0",
+            "endpoint": "https://books.example/a2a",
+            "agent_card": "https://books.example/.well-known/agent-card.json",
+        },
         "x-awp": {"version": "1", "endpoint": "https://books.example/awp"},
         "x-awas": {"version": "1.1", "endpoint": "https://books.example/.well-known/ai-actions.json"},
         "openapi": {"version": "3.1.0", "endpoint": "https://books.example/openapi.json"},

@@ -8,7 +8,7 @@ import pytest
 
 import awp_publish.protocols
 from awp_publish.model import Catalog, JsonObject
-from awp_publish.protocols import ALL
+from awp_publish.protocols import ALL, agent_card
 from awp_publish.protocols.protocol import Document
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, read
@@ -60,7 +60,10 @@ def test_an_absent_fact_is_an_absent_member(document: Document) -> None:
 
 @pytest.mark.parametrize("document", MANIFESTS)
 def test_the_extensions_of_a_site_are_in_every_manifest(document: Document) -> None:
-    assert read(document, BOOKSHOP)["x-region"] == "EU"
+    manifest = read(document, BOOKSHOP)
+    if document.path == agent_card.PATH:  # whose members are fixed: a declared extension has room for others
+        manifest = manifest["capabilities"]["extensions"][0]["params"]
+    assert manifest["x-region"] == "EU"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
