@@ -84,4 +84,53 @@ class WoaCaller:
         )
 
 
-DOORS: Final[Mapping[str, Callable[[TestClient], DoorCaller]]] = {"woa": WoaCaller}
+class A2aCaller:
+    """The A2A door. What HTTP says in headers, a task says in its metadata."""
+
+    def __init__(self, client: TestClient) -> None:
+        self._client = client
+
+    def call(
+        self,
+        agent: str,
+        given: Mapping[str, object] | None = None,
+        *,
+        token: str | None = None,
+        key: str | None = None,
+        confirmation: str | None = None,
+        receipts: Sequence[str] = (),
+        as_foreign_page: bool = False,
+    ) -> Told:
+        beside = {"idempotency_key": key, "confirmation": confirmation, "receipts": list(receipts) or None}
+        members = {name: value for name, value in beside.items() if value is not None}
+        data = {"skill": agent, "input": given or {}, **members}
+        message = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": data}]}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+        headers = {"a2a-version": "1.0"}
+        headers |= {"authorization": f"Bearer {token}"} if token is not None else {}
+        headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
+        answer = self._client.post("/a2a", json=body, headers=headers).json()
+        if "error" in answer:
+            return _told_of(answer["error"]["data"][0]["metadata"], {})
+        task = answer["result"]["task"]
+        told = task.get("metadata", {}).get("headers", {})
+        if task["status"]["state"] == "TASK_STATE_COMPLETED":
+            replayed = told.get("idempotent-replayed") == "true"
+            output = task["artifacts"][0]["parts"][0]["data"]
+            return Told(None, output, is_replayed=replayed, receipt=told.get("awp-receipt"))
+        return _told_of(task["status"]["message"]["parts"][1]["data"], told)
+
+
+def _told_of(problem: Mapping[str, Any], headers: Mapping[str, str]) -> Told:
+    retry_after = headers.get("retry-after")
+    return Told(
+        problem["code"],
+        recovery=problem["recovery"],
+        detail=problem["detail"],
+        retry_after=int(retry_after) if retry_after is not None else None,
+        challenge=headers.get("www-authenticate", ""),
+        question=problem.get("confirmation", {}),
+    )
+
+
+DOORS: Final[Mapping[str, Callable[[TestClient], DoorCaller]]] = {"woa": WoaCaller, "a2a": A2aCaller}

@@ -43,7 +43,8 @@ def _check(token: str) -> Principal | None:
 @pytest.fixture(params=DOORS)
 def shop(request, open_client) -> Iterator[Shop]:
     store, runs, begun, go = Watched(MemoryStore()), [], threading.Event(), threading.Event()
-    site = make_shop(store=store, authenticate=BearerToken(_check), secret_keys=KEYS, enforce_prerequisites=True)
+    asked = {"authenticate": BearerToken(_check), "secret_keys": KEYS, "enforce_prerequisites": True}
+    site = make_shop(store=store, doors=["a2a"], **asked)
 
     @site.agent("look", rate_limit="2/minute")
     async def look() -> str:

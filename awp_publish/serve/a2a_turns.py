@@ -1,0 +1,172 @@
+"""One turn of a task: a message of its caller becomes a call, and the call's result the next state of the task."""
+
+import uuid
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+import orjson
+from a2a.types.a2a_pb2 import Message, Task
+from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
+
+from awp_publish.invoke import Call, Result
+from awp_publish.model import Action
+from awp_publish.policy.authentication import AuthenticationGate
+from awp_publish.problems import Problem
+from awp_publish.serve import a2a_states as states
+from awp_publish.serve.a2a_exchange import A2aExchange
+from awp_publish.serve.a2a_following import Following
+from awp_publish.serve.a2a_messages import Asked, Chosen, Skills, read_message
+from awp_publish.serve.a2a_runs import Run, Runs
+from awp_publish.serve.a2a_tasks import Kept, Tasks, put_if_possible
+from awp_publish.serve.credentials import read_credentials
+from awp_publish.serve.envelope import read_admission
+from awp_publish.serve.exchange import Telling
+from awp_publish.serve.live import Surroundings
+
+DOOR: Final = "a2a"
+LATEST_RECORD: Final = 60.0
+"""Seconds beyond an action's own deadline for which its task is kept as one that is being worked on."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """A message, the task that it belongs to, and the call that it became; or the problem why it became none."""
+
+    kept: Kept
+    exchange: A2aExchange
+    call: Call | None = None
+    problem: Problem | None = None
+
+
+class Callers:
+    """Who makes a request, for what is no call of an action."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        enforced = surroundings.enforcement
+        self._gate = AuthenticationGate(enforced.authenticators, False, (), enforced.realm, enforced.metadata_url)
+        self._trusted = surroundings.admission.trusted_proxies
+
+    async def identify(self, exchange: A2aExchange) -> str:
+        """The id of the caller, "" for nobody known. Raises a Problem for credentials that are not valid."""
+        principal = await self._gate(read_credentials(exchange.scope, exchange.fields, self._trusted))
+        return principal.id if principal is not None else ""
+
+
+class Turns:
+    """Begins and ends turns of tasks."""
+
+    def __init__(self, surroundings: Surroundings, tasks: Tasks, runs: Runs, following: Following) -> None:
+        self._invoker = surroundings.invoker
+        self._trusted = surroundings.admission.trusted_proxies
+        self._seconds = surroundings.site.guarding.job_results
+        self._has_jobs = surroundings.background is not None
+        self._skills = Skills(surroundings.catalog)
+        self._telling = Telling(surroundings.catalog)
+        self._callers = Callers(surroundings)
+        self._tasks = tasks
+        self._runs = runs
+        self._following = following
+
+    async def begin(self, message: Message, exchange: A2aExchange) -> Turn:
+        """Read a message. Raises TaskNotFoundError, InvalidParamsError, UnsupportedOperationError, StoreUnavailable."""
+        before = await self._task_of(message, exchange)
+        kept = _next_turn(before, message)
+        try:
+            asked = read_message(exchange.document)
+            chosen = self._skills.choose(asked, self._chosen(kept))
+            call = self._call(chosen, asked, exchange)
+        except Problem as problem:
+            self._invoker.note_refusal(DOOR, exchange.request_id, problem)
+            return Turn(kept, exchange, problem=problem)
+        return Turn(replace(kept, skill=chosen.action.id, input=chosen.input), exchange, call)
+
+    async def _task_of(self, message: Message, exchange: A2aExchange) -> Kept | None:
+        if not message.task_id:
+            return None
+        try:
+            caller = await self._callers.identify(exchange)
+        except Problem:
+            caller = ""  # the call itself will say what is wrong with the credentials
+        kept = await self._following.refresh(await self._tasks.find(message.task_id, caller))
+        if message.context_id and message.context_id != kept.task.context_id:
+            raise InvalidParamsError("The task belongs to another context.")
+        if kept.task.status.state not in states.INTERRUPTED:
+            raise UnsupportedOperationError("The task waits for no message: it has ended, or is being worked on.")
+        return kept
+
+    def _chosen(self, kept: Kept) -> Chosen | None:
+        action = self._skills.find(kept.skill)
+        return Chosen(action, kept.input) if action is not None else None
+
+    def _call(self, chosen: Chosen, asked: Asked, exchange: A2aExchange) -> Call:
+        call = Call(chosen.action, chosen.input, exchange.request_id, DOOR, exchange.scope, exchange.hang_up)
+        if self._invoker.is_guarded(chosen.action):
+            call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._trusted)
+            read_admission(call, asked.members, exchange.fields)
+        return call
+
+    # --- The end of a turn ---
+
+    def is_background(self, turn: Turn) -> bool:
+        """Whether the turn's call becomes a job."""
+        return self._has_jobs and turn.call is not None and turn.call.action.is_background
+
+    async def carry_out(self, turn: Turn) -> Kept:
+        """Make the turn's call, and say what became of the task."""
+        if turn.call is None:
+            return await self._settle(turn, turn.problem or Problem("The message is no call."))
+        run = Run(turn.call, turn.exchange, partial(self._settle, turn))
+        return await self._runs.start(turn.kept.task.id, run).wait()
+
+    async def announce(self, turn: Turn, action: Action) -> None:
+        """Write down that the task is being worked on. Raises UnsupportedOperationError if it is already."""
+        states.set_state(turn.kept.task, states.WORKING)
+        kept = await self._tasks.put(turn.kept, action.timeout + LATEST_RECORD)
+        if kept is None:
+            raise UnsupportedOperationError("The task is being worked on for another message.")
+        turn.kept = kept
+
+    async def _settle(self, turn: Turn, result: Result) -> Kept:
+        task, call = turn.kept.task, turn.call
+        job = "" if isinstance(result, Problem) or not self.is_background(turn) else _job_in(result.body)
+        added = call.headers if call is not None else ()
+        if isinstance(result, Problem):
+            states.fail(task, result, self._telling, turn.exchange.request_id, added)
+        elif job:
+            states.submit(task, added)
+        else:
+            states.complete(task, result.body, (*result.headers, *added))
+        owner = (call.caller_id if call is not None else "") or turn.kept.owner
+        return await self._keep(replace(turn.kept, owner=owner, job=job))
+
+    async def _keep(self, kept: Kept) -> Kept:
+        seconds = self._following.seconds_of(kept)
+        stored = await put_if_possible(self._tasks, kept, seconds)
+        if stored is not None:
+            return stored
+        try:
+            return await self._tasks.find(kept.task.id, kept.owner)  # another message was quicker
+        except TaskNotFoundError:
+            return kept
+
+
+def _next_turn(before: Kept | None, message: Message) -> Kept:
+    """The task with one more message in its history; a new task if there was none."""
+    task = Task()
+    if before is not None:
+        task.CopyFrom(before.task)
+        task.history.append(task.status.message)
+        task.status.ClearField("message")
+    else:
+        task.id, task.context_id = str(uuid.uuid4()), message.context_id or str(uuid.uuid4())
+    said = task.history.add()
+    said.CopyFrom(message)
+    said.task_id, said.context_id = task.id, task.context_id
+    states.keep_recent(task)
+    return Kept(task) if before is None else replace(before, task=task)
+
+
+def _job_in(body: bytes) -> str:
+    accepted = orjson.loads(body)
+    return str(accepted["job_id"]) if isinstance(accepted, dict) and "job_id" in accepted else ""
