@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from awp_publish.checks import agent_json, awas, manifests, text, woa
 from awp_publish.checks.agent_json_shape import OTHER_STANDARDS
 from awp_publish.checks.finding import Check
+from awp_publish.protocols import agent_card
 
 Recognise = Callable[[Mapping[str, object]], bool]
 
@@ -65,6 +66,9 @@ KINDS = (
     Kind("awas-a2a", ("/.well-known/a2a-manifest.json",), manifests.A2A, _speaks("A2A"), _has("interoperability")),
 )
 
+OTHERS = frozenset({agent_card.PATH})
+"""Where documents are served that may resemble a kind but are of none."""
+
 BY_NAME = {kind.name: kind for kind in KINDS}
 _ASKED_IN_ORDER = tuple(BY_NAME[name] for name in ("agent-json", "woa", "awas-a2a", "awas-mcp", "awas"))
 COMMON = tuple(check for check in text.CHECKS if check.id == "document-secret")
@@ -82,6 +86,8 @@ def recognised(document: Mapping[str, object], path: str = "") -> Kind | None:
     for kind in _ASKED_IN_ORDER:
         if kind.marks(document):
             return kind
+    if path in OTHERS:
+        return None
     return at_path(path) or next((kind for kind in _ASKED_IN_ORDER if kind.resembles(document)), None)
 
 

@@ -69,7 +69,7 @@ class Tasks:
         ran = await self._store.run((step,))
         if ran.failed is not None:
             return None
-        if kept.owner and not kept.raw:
+        if kept.owner and kept.owner != _owner_in(kept.raw):
             await self._enlist(kept.owner, kept.task.id, seconds)
         return written
 
@@ -121,6 +121,11 @@ def _list_key(caller: str) -> str:
 def _write(kept: Kept) -> bytes:
     head = {"owner": kept.owner, "skill": kept.skill, "input": kept.input, "job": kept.job}
     return orjson.dumps(head) + b"\n" + kept.task.SerializeToString()
+
+
+def _owner_in(raw: bytes) -> str:
+    """For whom the task of some bytes was listed: a task begins as nobody's where its caller was not known yet."""
+    return str(orjson.loads(raw.partition(b"\n")[0])["owner"]) if raw else ""
 
 
 def _read(raw: bytes) -> Kept | None:

@@ -84,16 +84,19 @@ class Turns:
     async def _task_of(self, message: Message, exchange: A2aExchange) -> Kept | None:
         if not message.task_id:
             return None
-        try:
-            caller = await self._callers.identify(exchange)
-        except Problem:
-            caller = ""  # the call itself will say what is wrong with the credentials
-        kept = await self._following.refresh(await self._tasks.find(message.task_id, caller))
+        kept = await self._tasks.find(message.task_id, await self._caller_of(exchange))
+        kept = await self._following.refresh(kept)
         if message.context_id and message.context_id != kept.task.context_id:
             raise InvalidParamsError("The task belongs to another context.")
         if kept.task.status.state not in states.INTERRUPTED:
             raise UnsupportedOperationError("The task waits for no message: it has ended, or is being worked on.")
         return kept
+
+    async def _caller_of(self, exchange: A2aExchange) -> str:
+        try:
+            return await self._callers.identify(exchange)
+        except Problem:
+            return ""  # the call itself will say what is wrong with the credentials
 
     def _chosen(self, kept: Kept) -> Chosen | None:
         action = self._skills.find(kept.skill)
@@ -122,7 +125,8 @@ class Turns:
     async def announce(self, turn: Turn, action: Action) -> None:
         """Write down that the task is being worked on. Raises UnsupportedOperationError if it is already."""
         states.set_state(turn.kept.task, states.WORKING)
-        kept = await self._tasks.put(turn.kept, action.timeout + LATEST_RECORD)
+        begun = replace(turn.kept, owner=await self._caller_of(turn.exchange) or turn.kept.owner)
+        kept = await self._tasks.put(begun, action.timeout + LATEST_RECORD)
         if kept is None:
             raise UnsupportedOperationError("The task is being worked on for another message.")
         turn.kept = kept
