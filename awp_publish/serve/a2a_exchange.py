@@ -34,6 +34,7 @@ EXCHANGE: Final = "awp_publish.a2a"
 
 _NO_STORE: Final = (b"cache-control", b"no-store")
 _ERROR_INFO: Final = "type.googleapis.com/google.rpc.ErrorInfo"
+_ASKING: Final = (401, 403)
 _INVALID_REQUEST: Final = -32600
 _CODES: Final[Mapping[type[Problem], int]] = {
     problems.NotJson: -32700,
@@ -140,8 +141,13 @@ class A2aExchange:
         own = self._own_headers(self.refused)
         names = {name for name, _ in own}
         headers = [self._accepted(pair) for pair in message.get("headers", ()) if pair[0] not in names]
-        status = self.refused.status if self.refused is not None else message["status"]
-        return {"status": status, "headers": [*headers, *own]}
+        return {"status": self._status(message["status"]), "headers": [*headers, *own]}
+
+    def _status(self, status: int) -> int:
+        """JSON-RPC tells its errors with 200, but HTTP has to tell when it asks for credentials."""
+        if self.refused is None or (status == 200 and self.refused.status not in _ASKING):
+            return status
+        return self.refused.status
 
     def _accepted(self, pair: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
         """1.0.0 calls the media type application/json, 1.0.1 application/a2a+json; a caller may know one of them."""
