@@ -44,7 +44,8 @@ class _Link:
 def _links(catalog: Catalog, protocols: Sequence[Published]) -> Iterator[_Link]:
     for protocol in protocols:
         for document in protocol.documents:
-            if document.rel is not None:
+            is_published = document.condition is None or document.condition(catalog)
+            if document.rel is not None and is_published:
                 media_type = document.media_type.split(";", 1)[0]
                 yield _Link(catalog.prefix + document.path, document.rel, media_type, document.title)
 

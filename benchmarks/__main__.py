@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from benchmarks.a2a import a2a
 from benchmarks.documents import documents
 from benchmarks.freezing import freezing
 from benchmarks.guarding import guarding
@@ -23,6 +24,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "invoking": (invoking, 20.0),
     "guarding": (guarding, 30.0),
     "jobs": (jobs, 30.0),
+    "a2a": (a2a, 12.0),
     "over_http": (over_http, 64.0),
     "freezing": (freezing, 60.0),
 }
