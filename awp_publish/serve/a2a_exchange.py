@@ -14,7 +14,7 @@ from awp_publish import problems
 from awp_publish.problems import Problem
 from awp_publish.serve.body import wait_for_hang_up
 from awp_publish.serve.exchange import Telling, read_request_id
-from awp_publish.serve.problem_json import describe_problem
+from awp_publish.serve.problem_json import render_problem
 from awp_publish.serve.reply import (
     NO_SNIFFING,
     Fields,
@@ -55,14 +55,14 @@ Dialect: TypeAlias = Callable[[Problem, dict[str, object]], dict[str, object]]
 def say_in_json_rpc(problem: Problem, described: dict[str, object]) -> dict[str, object]:
     """JSON-RPC 2.0 section 5.1. Whose request it was is not known."""
     code = _CODES.get(type(problem), _INVALID_REQUEST)
-    error = {"code": code, "message": problem.detail, "data": [_error_info(problem, described)]}
+    error = {"code": code, "message": described["detail"], "data": [_error_info(problem, described)]}
     return {"jsonrpc": "2.0", "id": None, "error": error}
 
 
 def say_in_http_json(problem: Problem, described: dict[str, object]) -> dict[str, object]:
     """AIP-193, as the HTTP+JSON binding asks."""
     fallback = "INTERNAL" if problem.status >= 500 else "INVALID_ARGUMENT"
-    error = {"code": problem.status, "status": _STATUSES.get(problem.status, fallback), "message": problem.detail}
+    error = {"code": problem.status, "status": _STATUSES.get(problem.status, fallback), "message": described["detail"]}
     return {"error": {**error, "details": [_error_info(problem, described)]}}
 
 
@@ -104,7 +104,9 @@ class A2aExchange:
 
     def describe(self, problem: Problem, telling: Telling) -> dict[str, object]:
         """The members of a problem of this request."""
-        return describe_problem(problem, telling.types, telling.recoveries, "", self.request_id)
+        rendered = render_problem(problem, telling.types, telling.recoveries, "", self.request_id)
+        described: dict[str, object] = orjson.loads(rendered.body)
+        return described
 
     def render(self, problem: Problem, telling: Telling, dialect: Dialect) -> Reply:
         """The answer to a request that could not be taken."""

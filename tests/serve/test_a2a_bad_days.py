@@ -361,3 +361,11 @@ async def test_a_store_that_is_away_is_told_to_the_log_and_not_to_the_caller():
         assert (
             state(await caller.call("add", {"numbers": [1]})) == "completed"
         )  # an answer is worth more than its record
+
+
+def test_what_json_cannot_say_is_told_all_the_same(client):
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": {"skill": "fly\u0000\u2028" + "y" * 500}}]}
+    task = client.post("/a2a", json=make_call(message=message), headers=VERSION).json()["result"]["task"]
+    assert task["status"]["message"]["parts"][1]["data"]["code"] == "UNKNOWN_OPERATION"
+    wrong = client.post("/a2a", content=b'{"a": 1, "a": 2}', headers={**VERSION, "content-type": "application/json"})
+    assert 'name "a" twice' in wrong.json()["error"]["message"]
