@@ -29,12 +29,13 @@ from awp_publish.serve.credentials import refuse_cross_site_cookies
 from awp_publish.serve.exchange import Telling
 from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.live import LiveDoor, Surroundings
-from awp_publish.serve.reply import Fields, Receive, Scope, Send, read_fields, send_reply
+from awp_publish.serve.reply import Fields, RawHeaders, Receive, Scope, Send, read_fields, send_reply
 
 PROTOCOL: Final = "a2a"
 VERSION: Final = "1.0"
 RPC_METHODS: Final = "POST, OPTIONS"
 METHODS: Final = "GET, POST, DELETE, OPTIONS"
+EXTENSIONS: Final = HTTP_EXTENSION_HEADER.lower().encode()
 _JSON_TYPE: Final = re.compile(rb'application/(a2a\+)?json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
 
 EXTENSION_TEXT: Final = """\
@@ -72,6 +73,7 @@ class A2aDoor:
         self._admission = surroundings.admission
         self._telling = Telling(surroundings.catalog)
         self._cors = Cors(surroundings.admission.allow_origins)
+        self._extension = agent_card.extension_uri(surroundings.catalog)
         self._router = _make_router(A2aHandler(surroundings, runs))
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,7 +89,7 @@ class A2aDoor:
         if scope["method"] == "OPTIONS":
             await send_reply(self._cors.preflight(fields, METHODS if path != "/" else RPC_METHODS), send)
             return
-        exchange = A2aExchange(scope, receive, fields, self._cors.headers(fields))
+        exchange = A2aExchange(scope, receive, fields, (*self._cors.headers(fields), *self._activated(fields)))
         try:
             await self._read(exchange, receive, dialect)
         except HungUp:
@@ -99,6 +101,11 @@ class A2aDoor:
         inner = {**scope, "path": path, "root_path": "", EXCHANGE: exchange}
         inner.pop("app", None)  # else a route raises where it should answer
         await self._router(inner, exchange.receive, exchange.sending(send))
+
+    def _activated(self, fields: Fields) -> RawHeaders:
+        """Of the extensions that a caller asks for, the one that there is."""
+        asked = get_requested_extensions([fields.get(EXTENSIONS, b"").decode("latin-1")])
+        return ((EXTENSIONS, self._extension.encode()),) if self._extension in asked else ()
 
     async def _read(self, exchange: A2aExchange, receive: Receive, dialect: Dialect) -> None:
         """Take the request's body, and its parameters. Raises a Problem."""

@@ -6,7 +6,7 @@ one request to the next, and background actions are jobs, so that any worker ans
 
 import logging
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from typing import Final, TypeAlias
 
 from a2a.server.context import ServerCallContext
@@ -92,9 +92,10 @@ class A2aHandler(Unsupported):
                 kept = await self._turns.carry_out(turn)
                 for event in _updates(kept.task):
                     yield event
-            async for changed in self._following.changes(kept):
-                for event in _updates(changed.task):
-                    yield event
+            async with aclosing(self._following.changes(kept)) as changes:
+                async for changed in changes:
+                    for event in _updates(changed.task):
+                        yield event
 
     # --- Tasks ---
 
@@ -142,9 +143,10 @@ class A2aHandler(Unsupported):
             if kept.has_ended:
                 raise UnsupportedOperationError("The task has ended: read it with GetTask.")
             yield kept.task
-            async for changed in self._following.changes(kept):
-                for event in _updates(changed.task):
-                    yield event
+            async with aclosing(self._following.changes(kept)) as changes:
+                async for changed in changes:
+                    for event in _updates(changed.task):
+                        yield event
 
     async def _find(self, task_id: str, exchange: A2aExchange) -> Kept:
         kept = await self._tasks.find(task_id, await self._callers.identify(exchange))

@@ -1,10 +1,12 @@
 """The official A2A client in front of an application, over both bindings, as 1.0 and as 0.3 speak."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import httpx
+import uvicorn
 from a2a.client import Client, ClientConfig, ClientFactory
 from a2a.types.a2a_pb2 import (
     AgentCapabilities,
@@ -125,3 +127,18 @@ def told_headers(task: Task) -> dict[str, str]:
     """The headers that gates have added."""
     told: dict[str, str] = MessageToDict(task.metadata).get("headers", {})
     return told
+
+
+@asynccontextmanager
+async def serving(app: AsgiApp) -> AsyncIterator[str]:
+    """A real server in front of an application, and its address."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", ws="none"))
+    task = asyncio.create_task(server.serve())
+    while not server.started:
+        assert not task.done()
+        await asyncio.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await task

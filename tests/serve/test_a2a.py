@@ -1,13 +1,22 @@
 """The A2A door in front of the official client: each message becomes a task, over both bindings, in 1.0 and in 0.3."""
 
+import asyncio
+
+import fastapi
+import httpx
 import orjson
 import pytest
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.types.a2a_pb2 import AgentCard
+from a2a.utils.proto_utils import validate_proto_required_fields
+from fastapi import FastAPI
+from google.protobuf.json_format import MessageToDict, ParseDict
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, Site
+from awp_publish import AgentPublisher, ApiKey, Site
 from awp_publish.serve.reply import AsgiApp
-from tests.serve.a2a_client import SPOKEN, open_caller, output, problem, state, stream, words
-from tests.serve.guarded import make_shop
+from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, serving, state, stream, words
+from tests.serve.guarded import known_callers, make_shop
 
 EVERYTHING = pytest.mark.parametrize("spoken", SPOKEN)
 
@@ -119,3 +128,78 @@ def test_the_card_is_served_while_the_door_is_on(open_client):
     assert card.headers["etag"]
     assert card.headers["access-control-allow-origin"] == "*"
     assert open_client(publish(make_shop())).get("/.well-known/agent-card.json").status_code == 404
+
+
+async def test_the_official_client_finds_its_way_from_the_card():
+    transport = httpx.ASGITransport(publish(make_bookshop(authenticate=known_callers())))
+    async with httpx.AsyncClient(transport=transport) as http:
+        card = await A2ACardResolver(http, "https://shop.example").get_agent_card()
+        validate_proto_required_fields(card)
+        config = ClientConfig(streaming=False, httpx_client=http)
+        caller = Caller(ClientFactory(config).create(card))
+        assert output(await caller.call("add", {"numbers": [1, 2]})) == 3
+
+
+def test_the_card_is_one_of_1_0_and_nothing_else(open_client):
+    site = make_bookshop(authenticate=[known_callers(), ApiKey({"a-secret-key": "ann"})])
+
+    @site.agent("pay", auth_required=True, scopes=["buy"], examples=[{"copies": 1}], tags=["money"])
+    async def pay(copies: int = 1) -> int:
+        """Pay."""
+        return copies
+
+    card = open_client(publish(site)).get("/.well-known/agent-card.json").json()
+    read = ParseDict(card, AgentCard())  # refuses members that 1.0 does not have
+    validate_proto_required_fields(read)
+    assert MessageToDict(read)["securitySchemes"].keys() == {"bearer", "api_key"}
+    assert read.security_schemes["api_key"].api_key_security_scheme.name == "X-API-Key"
+    assert read.skills[-1].security_requirements[0].schemes["bearer"].list == ["buy"]
+
+
+def test_the_checks_have_nothing_to_say_about_the_card(open_client, caplog):
+    open_client(publish(make_bookshop()))
+    assert not [record for record in caplog.records if "agent-card" in record.getMessage()]
+
+
+def test_a_route_behind_a_skill_gets_the_callers_own_request(open_client):
+    site, app = make_shop(doors=["a2a"]), FastAPI()
+
+    @app.get("/books/{slug}")
+    @site.action("read_book")
+    async def read_book(slug: str, page: int, request: fastapi.Request) -> list[object]:
+        """Read a page."""
+        return [slug, page, request.headers["authorization"], request.url.path]
+
+    app.add_middleware(AgentPublisher, site=site)
+    data = {"skill": "read_book", "input": {"slug": "emma", "page": 2.0}}
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": data}]}
+    headers = {"a2a-version": "1.0", "authorization": "Bearer x"}
+    answer = open_client(app).post("/a2a/message:send", json={"message": message}, headers=headers).json()
+    assert orjson.loads(answer["task"]["artifacts"][0]["parts"][1]["text"]) == [
+        "emma",
+        2,
+        "Bearer x",
+        "/books/emma",
+    ]
+
+
+async def test_a_stream_over_a_real_connection_tells_each_thing_when_it_happens():
+    site = make_bookshop()
+    go = asyncio.Event()
+
+    @site.agent("wait")
+    async def wait() -> str:
+        """Wait."""
+        await asyncio.wait_for(go.wait(), 10)
+        return "done"
+
+    async with serving(publish(site)) as url, httpx.AsyncClient(base_url=url) as http:
+        part = {"data": {"skill": "wait", "input": {}}}
+        message = {"messageId": "m", "role": "ROLE_USER", "parts": [part]}
+        body, headers = {"message": message}, {"a2a-version": "1.0"}
+        async with http.stream("POST", "/a2a/message:stream", json=body, headers=headers) as answer:
+            told = (line async for line in answer.aiter_lines() if line.startswith("data:"))
+            assert "TASK_STATE_WORKING" in await anext(told)
+            go.set()
+            assert '"done"' in orjson.loads((await anext(told))[5:])["artifactUpdate"]["artifact"]["parts"][1]["text"]
+            assert "TASK_STATE_COMPLETED" in await anext(told)

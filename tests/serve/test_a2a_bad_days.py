@@ -187,6 +187,9 @@ def test_the_extension_is_explained_at_its_uri(client):
     card = client.get("/.well-known/agent-card.json").json()
     uri = card["capabilities"]["extensions"][0]["uri"]
     assert "Selecting a skill" in client.get(uri).text
+    asked = {**VERSION, "a2a-extensions": f"https://other.example/x, {uri}"}
+    assert client.post("/a2a", json=make_call(), headers=asked).headers["a2a-extensions"] == uri
+    assert "a2a-extensions" not in client.post("/a2a", json=make_call(), headers=VERSION).headers
 
 
 def test_the_door_works_where_the_application_is_mounted(open_client):
