@@ -12,7 +12,10 @@ from a2a.types.a2a_pb2 import (
 )
 from a2a.utils.errors import InternalError, PushNotificationNotSupportedError
 from starlette.applications import Starlette
-from starlette.routing import Mount
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
@@ -242,12 +245,12 @@ async def test_an_output_too_deep_for_protobuf_is_told_as_text():
 
 
 class Stream:
-    """A stream at the ASGI interface, whose caller may leave."""
+    """A request at the ASGI interface, whose caller may leave."""
 
-    def __init__(self, app: AsgiApp, skill: str) -> None:
+    def __init__(self, app: AsgiApp, skill: str, method: str = "SendStreamingMessage") -> None:
         data = {"skill": skill, "input": {}}
         message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": data}]}
-        body = orjson.dumps({**make_call("SendStreamingMessage"), "params": {"message": message}})
+        body = orjson.dumps({**make_call(method), "params": {"message": message}})
         self._app = app
         self._messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
         self._left = asyncio.Event()
@@ -327,6 +330,81 @@ async def test_a_caller_who_leaves_mid_stream_leaves_nothing_running():
         await asyncio.sleep(0.02)
     assert not _left_since(before)
     assert ended == ["wait"]
+
+
+@pytest.mark.parametrize("skill", ["wait", "linger"])
+async def test_a_caller_who_leaves_before_the_answer_leaves_nothing_waiting(skill):
+    ended: list[str] = []
+    go = asyncio.Event()
+    app = publish(make_waiting_site(ended, go))
+    async with running(app, {}):
+        request = Stream(app, skill, "SendMessage")
+        answering = asyncio.create_task(request.run())
+        await asyncio.sleep(0.3)
+        request.leave()
+        await asyncio.wait_for(answering, 5)
+        go.set()
+    assert ended == (["wait"] if skill == "wait" else [])
+
+
+async def test_a_call_is_answered_at_its_deadline_though_its_handler_does_not_heed_it():
+    site = make_site()
+    ended: list[str] = []
+
+    @site.agent("stubborn", timeout=0.2)
+    async def stubborn() -> str:
+        """Do not heed any deadline."""
+        for _ in range(3):
+            try:
+                await asyncio.sleep(0.4)
+            except asyncio.CancelledError:
+                ended.append("asked")
+        return "late"
+
+    app = publish(site)
+    async with running(app, {}), open_caller(app) as caller:
+        task = await asyncio.wait_for(caller.call("stubborn"), 0.75)
+    assert (state(task), problem(task)["code"]) == ("failed", "HANDLER_TIMEOUT")
+    assert ended
+
+
+async def test_an_answer_does_not_wait_for_what_is_done_after_it(client):
+    done = asyncio.Event()
+
+    async def afterwards() -> None:
+        await asyncio.sleep(0.5)
+        done.set()
+
+    async def answer(request: Request) -> JSONResponse:
+        return JSONResponse("answered", background=BackgroundTask(afterwards))
+
+    site = make_site()
+    site.declare("post", method="POST", path="/post", description="Post a letter.")
+    app = AgentPublisher(Starlette(routes=[Route("/post", answer, methods=["POST"])]), site=site)
+    async with open_caller(app) as caller:
+        assert output(await caller.call("post")) == "answered"
+        assert not done.is_set()
+        await asyncio.wait_for(done.wait(), 5)
+
+
+async def test_of_two_messages_at_once_one_goes_on_with_the_task():
+    go = asyncio.Event()
+    site = make_site()
+
+    @site.agent("echo")
+    async def echo(word: str) -> str:
+        """Say it again."""
+        await go.wait()
+        return word
+
+    async with open_caller(publish(site)) as caller:
+        asked = await caller.call("echo")
+        both = [asyncio.create_task(caller.call("echo", {"word": word}, task=asked)) for word in ("one", "two")]
+        await asyncio.sleep(0.2)
+        go.set()
+        told = [output(task) for task in await asyncio.gather(*both)]
+        kept = await caller.client.get_task(GetTaskRequest(id=asked.id))
+    assert told == [output(kept)] * 2
 
 
 async def test_many_idle_streams_end_when_their_callers_leave():
