@@ -58,12 +58,12 @@ def test_the_tables_of_the_pages_are_those_of_the_code(page, name):
 
 
 def test_a_table_that_is_renewed_leaves_the_rest_of_its_page():
-    page = "a\n<!-- table: gates -->\n<!-- end -->\nb\n<!-- table: claims -->\nold\n<!-- end -->\nc\n"
+    page = "a\n<!-- table: gates -->\n<!-- end -->\nb\n<!-- table: claims -->\nstale row\n<!-- end -->\nc\n"
     renewed = TABLES["renew"](page)
     assert renewed.startswith("a\n<!-- table: gates -->\n| gate |")
     assert "\n<!-- end -->\nb\n<!-- table: claims -->\n| the first call |" in renewed
     assert renewed.endswith("<!-- end -->\nc\n")
-    assert "old" not in renewed
+    assert "stale row" not in renewed
 
 
 def test_every_refusal_of_a_guard_is_in_the_table_of_gates():
