@@ -131,7 +131,7 @@ def settle_claim(call: Call, claim: Claim, result: Result) -> Step:
     """What becomes of a claim now that its call has ended."""
     ended = "answered" if isinstance(result, Outcome) else _how(result)
     repeatable, other, irreversible = CLAIM_AFTER[ended]
-    fate = repeatable if call.action.repeatable else irreversible if _is_irreversible(call.action) else other
+    fate = repeatable if call.action.repeatable else irreversible if call.action.is_irreversible else other
     window = float(call.action.idempotency.seconds) if call.action.idempotency else 0.0
     if fate == "recorded" and isinstance(result, Outcome):
         return Swap(claim.key, claim.value, _record(claim, result), window)
@@ -145,10 +145,6 @@ def _how(problem: Problem) -> str:
     if isinstance(problem, HandlerFailed):
         return "failed"
     return "interrupted" if isinstance(problem, _INTERRUPTIONS) else "refused"
-
-
-def _is_irreversible(action: Action) -> bool:
-    return action.sensitivity == "irreversible" or action.reversible is False
 
 
 def _properties(schema: JsonObject) -> JsonObject:
