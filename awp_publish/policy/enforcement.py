@@ -48,7 +48,8 @@ def guard_of(action: Action, enforcement: Enforcement, validate: Gate) -> Guard 
     if not declared and authentication is None and receipts is None:
         return None
     gates = _present((limits, validate, *admission))
-    return Guard(enforcement.store, gates, authentication, receipts, durable=action.needs_confirmation)
+    durable = action.needs_confirmation or action.is_irreversible
+    return Guard(enforcement.store, gates, authentication, receipts, durable=durable)
 
 
 def _present(gates: Sequence[Gate | None]) -> list[Gate]:
@@ -66,4 +67,5 @@ def _authentication(action: Action, enforcement: Enforcement) -> AuthenticationG
         scopes=action.scopes if ours else (),
         realm=enforcement.realm,
         metadata_url=enforcement.metadata_url,
+        trusts_route=action.route_authenticates,
     )
