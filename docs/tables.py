@@ -1,6 +1,5 @@
 """Write the tables that are made from the code into the pages: `make docs`. A test notices when one is out of date."""
 
-import re
 from pathlib import Path
 
 from awp_publish.policy.table import claim_table, gate_table
@@ -19,8 +18,10 @@ MAKERS = {"problems": problem_table, "gates": gate_table, "claims": claim_table}
 def renew(text: str) -> str:
     """A page with its tables made anew."""
     for name, make in MAKERS.items():
-        block = rf"(<!-- table: {name} -->\n).*?(\n<!-- end -->)"
-        text = re.sub(block, lambda found, make=make: found[1] + make() + found[2], text, flags=re.DOTALL)
+        before, start, rest = text.partition(f"<!-- table: {name} -->\n")
+        if start:
+            _, end, after = rest.partition("\n<!-- end -->")
+            text = before + start + make() + end + after
     return text
 
 

@@ -16,6 +16,9 @@ from awp_publish.options.addresses import check_link, check_url
 from awp_publish.selectors import selector_fault
 from awp_publish.values import RATE_SCOPES, Authentication, Contact, Idempotency, RateLimit, Result, Workflow
 
+ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "receipts"})
+"""Members of a call's envelope that are no idempotency keys."""
+
 _UNITS: Final = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
 _RATE_LIMIT_HELP: Final = 'write a rate limit as "30/minute" or {"requests": 30, "window": "1m"}'
 _TYPE_MODULES: Final = ("typing", "types", "typing_extensions")
@@ -114,6 +117,8 @@ def read_idempotency(value: object) -> Idempotency | None:
         value = Idempotency(**value)
     if not isinstance(value, Idempotency) or not isinstance(value.window, str) or not isinstance(value.key_field, str):
         raise ValueError('write idempotency as True, "24h" or {"window": "24h", "key_field": "idempotency_key"}')
+    if value.key_field in ENVELOPE or not re.fullmatch(r"[!-~]+", value.key_field):
+        raise ValueError(f"key_field {value.key_field!r} means something else in a call; choose a name of its own")
     check_duration(value.window)
     return value
 

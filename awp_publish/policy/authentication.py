@@ -46,7 +46,8 @@ class AuthenticationGate:
     """Tells who makes a call of one action, and refuses the call if that is not enough.
 
     A caller is needed where one is `required` and where there are `scopes`. `realm` is the site's name, `metadata_url`
-    the address of its RFC 9728 document; both stand in challenges. `patience` is in seconds.
+    the address of its RFC 9728 document; both stand in challenges. `patience` is in seconds. `trusts_route` says that
+    the route behind the action knows callers in a way of its own: credentials that are wrong to us may be right to it.
     """
 
     authenticators: tuple[Authenticator, ...]
@@ -55,6 +56,7 @@ class AuthenticationGate:
     realm: str
     metadata_url: str | None = None
     patience: float = PATIENCE
+    trusts_route: bool = False
     _challenges: Challenges = field(init=False, repr=False)
     _is_instant: bool = field(init=False, repr=False)
 
@@ -71,7 +73,12 @@ class AuthenticationGate:
         Raises AuthenticationRequired, InvalidCredentials, AuthExpired and InsufficientScope with WWW-Authenticate,
         TemporarilyUnavailable if the checks take too long, HandlerFailed if one of them fails.
         """
-        principal = await self._ask_in_time(credentials)
+        try:
+            principal = await self._ask_in_time(credentials)
+        except (InvalidCredentials, AuthExpired):
+            if self.trusts_route:
+                return None
+            raise
         if principal is None:
             if self.required or self.scopes:
                 raise self._challenges.put_on(AuthenticationRequired("The action needs to know who calls."))

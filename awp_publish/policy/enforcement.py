@@ -66,4 +66,5 @@ def _authentication(action: Action, enforcement: Enforcement) -> AuthenticationG
         scopes=action.scopes if ours else (),
         realm=enforcement.realm,
         metadata_url=enforcement.metadata_url,
+        trusts_route=action.route_authenticates,
     )

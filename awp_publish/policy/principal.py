@@ -1,9 +1,12 @@
 """Who calls: the `Principal`, what a request shows of itself (`Credentials`), and how to tell one from the other."""
 
+import re
 from collections.abc import Awaitable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+
+from awp_publish.problems import InvalidCredentials
 
 Scheme: TypeAlias = Literal["oauth2", "api_key", "bearer"]
 """How credentials are sent, as agent.json names it (section 7)."""
@@ -16,6 +19,10 @@ class Principal:
     id: str
     scopes: frozenset[str] = frozenset()
     claims: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if _NOT_TEXT.search(self.id):
+            raise InvalidCredentials("The caller's id has characters that no text has.")
 
 
 class Credentials(NamedTuple):
@@ -52,6 +59,8 @@ class Authenticator(Protocol):
     def __call__(self, credentials: Credentials) -> Awaitable[Principal | None]:
         """The caller, None if there are no credentials of this kind. Raises InvalidCredentials or AuthExpired."""
 
+
+_NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
 
 _CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", default=None)
 

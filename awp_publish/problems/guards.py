@@ -115,7 +115,7 @@ class ConfirmationSpent(Problem):
     title = "The confirmation was used already"
     default_status = 409
     default_recovery = (
-        "The confirmed call was made. To make another one, ask your user again and send the new confirmation.token."
+        "It admitted one call. Read how that call ended; to make another, ask your user again and send the new token."
     )
 
 

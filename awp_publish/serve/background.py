@@ -14,7 +14,7 @@ from awp_publish.declare import Site
 from awp_publish.guarding import make_enforcement
 from awp_publish.invoke import Accept, Call, Invoker, Outcome, Result
 from awp_publish.jobs import Job, JobResult, Jobs, Runner, Worker, wait_for_signal
-from awp_publish.model import Action, Catalog
+from awp_publish.model import Action, Catalog, Status
 from awp_publish.observing import Observer
 from awp_publish.policy.call import never_gone
 from awp_publish.policy.prerequisites import hand_out_receipt
@@ -41,7 +41,8 @@ class Background:
         self.jobs = Jobs(guarding.store, result_seconds=guarding.job_results)
         self._guarding = guarding
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
-        own = replace(catalog, actions=tuple(self._actions.values()), agents=())
+        # What is degraded was refused when it was accepted; what was accepted is done.
+        own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
         self._reach = RouteReach(app, own)
         self._invoker = Invoker(own, self._reach, observer=Observer(guarding.log_inputs))
         self._enforcement = make_enforcement(guarding, catalog, None)

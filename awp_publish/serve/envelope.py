@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from awp_publish.model import Action, JsonObject
 from awp_publish.policy.call import Call
+from awp_publish.policy.idempotency import read_key
 from awp_publish.problems import (
     AgentMismatch,
     EnvelopeNotAnObject,
@@ -87,7 +88,7 @@ def _read_key(action: Action, members: Mapping[str, object], fields: Fields) -> 
     if header is None:
         return member
     key = header.decode("latin-1")
-    if member is not None and member != key:
+    if member is not None and read_key(member) != read_key(key):
         raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
     return key
 

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Final
 from urllib.parse import quote
@@ -54,6 +54,8 @@ class Exchange:
         added = self.call.headers if self.call is not None else ()
         if isinstance(result, Problem):
             told = self._telling
+            if added:
+                result.headers = _without_named(result.headers, added)
             path = quote(self._path)
             reply = render_problem(result, told.types, told.recoveries, path, self.request_id, (*added, *extra))
             await send_reply(reply, self._send)
@@ -77,3 +79,8 @@ def _without(headers: RawHeaders, replaced: RawHeaders) -> RawHeaders:
     """A route's own headers, without those that a gate of ours has set."""
     names = {name for name, _ in replaced}
     return tuple(pair for pair in headers if pair[0] not in names)
+
+
+def _without_named(headers: Sequence[tuple[str, str]], replaced: RawHeaders) -> tuple[tuple[str, str], ...]:
+    names = {name.decode("ascii") for name, _ in replaced}
+    return tuple(pair for pair in headers if pair[0].lower() not in names)

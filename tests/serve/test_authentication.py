@@ -1,8 +1,10 @@
 """Who calls, at the door: tokens, keys, sessions, the application's own users, and what all others are told."""
 
+from typing import Annotated
+
 import pytest
 from fastapi import Depends, FastAPI, Request
-from fastapi.security import HTTPBearer
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.applications import Starlette
 from starlette.authentication import AuthCredentials, AuthenticationBackend, SimpleUser
 from starlette.middleware import Middleware
@@ -250,3 +252,34 @@ def test_a_check_that_fails_refuses_the_call_and_shows_nothing(open_client, capl
     refused = invoke(publish(make_site(authenticate=BearerToken(check)), open_client), "greet", headers=ANN)
     assert told(refused) == (500, "HANDLER_FAILED")
     assert "ann-secret-token" not in refused.text + caplog.text
+
+
+def test_credentials_that_only_the_route_knows_reach_the_route(open_client):
+    site = make_shop(authenticate=BearerToken({"a-token-of-the-site": "partner"}))
+    app, scheme = FastAPI(), HTTPBearer()
+
+    @app.get("/me")
+    @site.action("me")
+    async def me(credentials: Annotated[HTTPAuthorizationCredentials, Depends(scheme)]) -> str:
+        """Say who calls."""
+        return credentials.credentials
+
+    client = publish(site, open_client, app)
+    assert invoke(client, "me", headers={"authorization": "Bearer of-the-route"}).json() == "of-the-route"
+    assert invoke(client, "me").status_code in (401, 403)
+
+
+def test_a_caller_whose_name_is_no_text_is_refused(open_client):
+    async def verify(token: str) -> str:
+        return "\ud800"
+
+    site = make_shop(authenticate=BearerToken(verify))
+
+    @site.agent("order", auth_required=True, idempotency=True)
+    async def order() -> int:
+        """Order something."""
+        return 1
+
+    headers = {"authorization": "Bearer of-nobody", "idempotency-key": "k"}
+    refused = invoke(publish(site, open_client), "order", headers=headers)
+    assert (refused.status_code, refused.json()["code"]) == (401, "INVALID_CREDENTIALS")

@@ -196,7 +196,6 @@ def test_limits_hold_for_all_addresses_of_a_site_together():
     assert [invoke(client, "say").status_code for client in (first, other)] == [200, 429]
 
 
-@pytest.mark.xfail(strict=True, reason="a refusal carries the route's own fields beside those of our limits")
 def test_a_routes_own_fields_do_not_contradict_ours(open_client):
     site, app = make_shop(), FastAPI()
 

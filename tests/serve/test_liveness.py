@@ -88,7 +88,6 @@ def test_a_job_that_was_accepted_is_done_though_its_action_is_degraded_meanwhile
     assert told(invoke(client, "print")) == (503, "TEMPORARILY_UNAVAILABLE")
 
 
-@pytest.mark.xfail(strict=True, reason="the invoker of jobs keeps the status that the site had when it started")
 def test_a_job_is_done_though_its_action_was_degraded_when_the_site_started(shop, open_client):
     shop.set_status(degraded_actions=["print"])
     client = publish(shop, open_client)
