@@ -16,14 +16,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 LOGIN = Authentication("oauth2", authorization_servers=("https://login.example",))
-"""With an authorization server, so that a site has every document there is."""
+"""With an authorization server and the MCP door, so that a site has every document there is."""
 
 OpenClient = Callable[..., TestClient]
 
 
 @pytest.fixture
 def site() -> Site:
-    return Site(name="Shop", description="Sells things.", url="https://shop.example", authentication=LOGIN)
+    return Site("Shop", "Sells things.", url="https://shop.example", authentication=LOGIN, doors=["mcp"])
 
 
 @pytest.fixture

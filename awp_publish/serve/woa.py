@@ -6,7 +6,7 @@ from typing import Final
 
 from awp_publish.invoke import Call, Invoker
 from awp_publish.model import Catalog, Door
-from awp_publish.problems import BodyTooLarge, MethodNotAllowed, NotAcceptable, Problem, UnsupportedMediaType
+from awp_publish.problems import MethodNotAllowed, NotAcceptable, Problem, UnsupportedMediaType
 from awp_publish.serve.admission import Admission
 from awp_publish.serve.cors import Cors
 from awp_publish.serve.credentials import read_credentials, refuse_cross_site_cookies
@@ -14,15 +14,12 @@ from awp_publish.serve.envelope import read_admission, read_envelope
 from awp_publish.serve.exchange import Exchange, Telling
 from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.reply import Fields, Receive, Scope, Send, accepts, read_fields, send_reply
+from awp_publish.serve.request_body import HungUp, read_body, wait_for_hang_up
 
 PROTOCOL: Final = "woa"
 VERSION: Final = "1"
 METHODS: Final = "POST, OPTIONS"
 _JSON_TYPE: Final = re.compile(rb'application/json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
-
-
-class HungUp(Exception):
-    """The caller left before its request was complete; there is nobody to answer."""
 
 
 def door_of(invoke_path: str) -> Door:
@@ -61,34 +58,15 @@ class WoaDoor:
         fields = exchange.fields
         _check_request(scope["method"], fields)
         refuse_cross_site_cookies(fields, self._admission.own_hosts)
-        body = await self._read_body(fields, receive)
+        body = await read_body(fields, receive, self._admission.max_body_bytes)
         envelope = read_envelope(parse_json(body), agent_id)
         action = self._invoker.find(envelope.agent, envelope.operation)
-        gone = partial(_wait_for_hang_up, receive)
+        gone = partial(wait_for_hang_up, receive)
         call = Call(action, envelope.input, exchange.request_id, PROTOCOL, scope, gone)
         if self._invoker.is_guarded(action):
             call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
             read_admission(call, envelope.members, fields)
         return call
-
-    async def _read_body(self, fields: Fields, receive: Receive) -> bytes:
-        declared = fields.get(b"content-length")
-        if declared is not None and declared.isdigit() and int(declared) > self._admission.max_body_bytes:
-            raise self._too_large()
-        body = bytearray()
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise HungUp
-            body += message.get("body", b"")
-            if len(body) > self._admission.max_body_bytes:
-                raise self._too_large()
-            if not message.get("more_body", False):
-                return bytes(body)
-
-    def _too_large(self) -> Problem:
-        most = self._admission.max_body_bytes
-        return BodyTooLarge(f"The body is larger than {most} bytes.", members={"max_body_bytes": most})
 
 
 def _check_request(method: str, fields: Fields) -> None:
@@ -108,8 +86,3 @@ def _check_request(method: str, fields: Fields) -> None:
 
 def _shown(value: bytes) -> str:
     return value[:100].decode("latin-1")
-
-
-async def _wait_for_hang_up(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
