@@ -92,7 +92,7 @@ def preflight(methods: str, origin: bytes = b"*", extra: RawHeaders = ()) -> Rep
             (b"allow", methods.encode()),
             (b"access-control-allow-origin", origin),
             (b"access-control-allow-methods", methods.encode()),
-            (b"access-control-allow-headers", b"*"),
+            (b"access-control-allow-headers", b"*, Authorization"),  # which "*" leaves out (Fetch, section 3.3.3)
             (b"access-control-max-age", PREFLIGHT_MAX_AGE),
             *extra,
         ),

@@ -52,17 +52,16 @@ def post(client: Any, sent: Mapping[str, Any], version: str = MODERN, headers: M
     return client.post("/mcp", json=sent, headers=headers_of(sent, version) | dict(headers or {}))
 
 
-def call(client: Any, name: str, given: Mapping[str, Any] | None = None, version: str = MODERN, **meta: Any) -> Any:
-    """The result of one call of a tool."""
-    sent = message("tools/call", {"name": name, "arguments": given or {}}, version=version, meta=meta)
-    return post(client, sent, version).json()["result"]
+def call(client: Any, name: str, meta: Mapping[str, object] | None = None) -> Any:
+    """The result of one call of a tool without arguments."""
+    return post(client, message("tools/call", {"name": name}, meta=meta)).json()["result"]
 
 
 @asynccontextmanager
 async def connect(
     app: AsgiApp, mode: str, *, lifespan: bool = True, headers: Mapping[str, str] | None = None, **options: Any
-) -> AsyncIterator[Client]:
-    """The official client, connected to an application at https://shop.example/mcp."""
+) -> AsyncIterator[Any]:
+    """The official `Client`, connected to an application at https://shop.example/mcp."""
     if lifespan:
         async with running(app), connect(app, mode, lifespan=False, headers=headers, **options) as client:
             yield client
