@@ -177,8 +177,9 @@ def _make_server(surroundings: Surroundings) -> Server[Any]:
         description=site.description,
         instructions=_instructions(catalog),
         website_url=catalog.url,
-        get_tool_input_schema=modern.input_schema,  # without it the SDK lists all tools for every call
+        get_tool_input_schema=modern.mirrored_schema,  # without it the SDK lists all tools for every call
     )
+    calls.stamp = {types.SERVER_INFO_META_KEY: server.server_info_stamp}
     server.add_request_handler("tools/list", types.PaginatedRequestParams, calls.list_tools)
     server.add_request_handler("tools/call", types.CallToolRequestParams, calls.call_tool)
     server.add_request_handler("resources/list", types.PaginatedRequestParams, resources.list_resources)

@@ -8,6 +8,7 @@ Basic/Authorization), because clients look for it there.
 
 from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast
 
 import mcp_types as types
@@ -39,6 +40,9 @@ WireResult: TypeAlias = dict[str, Any]
 class ToolCalls:
     """Carries out calls of tools. `challenges` says whether clients are sent to an authorization server."""
 
+    stamp: Mapping[str, object] = MappingProxyType({})
+    """What every result of the stateless generation says of the server; the SDK would copy it anew for each."""
+
     def __init__(
         self, classic: Tools, modern: Tools, invoker: Invoker, proxies: TrustedProxies, *, challenges: bool
     ) -> None:
@@ -62,8 +66,12 @@ class ToolCalls:
         result = await self._run(exchange, call, context, params)
         if isinstance(result, Outcome):
             output = orjson.loads(result.body) if result.output is None else result.output
-            return tell_answer(tool, result.body, output, exchange.meta_of(result, call))
+            return tell_answer(tool, result.body, output, self._meta_of(exchange, call, result, context))
         return self._tell(exchange, call, result, context)
+
+    def _meta_of(self, exchange: McpExchange, call: Call, result: Result, context: Context) -> WireResult:
+        stamp = self.stamp if context.protocol_version in MODERN_PROTOCOL_VERSIONS else {}
+        return {**stamp, **exchange.meta_of(result, call)}
 
     def _tools_of(self, context: Context) -> Tools:
         return self._modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
@@ -87,7 +95,7 @@ class ToolCalls:
     def _tell(self, exchange: McpExchange, call: Call, problem: Problem, context: Context) -> WireResult:
         if (question := ask_person(problem, context)) is not None:
             return question
-        body, meta = exchange.describe(problem), exchange.meta_of(problem, call)
+        body, meta = exchange.describe(problem), self._meta_of(exchange, call, problem, context)
         if self._challenges and _is_challenge(problem):
             exchange.refusal = problem
             raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(body))

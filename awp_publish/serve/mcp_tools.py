@@ -19,6 +19,9 @@ from awp_publish.schema import DIALECT, compile_schema
 RESULT: Final = "result"
 """The member that holds an answer which is no object."""
 
+MIRRORED: Final = b'"x-mcp-header"'
+"""What marks an input that a header of the request repeats (Streamable HTTP of 2026-07-28)."""
+
 LIST_TTL: Final = 300_000
 """Milliseconds for which a client may keep the list: tools change when the site is started anew."""
 
@@ -40,14 +43,14 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """All tools, by name, in the order of the catalog."""
+    """All tools, by name, in the order of the catalog. `mirrored` are schemas with inputs that headers repeat."""
 
     by_name: Mapping[str, Tool]
+    mirrored: Mapping[str, JsonObject]
 
-    def input_schema(self, name: str) -> JsonObject | None:
-        """The schema of a tool's arguments, None for no such tool."""
-        tool = self.by_name.get(name)
-        return tool.action.inputs if tool is not None else None
+    def mirrored_schema(self, name: str) -> JsonObject | None:
+        """The schema of a tool whose arguments are compared with headers, which takes a while; None for any other."""
+        return self.mirrored.get(name)
 
     def listed(self) -> dict[str, object]:
         """The result of `tools/list`."""
@@ -57,7 +60,9 @@ class Tools:
 
 def make_tools(catalog: Catalog, *, only_objects: bool) -> Tools:
     """The tools of a catalog. `only_objects` is for the revisions up to 2025-11-25."""
-    return Tools({action.id: _make_tool(action, only_objects) for action in catalog.actions})
+    tools = {action.id: _make_tool(action, only_objects) for action in catalog.actions}
+    mirrored = {action.id: action.inputs for action in catalog.actions if MIRRORED in orjson.dumps(action.inputs)}
+    return Tools(tools, mirrored)
 
 
 def _make_tool(action: Action, only_objects: bool) -> Tool:
