@@ -146,11 +146,15 @@ class McpDoor:
         )
 
     def _scope_of(self, exchange: McpExchange) -> Scope:
-        """The scope as the SDK sees it. It knows no "any origin", so where all are welcome it is told of none."""
-        scope = {**exchange.scope, EXCHANGE: exchange}
+        """The scope as the SDK sees it.
+
+        It compares headers with the body as they are, so blanks go that some servers leave at their ends (RFC 9110
+        section 5.5). And it knows no "any origin", so where all are welcome it is told of none.
+        """
+        headers = [(name, value.strip(b" \t")) for name, value in exchange.scope["headers"]]
         if "*" in self._admission.allow_origins:
-            scope["headers"] = [pair for pair in scope["headers"] if pair[0] != b"origin"]
-        return scope
+            headers = [pair for pair in headers if pair[0] != b"origin"]
+        return {**exchange.scope, "headers": headers, EXCHANGE: exchange}
 
     async def _reject(self, exchange: McpExchange, code: int, words: str) -> None:
         """Answer what is no message with a JSON-RPC error, unless it comes from where nothing is answered."""

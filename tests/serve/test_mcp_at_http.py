@@ -244,6 +244,11 @@ def test_headers_that_do_not_say_what_the_body_says_are_refused(client, headers)
     assert answer.json()["error"]["code"] in (-32020, -32022)
 
 
+def test_blanks_at_the_ends_of_a_header_do_not_count(client):
+    answer = post(client, LIST, headers={"mcp-method": " tools/list \t"})
+    assert answer.status_code == 200
+
+
 def test_an_unknown_method_is_not_found(client):
     answer = post(client, message("tools/fly"))
     assert (answer.status_code, answer.json()["error"]["code"]) == (404, -32601)
