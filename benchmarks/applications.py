@@ -1,5 +1,6 @@
 """The applications that are measured: a small shop with and without awp_publish, and what it is measured beside."""
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -100,17 +101,17 @@ async def order_books(order: Order) -> Receipt:
     return Receipt(number="2026-0001", customer=order.customer, lines=order.lines, total=total)
 
 
-def shop(place: Place) -> AsgiApp:
+def shop(place: Place, doors: Sequence[Literal["mcp", "a2a"]] = ()) -> AsgiApp:
     """A FastAPI application with a reading and a writing route."""
     app = FastAPI(title="Bookshop")
     app.get("/books/{slug}")(read_book)
     app.post(ORDERS)(order_books)
-    return published(app, shop_site(), place)
+    return published(app, shop_site(doors), place)
 
 
-def shop_site() -> Site:
+def shop_site(doors: Sequence[Literal["mcp", "a2a"]] = ()) -> Site:
     """Both routes as actions, and the function behind the writing one as an agent of its own, without the route."""
-    site = Site("Bookshop", "Find, read about and order public-domain books.", "https://books.example")
+    site = Site("Bookshop", "Find, read about and order public-domain books.", "https://books.example", doors=doors)
     site.action("read_book")(read_book)
     site.action("order_books", sensitivity="standard")(order_books)
     site.agent("price_books")(_price_books)

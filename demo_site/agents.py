@@ -1,7 +1,9 @@
 """What the shop says about itself to agents, and the agent that only programs ask for."""
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Literal, TypeAlias
 
 from awp_publish import Authentication, Capabilities, Contact, Security, SessionUser, Site, Workflow
 from demo_site import books
@@ -60,7 +62,10 @@ SUMMARY_OUTPUTS = {
 }
 
 
-def create_site(url: str | None, database: Database, secret: str) -> Site:
+DoorName: TypeAlias = Literal["mcp", "a2a"]
+
+
+def create_site(url: str | None, database: Database, secret: str, doors: Sequence[DoorName] = ()) -> Site:
     """Return what agents may know and do at this public address; by default AWP_PUBLISH_URL, or port 8000 here.
 
     What is to be remembered of their calls lies beside the shop's database. `secret` signs what they are given.
@@ -84,6 +89,7 @@ def create_site(url: str | None, database: Database, secret: str) -> Site:
         rate_limit=SITE_LIMIT,
         store=f"sqlite:///{database.path.with_stem(database.path.stem + '-agents')}",
         secret_keys=secret,
+        doors=doors,
     )
     declare_summarizer(site)
     declare_probe(site, database)

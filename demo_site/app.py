@@ -1,7 +1,7 @@
 """The bookshop as an ASGI application."""
 
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -33,16 +33,22 @@ PACKING_PAUSE: Final = 0.4
 """Seconds that each step of packing takes, so that there is something to see of it."""
 
 
-def create_app(url: str | None = None, database: Path | None = None, packing_pause: float = PACKING_PAUSE) -> FastAPI:
+def create_app(
+    url: str | None = None,
+    database: Path | None = None,
+    packing_pause: float = PACKING_PAUSE,
+    doors: Sequence[agents.DoorName] = (),
+) -> FastAPI:
     """Return a bookshop that is reached at this public origin and keeps its books in this SQLite file.
 
     Without a file, the one named by ``FIRST_LINES_DATABASE`` is used, or else a temporary one. Cookies and tokens are
     signed with ``FIRST_LINES_SECRET`` (16 characters or more), or else with a secret that is kept in the file: then a
     file that is to stay is made here and now. ``packing_pause`` is in seconds.
+    ``doors`` are the doors that agents find open besides the invoke door.
     """
     shelves = Database(database or _path_from_environment())
     secret = os.environ.get("FIRST_LINES_SECRET") or shelves.secret()
-    site = agents.create_site(url, shelves, secret)
+    site = agents.create_site(url, shelves, secret, doors)
     app = FastAPI(
         title=agents.NAME,
         description=agents.DESCRIPTION,

@@ -23,7 +23,7 @@ OpenClient = Callable[..., TestClient]
 
 @pytest.fixture
 def site() -> Site:
-    return Site("Shop", "Sells things.", url="https://shop.example", authentication=LOGIN, doors=["a2a"])
+    return Site("Shop", "Sells things.", url="https://shop.example", authentication=LOGIN, doors=["mcp", "a2a"])
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from awp_publish.protocols.agent_card import PROTOCOL as AGENT_CARD
 from awp_publish.protocols.agent_json import PROTOCOL as AGENT_JSON
 from awp_publish.protocols.awas import PROTOCOL as AWAS
 from awp_publish.protocols.mcp import PROTOCOL as MCP
+from awp_publish.protocols.mcp_server_card import PROTOCOL as MCP_SERVER_CARD
 from awp_publish.protocols.protected_resource import PROTOCOL as PROTECTED_RESOURCE
 from awp_publish.protocols.protocol import Protocol
 from awp_publish.protocols.woa import PROTOCOL as WOA
@@ -14,6 +15,7 @@ ALL: tuple[Protocol, ...] = (
     AGENT_JSON,
     WOA,
     MCP,
+    MCP_SERVER_CARD,
     A2A,
     AGENT_CARD,
     PROTECTED_RESOURCE,

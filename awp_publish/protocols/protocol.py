@@ -18,7 +18,7 @@ class Document:
     """One file served at one path: media type as the specification writes it, and a pure `render(catalog)`.
 
     `rel` is the link relation under which pages point at it (RFC 8288), None for none. `max_age` is in seconds.
-    `condition` says which sites have it, None for all.
+    `condition` says which sites have it, None for all; `moved` where it is on a site whose paths are not the usual.
     """
 
     path: str
@@ -29,6 +29,11 @@ class Document:
     max_age: int = DOCUMENT_MAX_AGE
     headers: tuple[tuple[str, str], ...] = ()
     condition: Callable[[Catalog], bool] | None = None
+    moved: Callable[[Catalog], str] | None = None
+
+    def path_in(self, catalog: Catalog) -> str:
+        """The path below the site's url."""
+        return self.path if self.moved is None else self.moved(catalog)
 
 
 @dataclass(frozen=True, slots=True)

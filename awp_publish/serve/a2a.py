@@ -23,13 +23,13 @@ from awp_publish.protocols import agent_card
 from awp_publish.serve.a2a_exchange import EXCHANGE, A2aExchange, Dialect, say_in_http_json, say_in_json_rpc
 from awp_publish.serve.a2a_handler import A2aHandler
 from awp_publish.serve.a2a_runs import Runs
-from awp_publish.serve.body import HungUp, read_body
 from awp_publish.serve.cors import Cors
 from awp_publish.serve.credentials import refuse_cross_site_cookies
 from awp_publish.serve.exchange import Telling
 from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.reply import Fields, RawHeaders, Receive, Scope, Send, read_fields, send_reply
+from awp_publish.serve.request_body import HungUp, read_body
 
 PROTOCOL: Final = "a2a"
 VERSION: Final = "1.0"

@@ -12,7 +12,6 @@ import orjson
 
 from awp_publish import problems
 from awp_publish.problems import Problem
-from awp_publish.serve.body import wait_for_hang_up
 from awp_publish.serve.exchange import Telling, read_request_id
 from awp_publish.serve.problem_json import render_problem
 from awp_publish.serve.reply import (
@@ -26,6 +25,7 @@ from awp_publish.serve.reply import (
     Send,
     accepts,
 )
+from awp_publish.serve.request_body import wait_for_hang_up
 
 JSON: Final = b"application/json"
 A2A_JSON: Final = b"application/a2a+json"

@@ -119,9 +119,10 @@ def prepare(
     for document in documents:
         if document.render not in rendered:
             rendered[document.render] = document.render(catalog)
-        old = before.get(document.path)
+        path = document.path_in(catalog)
+        old = before.get(path)
         first = catalog.site.updated if not before and catalog.site.updated else now
-        prepared[document.path] = _prepare_one(document, rendered[document.render], link, old, _whole_seconds(first))
+        prepared[path] = _prepare_one(document, rendered[document.render], link, old, _whole_seconds(first))
     return prepared
 
 

@@ -8,13 +8,13 @@ from awp_publish.invoke import Call, Invoker
 from awp_publish.model import Catalog, Door
 from awp_publish.problems import MethodNotAllowed, NotAcceptable, Problem, UnsupportedMediaType
 from awp_publish.serve.admission import Admission
-from awp_publish.serve.body import HungUp, read_body, wait_for_hang_up
 from awp_publish.serve.cors import Cors
 from awp_publish.serve.credentials import read_credentials, refuse_cross_site_cookies
 from awp_publish.serve.envelope import read_admission, read_envelope
 from awp_publish.serve.exchange import Exchange, Telling
 from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.reply import Fields, Receive, Scope, Send, accepts, read_fields, send_reply
+from awp_publish.serve.request_body import HungUp, read_body, wait_for_hang_up
 
 PROTOCOL: Final = "woa"
 VERSION: Final = "1"

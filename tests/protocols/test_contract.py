@@ -79,7 +79,10 @@ def test_nothing_private_of_an_action_leaks(document: Document) -> None:
 
 @pytest.mark.parametrize("document", MANIFESTS)
 def test_no_manifest_names_a_door_that_is_shut(document: Document) -> None:
-    body = document.render(make_catalog(make_action(), doors=())).decode()
+    catalog = make_catalog(make_action(), doors=())
+    if document.condition is not None and not document.condition(catalog):
+        return  # then there is no such document
+    body = document.render(catalog).decode()
     for door in ("/mcp", "/a2a", "/awp", "/agents/{agent_id}/invoke", "openapi"):
         assert f'{door}"' not in body
 

@@ -3,11 +3,14 @@
 A new door is one class here with a `call` like the others', and one entry in DOORS.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from starlette.testclient import TestClient
+
+from tests.serve.mcp_messages import message, post
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,51 @@ class WoaCaller:
         )
 
 
+class McpCaller:
+    """The MCP door, in the stateless revision. What an envelope carries travels in `_meta`."""
+
+    def __init__(self, client: TestClient) -> None:
+        self._client = client
+
+    def call(
+        self,
+        agent: str,
+        given: Mapping[str, object] | None = None,
+        *,
+        token: str | None = None,
+        key: str | None = None,
+        confirmation: str | None = None,
+        receipts: Sequence[str] = (),
+        as_foreign_page: bool = False,
+    ) -> Told:
+        named = {"idempotencyKey": key, "confirmation": confirmation, "receipts": list(receipts) or None}
+        meta = {f"awp/{name}": value for name, value in named.items() if value is not None}
+        sent = message("tools/call", {"name": agent, "arguments": given or {}}, meta=meta)
+        headers = {"authorization": f"Bearer {token}"} if token is not None else {}
+        headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
+        answer = post(self._client, sent, headers=headers)
+        if answer.headers["content-type"] == "application/problem+json":  # refused before it was a message
+            return self._refused(answer.json(), answer.headers)
+        assert answer.status_code == 200
+        result = answer.json()["result"]
+        added = result["_meta"].get("awp/headers", {})
+        if result["isError"]:
+            assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+            return self._refused(result["structuredContent"], added)
+        replayed = added.get("idempotent-replayed") == "true"
+        return Told(None, result["structuredContent"], is_replayed=replayed, receipt=added.get("awp-receipt"))
+
+    def _refused(self, problem: Mapping[str, Any], added: Mapping[str, str]) -> Told:
+        return Told(
+            problem["code"],
+            recovery=problem["recovery"],
+            detail=problem["detail"],
+            retry_after=int(added["retry-after"]) if "retry-after" in added else None,
+            challenge=added.get("www-authenticate", ""),
+            question=problem.get("confirmation", {}),
+        )
+
+
 class A2aCaller:
     """The A2A door. What HTTP says in headers, a task says in its metadata."""
 
@@ -133,4 +181,4 @@ def _told_of(problem: Mapping[str, Any], headers: Mapping[str, str]) -> Told:
     )
 
 
-DOORS: Final[Mapping[str, Callable[[TestClient], DoorCaller]]] = {"woa": WoaCaller, "a2a": A2aCaller}
+DOORS: Final[Mapping[str, Callable[[TestClient], DoorCaller]]] = {"woa": WoaCaller, "mcp": McpCaller, "a2a": A2aCaller}

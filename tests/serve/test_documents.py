@@ -79,7 +79,7 @@ class TestEveryDocument:
         assert answer.status_code == 204
         assert answer.headers["access-control-allow-origin"] == "*"
         assert "GET" in answer.headers["access-control-allow-methods"]
-        assert answer.headers["access-control-allow-headers"] == "*"
+        assert answer.headers["access-control-allow-headers"] == "*, Authorization"
 
     @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
     def test_refuses_other_methods_and_says_which_there_are(self, client, path, method):
@@ -158,7 +158,7 @@ def test_the_coding_that_the_client_likes_best_is_sent(client, accepted, chosen)
 
 def test_every_start_publishes_the_same_bytes_and_etags(open_client):
     def start() -> TestClient:
-        site = Site("Shop", "Sells things.", url="https://shop.example", authentication=LOGIN, doors=["a2a"])
+        site = Site("Shop", "Sells things.", url="https://shop.example", authentication=LOGIN, doors=["mcp", "a2a"])
         app = Starlette()
         site.declare("status", method="GET", path="/status", description="Say how it goes.")
         return open_client(AgentPublisher(app, site=site))

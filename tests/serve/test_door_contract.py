@@ -17,6 +17,8 @@ from tests.serve.doors import DOORS, DoorCaller, Told
 from tests.serve.guarded import KEYS, Watched, make_shop
 
 CONFIRMATIONS = "confirmation:shop.example"
+SDK = ["mcp", "a2a"]
+"""Doors that a site has to ask for."""
 
 
 @dataclass
@@ -43,8 +45,9 @@ def _check(token: str) -> Principal | None:
 @pytest.fixture(params=DOORS)
 def shop(request, open_client) -> Iterator[Shop]:
     store, runs, begun, go = Watched(MemoryStore()), [], threading.Event(), threading.Event()
-    asked = {"authenticate": BearerToken(_check), "secret_keys": KEYS, "enforce_prerequisites": True}
-    site = make_shop(store=store, doors=["a2a"], **asked)
+    site = make_shop(
+        store=store, authenticate=BearerToken(_check), secret_keys=KEYS, enforce_prerequisites=True, doors=SDK
+    )
 
     @site.agent("look", rate_limit="2/minute")
     async def look() -> str:

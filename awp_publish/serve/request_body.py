@@ -1,4 +1,4 @@
-"""Reading the body of a request to a door of ours, and noticing when its caller leaves."""
+"""The body of a request to a door: whole, and no larger than the site takes."""
 
 from awp_publish.problems import BodyTooLarge
 from awp_publish.serve.reply import Fields, Receive
@@ -9,7 +9,7 @@ class HungUp(Exception):
 
 
 async def read_body(fields: Fields, receive: Receive, most: int) -> bytes:
-    """The whole body of a request, of at most `most` bytes. Raises BodyTooLarge, HungUp."""
+    """The body, at most `most` bytes. Raises BodyTooLarge, as early as the request shows it, and HungUp."""
     declared = fields.get(b"content-length")
     if declared is not None and declared.isdigit() and int(declared) > most:
         raise _too_large(most)
@@ -25,11 +25,11 @@ async def read_body(fields: Fields, receive: Receive, most: int) -> bytes:
             return bytes(body)
 
 
-def _too_large(most: int) -> BodyTooLarge:
-    return BodyTooLarge(f"The body is larger than {most} bytes.", members={"max_body_bytes": most})
-
-
 async def wait_for_hang_up(receive: Receive) -> None:
-    """Returns when the caller has left."""
+    """Return when the caller of a request whose body was read has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+def _too_large(most: int) -> BodyTooLarge:
+    return BodyTooLarge(f"The body is larger than {most} bytes.", members={"max_body_bytes": most})

@@ -1,0 +1,118 @@
+"""The MCP server card: SEP-2127, schema version 1 (experimental-ext-server-card of 24 July 2026).
+
+Its reserved place is below the MCP endpoint, and it lists no tools: clients ask the server. Programs that look for
+servers still read the shape of SEP-1649 below /.well-known, so a hybrid with the members of both stands there.
+Deliberately not emitted: `repository`, `icons` and `packages` (no declaration makes any).
+"""
+
+import re
+from typing import Final
+
+from awp_publish.model import Catalog, Paths
+from awp_publish.protocols.members import extension_members, present
+from awp_publish.protocols.protocol import Document, Protocol, to_json
+
+SUFFIX: Final = "/server-card"
+ALIASES: Final = ("/.well-known/mcp/server-card.json", "/.well-known/mcp.json")
+MEDIA_TYPE: Final = "application/mcp-server-card+json"
+ALIAS_MEDIA_TYPE: Final = "application/json"
+SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
+MAX_AGE: Final = 3600
+"""Seconds: what the extension's text recommends."""
+
+VERSIONS: Final = ("2025-11-25", "2026-07-28")
+"""The newest revision of each generation that the endpoint speaks: with a handshake, and without."""
+
+TRANSPORT: Final = "streamable-http"
+LONGEST_DESCRIPTION: Final = 100
+BEARER_TYPES: Final = frozenset({"bearer", "oauth2", "jwt"})
+"""Authentication whose credentials travel in the header Authorization."""
+
+
+def is_published(catalog: Catalog) -> bool:
+    """Whether the MCP door is open."""
+    return catalog.door("mcp") is not None
+
+
+def address_of(catalog: Catalog) -> str:
+    """The path of the card: below the endpoint, wherever the site has put that."""
+    return catalog.paths.mcp + SUFFIX
+
+
+def render(catalog: Catalog) -> dict[str, object]:
+    """The card, in the order of its schema."""
+    card = {
+        "$schema": SCHEMA,
+        "name": name_of(catalog),
+        "version": catalog.site.version,
+        "description": _shortened(catalog.site.description),
+        "title": catalog.site.name,
+        "websiteUrl": catalog.url,
+        "remotes": [_remote(catalog)],
+    }
+    return card | extension_members(catalog.site.extensions)
+
+
+def render_hybrid(catalog: Catalog) -> dict[str, object]:
+    """The card with the members of SEP-1649, which lists tools."""
+    address = catalog.absolute(catalog.paths.mcp)
+    older = {
+        "url": address,
+        "serverInfo": {"name": name_of(catalog), "title": catalog.site.name, "version": catalog.site.version},
+        "protocolVersion": VERSIONS[-1],
+        "transport": {"type": TRANSPORT, "endpoint": address},
+        "capabilities": {"tools": {}, "resources": {}},
+        "tools": [{"name": action.id, "description": action.description} for action in catalog.actions],
+    }
+    return render(catalog) | older
+
+
+def name_of(catalog: Catalog) -> str:
+    """The server's name: the site's domain in reverse, and the site's own name."""
+    domain = ".".join(reversed(_plain(catalog.domain, "-").split(".")))
+    return f"{domain or 'localhost'}/{_plain(catalog.site.name.lower(), '-') or 'site'}"
+
+
+def _plain(text: str, between: str) -> str:
+    return re.sub(r"[^a-zA-Z0-9.]+", between, text).strip(between + ".")
+
+
+def _shortened(text: str) -> str:
+    """At most so many characters, cut between words."""
+    line = " ".join(text.split())
+    if len(line) <= LONGEST_DESCRIPTION:
+        return line
+    cut = line[: LONGEST_DESCRIPTION - 1]
+    return (cut.rpartition(" ")[0].rstrip(",;:") or cut) + "…"
+
+
+def _remote(catalog: Catalog) -> dict[str, object]:
+    return present(
+        {
+            "type": TRANSPORT,
+            "url": catalog.absolute(catalog.paths.mcp),
+            "headers": _headers(catalog),
+            "supportedProtocolVersions": list(VERSIONS),
+        }
+    )
+
+
+def _headers(catalog: Catalog) -> list[dict[str, object]] | None:
+    """What a client has to send: credentials, where actions ask for them."""
+    declared, needing = catalog.site.authentication, [action.auth_required for action in catalog.actions]
+    if declared is None or declared.type not in BEARER_TYPES or not any(needing):
+        return None
+    return [{"name": "Authorization", "isRequired": all(needing), "isSecret": True}]
+
+
+_HYBRID: Final = to_json(render_hybrid)
+
+PROTOCOL = Protocol(
+    "mcp_server_card",
+    documents=(
+        Document(
+            Paths().mcp + SUFFIX, MEDIA_TYPE, to_json(render), max_age=MAX_AGE, condition=is_published, moved=address_of
+        ),
+        *(Document(alias, ALIAS_MEDIA_TYPE, _HYBRID, max_age=MAX_AGE, condition=is_published) for alias in ALIASES),
+    ),
+)

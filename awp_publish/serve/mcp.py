@@ -1,0 +1,223 @@
+"""The MCP door: Streamable HTTP of the Model Context Protocol, through the official SDK (extra "mcp").
+
+One endpoint serves the stateless revision 2026-07-28 and those with a handshake, up to 2025-11-25. It keeps no session:
+each message is a POST that is answered with JSON, so any worker may answer any of them. There is nothing for GET to
+stream and nothing for DELETE to end. Host and Origin are checked against the site's own addresses, as the specification
+demands of servers that browsers can reach.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import mcp_types as types
+import orjson
+from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from starlette.requests import Request
+
+from awp_publish.declare import Site
+from awp_publish.invoke import Invoker
+from awp_publish.model import Catalog, Door
+from awp_publish.problems import MethodNotAllowed, NotJson, Problem
+from awp_publish.protocols import mcp_server_card, protected_resource
+from awp_publish.serve.admission import Admission
+from awp_publish.serve.cors import Cors
+from awp_publish.serve.credentials import refuse_cross_site_cookies
+from awp_publish.serve.exchange import STATIC_HEADERS, Telling
+from awp_publish.serve.json_text import parse_json
+from awp_publish.serve.live import LiveDoor, Surroundings
+from awp_publish.serve.mcp_calls import PROTOCOL, ToolCalls
+from awp_publish.serve.mcp_exchange import EXCHANGE, McpExchange
+from awp_publish.serve.mcp_resources import Resources
+from awp_publish.serve.mcp_tools import make_tools
+from awp_publish.serve.reply import Message, Receive, Reply, Scope, Send, read_fields, send_reply
+from awp_publish.serve.request_body import HungUp, read_body
+
+METHODS: Final = "POST, OPTIONS"
+_DEFAULT_PORTS: Final = {"https": 443, "http": 80}
+
+
+def describe_door(site: Site) -> Door:
+    """What the documents may say about this door."""
+    return Door(PROTOCOL, mcp_server_card.VERSIONS[-1], site.paths.mcp)
+
+
+def open_door(surroundings: Surroundings) -> LiveDoor:
+    """The door of one public address of a site."""
+    catalog, admission = surroundings.catalog, surroundings.admission
+    server = _make_server(surroundings)
+    settings = _security(surroundings.site, admission)
+    door = McpDoor(server, settings, admission, surroundings.invoker, Telling(catalog))
+    return LiveDoor({catalog.paths.mcp: door.answer}, running=door.running)
+
+
+class McpDoor:
+    """Hands requests to the SDK, once they are fit for it."""
+
+    def __init__(
+        self,
+        server: Server[Any],
+        settings: TransportSecuritySettings,
+        admission: Admission,
+        invoker: Invoker,
+        telling: Telling,
+    ) -> None:
+        self._server = server
+        self._settings = settings
+        self._admission = admission
+        self._invoker = invoker
+        self._telling = telling
+        self._cors = Cors(admission.allow_origins)
+        self._managers: dict[asyncio.AbstractEventLoop, StreamableHTTPSessionManager] = {}
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        fields = read_fields(scope["headers"])
+        if scope["method"] == "OPTIONS":
+            await send_reply(self._cors.preflight(fields, METHODS), send)
+            return
+        exchange = McpExchange(self._telling, scope, fields, receive, send, self._cors.headers(fields))
+        try:
+            body = await self._read(exchange, receive)
+        except HungUp:
+            return
+        except Problem as problem:
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+            await exchange.refuse(problem)
+        else:
+            await self._hand_over(exchange, body, receive)
+
+    async def _read(self, exchange: McpExchange, receive: Receive) -> bytes:
+        """The body of a request that may be a message. Raises HungUp, or the Problem that it is refused with."""
+        method = exchange.scope["method"]
+        if method != "POST":
+            raise MethodNotAllowed(f"Messages are sent with POST, not {method[:20]}.", headers=[("Allow", METHODS)])
+        refuse_cross_site_cookies(exchange.fields, self._admission.own_hosts)
+        return await read_body(exchange.fields, receive, self._admission.max_body_bytes)
+
+    async def _hand_over(self, exchange: McpExchange, body: bytes, receive: Receive) -> None:
+        try:
+            message = parse_json(body)
+        except NotJson as problem:
+            await self._reject(exchange, types.PARSE_ERROR, problem.detail)
+            return
+        if not isinstance(message, dict):
+            await self._reject(
+                exchange, types.INVALID_REQUEST, "The body is not one message, an object. Batches are not taken."
+            )
+            return
+        manager = self._managers.get(asyncio.get_running_loop())
+        try:
+            if manager is not None:
+                await manager.handle_request(self._scope_of(exchange), _replay(body, receive), exchange.send)
+            else:
+                await self._hand_over_alone(exchange, body, receive)
+        finally:
+            await exchange.settle()
+
+    async def _hand_over_alone(self, exchange: McpExchange, body: bytes, receive: Receive) -> None:
+        """Where no lifespan runs in this event loop, a request has a manager of its own."""
+        manager = self._make_manager()
+        async with manager.run():
+            await manager.handle_request(self._scope_of(exchange), _replay(body, receive), exchange.send)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """What runs while the application does: one manager for all requests of this event loop."""
+        loop, manager = asyncio.get_running_loop(), self._make_manager()
+        async with manager.run():
+            self._managers[loop] = manager
+            try:
+                yield
+            finally:
+                del self._managers[loop]
+
+    def _make_manager(self) -> StreamableHTTPSessionManager:
+        return StreamableHTTPSessionManager(
+            self._server,
+            json_response=True,
+            stateless=True,
+            security_settings=self._settings,
+            max_request_body_size=self._admission.max_body_bytes,
+        )
+
+    def _scope_of(self, exchange: McpExchange) -> Scope:
+        """The scope as the SDK sees it.
+
+        It compares headers with the body as they are, so blanks go that some servers leave at their ends (RFC 9110
+        section 5.5). And it knows no "any origin", so where all are welcome it is told of none.
+        """
+        headers = [(name, value.strip(b" \t")) for name, value in exchange.scope["headers"]]
+        if "*" in self._admission.allow_origins:
+            headers = [pair for pair in headers if pair[0] != b"origin"]
+        return {**exchange.scope, "headers": headers, EXCHANGE: exchange}
+
+    async def _reject(self, exchange: McpExchange, code: int, words: str) -> None:
+        """Answer what is no message with a JSON-RPC error, unless it comes from where nothing is answered."""
+        scope = self._scope_of(exchange)
+        stranger = await TransportSecurityMiddleware(self._settings).validate_request(Request(scope), is_post=True)
+        if stranger is not None:
+            await stranger(scope, _nothing, exchange.send)
+            return
+        error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": words}}
+        await send_reply(Reply(400, STATIC_HEADERS[:2], orjson.dumps(error)), exchange.send)
+
+
+def _make_server(surroundings: Surroundings) -> Server[Any]:
+    catalog, site = surroundings.catalog, surroundings.catalog.site
+    classic, modern = make_tools(catalog, only_objects=True), make_tools(catalog, only_objects=False)
+    proxies = surroundings.admission.trusted_proxies
+    challenges = protected_resource.is_published(catalog)
+    calls = ToolCalls(classic, modern, surroundings.invoker, proxies, challenges=challenges)
+    resources = Resources(surroundings.site, catalog.url)
+    server: Server[Any] = Server(
+        mcp_server_card.name_of(catalog),
+        version=site.version,
+        title=site.name,
+        description=site.description,
+        instructions=_instructions(catalog),
+        website_url=catalog.url,
+        get_tool_input_schema=modern.mirrored_schema,  # without it the SDK lists all tools for every call
+    )
+    calls.stamp = {types.SERVER_INFO_META_KEY: server.server_info_stamp}
+    server.add_request_handler("tools/list", types.PaginatedRequestParams, calls.list_tools)
+    server.add_request_handler("tools/call", types.CallToolRequestParams, calls.call_tool)
+    server.add_request_handler("resources/list", types.PaginatedRequestParams, resources.list_resources)
+    server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
+    return server
+
+
+def _instructions(catalog: Catalog) -> str:
+    """What the site says to every agent that connects."""
+    return "\n".join([catalog.site.description, *(f"{name}: {hint}" for name, hint in catalog.site.hints.items())])
+
+
+def _security(site: Site, admission: Admission) -> TransportSecuritySettings:
+    hosts: list[str] = []
+    origins = [origin for origin in admission.allow_origins if origin != "*"]
+    for parts in map(urlsplit, site.urls):
+        host = parts.netloc.lower()
+        port = "" if parts.port is not None else f":{_DEFAULT_PORTS[parts.scheme]}"
+        hosts += dict.fromkeys((host, host + port))
+        origins.append(f"{parts.scheme}://{host}")
+    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """`receive` of a request whose body has been read: the body once more, then what comes after it."""
+    left = [body]
+
+    async def receive_again() -> Message:
+        if left:
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
+        return await receive()
+
+    return receive_again
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}

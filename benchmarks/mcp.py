@@ -1,0 +1,108 @@
+"""Calls through the MCP door, in process and as raw bodies, beside a direct POST to the same FastAPI route.
+
+Two thirds of a call of the official client are the client, so no client is measured here. What the SDK costs by itself
+is a server of its that answers with the same result and does nothing for it.
+"""
+
+from contextlib import AsyncExitStack
+from operator import sub
+from typing import Any
+
+import mcp_types as types
+import orjson
+from fastapi import FastAPI
+from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from awp_publish import AgentPublisher, Site
+from awp_publish.serve.lifespan import running
+from awp_publish.serve.reply import AsgiApp, RawHeaders
+from benchmarks.applications import INVOCATION, ORDER, ORDER_INVOKE, ORDERS, json_headers, order_books, shop
+from benchmarks.measure import Answer, Case, Found, Series, ask, interleave, on_each_loop
+from benchmarks.table import Row, at_most, compare
+
+MODERN = "2026-07-28"
+CLASSIC = "2025-11-25"
+TOOL = "order_books"
+PATH = "/mcp"
+
+
+def mcp(seconds: float) -> list[Row]:
+    """The same order as a tool call, in both generations of the protocol; one tool listed, and a thousand."""
+    found = on_each_loop(lambda: _measure(seconds / 2))
+    post, invoke = "direct POST without awp_publish", "WoA invoke of the same route"
+    return [
+        compare(f"MCP tools/call, {MODERN}", found, "modern", "post", post, at_most(5.0)),
+        compare(f"MCP tools/call, {CLASSIC}", found, "classic", "post", post, at_most(8.5)),
+        compare("MCP tools/call, 1,000 tools", found, "many", "modern", "three tools", at_most(1.25)),
+        compare("our share of an MCP tools/call", _with_share(found), "share", "invoke", invoke, at_most(1.25)),
+        compare("the SDK's share of it", found, "sdk", "post", post, None),
+    ]
+
+
+def _with_share(found: Found) -> Found:
+    """What of a call is not the SDK's."""
+    return {loop: {**of, "share": list(map(sub, of["modern"], of["sdk"]))} for loop, of in found.items()}
+
+
+async def _measure(seconds: float) -> dict[str, Series]:
+    direct = Case("post", shop("nowhere"), ORDERS, "POST", json_headers(ORDER), ORDER)
+    async with AsyncExitStack() as stack:
+        app, many = shop("outermost", ["mcp"]), _many_tools()
+        for one in (app, many):
+            await stack.enter_async_context(running(one))
+        modern = _call("modern", app, MODERN)
+        answer = await ask(modern)
+        assert orjson.loads(answer.body)["result"]["structuredContent"]["total"] == 22.5
+        manager = _idle_server(answer)
+        await stack.enter_async_context(manager.run())
+        cases = [
+            direct,
+            Case("invoke", app, ORDER_INVOKE, "POST", json_headers(INVOCATION), INVOCATION),
+            modern,
+            _call("classic", app, CLASSIC),
+            _call("many", many, MODERN),
+            _call("sdk", manager.handle_request, MODERN),
+        ]
+        for case in cases:
+            assert (await ask(case)).status == 200, case.name
+        return await interleave(cases, seconds)
+
+
+def _many_tools() -> AsgiApp:
+    """A thousand tools, of which the one that is called is the last."""
+    app, site = FastAPI(), Site("Bookshop", "Order books.", "https://books.example", doors=["mcp"])
+    for number in range(999):
+        _add_tool(site, number)
+    app.post(ORDERS)(site.action(TOOL, sensitivity="standard")(order_books))
+    return AgentPublisher(app, site, check=False)
+
+
+def _add_tool(site: Site, number: int) -> None:
+    @site.agent(f"look_{number}")
+    async def look(slug: str) -> str:
+        """Look at a book."""
+        return slug
+
+
+def _call(name: str, app: AsgiApp, version: str) -> Case:
+    meta = {"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}}
+    params: dict[str, Any] = {"name": TOOL, "arguments": orjson.loads(ORDER)}
+    params |= {"_meta": meta} if version == MODERN else {}
+    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    named: RawHeaders = ((b"mcp-method", b"tools/call"), (b"mcp-name", TOOL.encode())) if version == MODERN else ()
+    headers = (*json_headers(body), (b"mcp-protocol-version", version.encode()), *named)
+    return Case(name, app, PATH, "POST", headers, body)
+
+
+def _idle_server(answer: Answer) -> StreamableHTTPSessionManager:
+    """A server of the SDK's own with one tool, which gives the same result and does nothing for it."""
+    result = orjson.loads(answer.body)["result"]
+    del result["_meta"]
+
+    async def call_tool(_context: object, _params: types.CallToolRequestParams) -> dict[str, Any]:
+        return {**result}
+
+    server: Server[Any] = Server("idle", get_tool_input_schema=lambda _: None)
+    server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
+    return StreamableHTTPSessionManager(server, json_response=True, stateless=True)

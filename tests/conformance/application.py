@@ -1,0 +1,56 @@
+"""What the conformance scenarios are run against: a site with the tools that some of them ask for by name."""
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from awp_publish import AgentPublisher, Site
+from awp_publish.serve.reply import AsgiApp
+
+SCHEMA_2020_12: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "$defs": {
+        "address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }
+    },
+    "properties": {
+        "name": {"type": "string"},
+        "address": {"$ref": "#/$defs/address"},
+        "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+        "phone": {"type": "string"},
+        "email": {"type": "string"},
+    },
+    "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+    "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+    "then": {"required": ["phone"]},
+    "else": {"required": ["email"]},
+    "additionalProperties": False,
+}
+
+
+def make_application(url: str) -> AsgiApp:
+    """The application, for one address."""
+    site = Site("Conformance", "What the published scenarios are run against.", url=url, doors=["mcp"])
+
+    @site.agent("test_simple_text", intent="read")
+    async def test_simple_text() -> str:
+        """Answer with a simple text."""
+        return "This is a simple text response for testing."
+
+    @site.agent("test_error_handling")
+    async def test_error_handling() -> str:
+        """Fail, as it should."""
+        raise RuntimeError("This tool intentionally returns an error for testing")
+
+    @site.agent("json_schema_2020_12_tool", inputs=SCHEMA_2020_12, intent="read")
+    async def json_schema_2020_12_tool(given: dict[str, Any]) -> str:
+        """Take an input whose schema uses the keywords of JSON Schema 2020-12."""
+        return "done"
+
+    app = FastAPI()
+    app.add_middleware(AgentPublisher, site=site)
+    return app

@@ -1,0 +1,71 @@
+"""A whole visit to the bookshop through its MCP door, by the official client, in both generations of the protocol."""
+
+from typing import Any
+
+import pytest
+from mcp.types import ElicitResult
+
+from demo_site.app import create_app
+from tests.serve.mcp_messages import MODERN, MODES, connect
+
+ORIGIN = "https://shop.example"
+
+
+async def agree(_context: object, params: Any) -> ElicitResult:
+    assert "Jane" in params.message
+    return ElicitResult(action="accept", content={})
+
+
+async def use(client: Any, name: str, given: dict[str, Any] | None = None, **meta: Any) -> Any:
+    """The answer of a tool that has to succeed."""
+    told = await client.call_tool(name, given or {}, meta={f"awp/{key}": value for key, value in meta.items()})
+    assert told.is_error is False, told.content[0].text
+    return told
+
+
+async def order(client: Any, receipt: str) -> Any:
+    """Order what is in the basket; where the client cannot ask its user it is given a token."""
+    given = {"name": "Jane", "address": "1 Quiet Lane, Oxford"}
+    meta = {"awp/receipts": [receipt], "awp/idempotencyKey": "k-1"}
+    told = await client.call_tool("check_out", given, meta=meta)
+    if told.is_error:
+        token = told.structured_content["confirmation"]["token"]
+        told = await client.call_tool("check_out", given, meta=meta | {"awp/confirmation": token})
+    assert told.is_error is False, told.content[0].text
+    return told
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_every_tool_is_listed_and_does_what_it_says(mode):
+    app = create_app(ORIGIN, packing_pause=0, doors=["mcp"])
+    options = {"elicitation_callback": agree} if mode == MODERN else {}
+    async with connect(app, mode, **options) as client:
+        listed = {tool.name for tool in (await client.list_tools()).tools}
+        found = await use(client, "search_books", {"q": "the"})
+        assert found.structured_content["books"]
+        assert (await use(client, "show_book", {"slug": "emma"})).structured_content["title"] == "Emma"
+        assert (await client.call_tool("show_basket", {})).structured_content["status"] == 401
+        await use(client, "sign_in", {"name": "reader", "password": "lamplight"})
+        added = await use(client, "add_to_basket", {"slug": "emma"})
+        await use(client, "show_basket")
+        placed = (await order(client, added.meta["awp/headers"]["awp-receipt"])).structured_content
+        number = {"order_id": placed["order_id"]}
+        assert (await use(client, "show_order", number)).structured_content["order_id"] == placed["order_id"]
+        assert (await use(client, "ship_order", number)).structured_content["status"] == "accepted"
+        await use(client, "add_to_basket", {"slug": "emma"})
+        await use(client, "remove_from_basket", {"slug": "emma"})
+        assert (await use(client, "summarizer", {"text": "Call me Ishmael. " * 9})).structured_content["summary"]
+        await use(client, "sign_out")
+    assert listed == {
+        "search_books",
+        "show_book",
+        "show_basket",
+        "add_to_basket",
+        "remove_from_basket",
+        "sign_in",
+        "sign_out",
+        "check_out",
+        "show_order",
+        "ship_order",
+        "summarizer",
+    }

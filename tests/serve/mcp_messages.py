@@ -1,0 +1,73 @@
+"""MCP for tests: messages as bytes on the wire, and the official client, which reaches an application in process."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from awp_publish.serve.lifespan import running
+from awp_publish.serve.reply import AsgiApp
+
+MODERN: Final = "2026-07-28"
+CLASSIC: Final = "2025-11-25"
+VERSIONS: Final = (CLASSIC, MODERN)
+MODES: Final = ("legacy", MODERN)
+"""How the official client names the two generations."""
+
+_RESERVED: Final = "io.modelcontextprotocol/"
+_NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+def message(
+    method: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    version: str = MODERN,
+    meta: Mapping[str, object] | None = None,
+    capabilities: Mapping[str, object] | None = None,
+) -> dict[str, Any]:
+    """A request as an official client writes it."""
+    own = dict(meta or {})
+    if version == MODERN:
+        own |= {f"{_RESERVED}protocolVersion": version, f"{_RESERVED}clientCapabilities": dict(capabilities or {})}
+    whole = {**(params or {}), **({"_meta": own} if own else {})}
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": whole}
+
+
+def headers_of(sent: Mapping[str, Any], version: str = MODERN) -> dict[str, str]:
+    """The headers that go with a request."""
+    headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": version}
+    if version == MODERN:
+        headers["mcp-method"] = sent["method"]
+        if name := sent["params"].get(_NAMED.get(sent["method"], "")):
+            headers["mcp-name"] = name
+    return headers
+
+
+def post(client: Any, sent: Mapping[str, Any], version: str = MODERN, headers: Mapping[str, str] | None = None) -> Any:
+    """Send one request through a test client."""
+    return client.post("/mcp", json=sent, headers=headers_of(sent, version) | dict(headers or {}))
+
+
+def call(client: Any, name: str, meta: Mapping[str, object] | None = None) -> Any:
+    """The result of one call of a tool without arguments."""
+    return post(client, message("tools/call", {"name": name}, meta=meta)).json()["result"]
+
+
+@asynccontextmanager
+async def connect(
+    app: AsgiApp, mode: str, *, lifespan: bool = True, headers: Mapping[str, str] | None = None, **options: Any
+) -> AsyncIterator[Any]:
+    """The official `Client`, connected to an application at https://shop.example/mcp."""
+    if lifespan:
+        async with running(app), connect(app, mode, lifespan=False, headers=headers, **options) as client:
+            yield client
+        return
+    transport = httpx2.ASGITransport(app=app)
+    async with httpx2.AsyncClient(transport=transport, headers=headers) as http:
+        address = streamable_http_client("https://shop.example/mcp", http_client=http)
+        async with Client(address, mode=mode, **options) as client:
+            yield client

@@ -1,0 +1,347 @@
+"""Calls through the MCP door that take more than an answer: a person's yes, time, jobs, keys, people who leave."""
+
+import asyncio
+from typing import Any
+
+import orjson
+import pytest
+from fastapi import FastAPI, Request
+from mcp.types import ElicitResult
+from starlette.applications import Starlette
+
+from awp_publish import AgentPublisher
+from awp_publish.serve.lifespan import running
+from tests.serve.guarded import KEYS, Caller, make_shop
+from tests.serve.mcp_messages import MODERN, MODES, VERSIONS, call, connect, headers_of, message
+
+
+class McpCaller(Caller):
+    """One `tools/call` at the ASGI interface, whose caller may hang up."""
+
+    def __init__(self, app, name, given=None, version=MODERN, headers=None) -> None:
+        sent = message("tools/call", {"name": name, "arguments": given or {}}, version=version)
+        super().__init__(app, name, given, headers_of(sent, version) | dict(headers or {}))
+        self._bodies = [orjson.dumps(sent)]
+        self._path = "/mcp"
+        self.answered = asyncio.Event()
+
+    async def _send(self, message) -> None:
+        await super()._send(message)
+        if self.is_answered:
+            self.answered.set()
+
+
+def publish(site):
+    return AgentPublisher(Starlette(), site=site)
+
+
+@pytest.fixture
+def shop():
+    site = make_shop(doors=["mcp"], secret_keys=KEYS)
+
+    @site.agent("pay", requires_human_confirmation=True, confirmation_summary="Pay {copies} books.")
+    async def pay(copies: int = 1) -> int:
+        """Pay books."""
+        return copies
+
+    return site
+
+
+# --- A person's agreement ---
+
+AGREED = {"confirmation": {"action": "accept"}}
+
+
+class Person:
+    """Who sits at the client."""
+
+    def __init__(self, action: Any) -> None:
+        self.action = action
+        self.asked: list[str] = []
+
+    async def reply(self, _context, params) -> ElicitResult:
+        self.asked.append(params.message)
+        assert params.requested_schema == {"type": "object", "properties": {}}
+        return ElicitResult(action=self.action, content={} if self.action == "accept" else None)
+
+
+async def test_the_client_asks_its_user_where_it_can(shop):
+    person = Person("accept")
+    async with connect(publish(shop), MODERN, elicitation_callback=person.reply) as client:
+        told = await client.call_tool("pay", {"copies": 2})
+    assert person.asked == ["Pay 2 books."]
+    assert (told.is_error, told.structured_content) == (False, 2)
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_person_who_does_not_agree_is_not_asked_again(shop, action):
+    person = Person(action)
+    async with connect(publish(shop), MODERN, elicitation_callback=person.reply) as client:
+        told = await client.call_tool("pay", {"copies": 2})
+    assert len(person.asked) == 1
+    assert told.structured_content["code"] == "CONFIRMATION_REQUIRED"
+    assert told.structured_content["recovery"].startswith("Do not repeat")
+    assert "confirmation" not in told.structured_content
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_that_cannot_ask_is_given_the_token(shop, mode):
+    async with connect(publish(shop), mode) as client:
+        told = await client.call_tool("pay", {"copies": 2})
+        assert told.structured_content["code"] == "CONFIRMATION_REQUIRED"
+        question = told.structured_content["confirmation"]
+        assert question["summary"] == "Pay 2 books."
+        done = await client.call_tool("pay", {"copies": 2}, meta={"awp/confirmation": question["token"]})
+    assert done.structured_content in (2, {"result": 2})
+
+
+async def test_the_classic_generation_has_no_way_to_ask(shop):
+    person = Person("accept")
+    async with connect(publish(shop), "legacy", elicitation_callback=person.reply) as client:
+        told = await client.call_tool("pay", {"copies": 2})
+    assert person.asked == []
+    assert told.structured_content["confirmation"]["token"]
+
+
+def test_an_agreement_is_to_one_input_and_to_one_call(shop, open_client):
+    client = open_client(publish(shop))
+    can_ask: Any = {"elicitation": {}}
+    asked = _send(client, {"name": "pay", "arguments": {"copies": 2}}, can_ask)
+    assert asked["resultType"] == "input_required"
+    replied = {"inputResponses": AGREED, "requestState": asked["requestState"]}
+    other = _send(client, {"name": "pay", "arguments": {"copies": 9}, **replied}, can_ask)
+    assert other["structuredContent"]["code"] == "CONFIRMATION_MISMATCH"
+    assert _send(client, {"name": "pay", "arguments": {"copies": 2}, **replied}, can_ask)["isError"] is False
+    again = _send(client, {"name": "pay", "arguments": {"copies": 2}, **replied}, can_ask)
+    assert again["structuredContent"]["code"] == "CONFIRMATION_SPENT"
+
+
+@pytest.mark.parametrize(
+    ("replied", "code"),
+    [
+        (
+            {"inputResponses": {"confirmation": {"action": "accept"}}, "requestState": "made up"},
+            "CONFIRMATION_TAMPERED",
+        ),
+        ({"inputResponses": {"other": {"action": "accept"}}, "requestState": "made up"}, "INVALID_ENVELOPE"),
+        ({"inputResponses": {}, "requestState": "made up"}, "INVALID_ENVELOPE"),
+        ({"inputResponses": AGREED}, "CONFIRMATION_REQUIRED"),
+    ],
+)
+def test_a_made_up_agreement_counts_for_nothing(shop, open_client, replied, code):
+    told = _send(open_client(publish(shop)), {"name": "pay", **replied}, {})
+    assert told["structuredContent"]["code"] == code
+
+
+def _send(client, params, capabilities):
+    sent = message("tools/call", params, capabilities=capabilities)
+    return client.post("/mcp", json=sent, headers=headers_of(sent)).json()["result"]
+
+
+@pytest.mark.parametrize("meta", [{"awp/confirmation": 1}, {"awp/receipts": "one"}, {"awp/idempotencyKey": []}])
+def test_what_is_ours_in_meta_has_to_have_the_right_type(shop, open_client, meta):
+    assert call(open_client(publish(shop)), "pay", meta=meta)["structuredContent"]["code"] == "INVALID_ENVELOPE"
+
+
+# --- Time ---
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_slow_handler_is_told_of_in_time(mode):
+    site = make_shop(doors=["mcp"])
+    ended = asyncio.Event()
+
+    @site.agent("sleep", timeout=0.1)
+    async def sleep() -> str:
+        """Sleep."""
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.set()
+        return "awake"
+
+    async with connect(publish(site), mode) as client:
+        told = await client.call_tool("sleep", {})
+        assert told.structured_content["code"] == "HANDLER_TIMEOUT"
+        await asyncio.wait_for(ended.wait(), 5)
+
+
+@pytest.mark.parametrize("lifespan", [True, False])
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_caller_who_leaves_ends_the_call(version, lifespan):
+    site = make_shop(doors=["mcp"])
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    @site.agent("sleep")
+    async def sleep() -> str:
+        """Sleep."""
+        begun.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.set()
+        return "awake"
+
+    app = publish(site)
+    caller = McpCaller(app, "sleep", version=version)
+
+    async def leave() -> None:
+        calling = asyncio.create_task(caller.call())
+        await asyncio.wait_for(begun.wait(), 5)
+        caller.hang_up()
+        await asyncio.wait_for(calling, 5)
+        assert ended.is_set()
+
+    if lifespan:
+        async with running(app):
+            await leave()
+    else:
+        await leave()
+    assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task() and not task.done()]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_caller_who_leaves_in_the_middle_of_a_body_is_no_failure(shop, version, caplog):
+    caller = McpCaller(publish(shop), "pay", version=version)
+    caller._bodies = []
+    caller.hang_up()
+    await caller.call()
+    assert caller.messages == []
+    assert "ERROR" not in caplog.text
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_an_answer_is_given_while_its_route_works_on(version):
+    site = make_shop(doors=["mcp"])
+    app, go = FastAPI(), asyncio.Event()
+
+    @app.get("/slow")
+    @site.action("slow")
+    async def slow(request: Request) -> str:
+        """Answer, and work on."""
+        return "done"
+
+    class WorksOn:
+        def __init__(self, inner) -> None:
+            self.inner = inner
+
+        async def __call__(self, scope, receive, send) -> None:
+            await self.inner(scope, receive, send)
+            if scope.get("path") == "/slow":
+                await go.wait()
+
+    app.add_middleware(WorksOn)
+    app.add_middleware(AgentPublisher, site=site)
+    async with running(app):
+        caller = McpCaller(app, "slow", version=version)
+        calling = asyncio.create_task(caller.call())
+        await asyncio.wait_for(caller.answered.wait(), 5)
+        assert not calling.done()
+        go.set()
+        await asyncio.wait_for(calling, 5)
+    assert b"done" in caller.body
+
+
+async def test_the_server_may_stop_in_the_middle_of_a_call():
+    site = make_shop(doors=["mcp"])
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    @site.agent("sleep")
+    async def sleep() -> str:
+        """Sleep."""
+        begun.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.set()
+        return "awake"
+
+    app = publish(site)
+    for version in VERSIONS:
+        begun.clear()
+        ended.clear()
+        calling = asyncio.create_task(McpCaller(app, "sleep", version=version).call())
+        await asyncio.wait_for(begun.wait(), 5)
+        calling.cancel()
+        await asyncio.wait({calling}, timeout=5)
+        assert calling.cancelled()
+        assert ended.is_set()
+
+
+# --- Answers against their schema, jobs, keys ---
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_an_answer_against_its_schema_is_never_sent(mode):
+    site = make_shop(doors=["mcp"])
+
+    @site.agent("count", outputs={"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]})
+    async def count():
+        """Count books."""
+        return {"n": "secret"}
+
+    async with connect(publish(site), mode) as client:
+        told = await client.call_tool("count", {})
+    assert told.structured_content["code"] == "INVALID_OUTPUT"
+    assert "secret" not in told.model_dump_json()
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_background_action_answers_with_its_job(mode, open_client):
+    site = make_shop(doors=["mcp"])
+
+    @site.agent("print_book", execution="async")
+    async def print_book(title: str) -> list[str]:
+        """Print a book."""
+        return [title]
+
+    app = publish(site)
+    async with connect(app, mode) as client:
+        listed = (await client.list_tools()).tools[0]
+        told = await client.call_tool("print_book", {"title": "Emma"})
+        assert told.is_error is False
+        job = told.structured_content
+        assert (job["action"], job["status"]) == ("print_book", "accepted")
+        assert told.meta["awp/headers"]["location"] == job["poll_endpoint"]
+        assert listed.output_schema["properties"]["result"] == {"type": "array", "items": {"type": "string"}}
+        refused = await client.call_tool("print_book", {})
+        assert refused.structured_content["code"] == "INVALID_INPUT"
+
+
+def test_a_key_makes_a_retry_safe_however_it_is_sent(open_client):
+    site = make_shop(doors=["mcp"])
+    ran = []
+
+    @site.agent("order", idempotency={"key_field": "order_key"})
+    async def order() -> dict[str, int]:
+        """Order a book."""
+        ran.append(1)
+        return {"number": len(ran)}
+
+    client = open_client(publish(site))
+    first = call(client, "order", meta={"awp/idempotencyKey": "k-1"})
+    again = call(client, "order", meta={"awp/idempotencyKey": "k-1"})
+    assert first["structuredContent"] == again["structuredContent"] == {"number": 1}
+    assert again["_meta"]["awp/headers"]["idempotent-replayed"] == "true"
+    sent = message("tools/call", {"name": "order"})
+    header = client.post("/mcp", json=sent, headers=headers_of(sent) | {"idempotency-key": "k-1"})
+    assert header.headers["idempotent-replayed"] == "true"
+    assert header.json()["result"]["structuredContent"] == {"number": 1}
+
+
+async def test_many_calls_at_once_are_kept_apart(shop):
+    site = make_shop(doors=["mcp"])
+
+    @site.agent("echo")
+    async def echo(n: int) -> int:
+        """Say it again."""
+        await asyncio.sleep(0.01)
+        return n
+
+    app = publish(site)
+    async with running(app):
+        for version in VERSIONS:
+            callers = [McpCaller(app, "echo", {"n": n}, version) for n in range(100)]
+            await asyncio.gather(*(caller.call() for caller in callers))
+            told = [orjson.loads(caller.body)["result"]["content"][0]["text"] for caller in callers]
+            assert [orjson.loads(text) for text in told] in (list(range(100)), [{"result": n} for n in range(100)])
