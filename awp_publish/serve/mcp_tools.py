@@ -5,7 +5,7 @@ action that answers with anything else is listed with an `outputSchema` whose on
 any JSON value will do but null, which the SDK takes for an absent result: what may be null is wrapped there too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,10 +52,11 @@ class Tools:
         """The schema of a tool whose arguments are compared with headers, which takes a while; None for any other."""
         return self.mirrored.get(name)
 
-    def listed(self) -> dict[str, object]:
-        """The result of `tools/list`."""
-        entries = [tool.entry for tool in self.by_name.values()]
-        return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "complete"}
+    def listed(self, is_shown: Callable[[Action], bool] | None = None) -> dict[str, object]:
+        """The result of `tools/list`. What only some are shown is theirs alone."""
+        scope = "public" if is_shown is None else "private"
+        entries = [tool.entry for tool in self.by_name.values() if is_shown is None or is_shown(tool.action)]
+        return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": scope, "resultType": "complete"}
 
 
 def make_tools(catalog: Catalog, *, only_objects: bool) -> Tools:

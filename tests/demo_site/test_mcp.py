@@ -38,7 +38,7 @@ async def order(client: Any, receipt: str) -> Any:
 @pytest.mark.parametrize("mode", MODES)
 async def test_every_tool_is_listed_and_does_what_it_says(mode):
     app = create_app(ORIGIN, packing_pause=0, doors=["mcp"])
-    options = {"elicitation_callback": agree} if mode == MODERN else {}
+    options: dict[str, Any] = {"elicitation_callback": agree} if mode == MODERN else {}
     async with connect(app, mode, **options) as client:
         listed = {tool.name for tool in (await client.list_tools()).tools}
         found = await use(client, "search_books", {"q": "the"})
