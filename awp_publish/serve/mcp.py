@@ -103,6 +103,7 @@ class McpDoor:
         try:
             message = parse_json(body)
         except NotJson as problem:
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             await self._reject(exchange, types.PARSE_ERROR, problem.detail)
             return
         if not isinstance(message, dict):

@@ -19,7 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.invoke import Call, Invoker, Outcome, Result
 from awp_publish.model import Action
-from awp_publish.problems import Problem
+from awp_publish.problems import Problem, UnknownAgent
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.envelope import read_admission
 from awp_publish.serve.mcp_elicitation import ask_person, read_reply
@@ -51,16 +51,20 @@ class ToolCalls:
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> WireResult:
         """Answer `tools/call`. Raises MCPError for a tool that does not exist."""
-        tool = self._lists.of(context).by_name.get(params.name)
+        exchange, tool = exchange_of(context), self._lists.of(context).by_name.get(params.name)
         if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f'This site has no tool "{params.name[:100]}".')
-        exchange = exchange_of(context)
+            raise self._unknown(exchange, params.name)
         call = Call(tool.action, params.arguments or {}, exchange.request_id, PROTOCOL, exchange.scope, exchange.gone)
         result = await self._run(exchange, call, context, params)
         if isinstance(result, Outcome):
             output = orjson.loads(result.body) if result.output is None else result.output
             return tell_answer(tool, result.body, output, self._meta_of(exchange, call, result, context))
         return self._tell(exchange, call, result, context)
+
+    def _unknown(self, exchange: McpExchange, name: str) -> MCPError:
+        problem = UnknownAgent(f'This site has no tool "{name[:100]}".')
+        self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+        return MCPError(types.INVALID_PARAMS, problem.detail)
 
     def _meta_of(self, exchange: McpExchange, call: Call, result: Result, context: Context) -> WireResult:
         stamp = self.stamp if context.protocol_version in MODERN_PROTOCOL_VERSIONS else {}

@@ -319,3 +319,17 @@ def test_otherwise_the_list_is_the_same_for_all(client):
     listed = [post(client, LIST, headers=headers).json()["result"]["tools"] for headers in ({}, ANN)]
     assert listed[0] == listed[1]
     assert len(listed[0]) == 3
+
+
+# --- What is on record ---
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_calls_and_refusals_are_on_record(client, caplog, version):
+    caplog.set_level("INFO", logger="awp_publish.access")
+    for name in ("look", "mine", "fly"):
+        post(client, message("tools/call", {"name": name}, version=version), version)
+    client.post("/mcp", content=b"{", headers=headers_of(LIST, version) | JSON)
+    calls = [record.call for record in caplog.records if record.name == "awp_publish.access"]
+    assert [call["door"] for call in calls] == ["mcp"] * 4
+    assert [call["outcome"] for call in calls] == ["ok", "AUTHENTICATION_REQUIRED", "UNKNOWN_AGENT", "NOT_JSON"]
