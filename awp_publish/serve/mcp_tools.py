@@ -19,6 +19,9 @@ from awp_publish.schema import DIALECT, compile_schema
 RESULT: Final = "result"
 """The member that holds an answer which is no object."""
 
+PROBLEM: Final = "awp/problem"
+"""Where a result's `_meta` has the problem."""
+
 MIRRORED: Final = b'"x-mcp-header"'
 """What marks an input that a header of the request repeats (Streamable HTTP of 2026-07-28)."""
 
@@ -121,10 +124,11 @@ def tell_answer(tool: Tool, body: bytes, output: object, meta: Mapping[str, obje
 
 
 def tell_problem(body: bytes, meta: Mapping[str, object]) -> dict[str, object]:
-    """The result of a call that was refused or failed: the problem, for the model to read and the client to parse."""
-    told = _tell(body.decode(), meta, is_error=True)
-    told["structuredContent"] = orjson.loads(body)
-    return told
+    """The result of a call that was refused or failed: the problem as text for the model, in `_meta` for programs.
+
+    It is no structured content: some clients hold that to the tool's outputSchema in any case.
+    """
+    return _tell(body.decode(), {**meta, PROBLEM: orjson.loads(body)}, is_error=True)
 
 
 def _tell(text: str, meta: Mapping[str, object], *, is_error: bool) -> dict[str, object]:

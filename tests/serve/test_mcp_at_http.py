@@ -149,7 +149,7 @@ def test_clients_are_sent_to_the_authorization_server(open_client, version, name
 def test_without_an_authorization_server_the_model_is_told(client, version):
     answer = post(client, message("tools/call", {"name": "mine"}, version=version), version)
     assert answer.status_code == 200
-    assert answer.json()["result"]["structuredContent"]["code"] == "AUTHENTICATION_REQUIRED"
+    assert answer.json()["result"]["_meta"]["awp/problem"]["code"] == "AUTHENTICATION_REQUIRED"
     assert post(client, message("tools/call", {"name": "mine"}), MODERN, ANN).json()["result"]["isError"] is False
 
 
@@ -302,7 +302,7 @@ def test_a_site_may_list_to_each_caller_what_they_may_call(open_client, version,
     assert [tool["name"] for tool in listed["tools"]] == shown
     assert listed.get("cacheScope") == ("private" if version == MODERN else None)
     refused = post(client, message("tools/call", {"name": "buy"}, version=version), version, BEN).json()["result"]
-    assert refused["structuredContent"]["code"] == "INSUFFICIENT_SCOPE"
+    assert refused["_meta"]["awp/problem"]["code"] == "INSUFFICIENT_SCOPE"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
