@@ -31,14 +31,14 @@ class Guarding:
 
     store: Store
     host: str = ""
-    secret_keys: tuple[str, ...] = ()
+    secret_keys: tuple[str, ...] = field(default=(), repr=False)
     own_key: str = field(default_factory=partial(secrets.token_urlsafe, 32), repr=False)
     authenticators: tuple[Authenticator, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     enforce_prerequisites: bool = False
     confirmation_lifetime: float = 600.0
     receipt_lifetime: float = 3600.0
-    job_queue: str | None = None
+    job_queue: str | None = field(default=None, repr=False)
     job_concurrency: int = 4
     job_results: float = 86400.0
     status_interval: float = 30.0

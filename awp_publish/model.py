@@ -128,6 +128,10 @@ class Action:
         return any(declared)
 
     @property
+    def is_irreversible(self) -> bool:
+        return self.sensitivity == "irreversible" or self.reversible is False
+
+    @property
     def needs_confirmation(self) -> bool:
         """agent.json section 9: irreversible actions MUST be confirmed."""
         return self.requires_human_confirmation or self.sensitivity == "irreversible"

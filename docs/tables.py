@@ -20,8 +20,8 @@ def renew(text: str) -> str:
     for name, make in MAKERS.items():
         before, start, rest = text.partition(f"<!-- table: {name} -->\n")
         if start:
-            _, end, after = rest.partition("\n<!-- end -->")
-            text = before + start + make() + end + after
+            _, end, after = rest.partition("<!-- end -->")
+            text = f"{before}{start}{make()}\n{end}{after}"
     return text
 
 

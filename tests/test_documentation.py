@@ -47,12 +47,23 @@ def test_every_problem_is_documented_as_it_is(kind):
     assert row in (ROOT / "docs" / "calls.md").read_text()
 
 
-@pytest.mark.parametrize("page", ["calls.md", "guards.md"])
-def test_the_tables_of_the_pages_are_those_of_the_code(page):
-    renew = runpy.run_path(str(ROOT / "docs" / "tables.py"))["renew"]
+TABLES = runpy.run_path(str(ROOT / "docs" / "tables.py"))
+
+
+@pytest.mark.parametrize(("page", "name"), [("calls.md", "problems"), ("guards.md", "gates"), ("guards.md", "claims")])
+def test_the_tables_of_the_pages_are_those_of_the_code(page, name):
+    assert set(TABLES["MAKERS"]) == {"problems", "gates", "claims"}
     text = (ROOT / "docs" / page).read_text()
-    assert "<!-- table: " in text
-    assert renew(text) == text, "run: make docs"
+    assert f"<!-- table: {name} -->\n{TABLES['MAKERS'][name]()}\n<!-- end -->" in text, "run: make docs"
+
+
+def test_a_table_that_is_renewed_leaves_the_rest_of_its_page():
+    page = "a\n<!-- table: gates -->\n<!-- end -->\nb\n<!-- table: claims -->\nstale row\n<!-- end -->\nc\n"
+    renewed = TABLES["renew"](page)
+    assert renewed.startswith("a\n<!-- table: gates -->\n| gate |")
+    assert "\n<!-- end -->\nb\n<!-- table: claims -->\n| the first call |" in renewed
+    assert renewed.endswith("<!-- end -->\nc\n")
+    assert "stale row" not in renewed
 
 
 def test_every_refusal_of_a_guard_is_in_the_table_of_gates():

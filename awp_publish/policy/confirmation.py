@@ -109,7 +109,7 @@ def _in_our_words(action: Action, given: JsonObject) -> str:
     shown = [f"{name}: {_show(value)}" for name, value in given.items()]
     words = [f"{action.name}: {action.description.strip().splitlines()[0].rstrip('.')}."]
     words += [f"With {', '.join(shown)}."] if shown else []
-    words += ["This cannot be undone."] if action.sensitivity == "irreversible" or action.reversible is False else []
+    words += ["This cannot be undone."] if action.is_irreversible else []
     return " ".join(words)
 
 

@@ -48,7 +48,8 @@ def guard_of(action: Action, enforcement: Enforcement, validate: Gate) -> Guard 
     if not declared and authentication is None and receipts is None:
         return None
     gates = _present((limits, validate, *admission))
-    return Guard(enforcement.store, gates, authentication, receipts, durable=action.needs_confirmation)
+    durable = action.needs_confirmation or action.is_irreversible
+    return Guard(enforcement.store, gates, authentication, receipts, durable=durable)
 
 
 def _present(gates: Sequence[Gate | None]) -> list[Gate]:

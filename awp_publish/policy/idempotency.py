@@ -102,7 +102,9 @@ def idempotency_gate(action: Action, clock: Callable[[], float] = time.time) -> 
 
 def _sent_key(call: Call, in_input: str | None) -> str | None:
     """The key that a call came with, beside its input or in it; None without one."""
-    inside = call.input.get(in_input) if in_input is not None else None
+    if in_input is None:
+        return None if call.idempotency_key is None else read_key(call.idempotency_key)
+    inside = call.input.get(in_input)
     sent = [read_key(str(key)) for key in (call.idempotency_key, inside) if key is not None]
     if len(set(sent)) > 1:
         raise InvalidIdempotencyKey(f"The idempotency key and the input's member {in_input} differ.")
@@ -131,7 +133,7 @@ def settle_claim(call: Call, claim: Claim, result: Result) -> Step:
     """What becomes of a claim now that its call has ended."""
     ended = "answered" if isinstance(result, Outcome) else _how(result)
     repeatable, other, irreversible = CLAIM_AFTER[ended]
-    fate = repeatable if call.action.repeatable else irreversible if _is_irreversible(call.action) else other
+    fate = repeatable if call.action.repeatable else irreversible if call.action.is_irreversible else other
     window = float(call.action.idempotency.seconds) if call.action.idempotency else 0.0
     if fate == "recorded" and isinstance(result, Outcome):
         return Swap(claim.key, claim.value, _record(claim, result), window)
@@ -147,19 +149,14 @@ def _how(problem: Problem) -> str:
     return "interrupted" if isinstance(problem, _INTERRUPTIONS) else "refused"
 
 
-def _is_irreversible(action: Action) -> bool:
-    return action.sensitivity == "irreversible" or action.reversible is False
-
-
 def _properties(schema: JsonObject) -> JsonObject:
     properties = schema.get("properties")
     return properties if isinstance(properties, dict) else {}
 
 
 def _scoped(call: Call, key: str) -> str:
-    """Keys of different callers and actions never meet."""
-    digest = hashlib.sha256(f"{call.caller_id}\n{key}".encode()).hexdigest()
-    return f"key:{call.action.id}:{digest}"
+    """Keys of different callers and actions never meet: a key has no line breaks, and an action's id no colons."""
+    return f"key:{call.action.id}:{call.caller_id}\n{key}"
 
 
 # --- Records: one line of JSON, then the body as it was ---

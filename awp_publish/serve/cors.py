@@ -12,6 +12,10 @@ _EXPOSED: Final = (
 )
 
 
+_ALLOWED: Final = b"*, Authorization"
+"""Any header, and the one that "*" does not mean (Fetch, section 3.2.3)."""
+
+
 class Cors:
     """Which origins' pages may call from a browser; "*" for all."""
 
@@ -35,4 +39,4 @@ class Cors:
         allowed = dict(self.headers(fields)).get(b"access-control-allow-origin")
         if allowed is None:
             return Reply(204, ((b"allow", methods.encode()),))
-        return preflight(methods, allowed, ((b"vary", b"Origin"),))
+        return preflight(methods, allowed, ((b"vary", b"Origin"),), _ALLOWED)

@@ -51,12 +51,7 @@ async def running(app: AsgiApp, extensions: Mapping[str, object] | None = None) 
         yield server.state
     finally:
         server.is_over.set()
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            task.cancel()
-            await asyncio.wait({task})
-            raise
+        await _wait_for_end(task)
 
 
 class _Server:
@@ -94,6 +89,16 @@ class _Server:
             self.started.set_exception(StartFailed(message.get("message", "")))
         elif message["type"] == "lifespan.startup.complete":
             self.started.set_result(None)
+
+
+async def _wait_for_end(task: "asyncio.Task[None]") -> None:
+    """Wait until a task has ended; whoever is cancelled while waiting cancels it, and still waits."""
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait({task})
+        raise
 
 
 # --- What runs beside the application ---
@@ -137,12 +142,7 @@ class _Keeper:
         if task is None:
             return
         self._is_over.set()
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            task.cancel()
-            await asyncio.wait({task})
-            raise
+        await _wait_for_end(task)
 
 
 class _Lifespan:

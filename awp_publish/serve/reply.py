@@ -84,7 +84,7 @@ def _weighted(field: str) -> Iterable[tuple[str, float]]:
             yield name, float(weight[1]) if weight else 1.0
 
 
-def preflight(methods: str, origin: bytes = b"*", extra: RawHeaders = ()) -> Reply:
+def preflight(methods: str, origin: bytes = b"*", extra: RawHeaders = (), headers: bytes = b"*") -> Reply:
     """The answer to a CORS preflight and to any other OPTIONS."""
     return Reply(
         204,
@@ -92,7 +92,7 @@ def preflight(methods: str, origin: bytes = b"*", extra: RawHeaders = ()) -> Rep
             (b"allow", methods.encode()),
             (b"access-control-allow-origin", origin),
             (b"access-control-allow-methods", methods.encode()),
-            (b"access-control-allow-headers", b"*, Authorization"),  # which "*" leaves out (Fetch, section 3.3.3)
+            (b"access-control-allow-headers", headers),
             (b"access-control-max-age", PREFLIGHT_MAX_AGE),
             *extra,
         ),
