@@ -43,11 +43,15 @@ Listener = Callable[["Site"], None]
 
 @dataclass(frozen=True)
 class Limits:
-    """What the doors hold every call to. `timeout` in seconds, `max_body_bytes` in bytes."""
+    """What the doors hold every call to. `timeout` in seconds, `max_body_bytes` in bytes.
+
+    `list_only_allowed` says that doors which tell their callers what there is tell each what they may call.
+    """
 
     timeout: float = 30.0
     max_body_bytes: int = 1_048_576
     allow_origins: tuple[str, ...] = ()
+    list_only_allowed: bool = False
 
 
 class AgentHandle:
@@ -102,6 +106,7 @@ class Site:
             checked.get("timeout", Limits.timeout),
             checked.get("max_body_bytes", Limits.max_body_bytes),
             tuple(checked.get("allow_origins", ())),
+            checked.get("list_only_allowed", False),
         )
         self.doors: tuple[str, ...] = tuple(dict.fromkeys(checked.get("doors", ())))
         self.liveness = Liveness(checked.get("status_endpoint", self.paths.status))

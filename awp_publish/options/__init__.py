@@ -131,6 +131,7 @@ class SiteOptions(TypedDict, total=False):
     timeout: Seconds
     max_body_bytes: Annotated[int, Strict(), Field(gt=0)]
     allow_origins: Sequence[Annotated[str, AfterValidator(check_origin)]]
+    list_only_allowed: Flag
     store: object
     secret_keys: SecretKeysOption
     authenticate: object

@@ -32,8 +32,8 @@ from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.mcp_calls import PROTOCOL, ToolCalls
 from awp_publish.serve.mcp_exchange import EXCHANGE, McpExchange
+from awp_publish.serve.mcp_lists import make_lists
 from awp_publish.serve.mcp_resources import Resources
-from awp_publish.serve.mcp_tools import make_tools
 from awp_publish.serve.reply import Message, Receive, Reply, Scope, Send, read_fields, send_reply
 from awp_publish.serve.request_body import HungUp, read_body
 
@@ -103,6 +103,7 @@ class McpDoor:
         try:
             message = parse_json(body)
         except NotJson as problem:
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             await self._reject(exchange, types.PARSE_ERROR, problem.detail)
             return
         if not isinstance(message, dict):
@@ -169,10 +170,9 @@ class McpDoor:
 
 def _make_server(surroundings: Surroundings) -> Server[Any]:
     catalog, site = surroundings.catalog, surroundings.catalog.site
-    classic, modern = make_tools(catalog, only_objects=True), make_tools(catalog, only_objects=False)
-    proxies = surroundings.admission.trusted_proxies
+    lists, proxies = make_lists(surroundings), surroundings.admission.trusted_proxies
     challenges = protected_resource.is_published(catalog)
-    calls = ToolCalls(classic, modern, surroundings.invoker, proxies, challenges=challenges)
+    calls = ToolCalls(lists, surroundings.invoker, proxies, challenges=challenges)
     resources = Resources(surroundings.site, catalog.url)
     server: Server[Any] = Server(
         mcp_server_card.name_of(catalog),
@@ -181,10 +181,10 @@ def _make_server(surroundings: Surroundings) -> Server[Any]:
         description=site.description,
         instructions=_instructions(catalog),
         website_url=catalog.url,
-        get_tool_input_schema=modern.mirrored_schema,  # without it the SDK lists all tools for every call
+        get_tool_input_schema=lists.modern.mirrored_schema,  # without it the SDK lists all tools for every call
     )
     calls.stamp = {types.SERVER_INFO_META_KEY: server.server_info_stamp}
-    server.add_request_handler("tools/list", types.PaginatedRequestParams, calls.list_tools)
+    server.add_request_handler("tools/list", types.PaginatedRequestParams, lists.list_tools)
     server.add_request_handler("tools/call", types.CallToolRequestParams, calls.call_tool)
     server.add_request_handler("resources/list", types.PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)

@@ -9,23 +9,23 @@ Basic/Authorization), because clients look for it there.
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 import mcp_types as types
 import orjson
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from starlette.requests import Request
 
 from awp_publish.invoke import Call, Invoker, Outcome, Result
 from awp_publish.model import Action
-from awp_publish.problems import Problem
+from awp_publish.problems import Problem, UnknownAgent
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.envelope import read_admission
 from awp_publish.serve.mcp_elicitation import ask_person, read_reply
-from awp_publish.serve.mcp_exchange import EXCHANGE, META, McpExchange
-from awp_publish.serve.mcp_tools import Tools, tell_answer, tell_problem
+from awp_publish.serve.mcp_exchange import META, McpExchange
+from awp_publish.serve.mcp_lists import ToolLists, exchange_of
+from awp_publish.serve.mcp_tools import tell_answer, tell_problem
 
 PROTOCOL: Final = "mcp"
 CANCELLED: Final = -32800
@@ -43,25 +43,17 @@ class ToolCalls:
     stamp: Mapping[str, object] = MappingProxyType({})
     """What every result of the stateless generation says of the server; the SDK would copy it anew for each."""
 
-    def __init__(
-        self, classic: Tools, modern: Tools, invoker: Invoker, proxies: TrustedProxies, *, challenges: bool
-    ) -> None:
-        self._classic = classic
-        self._modern = modern
+    def __init__(self, lists: ToolLists, invoker: Invoker, proxies: TrustedProxies, *, challenges: bool) -> None:
+        self._lists = lists
         self._invoker = invoker
         self._proxies = proxies
         self._challenges = challenges
 
-    async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> WireResult:
-        """Answer `tools/list`."""
-        return self._tools_of(context).listed()
-
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> WireResult:
         """Answer `tools/call`. Raises MCPError for a tool that does not exist."""
-        tool = self._tools_of(context).by_name.get(params.name)
+        exchange, tool = exchange_of(context), self._lists.of(context).by_name.get(params.name)
         if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f'This site has no tool "{params.name[:100]}".')
-        exchange: McpExchange = cast(Request, context.request).scope[EXCHANGE]
+            raise self._unknown(exchange, params.name)
         call = Call(tool.action, params.arguments or {}, exchange.request_id, PROTOCOL, exchange.scope, exchange.gone)
         result = await self._run(exchange, call, context, params)
         if isinstance(result, Outcome):
@@ -69,12 +61,14 @@ class ToolCalls:
             return tell_answer(tool, result.body, output, self._meta_of(exchange, call, result, context))
         return self._tell(exchange, call, result, context)
 
+    def _unknown(self, exchange: McpExchange, name: str) -> MCPError:
+        problem = UnknownAgent(f'This site has no tool "{name[:100]}".')
+        self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+        return MCPError(types.INVALID_PARAMS, problem.detail)
+
     def _meta_of(self, exchange: McpExchange, call: Call, result: Result, context: Context) -> WireResult:
         stamp = self.stamp if context.protocol_version in MODERN_PROTOCOL_VERSIONS else {}
         return {**stamp, **exchange.meta_of(result, call)}
-
-    def _tools_of(self, context: Context) -> Tools:
-        return self._modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
 
     async def _run(
         self, exchange: McpExchange, call: Call, context: Context, params: types.CallToolRequestParams

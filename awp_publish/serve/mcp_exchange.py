@@ -100,9 +100,9 @@ class McpExchange:
         told, path = self._telling, quote(self.scope["path"])
         return render_problem(problem, told.types, told.recoveries, path, self.request_id).body
 
-    def meta_of(self, result: Result, call: Call) -> Mapping[str, object]:
+    def meta_of(self, result: Result, call: Call | None = None) -> Mapping[str, object]:
         """The `_meta` of a result. Its headers go into the HTTP answer too."""
-        added = call.headers
+        added = call.headers if call is not None else ()
         names = {name for name, _ in added}
         own = _headers_of(result)
         self._added = (*added, *(pair for pair in own if pair[0] not in names))

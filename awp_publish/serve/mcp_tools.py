@@ -5,7 +5,7 @@ action that answers with anything else is listed with an `outputSchema` whose on
 any JSON value will do but null, which the SDK takes for an absent result: what may be null is wrapped there too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +18,9 @@ from awp_publish.schema import DIALECT, compile_schema
 
 RESULT: Final = "result"
 """The member that holds an answer which is no object."""
+
+PROBLEM: Final = "awp/problem"
+"""Where a result's `_meta` has the problem."""
 
 MIRRORED: Final = b'"x-mcp-header"'
 """What marks an input that a header of the request repeats (Streamable HTTP of 2026-07-28)."""
@@ -52,10 +55,11 @@ class Tools:
         """The schema of a tool whose arguments are compared with headers, which takes a while; None for any other."""
         return self.mirrored.get(name)
 
-    def listed(self) -> dict[str, object]:
-        """The result of `tools/list`."""
-        entries = [tool.entry for tool in self.by_name.values()]
-        return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "complete"}
+    def listed(self, is_shown: Callable[[Action], bool] | None = None) -> dict[str, object]:
+        """The result of `tools/list`. What only some are shown is theirs alone."""
+        scope = "public" if is_shown is None else "private"
+        entries = [tool.entry for tool in self.by_name.values() if is_shown is None or is_shown(tool.action)]
+        return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": scope, "resultType": "complete"}
 
 
 def make_tools(catalog: Catalog, *, only_objects: bool) -> Tools:
@@ -120,10 +124,11 @@ def tell_answer(tool: Tool, body: bytes, output: object, meta: Mapping[str, obje
 
 
 def tell_problem(body: bytes, meta: Mapping[str, object]) -> dict[str, object]:
-    """The result of a call that was refused or failed: the problem, for the model to read and the client to parse."""
-    told = _tell(body.decode(), meta, is_error=True)
-    told["structuredContent"] = orjson.loads(body)
-    return told
+    """The result of a call that was refused or failed: the problem as text for the model, in `_meta` for programs.
+
+    It is no structured content: some clients hold that to the tool's outputSchema in any case.
+    """
+    return _tell(body.decode(), {**meta, PROBLEM: orjson.loads(body)}, is_error=True)
 
 
 def _tell(text: str, meta: Mapping[str, object], *, is_error: bool) -> dict[str, object]:

@@ -29,7 +29,7 @@ async def order(client: Any, receipt: str) -> Any:
     meta = {"awp/receipts": [receipt], "awp/idempotencyKey": "k-1"}
     told = await client.call_tool("check_out", given, meta=meta)
     if told.is_error:
-        token = told.structured_content["confirmation"]["token"]
+        token = told.meta["awp/problem"]["confirmation"]["token"]
         told = await client.call_tool("check_out", given, meta=meta | {"awp/confirmation": token})
     assert told.is_error is False, told.content[0].text
     return told
@@ -38,13 +38,13 @@ async def order(client: Any, receipt: str) -> Any:
 @pytest.mark.parametrize("mode", MODES)
 async def test_every_tool_is_listed_and_does_what_it_says(mode):
     app = create_app(ORIGIN, packing_pause=0, doors=["mcp"])
-    options = {"elicitation_callback": agree} if mode == MODERN else {}
+    options: dict[str, Any] = {"elicitation_callback": agree} if mode == MODERN else {}
     async with connect(app, mode, **options) as client:
         listed = {tool.name for tool in (await client.list_tools()).tools}
         found = await use(client, "search_books", {"q": "the"})
         assert found.structured_content["books"]
         assert (await use(client, "show_book", {"slug": "emma"})).structured_content["title"] == "Emma"
-        assert (await client.call_tool("show_basket", {})).structured_content["status"] == 401
+        assert (await client.call_tool("show_basket", {})).meta["awp/problem"]["status"] == 401
         await use(client, "sign_in", {"name": "reader", "password": "lamplight"})
         added = await use(client, "add_to_basket", {"slug": "emma"})
         await use(client, "show_basket")

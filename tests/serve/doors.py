@@ -116,8 +116,8 @@ class McpCaller:
         result = answer.json()["result"]
         added = result["_meta"].get("awp/headers", {})
         if result["isError"]:
-            assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
-            return self._refused(result["structuredContent"], added)
+            assert json.loads(result["content"][0]["text"]) == result["_meta"]["awp/problem"]
+            return self._refused(result["_meta"]["awp/problem"], added)
         replayed = added.get("idempotent-replayed") == "true"
         return Told(None, result["structuredContent"], is_replayed=replayed, receipt=added.get("awp-receipt"))
 

@@ -162,7 +162,8 @@ async def test_a_problem_is_a_result_that_the_model_can_read(app, mode):
         told = await client.call_tool("list_titles", {"copies": "many"})
     assert told.is_error is True
     problem = orjson.loads(told.content[0].text)
-    assert problem == told.structured_content
+    assert problem == told.meta["awp/problem"]
+    assert told.structured_content is None  # which some clients would hold to the outputSchema
     assert (problem["status"], problem["code"]) == (422, "INVALID_INPUT")
     assert problem["type"] == "https://shop.example/agents/problems/invalid-input"
     assert problem["errors"][0]["pointer"] == "/copies"
@@ -174,7 +175,7 @@ async def test_a_problem_is_a_result_that_the_model_can_read(app, mode):
 async def test_a_handler_that_raises_leaks_nothing(app, mode):
     async with connect(app, mode) as client:
         told = await client.call_tool("burn", {})
-    assert told.structured_content["code"] == "HANDLER_FAILED"
+    assert told.meta["awp/problem"]["code"] == "HANDLER_FAILED"
     assert "secret of the site" not in told.model_dump_json()
 
 

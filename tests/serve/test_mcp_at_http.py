@@ -149,7 +149,7 @@ def test_clients_are_sent_to_the_authorization_server(open_client, version, name
 def test_without_an_authorization_server_the_model_is_told(client, version):
     answer = post(client, message("tools/call", {"name": "mine"}, version=version), version)
     assert answer.status_code == 200
-    assert answer.json()["result"]["structuredContent"]["code"] == "AUTHENTICATION_REQUIRED"
+    assert answer.json()["result"]["_meta"]["awp/problem"]["code"] == "AUTHENTICATION_REQUIRED"
     assert post(client, message("tools/call", {"name": "mine"}), MODERN, ANN).json()["result"]["isError"] is False
 
 
@@ -287,3 +287,49 @@ def test_notifications_are_taken_and_not_answered(client, version):
 def test_every_answer_has_the_id_of_its_request(client):
     assert post(client, LIST, headers={"x-request-id": "my-own"}).headers["x-request-id"] == "my-own"
     assert post(client, LIST).headers["x-request-id"]
+
+
+# --- Who is shown what ---
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("headers", "shown"), [({}, ["look"]), (BEN, ["look", "mine"]), (ANN, ["look", "mine", "buy"])]
+)
+def test_a_site_may_list_to_each_caller_what_they_may_call(open_client, version, headers, shown):
+    client = open_client(AgentPublisher(Starlette(), site=make_site(list_only_allowed=True)))
+    listed = post(client, message("tools/list", version=version), version, headers).json()["result"]
+    assert [tool["name"] for tool in listed["tools"]] == shown
+    assert listed.get("cacheScope") == ("private" if version == MODERN else None)
+    refused = post(client, message("tools/call", {"name": "buy"}, version=version), version, BEN).json()["result"]
+    assert refused["_meta"]["awp/problem"]["code"] == "INSUFFICIENT_SCOPE"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_wrong_credentials_are_shown_no_list_of_their_own(open_client, version):
+    client = open_client(AgentPublisher(Starlette(), site=make_site(list_only_allowed=True)))
+    sent = message("tools/list", version=version)
+    answer = post(client, sent, version, {"authorization": "Bearer wrong"})
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert answer.json()["error"]["data"]["code"] == "INVALID_CREDENTIALS"
+
+
+def test_otherwise_the_list_is_the_same_for_all(client):
+    listed = [post(client, LIST, headers=headers).json()["result"]["tools"] for headers in ({}, ANN)]
+    assert listed[0] == listed[1]
+    assert len(listed[0]) == 3
+
+
+# --- What is on record ---
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_calls_and_refusals_are_on_record(client, caplog, version):
+    caplog.set_level("INFO", logger="awp_publish.access")
+    for name in ("look", "mine", "fly"):
+        post(client, message("tools/call", {"name": name}, version=version), version)
+    client.post("/mcp", content=b"{", headers=headers_of(LIST, version) | JSON)
+    calls = [record.call for record in caplog.records if record.name == "awp_publish.access"]
+    assert [call["door"] for call in calls] == ["mcp"] * 4
+    assert [call["outcome"] for call in calls] == ["ok", "AUTHENTICATION_REQUIRED", "UNKNOWN_AGENT", "NOT_JSON"]

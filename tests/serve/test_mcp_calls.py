@@ -79,17 +79,17 @@ async def test_a_person_who_does_not_agree_is_not_asked_again(shop, action):
     async with connect(publish(shop), MODERN, elicitation_callback=person.reply) as client:
         told = await client.call_tool("pay", {"copies": 2})
     assert len(person.asked) == 1
-    assert told.structured_content["code"] == "CONFIRMATION_REQUIRED"
-    assert told.structured_content["recovery"].startswith("Do not repeat")
-    assert "confirmation" not in told.structured_content
+    assert told.meta["awp/problem"]["code"] == "CONFIRMATION_REQUIRED"
+    assert told.meta["awp/problem"]["recovery"].startswith("Do not repeat")
+    assert "confirmation" not in told.meta["awp/problem"]
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_client_that_cannot_ask_is_given_the_token(shop, mode):
     async with connect(publish(shop), mode) as client:
         told = await client.call_tool("pay", {"copies": 2})
-        assert told.structured_content["code"] == "CONFIRMATION_REQUIRED"
-        question = told.structured_content["confirmation"]
+        assert told.meta["awp/problem"]["code"] == "CONFIRMATION_REQUIRED"
+        question = told.meta["awp/problem"]["confirmation"]
         assert question["summary"] == "Pay 2 books."
         done = await client.call_tool("pay", {"copies": 2}, meta={"awp/confirmation": question["token"]})
     assert done.structured_content in (2, {"result": 2})
@@ -100,7 +100,7 @@ async def test_the_classic_generation_has_no_way_to_ask(shop):
     async with connect(publish(shop), "legacy", elicitation_callback=person.reply) as client:
         told = await client.call_tool("pay", {"copies": 2})
     assert person.asked == []
-    assert told.structured_content["confirmation"]["token"]
+    assert told.meta["awp/problem"]["confirmation"]["token"]
 
 
 def test_an_agreement_is_to_one_input_and_to_one_call(shop, open_client):
@@ -110,10 +110,10 @@ def test_an_agreement_is_to_one_input_and_to_one_call(shop, open_client):
     assert asked["resultType"] == "input_required"
     replied = {"inputResponses": AGREED, "requestState": asked["requestState"]}
     other = _send(client, {"name": "pay", "arguments": {"copies": 9}, **replied}, can_ask)
-    assert other["structuredContent"]["code"] == "CONFIRMATION_MISMATCH"
+    assert other["_meta"]["awp/problem"]["code"] == "CONFIRMATION_MISMATCH"
     assert _send(client, {"name": "pay", "arguments": {"copies": 2}, **replied}, can_ask)["isError"] is False
     again = _send(client, {"name": "pay", "arguments": {"copies": 2}, **replied}, can_ask)
-    assert again["structuredContent"]["code"] == "CONFIRMATION_SPENT"
+    assert again["_meta"]["awp/problem"]["code"] == "CONFIRMATION_SPENT"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_an_agreement_is_to_one_input_and_to_one_call(shop, open_client):
 )
 def test_a_made_up_agreement_counts_for_nothing(shop, open_client, replied, code):
     told = _send(open_client(publish(shop)), {"name": "pay", **replied}, {})
-    assert told["structuredContent"]["code"] == code
+    assert told["_meta"]["awp/problem"]["code"] == code
 
 
 def _send(client, params, capabilities):
@@ -140,7 +140,7 @@ def _send(client, params, capabilities):
 
 @pytest.mark.parametrize("meta", [{"awp/confirmation": 1}, {"awp/receipts": "one"}, {"awp/idempotencyKey": []}])
 def test_what_is_ours_in_meta_has_to_have_the_right_type(shop, open_client, meta):
-    assert call(open_client(publish(shop)), "pay", meta=meta)["structuredContent"]["code"] == "INVALID_ENVELOPE"
+    assert call(open_client(publish(shop)), "pay", meta=meta)["_meta"]["awp/problem"]["code"] == "INVALID_ENVELOPE"
 
 
 # --- Time ---
@@ -162,7 +162,7 @@ async def test_a_slow_handler_is_told_of_in_time(mode):
 
     async with connect(publish(site), mode) as client:
         told = await client.call_tool("sleep", {})
-        assert told.structured_content["code"] == "HANDLER_TIMEOUT"
+        assert told.meta["awp/problem"]["code"] == "HANDLER_TIMEOUT"
         await asyncio.wait_for(ended.wait(), 5)
 
 
@@ -282,7 +282,7 @@ async def test_an_answer_against_its_schema_is_never_sent(mode):
 
     async with connect(publish(site), mode) as client:
         told = await client.call_tool("count", {})
-    assert told.structured_content["code"] == "INVALID_OUTPUT"
+    assert told.meta["awp/problem"]["code"] == "INVALID_OUTPUT"
     assert "secret" not in told.model_dump_json()
 
 
@@ -305,7 +305,7 @@ async def test_a_background_action_answers_with_its_job(mode, open_client):
         assert told.meta["awp/headers"]["location"] == job["poll_endpoint"]
         assert listed.output_schema["properties"]["result"] == {"type": "array", "items": {"type": "string"}}
         refused = await client.call_tool("print_book", {})
-        assert refused.structured_content["code"] == "INVALID_INPUT"
+        assert refused.meta["awp/problem"]["code"] == "INVALID_INPUT"
 
 
 def test_a_key_makes_a_retry_safe_however_it_is_sent(open_client):
