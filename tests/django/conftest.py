@@ -1,0 +1,37 @@
+"""The shop set up once, with its tables in memory and empty for each test."""
+
+import os
+from collections.abc import Iterator
+
+import django
+import pytest
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.django.shop.settings")
+django.setup()
+
+from django.core.management import call_command  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.test import AsyncClient, Client  # noqa: E402
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tables() -> Iterator[None]:
+    call_command("migrate", run_syncdb=True, verbosity=0)
+    yield
+    connection.close()
+
+
+@pytest.fixture(autouse=True)
+def _empty() -> Iterator[None]:
+    yield
+    call_command("flush", interactive=False, verbosity=0)
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(SERVER_NAME="shop.example")
+
+
+@pytest.fixture
+def async_client() -> AsyncClient:
+    return AsyncClient(headers={"host": "shop.example"})
