@@ -1,6 +1,7 @@
 """The application's configuration: `agents.py` of every installed application is imported, as `admin.py` is."""
 
 from django.apps import AppConfig
+from django.core import checks
 from django.utils.module_loading import autodiscover_modules
 
 
@@ -14,3 +15,6 @@ class AwpPublishConfig(AppConfig):
 
     def ready(self) -> None:
         autodiscover_modules("agents")
+        from awp_publish_django.checks import TAG, check_agents
+
+        checks.register(check_agents, TAG)

@@ -7,6 +7,7 @@ from functools import cached_property
 from django.core.signals import setting_changed
 
 from awp_publish import AgentPublisher, Site
+from awp_publish.cli import PATHS
 from awp_publish.templating import link_header
 from awp_publish_django.conf import NAME, Settings, load_site, read_settings
 from awp_publish_django.portal import Portal
@@ -31,6 +32,13 @@ class Publication:
     def link(self) -> str:
         """The Link header for HTML pages."""
         return link_header(self.site.catalog)
+
+    def documents(self) -> dict[str, bytes]:
+        """What is published at the canonical address, by path."""
+        catalog = self.site.catalog
+        asked = {"method": "GET", "root_path": "", "headers": [(b"host", catalog.url.split("/")[2].encode())]}
+        found = {path: self.publisher.document({**asked, "path": path}) for path in sorted(PATHS)}
+        return {path: reply.body for path, reply in found.items() if reply is not None}
 
     @cached_property
     def knows_callers(self) -> bool:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -59,9 +60,9 @@ def servers() -> Iterator[Mapping[str, str]]:
             assert process.wait(timeout=20) in (0, -signal.SIGTERM)
 
 
-def ask(servers: Mapping[str, str], method: str, path: str, **given: object) -> dict[str, object]:
+def ask(servers: Mapping[str, str], method: str, path: str, **given: Any) -> dict[str, Any]:
     """The one answer that all give. Headers of several lines count as one, in any order."""
-    answers = {}
+    answers: dict[str, dict[str, Any]] = {}
     for kind, address in servers.items():
         answer = httpx2.request(method, address + path, **given)
         headers = {name: value for name, value in sorted(answer.headers.items()) if name not in OWN}
