@@ -62,6 +62,8 @@ def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply
     status = response.status_code
     if status in REDIRECTS and is_login(response["Location"]):
         return _as_json(401, {"detail": "The site asks its visitors to log in here."}, response)
+    if status == 400 and (refused := _errors_of_serializer(response)):
+        return _as_json(422, {"detail": refused}, response)
     if not _is_form(request):
         return Reply(status, _headers(response), body)
     if status in REDIRECTS:
@@ -93,6 +95,18 @@ def _errors_of(form: BaseForm) -> Iterable[Mapping[str, object]]:
     for name, errors in form.errors.items():
         place = ["body"] if name == "__all__" else ["body", name]
         yield from ({"loc": place, "msg": str(error)} for error in errors)
+
+
+def _errors_of_serializer(response: HttpResponseBase) -> list[Mapping[str, object]]:
+    """Django REST framework's validation errors: texts in a list for each field; nothing for any other body."""
+    data = getattr(response, "data", None)
+    if not isinstance(data, Mapping) or not all(isinstance(texts, list) for texts in data.values()):
+        return []
+    return [
+        {"loc": ["body"] if name == "non_field_errors" else ["body", name], "msg": str(text)}
+        for name, texts in data.items()
+        for text in texts
+    ]
 
 
 def _as_json(status: int, document: object, response: HttpResponseBase) -> Reply:

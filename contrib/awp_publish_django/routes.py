@@ -37,7 +37,8 @@ class _Place:
 def find_django_routes(urlconf: object = None) -> list[Route]:
     """Every route, in the order in which Django tries them; with language prefixes those of settings.LANGUAGE_CODE."""
     with translation.override(settings.LANGUAGE_CODE):
-        return list(_walk(get_resolver(urlconf).url_patterns, _Place()))  # type: ignore[arg-type]
+        found = _walk(get_resolver(urlconf).url_patterns, _Place())  # type: ignore[arg-type]
+        return list({(route.path, route.methods, *map(id, route.handlers)): route for route in found}.values())
 
 
 def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:

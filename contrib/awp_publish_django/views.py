@@ -1,6 +1,7 @@
 """What stands behind a URL pattern: a function with the methods it is restricted to, or the methods of a class."""
 
 import inspect
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,7 +18,11 @@ FRAMEWORKS: Final = ("django.", "rest_framework.", "ninja.")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class View:
-    """One way to call what is behind a URL. `handlers` are what a declaration may stand on; `cls` is a view class."""
+    """One way to call what is behind a URL.
+
+    `handlers` are what a declaration may stand on; `cls` is a view class, and
+    `operation` one of django-ninja's.
+    """
 
     methods: tuple[str, ...]
     handlers: tuple[object, ...]
@@ -26,21 +31,51 @@ class View:
     callback: object
     cls: type | None = None
     options: Mapping[str, object] = field(default_factory=dict)
+    operation: object = None
 
 
 def read_views(callback: object) -> Iterator[View]:
-    """The views of a URL pattern: one, or one for each method of a class."""
+    """The views of a URL pattern: one, or one for each method of a class or operation of django-ninja."""
+    if "ninja.operation" in sys.modules:
+        operations = list(_ninja_views(callback))
+        if operations:
+            yield from operations
+            return
     cls = next((found for found in map(_class_of, layers_of(callback)) if found is not None), None)
-    allowed = _restricted(callback)
     if cls is None:
         name = getattr(callback, "__name__", type(callback).__name__)
-        yield View(allowed, (callback,), name, _description(callback), callback)
-        return
+        yield View(_restricted(callback), (callback,), name, _description(callback), callback)
+    else:
+        yield from _class_views(callback, cls)
+
+
+def _class_views(callback: object, cls: type) -> Iterator[View]:
+    allowed = _restricted(callback)
     for method, function_name in _class_methods(callback, cls):
         function = getattr(cls, function_name, None)
-        if function is not None and method in allowed:
-            described = _description(function) or _description(cls)
-            yield View((method,), (function, cls, callback), cls.__name__, described, callback, cls, _options(callback))
+        if function is None or method not in allowed:
+            continue
+        inner = _function_of_api_view(function)
+        handlers = tuple(one for one in (function, inner, cls, callback) if one is not None)
+        described = next((text for text in map(_description, handlers[:-1]) if text), None)
+        yield View((method,), handlers, cls.__name__, described, callback, cls, _options(callback))
+
+
+def _function_of_api_view(function: object) -> object:
+    if "rest_framework.views" not in sys.modules:
+        return None
+    from awp_publish_django.rest_framework import wrapped_function
+
+    return wrapped_function(function)
+
+
+def _ninja_views(callback: object) -> Iterator[View]:
+    from awp_publish_django.ninja import operations_of
+
+    for listed, operation in operations_of(callback):
+        function = operation.view_func
+        name = getattr(function, "__name__", "")
+        yield View(methods_of(listed), (function,), name, _description(function), callback, operation=operation)
 
 
 def _class_of(layer: object) -> type | None:

@@ -20,6 +20,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.sessions",
     "awp_publish_django",
+    "rest_framework",
     "tests.django.shop",
 ]
 MIDDLEWARE = [
