@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import django
 import pytest
@@ -10,15 +11,17 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.django.shop.settings")
 django.setup()
 
 from django.core.management import call_command  # noqa: E402
-from django.db import connection  # noqa: E402
+from django.db import connections  # noqa: E402
 from django.test import AsyncClient, Client  # noqa: E402
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _tables() -> Iterator[None]:
-    call_command("migrate", run_syncdb=True, verbosity=0)
+    for database in connections:
+        call_command("migrate", database=database, run_syncdb=True, verbosity=0)
     yield
-    connection.close()
+    connections.close_all()
+    Path(connections["store"].settings_dict["NAME"]).unlink()
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,7 @@
 """A small shop, an ordinary Django project."""
 
 import os
+import tempfile
 from pathlib import Path
 
 SECRET_KEY = "only for tests, and long enough for a check"
@@ -51,7 +52,12 @@ DATABASES = {
         "NAME": os.environ.get("SHOP_DATABASE", "file:shop?mode=memory&cache=shared"),
         "ATOMIC_REQUESTS": True,
         "OPTIONS": {"timeout": 20},
-    }
+    },
+    "store": {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": os.environ.get("SHOP_STORE_DATABASE", Path(tempfile.gettempdir()) / f"awp-shop-{os.getpid()}.db"),
+        "OPTIONS": {"timeout": 20},
+    },
 }
 AWP_PUBLISH = {"SITE": "tests.django.shop.agents.site"}
 WSGI_APPLICATION = "tests.django.shop.wsgi.application"
