@@ -8,6 +8,7 @@ import asyncio
 import atexit
 import os
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -126,18 +127,13 @@ class Portal:
         self._app = app
         self._lock = threading.Lock()
         self._running: _Running | None = None
-        self._process = os.getpid()
+        _PORTALS.add(self)
 
     def loop(self) -> asyncio.AbstractEventLoop:
         """The running loop. Raises StartFailed when the application does not start."""
-        running_here = self._running
-        if running_here is None or self._process != os.getpid():
-            running_here = self._start()
-        return running_here.loop
+        return (self._running or self._start()).loop
 
     def _start(self) -> _Running:
-        if self._process != os.getpid():  # the threads of the parent are not here
-            self._process, self._running, self._lock = os.getpid(), None, threading.Lock()
         with self._lock:
             if self._running is None:
                 self._running = self._open()
@@ -168,7 +164,22 @@ class Portal:
     def close(self) -> None:
         """Stop the application and the loop, if they run in this process."""
         running_here, self._running = self._running, None
-        if running_here is None or self._process != os.getpid():
-            return
-        _tell(running_here.loop, running_here.stop.set)
-        running_here.thread.join(PATIENCE)
+        if running_here is not None:
+            _tell(running_here.loop, running_here.stop.set)
+            running_here.thread.join(PATIENCE)
+
+    def forget(self) -> None:
+        """In the child of a fork: the thread is the parent's, and the lock may be held by nobody who is here."""
+        self._running, self._lock = None, threading.Lock()
+
+
+_PORTALS: Final[weakref.WeakSet[Portal]] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for portal in _PORTALS:
+        portal.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

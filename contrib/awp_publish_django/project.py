@@ -14,8 +14,11 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from awp_publish.discover import Route
-from awp_publish.serve.reply import AsgiApp, Receive, Reply, Scope, Send, send_reply
+from awp_publish.serve.reply import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
+from awp_publish_django.gateway import response_of
 from awp_publish_django.inner import exempt_from_csrf, make_inner_request
+from awp_publish_django.languages import speaking
+from awp_publish_django.responses import read_response_async
 from awp_publish_django.routes import find_django_routes
 
 BRIDGE: Final = "awp_publish_django"
@@ -81,3 +84,22 @@ class _InProcessHandler(ASGIHandler):
         if made[0] is not None:
             exempt_from_csrf(made[0])
         return made
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        with speaking(request):
+            response = await super().get_response_async(request)
+            return response_of(await read_response_async(request, response))
+
+    async def send_response(self, response: HttpResponseBase, send: Send) -> None:
+        await super().send_response(response, _lowering(send))  # type: ignore[arg-type]
+
+
+def _lowering(send: Send) -> Send:
+    """ASGI wants header names in lower case, which Django does not heed."""
+
+    async def send_lowered(message: Message) -> None:
+        if "headers" in message:
+            message = {**message, "headers": [(name.lower(), value) for name, value in message["headers"]]}
+        await send(message)
+
+    return send_lowered

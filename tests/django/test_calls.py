@@ -1,13 +1,19 @@
 """Documents and calls, under WSGI and ASGI alike, through Django's own test clients."""
 
+import asyncio
 import json
+import time
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
 
+from awp_publish.serve.background import BACKGROUNDS
+from awp_publish.serve.lifespan import running
+from tests.django.shop.asgi import application
 from tests.django.shop.models import Book
 
 HOST = "shop.example"
@@ -186,6 +192,26 @@ async def test_language_prefixes_and_expressions_are_filled_in(agent):
     assert (await agent.call("greet", {"name": "not a slug"})).status_code == 422
     assert (await agent.call("old_archive", {"year": "1999"})).json() == {"year": "1999"}
     assert (await agent.call("old_archive", {"year": "99"})).status_code == 422
+
+
+async def test_a_background_job_reaches_its_view_through_all_of_django(agent, user):
+    await agent.login(user)
+    accepted = await agent.call("post_later", {})
+    assert accepted.status_code == 202
+    path = urlsplit(accepted.headers["location"]).path
+    job = (await agent.get(path)).json()
+    until = time.monotonic() + 15
+    while job["status"] not in ("done", "failed"):
+        assert time.monotonic() < until
+        await asyncio.sleep(0.05)
+        job = (await agent.get(path)).json()
+    assert (job["status"], job["result"]) == ("done", {"user": "ann", "path": "/later"})
+
+
+async def test_a_worker_process_finds_the_jobs_of_the_project():
+    found: list[object] = []
+    async with running(application, {BACKGROUNDS: found}):
+        assert len(found) == 1
 
 
 async def test_other_paths_are_the_projects_own(agent):

@@ -1,6 +1,6 @@
 """What agents can do here."""
 
-import os
+from awp_publish_django.store import DjangoStore
 
 from awp_publish import ApplicationUser, Site
 
@@ -10,7 +10,7 @@ site = Site(
     name="Shop",
     description="Sells books.",
     url=URL,
-    store=os.environ.get("SHOP_STORE", "memory:"),
+    store=DjangoStore(using="store", timeout=20),
     authenticate=ApplicationUser(),
     timeout=10,
 )

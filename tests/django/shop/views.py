@@ -36,8 +36,7 @@ def search(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"titles": [book.title for book in books]})
 
 
-@site.action("search_later", inputs=Search)
-@require_GET
+@site.action("search_later", method="GET", inputs=Search)
 @transaction.non_atomic_requests
 async def search_later(request: HttpRequest) -> HttpResponse:
     """Search books, on the event loop."""
@@ -69,6 +68,13 @@ def whoami(request: HttpRequest) -> HttpResponse:
     session["seen"] = session.get("seen", 0) + 1
     told = {"user": request.user.get_username(), "caller": caller and caller.id, "seen": session["seen"]}
     return JsonResponse({**told, "agent": request.headers.get("User-Agent"), "language": get_language()})
+
+
+@site.action("post_later", execution="async", timeout=20)
+@require_POST
+def post_later(request: HttpRequest) -> HttpResponse:
+    """Say who asked, some time later."""
+    return JsonResponse({"user": request.user.get_username(), "path": request.path})
 
 
 @site.action("secret")
