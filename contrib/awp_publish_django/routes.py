@@ -1,6 +1,6 @@
 """The routes of a URLconf: include, namespaces, converters, regular expressions, language prefixes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -38,7 +38,15 @@ def find_django_routes(urlconf: object = None) -> list[Route]:
     """Every route, in the order in which Django tries them; with language prefixes those of settings.LANGUAGE_CODE."""
     with translation.override(settings.LANGUAGE_CODE):
         found = _walk(get_resolver(urlconf).url_patterns, _Place())  # type: ignore[arg-type]
-        return list({(route.path, route.methods, *map(id, route.handlers)): route for route in found}.values())
+        return _without_repetitions(found)
+
+
+def _without_repetitions(routes: Iterable[Route]) -> list[Route]:
+    """The first of equal patterns, which is the one that Django takes; django-ninja makes one for each operation."""
+    kept: dict[object, Route] = {}
+    for route in routes:
+        kept.setdefault((route.path, route.methods, *map(id, route.handlers)), route)
+    return list(kept.values())
 
 
 def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:
@@ -55,12 +63,13 @@ def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:
 def _read(pattern: URLPattern, place: _Place) -> Iterator[Route]:
     views = list(read_views(pattern.callback))
     for view in views:
-        name = ":".join((*place.namespaces, pattern.name or view.name))
+        is_named = view.operation is not None  # after its function, whatever the pattern is called
+        name = ":".join((*place.namespaces, view.name if is_named else pattern.name or view.name))
         yield Route(
             path=place.path,
             methods=view.methods,
             handlers=view.handlers,
-            name=name if len(views) == 1 else f"{name}_{view.methods[0].lower()}",
+            name=name if is_named or len(views) == 1 else f"{name}_{view.methods[0].lower()}",
             aliases=(name,),
             listed=place.listed,
             describe=partial(_describe, view, place),

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import AsyncClient, Client
 
 from awp_publish.serve.background import BACKGROUNDS
@@ -154,6 +154,13 @@ async def test_nobody_known_is_told_to_log_in(agent):
 async def test_a_login_required_view_knows_its_visitor(agent, user):
     await agent.login(user)
     assert (await agent.call("secret", {})).json() == {"secret": "ann"}
+
+
+async def test_permissions_are_scopes(agent, user):
+    await agent.login(user)
+    assert (await agent.call("stock", {})).json()["code"] == "INSUFFICIENT_SCOPE"
+    await user.user_permissions.aadd(await Permission.objects.aget(codename="add_book"))
+    assert (await agent.call("stock", {})).json() == {"user": "ann"}
 
 
 async def test_class_based_views_answer_calls(agent, user):

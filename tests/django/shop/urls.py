@@ -19,6 +19,7 @@ urlpatterns = [
     path("whoami", views.whoami),
     path("secret", views.secret),
     path("guarded", views.guarded),
+    path("stock", views.stock),
     path("later", views.post_later),
     path("plain", views.plain_post),
     path("order/", views.Order.as_view(), name="order"),

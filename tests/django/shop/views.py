@@ -85,6 +85,13 @@ def secret(request: HttpRequest) -> HttpResponse:
     return JsonResponse({"secret": request.user.get_username()})
 
 
+@site.action("stock", scopes=["shop.add_book"])
+@require_GET
+def stock(request: HttpRequest) -> HttpResponse:
+    """Only for those who may add books."""
+    return JsonResponse({"user": request.user.get_username()})
+
+
 @site.action("guarded", auth_required=True)
 @require_GET
 def guarded(request: HttpRequest) -> HttpResponse:
