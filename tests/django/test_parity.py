@@ -30,7 +30,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 def start(kind: str) -> tuple["subprocess.Popen[bytes]", str]:
     port = free_port()
     place = f"127.0.0.1:{port}" if kind == "wsgi" else str(port)
-    path = os.pathsep.join((str(ROOT), str(ROOT / "contrib")))
+    path = os.pathsep.join((os.environ.get("PYTHONPATH", ""), str(ROOT), str(ROOT / "contrib")))
     command = [sys.executable, "-m", *COMMANDS[kind], place]
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}), f"http://127.0.0.1:{port}"
 
