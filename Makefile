@@ -5,7 +5,7 @@ PIP = .venv/bin/pip install --quiet --disable-pip-version-check
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: demo test lint docs bench conformance clean
+.PHONY: demo test test-django-lowest lint docs bench conformance clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -16,6 +16,13 @@ test: lint
 	.venv/bin/coverage erase
 	.venv/bin/python -m pytest -n 2 --cov --cov-report= -q
 	.venv/bin/coverage report
+
+# The Django tests with the oldest Django that is supported; `make test` has the newest.
+test-django-lowest: .venv/.django-lowest
+	PYTHONPATH=.venv/.django-lowest .venv/bin/python -m pytest -q tests/django
+
+.venv/.django-lowest: .venv/.test
+	$(PIP) --no-deps --target $@ 'django==4.2.*' 'djangorestframework==3.15.*'
 
 lint: .venv/.test
 	.venv/bin/ruff check .

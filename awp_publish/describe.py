@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from awp_publish.discover.function import describe_function
 from awp_publish.discover.layers import docstring_of
 from awp_publish.discover.placement import describe_by_path, property_names, take_inputs
-from awp_publish.discover.route import FORM_TYPES, Operation, Route
+from awp_publish.discover.route import FORM_TYPES, Mode, Operation, Route
 from awp_publish.discover.signature import UnusableFunction
 from awp_publish.model import (
     DEFAULT_OPERATION,
@@ -58,7 +58,7 @@ def describe_route_action(subject: str, chosen: tuple[Route, str], options: Acti
     try:
         operation = _with_inputs(subject, _describe(route, method, options), chosen, options)
         if "outputs" in options:
-            operation = replace(operation, outputs=schema_of(options["outputs"], "serialization"))
+            operation = replace(operation, outputs=_outputs_of(options["outputs"], chosen))
     except UnusableSchema as error:
         raise DeclarationError(subject, f"{error}.", _REMEDY) from error
     return Behind(operation, Target(method, route.template, operation.parameters, operation.content_type))
@@ -78,6 +78,11 @@ def _describe(route: Route, method: str, options: ActionOptions) -> Operation:
 def _with_inputs(subject: str, operation: Operation, chosen: tuple[Route, str], options: ActionOptions) -> Operation:
     route, method = chosen
     declared = options.get("content_type")
+    own = _understand(options.get("inputs"), chosen, "validation")
+    if own is not None:
+        known = tuple(one for one in operation.parameters if one.location == "path")
+        operation = replace(operation, parameters=(*known, *own.parameters), content_type=own.content_type)
+        return take_inputs(operation, own.inputs, method, route.path, declared)
     if "inputs" in options:
         return take_inputs(operation, object_schema_of(options["inputs"]), method, route.path, declared)
     if declared in (None, operation.content_type):
@@ -87,6 +92,17 @@ def _with_inputs(subject: str, operation: Operation, chosen: tuple[Route, str], 
             subject, f"content_type: its route takes {operation.content_type}.", "Leave it out, or declare inputs too."
         )
     return replace(operation, content_type=declared)
+
+
+def _outputs_of(declared: object, chosen: tuple[Route, str]) -> JsonObject:
+    own = _understand(declared, chosen, "serialization")
+    return schema_of(declared, "serialization") if own is None else own.outputs
+
+
+def _understand(declared: object, chosen: tuple[Route, str], mode: Mode) -> Operation | None:
+    """What only the route's framework can read."""
+    route, method = chosen
+    return route.understand(declared, method, mode) if route.understand is not None and declared is not None else None
 
 
 def describe_function_action(subject: str, function: Callable[..., object], options: ActionOptions) -> Behind:

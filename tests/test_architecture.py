@@ -70,7 +70,8 @@ EXTRAS = {
 }
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
 MODULES = sorted(PACKAGE.rglob("*.py"))
-PRODUCT = [*MODULES, *sorted((ROOT / "demo_site").rglob("*.py"))]
+DJANGO = ROOT / "contrib" / "awp_publish_django"
+PRODUCT = [*MODULES, *sorted((ROOT / "demo_site").rglob("*.py")), *sorted(DJANGO.rglob("*.py"))]
 
 
 def room_of(path: Path) -> str:

@@ -1,10 +1,13 @@
 """Where a declared handler lives and what it takes.
 
-`find_routes(app)` walks any application that has routes; everything else in this room reads one kind of handler.
+`find_routes(app)` walks any application that has routes; everything else in this room reads one kind of handler. An
+application object of another framework may tell its routes itself, in a method `awp_routes()`.
 """
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
 
 from starlette.routing import BaseRoute
 
@@ -13,6 +16,9 @@ from awp_publish.discover.starlette import walk_routes
 from awp_publish.model import OpenApi
 
 __all__ = ["Operation", "Route", "find_openapi", "find_routes", "routed"]
+
+TELLS_ROUTES: Final = "awp_routes"
+"""A method without arguments that gives the `Route`s of an application, in order."""
 
 
 def find_routes(app: object) -> list[Route]:
@@ -33,6 +39,10 @@ def find_openapi(app: object) -> OpenApi | None:
 
 def _walk(app: object, prefix: str, is_outermost: bool = False) -> Iterator[Route]:
     target = routed(app)
+    tell = getattr(target, TELLS_ROUTES, None)
+    if callable(tell):
+        yield from (replace(route, path=prefix + route.path) for route in tell())
+        return
     fastapi_module = sys.modules.get("fastapi")
     if fastapi_module is not None and isinstance(target, fastapi_module.FastAPI):
         from awp_publish.discover.fastapi import walk_fastapi
@@ -49,7 +59,11 @@ def _walk(app: object, prefix: str, is_outermost: bool = False) -> Iterator[Rout
 def routed(app: object) -> object:
     """The first thing with routes inside the middleware around an application: by convention each keeps it as `app`."""
     seen: set[int] = set()
-    while app is not None and not hasattr(app, "routes") and id(app) not in seen:
+    while app is not None and not _has_routes(app) and id(app) not in seen:
         seen.add(id(app))
         app = getattr(app, "app", None)
     return app
+
+
+def _has_routes(app: object) -> bool:
+    return hasattr(app, "routes") or hasattr(app, TELLS_ROUTES)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from awp_publish.model import JsonObject, Parameter
 
@@ -48,7 +48,9 @@ class Route:
     `path` is the template from the application's root, with the framework's convertors (`/files/{name:path}`).
     `name` is what a person calls it, `aliases` what else the framework does (its operation id).
     `handlers` are what a declaration may stand on: the endpoint, and for a class endpoint the method and the class.
-    `describe(method)` reads the framework's own schema; it is None for frameworks that have none.
+    `describe(method)` reads the framework's own schema; it is None for frameworks that have none. `understand(kind,
+    method, mode)` reads declared inputs or outputs of the framework's own kinds, such as a form class; it answers None
+    for all others.
     """
 
     path: str
@@ -59,6 +61,7 @@ class Route:
     aliases: tuple[str, ...] = ()
     listed: bool = True
     describe: Callable[[str], Operation] | None = field(default=None, compare=False)
+    understand: "Understand | None" = field(default=None, compare=False)
 
     @property
     def is_opaque(self) -> bool:
@@ -73,6 +76,10 @@ class Route:
     def template(self) -> str:
         """The path as OpenAPI and the documents write it: `/files/{name}`."""
         return _PLACEHOLDER.sub(r"{\1}", self.path) if "{" in self.path else self.path
+
+
+Mode: TypeAlias = Literal["validation", "serialization"]
+Understand: TypeAlias = Callable[[object, str, Mode], Operation | None]
 
 
 def opaque(prefix: str) -> Route:

@@ -21,7 +21,7 @@ from awp_publish.serve.doors import Doors, open_doors
 from awp_publish.serve.lifespan import run_lifespan
 from awp_publish.serve.live import describe_live_doors
 from awp_publish.serve.problem_pages import problem_documents
-from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send, read_fields, route_path
+from awp_publish.serve.reply import AsgiApp, Message, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.serve.report import report, warn_of_memory
 from awp_publish.serve.status import StatusKeeper
 from awp_publish.serve.woa import door_of
@@ -86,6 +86,30 @@ class AgentPublisher:
             await self.app(scope, receive, _linking(send, here.link))
         else:
             await self.app(scope, receive, send)
+
+    def open(self) -> None:
+        """Freeze the site and prepare everything now, not at the first request. Raises DeclarationError."""
+        if not self._published:
+            self._open({})
+
+    def document(self, scope: Scope) -> Reply | None:
+        """The answer to a request for a document, None for any other: for adapters, and without an event loop."""
+        here = self._here or self._of_host(scope)
+        prepared = here.documents.get(route_path(scope))
+        return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
+
+    def owns(self, scope: Scope) -> bool:
+        """Whether a request is answered here and not by the application: for adapters that pass only these on.
+
+        Of the scope are read: `path`, `root_path`, `query_string` and the header Host.
+        """
+        here = self._here or self._of_host(scope)
+        path, doors = route_path(scope), here.doors
+        return (
+            path in here.documents
+            or path in doors.exact
+            or (path.startswith(doors.heads) and doors.find(scope, path) is not None)
+        )
 
     async def _pass_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" and not self._published:

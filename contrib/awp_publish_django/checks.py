@@ -1,0 +1,103 @@
+"""System checks: what is wrong with the settings, the declarations, the middleware and the addresses, with a remedy.
+
+Errors keep the project from starting; warnings are about what works and should not be left so.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning as CheckWarning
+from django.core.exceptions import ImproperlyConfigured
+from django.urls import Resolver404, get_resolver
+
+from awp_publish import ApplicationUser, DeclarationError, SessionUser
+from awp_publish.guarding import remembering_actions
+from awp_publish_django.publication import Publication, get_publication
+
+TAG: Final = "agents"
+MIDDLEWARE: Final = "awp_publish_django.middleware.AgentPublisherMiddleware"
+SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
+USERS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
+LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+
+METHOD_DECORATOR: Final = "Put @site.action on the method or the class itself; method_decorator shows it neither."
+
+
+def check_agents(**_: object) -> list[CheckMessage]:
+    """All of them. What cannot be published is told alone."""
+    try:
+        publication = get_publication()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), hint='Set AWP_PUBLISH = {"SITE": "shop.agents.site"}.', id="awp_publish.E001")]
+    except DeclarationError as error:
+        return [_of_declaration(error)]
+    return [message for check in CHECKS for message in check(publication)]
+
+
+def _of_declaration(error: DeclarationError) -> CheckMessage:
+    hint = METHOD_DECORATOR if "_update_method_wrapper" in error.detail else error.remedy
+    return Error(f"{error.subject}: {error.detail}", hint=hint or None, id="awp_publish.E002")
+
+
+def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
+    if MIDDLEWARE not in settings.MIDDLEWARE:
+        hint = f'Add "{MIDDLEWARE}" to MIDDLEWARE, below AuthenticationMiddleware.'
+        yield Error("AgentPublisherMiddleware is not in MIDDLEWARE.", hint=hint, id="awp_publish.E003")
+        return
+    above = settings.MIDDLEWARE[: settings.MIDDLEWARE.index(MIDDLEWARE)]
+    for kind, needed in ((SessionUser, SESSIONS), (ApplicationUser, USERS)):
+        if needed not in above and any(isinstance(one, kind) for one in publication.site.guarding.authenticators):
+            yield Error(
+                f"The site knows its callers by {kind.__name__}, but {needed} does not stand above us.",
+                hint=f'Put "{MIDDLEWARE}" below it.',
+                id="awp_publish.E004",
+            )
+
+
+def _check_url(publication: Publication) -> Iterator[CheckMessage]:
+    for url in publication.site.urls:
+        parts = urlsplit(url)
+        if parts.scheme != "https" and parts.hostname not in LOCAL:
+            yield CheckWarning(
+                f"The site's url {url} is not secure: agents would send credentials in the clear.",
+                hint="Give Site(url=...) or AWP_PUBLISH_URL an https address.",
+                id="awp_publish.W001",
+            )
+
+
+def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
+    """Paths that the project answers too, which nobody reaches any more."""
+    catalog = publication.site.catalog
+    calls = [catalog.invoke_path_of(action) for action in catalog.actions]
+    for path in sorted({*publication.documents(), catalog.paths.status, *calls}):
+        try:
+            found = get_resolver().resolve(path)
+        except Resolver404:
+            continue
+        if not found.kwargs and not found.args:  # a route with placeholders is meant for other paths too
+            yield CheckWarning(
+                f'The URLconf has a view for {path} ("{found.route}"), which awp_publish answers now.',
+                hint="Remove the route, or move ours with Site(paths=Paths(...)).",
+                id="awp_publish.W002",
+            )
+
+
+def _check_store(publication: Publication) -> Iterator[CheckMessage]:
+    actions = remembering_actions(publication.site.catalog)
+    if actions and not publication.site.guarding.store.is_shared and not settings.DEBUG:
+        yield CheckWarning(
+            f"Actions {', '.join(actions)} keep confirmations, keys or jobs in the memory of one process; "
+            "other workers do not know them, and they are lost when it ends.",
+            hint='Give Site(store=DjangoStore()), store="sqlite:///agents.db" or store="redis://...".',
+            id="awp_publish.W003",
+        )
+
+
+CHECKS: Final[tuple[Callable[[Publication], Iterator[CheckMessage]], ...]] = (
+    _check_middleware,
+    _check_url,
+    _check_shadows,
+    _check_store,
+)

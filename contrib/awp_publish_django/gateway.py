@@ -1,0 +1,122 @@
+"""Between Django's requests and responses and the core's ASGI scopes, replies and messages."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Final, TypeVar
+
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+
+from awp_publish.serve.reply import Headers, Message, Reply, Scope
+
+R = TypeVar("R", bound=HttpResponseBase)
+
+_LISTED: Final = frozenset({"vary", "link", "www-authenticate", "access-control-expose-headers"})
+"""Headers of which an answer may have several; Django keeps one of a name."""
+
+
+def scope_of(request: HttpRequest) -> Scope:
+    """The ASGI scope of a request, as a server would have made it."""
+    scope: Scope = dict(request.scope) if isinstance(request, ASGIRequest) else _scope_of_wsgi(request)
+    meta = request.META
+    address = meta.get("REMOTE_ADDR")
+    scope.update(
+        path=request.path,
+        root_path=script_name_of(request),
+        scheme=request.scheme,  # that of the client, if the project trusts its proxy to say so
+        client=(address, int(meta.get("REMOTE_PORT") or 0)) if address else None,
+    )
+    return scope
+
+
+def script_name_of(request: HttpRequest) -> str:
+    """The prefix below which the project is mounted: "" or "/shop"."""
+    path, below = request.path, request.path_info
+    return path[: len(path) - len(below)] if len(path) > len(below) and path.endswith(below) else ""
+
+
+def _scope_of_wsgi(request: HttpRequest) -> Scope:
+    meta = request.META
+    version = str(meta.get("SERVER_PROTOCOL", "HTTP/1.1")).removeprefix("HTTP/")
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": version,
+        "method": request.method or "GET",
+        "raw_path": request.path.encode(),
+        "query_string": str(meta.get("QUERY_STRING", "")).encode("latin-1", "replace"),
+        "headers": _headers_of(request),
+        "server": (meta.get("SERVER_NAME", ""), int(meta.get("SERVER_PORT") or 0)),
+        "state": {},
+        "extensions": {},
+    }
+
+
+def _headers_of(request: HttpRequest) -> list[tuple[bytes, bytes]]:
+    pairs = ((name.lower().encode("latin-1"), value) for name, value in request.headers.items())
+    return [(name, str(value).encode("latin-1", "replace")) for name, value in pairs if value != ""]
+
+
+def read_body(request: HttpRequest, most: int) -> bytes:
+    """The body, or its first `most` bytes and one more, by which the core sees that it is too large."""
+    return request.read(most + 1)
+
+
+# --- Answers ---
+
+
+def response_of(reply: Reply) -> HttpResponse:
+    """A Django response with exactly the headers of a reply."""
+    return _with_headers(HttpResponse(reply.body, status=reply.status), reply.headers)
+
+
+def response_of_messages(messages: Iterator[Message]) -> HttpResponseBase:
+    """The response that ASGI messages tell; one whose body comes in parts is passed on as it comes."""
+    start = next(messages, None)
+    first = next(messages, None)
+    if start is None or first is None:
+        return HttpResponse(status=400)  # the caller has gone; nobody reads this
+    if first.get("more_body", False):
+        return _with_headers(StreamingHttpResponse(_bodies(first, messages), status=start["status"]), start["headers"])
+    for _ in messages:  # a view may work on after its answer
+        pass
+    return _with_headers(HttpResponse(first.get("body", b""), status=start["status"]), start["headers"])
+
+
+async def response_of_stream(messages: AsyncIterator[Message]) -> HttpResponseBase:
+    """The same for an application that runs on this event loop."""
+    start = await anext(messages, None)
+    first = await anext(messages, None)
+    if start is None or first is None:
+        return HttpResponse(status=400)
+    if first.get("more_body", False):
+        body = _bodies_async(first, messages)
+        return _with_headers(StreamingHttpResponse(body, status=start["status"]), start["headers"])
+    async for _ in messages:
+        pass
+    return _with_headers(HttpResponse(first.get("body", b""), status=start["status"]), start["headers"])
+
+
+def _bodies(first: Message, messages: Iterator[Message]) -> Iterator[bytes]:
+    yield first.get("body", b"")
+    for message in messages:
+        yield message.get("body", b"")
+
+
+async def _bodies_async(first: Message, messages: AsyncIterator[Message]) -> AsyncIterator[bytes]:
+    yield first.get("body", b"")
+    async for message in messages:
+        yield message.get("body", b"")
+
+
+def _with_headers(response: R, headers: Headers) -> R:
+    del response.headers["Content-Type"]
+    for raw_name, raw_value in headers:
+        name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        if name == "set-cookie":
+            response.cookies.load(value)
+        elif name in _LISTED and name in response.headers:
+            response.headers[name] += f", {value}"
+        else:
+            response.headers[name] = value
+    return response

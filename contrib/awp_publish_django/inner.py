@@ -1,0 +1,93 @@
+"""The request that reaches a view for an agent's call: made of the caller's own, and what middleware made of that.
+
+Cookies never authorise what another site's page asks for: the doors have refused such calls before, by what browsers
+cannot be made to hide (Origin, Sec-Fetch-Site) and by a media type that needs a preflight. That is what a CSRF token is
+for, which an agent does not have; so an inner request is not asked for one.
+"""
+
+from io import BytesIO
+from typing import Final
+
+from django.core.handlers.asgi import ASGIRequest
+from django.core.handlers.wsgi import WSGIRequest
+from django.http import HttpRequest
+
+from awp_publish.serve.reply import Scope, read_fields
+
+PARSED: Final = frozenset(
+    {
+        "COOKIES",
+        "FILES",
+        "GET",
+        "_body",
+        "_files",
+        "_post",
+        "_upload_handlers",
+        "accepted_types",
+        "accepted_types_by_precedence",
+        "csrf_processing_done",
+        "headers",
+        "resolver_match",
+    }
+)
+"""What Django reads from a request and keeps on it. All else on a request was put there by middleware."""
+
+_OF_REQUEST: Final = frozenset(
+    {"REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "CONTENT_TYPE", "CONTENT_LENGTH", "SCRIPT_NAME", "RAW_URI"}
+)
+
+
+def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes) -> HttpRequest:
+    """A request for the route that `scope` names, with the user, the session and all else of the `outer` one."""
+    inner: HttpRequest
+    if isinstance(outer, ASGIRequest):
+        inner = ASGIRequest(scope, BytesIO(body))
+        _carry_meta(outer, inner)
+    else:
+        inner = WSGIRequest(_environ_of(outer, scope, body))
+    for name, value in vars(outer).items():
+        if name not in PARSED and name not in vars(inner):
+            setattr(inner, name, value)
+    exempt_from_csrf(inner)
+    return inner
+
+
+def exempt_from_csrf(request: HttpRequest) -> None:
+    """Ask an in-process request for no token; the door that it came by has looked where the call is from."""
+    request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
+
+
+def _carry_meta(outer: HttpRequest, inner: HttpRequest) -> None:
+    """What middleware put into META, the client's address behind a proxy for instance."""
+    for name, value in outer.META.items():
+        if _is_kept(name):
+            inner.META[name] = value
+
+
+def _environ_of(outer: HttpRequest, scope: Scope, body: bytes) -> dict[str, object]:
+    """A WSGI environ (PEP 3333): text in it is bytes read as Latin-1."""
+    kept = {name: value for name, value in outer.META.items() if _is_kept(name)}
+    script_name: str = scope.get("root_path", "")
+    path: str = scope["path"].removeprefix(script_name)
+    query: bytes = scope["query_string"]
+    headers = {_variable(name): value.decode("latin-1") for name, value in read_fields(scope["headers"]).items()}
+    return {
+        **kept,
+        **headers,
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": script_name.encode().decode("latin-1"),
+        "PATH_INFO": path.encode().decode("latin-1"),
+        "QUERY_STRING": query.decode("latin-1"),
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.url_scheme": scope["scheme"],
+        "wsgi.input": BytesIO(body),
+    }
+
+
+def _is_kept(name: str) -> bool:
+    return not name.startswith("HTTP_") and name not in _OF_REQUEST
+
+
+def _variable(name: bytes) -> str:
+    upper = name.decode("latin-1").upper().replace("-", "_")
+    return upper if upper in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{upper}"

@@ -1,0 +1,61 @@
+"""Inputs and outputs of Django's own kinds: which file reads what a declaration gives, and what a view class has.
+
+Django REST framework and django-ninja are asked only when the project has imported them.
+"""
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from awp_publish.discover.placement import take_inputs
+from awp_publish.discover.route import Mode, Operation
+from awp_publish_django.forms import form_of_view, read_form
+
+if TYPE_CHECKING:
+    from awp_publish_django.views import View
+
+REST = "rest_framework.serializers"
+
+
+def understand(declared: object, method: str, mode: Mode) -> Operation | None:
+    """What declared inputs or outputs mean, None for kinds that are not Django's. Raises UnusableSchema."""
+    form = read_form(declared, method) if mode == "validation" else None
+    if form is not None or REST not in sys.modules:
+        return form
+    from awp_publish_django.rest_framework import read_serializer
+
+    return read_serializer(declared, method, mode)
+
+
+def describe_view(view: "View", method: str, path: str, operation: Operation) -> Operation:
+    """What is known of a view beyond its path. Raises UnusableSchema."""
+    if view.operation is not None:
+        from awp_publish_django.ninja import describe_operation
+
+        return describe_operation(view.operation, method, path) or operation
+    known = _known(view, method)
+    return operation if known is None else _take_known(operation, known, method, path)
+
+
+def _known(view: "View", method: str) -> Operation | None:
+    form = form_of_view(view.cls, view.options) if method == "POST" else None
+    if form is not None:
+        return read_form(form, method)
+    if REST not in sys.modules or view.cls is None:
+        return None
+    from awp_publish_django.rest_framework import describe_rest_view
+
+    return describe_rest_view(view, method)
+
+
+def _take_known(operation: Operation, known: Operation, method: str, path: str) -> Operation:
+    """The path's inputs together with the view's own."""
+    joined = replace(
+        operation,
+        parameters=(*operation.parameters, *known.parameters),
+        content_type=known.content_type,
+        outputs=known.outputs,
+    )
+    if not known.parameters:
+        return joined
+    return take_inputs(joined, known.inputs, method, path, None)

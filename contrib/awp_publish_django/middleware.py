@@ -1,0 +1,160 @@
+"""`AgentPublisherMiddleware`: documents and doors are answered here, all else goes on at the cost of one lookup.
+
+Its place in MIDDLEWARE: below SessionMiddleware and AuthenticationMiddleware, if the site knows its callers by them.
+What stands below it sees agents' calls as requests for the views behind them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from typing import Final
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from awp_publish.serve.reply import AsgiApp, Message, Receive, Reply, Scope, Send
+from awp_publish_django.callers import identify
+from awp_publish_django.gateway import (
+    read_body,
+    response_of,
+    response_of_messages,
+    response_of_stream,
+    scope_of,
+    script_name_of,
+)
+from awp_publish_django.languages import speaking
+from awp_publish_django.portal import Visit
+from awp_publish_django.project import BRIDGE, Bridge
+from awp_publish_django.publication import Publication, get_publication
+from awp_publish_django.responses import read_response, read_response_async
+
+_HTML: Final = "text/html"
+
+
+class AgentPublisherMiddleware:
+    """Serves the project's site to agents, under WSGI and ASGI."""
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], object]) -> None:
+        self._get_response: Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]
+        self._get_response = get_response  # type: ignore[assignment]
+        self._publication = get_publication()
+        self._is_async = iscoroutinefunction(get_response)
+        if self._is_async:
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if self._is_async:
+            return _answer_async(self._publication, request, self._get_response)  # type: ignore[arg-type]
+        return _answer(self._publication, request, self._get_response)  # type: ignore[arg-type]
+
+
+# --- WSGI ---
+
+
+def _answer(
+    publication: Publication, request: HttpRequest, go_on: Callable[[HttpRequest], HttpResponseBase]
+) -> HttpResponseBase:
+    scope = _own_scope(publication, request)
+    if scope is None:
+        return _linked(publication, go_on(request))
+    if (reply := publication.publisher.document(scope)) is not None:
+        return response_of(reply)
+    scope.update(identify(publication, request))
+    body = read_body(request, publication.site.limits.max_body_bytes)
+    visit = Visit()
+
+    async def respond(inner: HttpRequest) -> Reply:
+        return await visit.in_thread(partial(_call_view, go_on, inner))
+
+    talk = _talk(publication.publisher, {**scope, BRIDGE: Bridge(request, respond)}, body)
+    return response_of_messages(visit.converse(talk, publication.portal.loop()))
+
+
+def _call_view(go_on: Callable[[HttpRequest], HttpResponseBase], inner: HttpRequest) -> Reply:
+    with speaking(inner):
+        return read_response(inner, go_on(inner))
+
+
+# --- ASGI ---
+
+
+async def _answer_async(
+    publication: Publication, request: HttpRequest, go_on: Callable[[HttpRequest], Awaitable[HttpResponseBase]]
+) -> HttpResponseBase:
+    scope = _own_scope(publication, request)
+    if scope is None:
+        return _linked(publication, await go_on(request))
+    if (reply := publication.publisher.document(scope)) is not None:
+        return response_of(reply)
+    if publication.knows_callers:
+        scope.update(await sync_to_async(identify)(publication, request))
+    body = read_body(request, publication.site.limits.max_body_bytes)
+
+    async def respond(inner: HttpRequest) -> Reply:
+        with speaking(inner):
+            return await read_response_async(inner, await go_on(inner))
+
+    messages = _converse(_talk(publication.publisher, {**scope, BRIDGE: Bridge(request, respond)}, body))
+    return await response_of_stream(messages)
+
+
+async def _converse(talk: Callable[[Send], Awaitable[None]]) -> AsyncIterator[Message]:
+    """The messages that `talk(send)` sends from a task of its own, which ends when this is closed."""
+    queue: asyncio.Queue[Message | None] = asyncio.Queue()
+
+    async def run() -> None:
+        await talk(queue.put)
+
+    task = asyncio.create_task(run(), name="awp_publish call")
+    task.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (message := await queue.get()) is not None:
+            yield message
+        await task
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+
+
+# --- Both ---
+
+
+def _own_scope(publication: Publication, request: HttpRequest) -> Scope | None:
+    """The scope of a request that is ours, None for all others, of which no more is read than their path and host."""
+    asked: Scope = {
+        "path": request.path,
+        "root_path": script_name_of(request),
+        "query_string": str(request.META.get("QUERY_STRING", "")).encode("latin-1", "replace"),
+        "headers": [(b"host", str(request.META.get("HTTP_HOST", "")).encode("latin-1", "replace"))],
+    }
+    return scope_of(request) if publication.publisher.owns(asked) else None
+
+
+def _talk(app: AsgiApp, scope: Scope, body: bytes) -> Callable[[Send], Awaitable[None]]:
+    receive = _receiving(body)
+    return lambda send: app(scope, receive, send)
+
+
+def _receiving(body: bytes) -> Receive:
+    """A body that is here already, and a caller of whom nobody will hear: the server tells Django, and it cancels."""
+    parts = [body]
+
+    async def receive() -> Message:
+        if parts:
+            return {"type": "http.request", "body": parts.pop(), "more_body": False}
+        never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        return await never
+
+    return receive
+
+
+def _linked(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:
+    is_page = response.status_code == 200 and response.get("Content-Type", "").startswith(_HTML)
+    if publication.settings.link_headers and is_page:
+        links = response.get("Link")
+        response["Link"] = f"{links}, {publication.link}" if links else publication.link
+    return response

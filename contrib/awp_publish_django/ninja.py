@@ -1,0 +1,39 @@
+"""django-ninja: its operations, with the schemas of its own OpenAPI document."""
+
+import inspect
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from ninja.operation import PathView
+
+from awp_publish.discover.components import Components, as_object
+from awp_publish.discover.openapi import read_operation
+from awp_publish.discover.route import Operation
+from awp_publish.model import JsonObject
+
+
+def operations_of(callback: object) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The methods and the operation of each function that ninja calls from this view."""
+    path_view = getattr(callback, "__self__", None)
+    if inspect.isfunction(callback):
+        path_view = inspect.getclosurevars(callback).nonlocals.get("self")
+    if isinstance(path_view, PathView):
+        yield from ((tuple(operation.methods), operation) for operation in path_view.operations)
+
+
+def describe_operation(operation: Any, method: str, path: str) -> Operation | None:
+    """What the document says of an operation, None if it is not in there."""
+    document, components = _document_of(operation.api)
+    wanted = operation.operation_id or operation.api.get_openapi_operation_id(operation)
+    for of_path in as_object(document.get("paths")).values():
+        found = as_object(as_object(of_path).get(method.lower()))
+        if found.get("operationId") == wanted:
+            return read_operation(found, components, path, document.get("security"))
+    return None
+
+
+@lru_cache(maxsize=16)
+def _document_of(api: Any) -> tuple[JsonObject, Components]:
+    document = api.get_openapi_schema(path_prefix="")
+    return document, Components(document)

@@ -1,0 +1,119 @@
+"""One piece of a URLconf as a path template, and what its placeholders take.
+
+`path()` routes are read by their converters, `re_path()` expressions through Django's own `normalize`, by which it
+reverses them. A placeholder that may contain slashes is written `{name:path}`.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from django.urls.converters import get_converters
+from django.urls.resolvers import LocalePrefixPattern, RegexPattern, RoutePattern
+from django.utils.regex_helper import normalize
+
+from awp_publish.model import JsonObject
+from awp_publish.schema import UnusableSchema, compile_schema
+
+_COMPONENT: Final = re.compile(r"<(?:(?P<converter>[^>:]+):)?(?P<name>[^>]+)>")
+_PLACED: Final = re.compile(r"%\((\w+)\)s")
+_KNOWN: Final[Mapping[str, JsonObject]] = {
+    "int": {"type": "integer", "minimum": 0},
+    "str": {"type": "string", "minLength": 1},
+    "path": {"type": "string", "minLength": 1},
+    "slug": {"type": "string", "pattern": "^[-a-zA-Z0-9_]+$"},
+    "uuid": {"type": "string", "format": "uuid"},
+}
+_ANY: Final[JsonObject] = {"type": "string", "minLength": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a path: its template, and a JSON Schema for each placeholder. None is not to be reached by anybody."""
+
+    template: str
+    schemas: Mapping[str, JsonObject] = field(default_factory=dict)
+
+
+def read_pattern(pattern: object) -> Piece:
+    """A piece of somebody's own kind is taken by its text."""
+    if isinstance(pattern, RoutePattern):
+        return _read_route(str(pattern))
+    if isinstance(pattern, RegexPattern):
+        return _read_regex(pattern.regex.pattern)
+    if isinstance(pattern, LocalePrefixPattern):
+        return Piece(pattern.language_prefix)
+    return Piece(str(pattern))
+
+
+# --- path() ---
+
+
+def _read_route(route: str) -> Piece:
+    schemas: dict[str, JsonObject] = {}
+
+    def place(found: re.Match[str]) -> str:
+        converter, name = found.group("converter") or "str", found.group("name")
+        expression = get_converters()[converter].regex
+        schemas[name] = _KNOWN.get(converter) or _schema_of(expression)
+        return _placeholder(name, expression)
+
+    return Piece(_COMPONENT.sub(place, route), schemas)
+
+
+def _placeholder(name: str, expression: str) -> str:
+    spans = re.fullmatch(expression, "a/b") or re.fullmatch(expression, "1/1")
+    return f"{{{name}:path}}" if spans else f"{{{name}}}"
+
+
+def _schema_of(expression: str) -> JsonObject:
+    """The values that an expression matches whole, as far as JSON Schema has the same words for it."""
+    schema: JsonObject = {"type": "string", "pattern": f"^(?:{expression})$"}
+    try:
+        compile_schema(schema)
+    except UnusableSchema:
+        return _ANY
+    return schema
+
+
+# --- re_path() ---
+
+
+def _read_regex(expression: str) -> Piece:
+    candidate, names = normalize(expression)[0]
+    groups = _groups_of(expression)
+    schemas = {name: _schema_of(groups[name]) if name in groups else _ANY for name in names}
+
+    def place(found: re.Match[str]) -> str:
+        return _placeholder(found[1], groups.get(found[1], "[^/]+"))
+
+    return Piece(_PLACED.sub(place, candidate).replace("%%", "%"), schemas)
+
+
+def _groups_of(expression: str) -> dict[str, str]:
+    """The insides of named groups; where there are none, of unnamed ones, which Django calls _0, _1 and so on."""
+    named = {found[1]: _inside(expression, found.end()) for found in re.finditer(r"\(\?P<(\w+)>", expression)}
+    if named:
+        return named
+    opened = [found.end() for found in re.finditer(r"(?<!\\)\((?!\?)", expression)]
+    return {f"_{number}": _inside(expression, start) for number, start in enumerate(opened)}
+
+
+def _inside(expression: str, start: int) -> str:
+    """The text up to the parenthesis that closes."""
+    depth, position, in_class = 1, start, False
+    while position < len(expression):
+        character = expression[position]
+        if character == "\\":
+            position += 1
+        elif in_class:
+            in_class = character != "]"
+        elif character == "[":
+            in_class = True
+        elif character in "()":
+            depth += 1 if character == "(" else -1
+            if depth == 0:
+                break
+        position += 1
+    return expression[start:position]

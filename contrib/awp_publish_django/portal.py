@@ -1,0 +1,185 @@
+"""An event loop for WSGI: one thread for each process, on which the doors live, and how a request's thread talks to it.
+
+What belongs to the request's own thread (its view, its database connection) is sent back there and done while that
+thread waits for its answer, so a synchronous view meets the same connection as the middleware around it.
+"""
+
+import asyncio
+import atexit
+import os
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from contextvars import Context, ContextVar, copy_context
+from dataclasses import dataclass
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from awp_publish.serve.lifespan import running
+from awp_publish.serve.reply import AsgiApp, Message, Send
+
+T = TypeVar("T")
+
+PATIENCE: Final = 5.0
+"""Seconds that the end of a process waits for what runs on the loop."""
+
+Changes: TypeAlias = list[tuple[ContextVar[Any], object]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Errand(Generic[T]):
+    """Something that a request's thread has to do for its coroutine. `changes` are the context's since it began."""
+
+    function: Callable[[], T]
+    answer: "asyncio.Future[T]"
+    changes: Changes
+
+    def run(self) -> None:
+        """Do it in this thread, in a context of its own, so that nothing is left over for the next request."""
+        loop = self.answer.get_loop()
+        try:
+            result = copy_context().run(self._run_changed)
+        except Exception as error:
+            _tell(loop, partial(_fail, self.answer, error))
+        else:
+            _tell(loop, partial(_succeed, self.answer, result))
+
+    def _run_changed(self) -> T:
+        for variable, value in self.changes:
+            variable.set(value)
+        return self.function()
+
+
+def _tell(loop: asyncio.AbstractEventLoop, news: Callable[[], None]) -> None:
+    with suppress(RuntimeError):  # the loop was closed: the process ends
+        loop.call_soon_threadsafe(news)
+
+
+def _succeed(answer: "asyncio.Future[T]", result: T) -> None:
+    if not answer.done():
+        answer.set_result(result)
+
+
+def _fail(answer: "asyncio.Future[T]", error: Exception) -> None:
+    if not answer.done():
+        answer.set_exception(error)
+
+
+class Visit:
+    """One request's way onto the loop, and back into its own thread."""
+
+    def __init__(self) -> None:
+        self._events: SimpleQueue[Errand[Any] | Message | None] = SimpleQueue()
+        self._entry: Context | None = None
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """Call a function in the request's thread, with what the context has become since the request came in."""
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._events.put(Errand(function, answer, self._changes()))
+        return await answer
+
+    def converse(self, talk: Callable[[Send], Awaitable[None]], loop: asyncio.AbstractEventLoop) -> Iterator[Message]:
+        """The ASGI messages that `talk(send)` sends from the loop. Raises what it raises; ends it when closed."""
+        self._entry = copy_context()
+        future = asyncio.run_coroutine_threadsafe(self._run(talk), loop)
+        future.add_done_callback(lambda _: self._events.put(None))
+        try:
+            while (event := self._events.get()) is not None:
+                if isinstance(event, Errand):
+                    event.run()
+                else:
+                    yield event
+            future.result()
+        finally:
+            future.cancel()
+
+    async def _run(self, talk: Callable[[Send], Awaitable[None]]) -> None:
+        await talk(self._send)
+
+    async def _send(self, message: Message) -> None:
+        self._events.put(message)
+
+    def _changes(self) -> Changes:
+        entry = self._entry or Context()
+        now = copy_context().items()
+        return [(variable, value) for variable, value in now if entry.get(variable, _ABSENT) is not value]
+
+
+_ABSENT: Final = object()
+
+
+class _Running(NamedTuple):
+    loop: asyncio.AbstractEventLoop
+    stop: asyncio.Event
+    thread: threading.Thread
+
+
+class Portal:
+    """The loop's thread, started by the first request of a process; servers fork after they have imported us.
+
+    `app` is kept running on it as an ASGI server does (its lifespan), for WSGI knows none.
+    """
+
+    def __init__(self, app: AsgiApp) -> None:
+        self._app = app
+        self._lock = threading.Lock()
+        self._running: _Running | None = None
+        _PORTALS.add(self)
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The running loop. Raises StartFailed when the application does not start."""
+        return (self._running or self._start()).loop
+
+    def _start(self) -> _Running:
+        with self._lock:
+            if self._running is None:
+                self._running = self._open()
+                atexit.register(self.close)
+            return self._running
+
+    def _open(self) -> _Running:
+        ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+        thread = threading.Thread(target=self._live, args=(ready,), name="awp_publish loop", daemon=True)
+        thread.start()
+        loop, stop = ready.result()
+        return _Running(loop, stop, thread)
+
+    def _live(self, ready: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]") -> None:
+        try:
+            asyncio.run(self._keep_running(ready))
+        except BaseException as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+    async def _keep_running(self, ready: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]") -> None:
+        stop = asyncio.Event()
+        async with running(self._app):
+            ready.set_result((asyncio.get_running_loop(), stop))
+            await stop.wait()
+
+    def close(self) -> None:
+        """Stop the application and the loop, if they run in this process."""
+        running_here, self._running = self._running, None
+        if running_here is not None:
+            _tell(running_here.loop, running_here.stop.set)
+            running_here.thread.join(PATIENCE)
+
+    def forget(self) -> None:
+        """In the child of a fork: the thread is the parent's, and the lock may be held by nobody who is here."""
+        self._running, self._lock = None, threading.Lock()
+
+
+_PORTALS: Final[weakref.WeakSet[Portal]] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for portal in _PORTALS:
+        portal.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,105 @@
+"""`DjangoProject`: the Django project as the application that the core wraps: it tells its routes and answers calls.
+
+A call that comes through our middleware goes on from where that stands, in the same thread and the same request's
+context. Anything else, a background job for instance, goes through the whole of Django's own handler, as from outside.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, Any, Final, cast
+
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from awp_publish.discover import Route
+from awp_publish.serve.reply import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
+from awp_publish_django.gateway import response_of
+from awp_publish_django.inner import exempt_from_csrf, make_inner_request
+from awp_publish_django.languages import speaking
+from awp_publish_django.responses import read_response_async
+from awp_publish_django.routes import find_django_routes
+
+BRIDGE: Final = "awp_publish_django"
+"""Where the scope of a request keeps its Bridge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """The way from a door of ours to the view: the caller's request, and what stands inside of our middleware."""
+
+    request: HttpRequest
+    respond: Callable[[HttpRequest], Awaitable[Reply]]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        message = await receive()
+        inner = make_inner_request(self.request, scope, message.get("body", b""))
+        try:
+            reply = await self.respond(inner)
+        finally:
+            inner.close()
+        await send_reply(reply, send)
+
+
+class DjangoProject:
+    """An ASGI application. `urlconf` is a module, its name, or a tuple of patterns; settings.ROOT_URLCONF without."""
+
+    def __init__(self, urlconf: object = None) -> None:
+        self._urlconf = urlconf
+        self.is_running = False
+
+    def awp_routes(self) -> list[Route]:
+        """The routes of the URLconf, in order."""
+        return find_django_routes(self._urlconf)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        bridge: AsgiApp | None = scope.get(BRIDGE)
+        await (bridge or self._whole)(scope, receive, send)
+
+    @cached_property
+    def _whole(self) -> AsgiApp:
+        return cast(AsgiApp, _InProcessHandler())
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Django has nothing to start or stop."""
+        await receive()
+        self.is_running = True
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        self.is_running = False
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+class _InProcessHandler(ASGIHandler):
+    """Django's handler for requests that nobody sent over the network."""
+
+    def create_request(
+        self, scope: Mapping[str, Any], body_file: IO[bytes]
+    ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
+        made = super().create_request(scope, body_file)
+        if made[0] is not None:
+            exempt_from_csrf(made[0])
+        return made
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        with speaking(request):
+            response = await super().get_response_async(request)
+            return response_of(await read_response_async(request, response))
+
+    async def send_response(self, response: HttpResponseBase, send: Send) -> None:
+        await super().send_response(response, _lowering(send))  # type: ignore[arg-type]
+
+
+def _lowering(send: Send) -> Send:
+    """ASGI wants header names in lower case, which Django does not heed."""
+
+    async def send_lowered(message: Message) -> None:
+        if "headers" in message:
+            message = {**message, "headers": [(name.lower(), value) for name, value in message["headers"]]}
+        await send(message)
+
+    return send_lowered

@@ -1,0 +1,84 @@
+"""The one publication of a process: the project's site, its publisher, and the loop on which it runs under WSGI."""
+
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.core.signals import setting_changed
+
+from awp_publish import AgentPublisher, Site
+from awp_publish.cli import PATHS
+from awp_publish.templating import link_header
+from awp_publish_django.conf import NAME, Settings, load_site, read_settings
+from awp_publish_django.portal import Portal
+from awp_publish_django.project import DjangoProject
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What the middleware, the commands, the checks and the templates share."""
+
+    settings: Settings
+    site: Site
+    project: DjangoProject
+    publisher: AgentPublisher
+
+    @cached_property
+    def portal(self) -> Portal:
+        """Where the doors run under WSGI."""
+        return Portal(self.publisher)
+
+    @cached_property
+    def link(self) -> str:
+        """The Link header for HTML pages."""
+        return link_header(self.site.catalog)
+
+    def documents(self) -> dict[str, bytes]:
+        """What is published at the canonical address, by path."""
+        catalog = self.site.catalog
+        asked = {"method": "GET", "root_path": "", "headers": [(b"host", catalog.url.split("/")[2].encode())]}
+        found = {path: self.publisher.document({**asked, "path": path}) for path in sorted(PATHS)}
+        return {path: reply.body for path, reply in found.items() if reply is not None}
+
+    @cached_property
+    def knows_callers(self) -> bool:
+        """Whether anybody asks who calls."""
+        return bool(self.site.guarding.authenticators)
+
+    @cached_property
+    def asks_for_scopes(self) -> bool:
+        return any(action.scopes for action in self.site.catalog.actions)
+
+
+_lock = threading.RLock()
+_kept: list[Publication] = []
+
+
+def get_publication() -> Publication:
+    """The publication of this process, its site frozen against the URLconf.
+
+    Raises ImproperlyConfigured for wrong settings, DeclarationError for a wrong declaration.
+    """
+    with _lock:
+        if not _kept:
+            _kept.append(_publish())
+        return _kept[0]
+
+
+def _publish() -> Publication:
+    options = read_settings()
+    site, project = load_site(options), DjangoProject()
+    publisher = AgentPublisher(project, site)
+    project.awp_routes()  # imports the views, on which declarations stand too
+    publisher.open()
+    return Publication(options, site, project, publisher)
+
+
+def _forget(*, setting: str, **_: object) -> None:
+    """Tests override settings."""
+    if setting in (NAME, "ROOT_URLCONF"):
+        with _lock:
+            _kept.clear()
+
+
+setting_changed.connect(_forget)

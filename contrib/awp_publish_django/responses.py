@@ -1,0 +1,121 @@
+"""What a view answered, as a neutral reply: its body read, what it holds open closed, and forms made plain.
+
+A form's view tells people of success by a redirect (Post/Redirect/Get) and of mistakes by the page again, with status
+200. To a program both would say the opposite of what they mean, so they are told in words of their own.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.forms import BaseForm
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import resolve_url
+
+from awp_publish.serve.reply import RawHeaders, Reply
+
+FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
+REDIRECTS: Final = (301, 302, 303)
+_JSON: Final = (b"content-type", b"application/json")
+
+
+def read_response(request: HttpRequest, response: HttpResponseBase) -> Reply:
+    """The reply of a view, in the thread that called it."""
+    try:
+        parts: Iterable[object] = response if response.streaming else (_content(response),)
+        return tell(request, response, b"".join(map(_as_bytes, parts)))
+    finally:
+        close_response(response)
+
+
+async def read_response_async(request: HttpRequest, response: HttpResponseBase) -> Reply:
+    """The same on an event loop."""
+    try:
+        if not response.streaming:
+            return tell(request, response, _content(response))
+        return tell(request, response, b"".join([_as_bytes(part) async for part in response]))  # type: ignore[attr-defined]
+    finally:
+        close_response(response)
+
+
+def _content(response: HttpResponseBase) -> bytes:
+    content: bytes = response.content  # type: ignore[attr-defined]
+    return content
+
+
+def _as_bytes(part: object) -> bytes:
+    return part if isinstance(part, bytes) else str(part).encode()
+
+
+def close_response(response: HttpResponseBase) -> None:
+    """Close what a response holds open, and not the request as a whole, as its own `close` would say."""
+    closers: list[Callable[[], object]] = response._resource_closers  # type: ignore[attr-defined]
+    while closers:
+        closers.pop()()
+
+
+def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply:
+    """A reply with the view's own status, headers and body, unless it is about a form or the login page."""
+    status = response.status_code
+    if status in REDIRECTS and is_login(response["Location"]):
+        return _as_json(401, {"detail": "The site asks its visitors to log in here."}, response)
+    if status == 400 and (refused := _errors_of_serializer(response)):
+        return _as_json(422, {"detail": refused}, response)
+    if not _is_form(request):
+        return Reply(status, _headers(response), body)
+    if status in REDIRECTS:
+        return _as_json(200, {"location": response["Location"]}, response)
+    errors = [error for form in _forms_of(response) for error in _errors_of(form)] if status == 200 else []
+    if errors:
+        return _as_json(422, {"detail": errors}, response)
+    return Reply(status, _headers(response), body)
+
+
+def is_login(location: str) -> bool:
+    """Whether a redirect leads to where the project logs people in."""
+    return urlsplit(location).path == urlsplit(resolve_url(settings.LOGIN_URL)).path
+
+
+def _is_form(request: HttpRequest) -> bool:
+    return request.method == "POST" and request.content_type in FORM_TYPES
+
+
+def _forms_of(response: HttpResponseBase) -> Iterable[BaseForm]:
+    """The forms that a page was made with, as far as it tells."""
+    context = getattr(response, "context_data", None)
+    values = context.values() if isinstance(context, Mapping) else ()
+    return [value for value in values if isinstance(value, BaseForm) and value.is_bound]
+
+
+def _errors_of(form: BaseForm) -> Iterable[Mapping[str, object]]:
+    """As the core reads them: a place in the body, and words."""
+    for name, errors in form.errors.items():
+        place = ["body"] if name == "__all__" else ["body", name]
+        yield from ({"loc": place, "msg": str(error)} for error in errors)
+
+
+def _errors_of_serializer(response: HttpResponseBase) -> list[Mapping[str, object]]:
+    """Django REST framework's validation errors: texts in a list for each field; nothing for any other body."""
+    data = getattr(response, "data", None)
+    if not isinstance(data, Mapping) or not all(isinstance(texts, list) for texts in data.values()):
+        return []
+    return [
+        {"loc": ["body"] if name == "non_field_errors" else ["body", name], "msg": str(text)}
+        for name, texts in data.items()
+        for text in texts
+    ]
+
+
+def _as_json(status: int, document: object, response: HttpResponseBase) -> Reply:
+    named = (b"content-type", b"content-length", b"location")
+    kept = tuple(pair for pair in _headers(response) if pair[0] not in named)
+    return Reply(status, (_JSON, *kept), json.dumps(document).encode())
+
+
+def _headers(response: HttpResponseBase) -> RawHeaders:
+    own = ((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in response.items())
+    cookies = ((b"set-cookie", cookie.OutputString().encode("latin-1")) for cookie in response.cookies.values())
+    return (*own, *cookies)

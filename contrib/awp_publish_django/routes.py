@@ -1,0 +1,86 @@
+"""The routes of a URLconf: include, namespaces, converters, regular expressions, language prefixes."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final
+
+from django.conf import settings
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import translation
+
+from awp_publish.discover.placement import describe_by_path
+from awp_publish.discover.route import Operation, Route
+from awp_publish.model import JsonObject
+from awp_publish_django.kinds import describe_view, understand
+from awp_publish_django.patterns import read_pattern
+from awp_publish_django.views import View, read_views
+
+PRIVATE: Final = frozenset({"admin"})
+"""Applications whose routes are not taken unless they are named: `site.include()` is not meant to publish the admin."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """How far we are down the URLconf."""
+
+    path: str = "/"
+    schemas: Mapping[str, JsonObject] = field(default_factory=dict)
+    namespaces: tuple[str, ...] = ()
+    listed: bool = True
+
+    def below(self, pattern: object) -> "_Place":
+        piece = read_pattern(pattern)
+        return replace(self, path=self.path + piece.template, schemas={**self.schemas, **piece.schemas})
+
+
+def find_django_routes(urlconf: object = None) -> list[Route]:
+    """Every route, in the order in which Django tries them; with language prefixes those of settings.LANGUAGE_CODE."""
+    with translation.override(settings.LANGUAGE_CODE):
+        found = _walk(get_resolver(urlconf).url_patterns, _Place())  # type: ignore[arg-type]
+        return _without_repetitions(found)
+
+
+def _without_repetitions(routes: Iterable[Route]) -> list[Route]:
+    """The first of equal patterns, which is the one that Django takes; django-ninja makes one for each operation."""
+    kept: dict[object, Route] = {}
+    for route in routes:
+        kept.setdefault((route.path, route.methods, *map(id, route.handlers)), route)
+    return list(kept.values())
+
+
+def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            below = place.below(pattern.pattern)
+            names = (*place.namespaces, *((pattern.namespace,) if pattern.namespace else ()))
+            listed = place.listed and pattern.app_name not in PRIVATE
+            yield from _walk(pattern.url_patterns, replace(below, namespaces=names, listed=listed))
+        elif isinstance(pattern, URLPattern):
+            yield from _read(pattern, place.below(pattern.pattern))
+
+
+def _read(pattern: URLPattern, place: _Place) -> Iterator[Route]:
+    views = list(read_views(pattern.callback))
+    for view in views:
+        is_named = view.operation is not None  # after its function, whatever the pattern is called
+        name = ":".join((*place.namespaces, view.name if is_named else pattern.name or view.name))
+        yield Route(
+            path=place.path,
+            methods=view.methods,
+            handlers=view.handlers,
+            name=name if is_named or len(views) == 1 else f"{name}_{view.methods[0].lower()}",
+            aliases=(name,),
+            listed=place.listed,
+            describe=partial(_describe, view, place),
+            understand=understand,
+        )
+
+
+def _describe(view: View, place: _Place, method: str) -> Operation:
+    """What the view itself says of its inputs, or else those of its path."""
+    operation = describe_by_path(place.path, view.description)
+    known = operation.inputs["properties"]
+    properties = {**known, **place.schemas} if isinstance(known, Mapping) else {}
+    operation = replace(operation, inputs={**operation.inputs, "properties": properties})
+    return describe_view(view, method, place.path, operation)

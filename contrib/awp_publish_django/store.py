@@ -1,0 +1,183 @@
+"""`DjangoStore`: the project's own database as a store, beside SQLite files and Redis.
+
+site = Site(..., store=DjangoStore())
+
+It works on a connection of its own, in a thread of its own: what a call leaves behind stays even if the transaction of
+its request is rolled back. Whoever changes something first updates one row, which every database locks until the end of
+the transaction; so it needs no isolation level and no feature that only some of them have.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from django.db import Error, connections, transaction
+from django.db.models import F, QuerySet
+from django.utils.connection import ConnectionDoesNotExist
+
+from awp_publish.stores.batches import Answer, BatchedStore, Order, Request, Run, Take
+from awp_publish.stores.steps import carry_out, unavailable
+from awp_publish.stores.store import Look
+from awp_publish_django.models import Entry, Lock, Member
+
+ENDLESS: Final = 1e15
+"""Seconds since 1970 of what never expires; not every database knows infinity."""
+
+TOLERANCE: Final = 3600.0
+"""Seconds by which a member may have been scheduled in the future, before the clock counts as set back."""
+
+PURGE_EVERY: Final = 64
+"""Changes after which what has expired is forgotten."""
+
+
+class DjangoStore(BatchedStore):
+    """Keeps everything in the database `using`. Sites that share it are kept apart by their `namespace`.
+
+    `clock` tells seconds since 1970, `timeout` is how many seconds a request may wait. Needs `manage.py migrate`.
+    """
+
+    def __init__(
+        self,
+        namespace: str = "site",
+        *,
+        using: str = "default",
+        clock: Callable[[], float] = time.time,
+        timeout: float = 5.0,
+    ) -> None:
+        super().__init__(lambda: _Worker(namespace, using, clock), timeout)
+
+
+class _Worker:
+    """The transactions, all in one thread."""
+
+    def __init__(self, namespace: str, using: str, clock: Callable[[], float]) -> None:
+        self._shelf = DjangoShelf(namespace, using)
+        self._using = using
+        self._clock = clock
+        self._changes = 0
+
+    def carry_out(self, requests: Sequence[Request]) -> None:
+        """All in one transaction; each in its own if one of them spoils that. Raises StoreUnavailable."""
+        try:
+            connections[self._using].close_if_unusable_or_obsolete()
+            self._transact(requests)
+        except Exception as error:
+            if len(requests) == 1:
+                requests[0].answer = _problem_of(error)
+                return
+            for request in requests:
+                self.carry_out([request])
+
+    def close(self) -> None:
+        with suppress(ConnectionDoesNotExist):
+            connections[self._using].close()
+
+    def _transact(self, requests: Sequence[Request]) -> None:
+        writes = any(_writes(request.order) for request in requests)
+        with transaction.atomic(using=self._using):
+            if writes:
+                self._shelf.lock()
+            now = self._clock()
+            answers = [(request, self._answer(request.order, now)) for request in requests if request.begin()]
+            if writes:
+                self._purge(now, len(requests))
+        for request, answer in answers:
+            request.answer = answer
+
+    def _answer(self, order: Order, now: float) -> Answer:
+        if isinstance(order, Run):
+            return carry_out(order.steps, self._shelf, now)
+        return self._shelf.take(order.queue, order.lease, order.most, now)
+
+    def _purge(self, now: float, changes: int) -> None:
+        self._changes += changes
+        if self._changes >= PURGE_EVERY:
+            self._changes = 0
+            self._shelf.purge(now)
+
+
+def _writes(order: Order) -> bool:
+    return isinstance(order, Take) or any(type(step) is not Look for step in order.steps)
+
+
+def _problem_of(error: Exception) -> Exception:
+    if not isinstance(error, (Error, ConnectionDoesNotExist)):
+        return error
+    problem = unavailable("The site's database cannot be used.")
+    problem.__cause__ = error
+    return problem
+
+
+class DjangoShelf:
+    """The things of one namespace, inside a transaction that somebody else begins and ends."""
+
+    def __init__(self, namespace: str, using: str) -> None:
+        self._namespace = namespace
+        self._entries: QuerySet[Entry] = Entry.objects.using(using)
+        self._members: QuerySet[Member] = Member.objects.using(using)
+        self._locks: QuerySet[Lock] = Lock.objects.using(using)
+
+    def lock(self) -> None:
+        """Wait for whoever changes something, and keep others from it until the transaction ends."""
+        name = _hash(self._namespace)
+        while not self._locks.filter(name=name).update(turn=F("turn") + 1):
+            self._locks.get_or_create(name=name)
+
+    def value(self, key: str, now: float) -> bytes | None:
+        found = self._find("v", key, now)
+        return None if found is None else bytes(found.value)
+
+    def window(self, key: str, now: float) -> tuple[int, float]:
+        found = self._find("c", key, now)
+        return (0, 0.0) if found is None else (found.events, found.expires)
+
+    def put(self, key: str, value: bytes, expires: float) -> None:
+        self._put(Entry(key=self._name("v", key), value=value, events=0, expires=min(expires, ENDLESS)))
+
+    def drop(self, key: str) -> None:
+        self._entries.filter(key=self._name("v", key)).delete()
+
+    def count(self, key: str, events: int, closes: float) -> None:
+        self._put(Entry(key=self._name("c", key), value=b"", events=events, expires=min(closes, ENDLESS)))
+
+    def schedule(self, queue: str, member: str, due: float, now: float) -> None:
+        name = member.encode("utf-8", "surrogatepass")
+        key, times = self._name("m", f"{_hash(queue)}{member}"), {"due": min(due, ENDLESS), "since": now}
+        if not self._members.filter(key=key).update(**times):
+            self._members.create(key=key, queue=self._name("q", queue), name=name, **times)
+
+    def unschedule(self, queue: str, member: str) -> None:
+        self._members.filter(key=self._name("m", f"{_hash(queue)}{member}")).delete()
+
+    def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
+        """Lease what is due, and what would not be due for hours only because the clock was set back."""
+        in_queue = self._members.filter(queue=self._name("q", queue))
+        in_queue.filter(since__gt=now + TOLERANCE).update(due=now, since=now)
+        found = list(in_queue.filter(due__lte=now).order_by("due", "name")[: max(most, 0)])
+        self._members.filter(key__in=[one.key for one in found]).update(due=min(now + lease, ENDLESS), since=now)
+        return tuple(_names(found))
+
+    def purge(self, now: float) -> None:
+        """Forget what has expired."""
+        self._entries.filter(expires__lte=now).delete()
+
+    def _find(self, kind: str, key: str, now: float) -> Entry | None:
+        return self._entries.filter(key=self._name(kind, key), expires__gt=now).first()
+
+    def _put(self, entry: Entry) -> None:
+        facts = {"value": entry.value, "events": entry.events, "expires": entry.expires}
+        if not self._entries.filter(key=entry.key).update(**facts):
+            self._entries.create(key=entry.key, **facts)
+
+    def _name(self, kind: str, name: str) -> str:
+        return _hash(f"{self._namespace}:{kind}:{name}")
+
+
+def _names(members: Iterable[Member]) -> Iterable[str]:
+    return (bytes(member.name).decode("utf-8", "surrogatepass") for member in members)
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

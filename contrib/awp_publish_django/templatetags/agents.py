@@ -1,0 +1,73 @@
+"""Template tags: the attributes that agents look for, and the links that point at the documents.
+
+{% load agents %}
+<head>{% head_links %}</head>
+<form {% awas_action "search_books" %}><input name="q" {% awas_param "search_books" "q" %}></form>
+
+`styles` are the spellings, with a space between: "data-awas", "data-ai" or both.
+"""
+
+from typing import Final, cast
+
+from django.template import Library
+from django.utils.safestring import SafeString, mark_safe
+
+from awp_publish import DeclarationError
+from awp_publish.model import Catalog
+from awp_publish.templating import (
+    AWAS,
+    Style,
+    action_attributes,
+    context_attributes,
+    head_links as links_of,
+    param_attributes,
+    result_attributes,
+)
+from awp_publish_django.publication import get_publication
+
+register = Library()
+
+DEFAULT: Final = " ".join(AWAS)
+STYLES: Final = ("data-awas", "data-ai")
+
+
+def _catalog() -> Catalog:
+    return get_publication().site.catalog
+
+
+def _styles(named: str) -> tuple[Style, ...]:
+    given = tuple(named.split())
+    for style in given:
+        if style not in STYLES:
+            raise DeclarationError("template", f'there is no style "{style}". There are: {", ".join(STYLES)}.')
+    return cast(tuple[Style, ...], given)
+
+
+@register.simple_tag
+def awas_action(action_id: str, context: str | None = None, styles: str = DEFAULT) -> SafeString:
+    """Attributes of the element that performs an action."""
+    return mark_safe(action_attributes(_catalog(), action_id, _styles(styles), context))
+
+
+@register.simple_tag
+def awas_param(action_id: str, name: str, styles: str = DEFAULT) -> SafeString:
+    """Attributes of the control that holds an input."""
+    return mark_safe(param_attributes(_catalog(), action_id, name, _styles(styles)))
+
+
+@register.simple_tag
+def awas_context(context: str, styles: str = DEFAULT) -> SafeString:
+    """Attributes that say what a part of the page is about."""
+    return mark_safe(context_attributes(context, _styles(styles)))
+
+
+@register.simple_tag
+def awas_result(action_id: str, styles: str = DEFAULT) -> SafeString:
+    """Attributes of the element in which a result appears."""
+    return mark_safe(result_attributes(_catalog(), action_id, _styles(styles)))
+
+
+@register.simple_tag
+def head_links() -> SafeString:
+    """`<link>` elements for the head, one for each document."""
+    return mark_safe(links_of(_catalog()))

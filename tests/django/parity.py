@@ -1,0 +1,117 @@
+"""One site behind three gateways: Django under WSGI, Django under ASGI, Starlette. Imported by servers only."""
+
+from datetime import UTC, datetime
+
+import django
+from django.conf import settings
+from django.http import HttpRequest, JsonResponse
+from django.urls import path
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from awp_publish import AgentPublisher, Site
+
+site = Site(
+    name="Shop",
+    description="Sells books.",
+    url="https://shop.example",
+    updated=datetime(2026, 1, 1, tzinfo=UTC),
+    allow_origins=["https://friend.example"],
+)
+site.declare(
+    "search",
+    method="GET",
+    path="/books/{shelf}",
+    description="Search a shelf.",
+    inputs={
+        "type": "object",
+        "properties": {"shelf": {"type": "string"}, "q": {"type": "string"}},
+        "required": ["shelf", "q"],
+    },
+)
+site.declare(
+    "order",
+    method="POST",
+    path="/orders",
+    description="Order a book.",
+    inputs={"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]},
+    idempotency=True,
+)
+
+
+@site.agent("add")
+async def add(first: int, second: int) -> int:
+    """Add two numbers."""
+    return first + second
+
+
+@site.agent("later", execution="async")
+def later(text: str) -> str:
+    """Say it later."""
+    return text.upper()
+
+
+# --- Django ---
+
+
+def django_search(request: HttpRequest, shelf: str) -> JsonResponse:
+    return answer({"shelf": shelf, "q": request.GET["q"]})
+
+
+def django_order(request: HttpRequest) -> JsonResponse:
+    return answer({"error": "sold out"}, 409)
+
+
+def answer(document: object, status: int = 200) -> JsonResponse:
+    """JSON as Starlette writes it."""
+    return JsonResponse(document, status=status, json_dumps_params={"separators": (",", ":"), "ensure_ascii": False})
+
+
+urlpatterns = [path("books/<str:shelf>", django_search), path("orders", django_order)]
+
+
+def _set_up() -> None:
+    settings.configure(
+        SECRET_KEY="only for tests",
+        ROOT_URLCONF=__name__,
+        ALLOWED_HOSTS=["*"],
+        INSTALLED_APPS=["awp_publish_django"],
+        MIDDLEWARE=[
+            "awp_publish_django.middleware.AgentPublisherMiddleware",
+            "django.middleware.common.CommonMiddleware",
+        ],
+        AWP_PUBLISH={"SITE": f"{__name__}.site"},
+    )
+    django.setup()
+
+
+def make_wsgi():
+    _set_up()
+    from django.core.wsgi import get_wsgi_application
+
+    return get_wsgi_application()
+
+
+def make_asgi():
+    _set_up()
+    from awp_publish_django.asgi import get_asgi_application
+
+    return get_asgi_application()
+
+
+# --- Starlette ---
+
+
+async def starlette_search(request: Request) -> JSONResponse:
+    return JSONResponse({"shelf": request.path_params["shelf"], "q": request.query_params["q"]})
+
+
+async def starlette_order(request: Request) -> JSONResponse:
+    return JSONResponse({"error": "sold out"}, status_code=409)
+
+
+def make_starlette():
+    routes = [Route("/books/{shelf}", starlette_search), Route("/orders", starlette_order, methods=["POST"])]
+    return AgentPublisher(Starlette(routes=routes), site=site)

@@ -1,0 +1,22 @@
+"""What agents can do here."""
+
+from awp_publish_django.store import DjangoStore
+
+from awp_publish import ApplicationUser, Site
+
+URL = "https://shop.example"
+
+site = Site(
+    name="Shop",
+    description="Sells books.",
+    url=URL,
+    store=DjangoStore(using="store", timeout=20),
+    authenticate=ApplicationUser(),
+    timeout=10,
+)
+
+
+@site.agent("add")
+def add(first: int, second: int) -> int:
+    """Add two numbers."""
+    return first + second

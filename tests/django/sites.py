@@ -1,0 +1,64 @@
+"""Sites and URLconfs with one thing wrong each."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import path
+from django.utils.decorators import method_decorator
+from django.views import View
+
+from awp_publish import ApplicationUser, Site
+
+
+def make_site(**options: object) -> Site:
+    given: dict[str, Any] = {"name": "Shop", "description": "Sells books.", "url": "https://shop.example", **options}
+    return Site(**given)
+
+
+def view(request: HttpRequest) -> HttpResponse:
+    """Answer."""
+    return HttpResponse("answer")
+
+
+def insecure() -> Site:
+    return make_site(url="http://shop.example")
+
+
+def several_methods() -> Site:
+    site = make_site()
+    site.action("view")(view)
+    return site
+
+
+def no_route() -> Site:
+    site = make_site()
+    site.action("lost")(lambda request: HttpResponse())
+    return site
+
+
+def in_method_decorator() -> Site:
+    site = make_site()
+
+    @method_decorator(site.action("decorated"), name="get")
+    class Decorated(View):
+        def get(self, request: HttpRequest) -> HttpResponse:
+            return HttpResponse()
+
+    return site
+
+
+def forgetful() -> Site:
+    site = make_site()
+    site.declare("order", method="POST", path="/view", description="Order.", idempotency=True)
+    return site
+
+
+def users() -> Site:
+    return make_site(authenticate=ApplicationUser())
+
+
+MAKERS: tuple[Callable[[], Site], ...] = (insecure, several_methods, no_route, in_method_decorator, forgetful, users)
+globals().update({f"{make.__name__}_site": make() for make in MAKERS})
+plain = make_site()
+urlpatterns = [path("view", view), path("agent.json", view)]

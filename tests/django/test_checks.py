@@ -1,0 +1,112 @@
+"""What `manage.py check` says of wrong settings, declarations and middleware."""
+
+import pytest
+from awp_publish_django.checks import MIDDLEWARE, TAG, USERS
+from django.core.checks import run_checks
+from django.core.management import CommandError, call_command
+from django.template import Context, Template
+from django.test import override_settings
+
+from awp_publish import DeclarationError
+
+HERE = "tests.django.sites"
+
+
+def told(site: str | None, **settings: object) -> dict[str, str]:
+    """Ids of the checks that complain, with what they say."""
+    given = {"AWP_PUBLISH": {"SITE": f"{HERE}.{site}"}, "ROOT_URLCONF": HERE, **settings}
+    with override_settings(**given):
+        return {str(one.id): f"{one.msg} {one.hint}" for one in run_checks(tags=[TAG])}
+
+
+def test_the_shop_has_nothing_to_complain_of():
+    assert run_checks(tags=[TAG]) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "is not set"),
+        ({}, 'no "SITE"'),
+        ({"SITE": 3}, "no str"),
+        ({"SITES": "a.b"}, "Do you mean SITE?"),
+        ({"SITE": "tests.django.nowhere.site"}, "No module named"),
+        ({"SITE": "tests.django.sites.nothing"}, "nothing"),
+        ({"SITE": "tests.django.sites.view"}, "no Site"),
+    ],
+)
+def test_wrong_settings_are_told(value, words):
+    found = told(None, AWP_PUBLISH=value)
+    assert list(found) == ["awp_publish.E001"]
+    assert words in found["awp_publish.E001"]
+
+
+@pytest.mark.parametrize(
+    ("site", "words"),
+    [
+        ("several_methods_site", 'action "view": is reachable in several ways'),
+        ("no_route_site", 'action "lost": no route of this application leads to'),
+        ("in_method_decorator_site", "Put @site.action on the method or the class itself"),
+    ],
+)
+def test_wrong_declarations_are_told_with_a_remedy(site, words):
+    found = told(site)
+    assert list(found) == ["awp_publish.E002"]
+    assert words in found["awp_publish.E002"]
+
+
+def test_a_missing_middleware_and_one_in_the_wrong_place_are_told():
+    assert "awp_publish.E003" in told("plain", MIDDLEWARE=[])
+    assert "awp_publish.E004" in told("users_site", MIDDLEWARE=[MIDDLEWARE, USERS])
+    assert "awp_publish.E004" not in told("users_site", MIDDLEWARE=[USERS, MIDDLEWARE])
+
+
+def test_what_works_and_should_not_be_left_so_is_told():
+    assert "http://shop.example" in told("insecure_site")["awp_publish.W001"]
+    assert "/agent.json" in told("plain")["awp_publish.W002"]
+    assert "order" in told("forgetful_site")["awp_publish.W003"]
+
+
+# --- Commands ---
+
+
+def test_the_documents_are_checked_shown_and_exported(capsys, tmp_path):
+    call_command("agents", "check")
+    assert "0 of them errors" in capsys.readouterr().out
+    call_command("agents", "show")
+    assert "/agent.json" in capsys.readouterr().out.split()
+    call_command("agents", "show", "/agent.json")
+    shown = capsys.readouterr().out
+    call_command("agents", "export", str(tmp_path))
+    assert (tmp_path / "agent.json").read_text() == shown.strip()
+    assert (tmp_path / ".well-known" / "woa.json").exists()
+    with pytest.raises(CommandError, match="is not published"):
+        call_command("agents", "show", "/nothing")
+
+
+# --- Templates ---
+
+
+def render(text: str) -> str:
+    return Template("{% load agents %}" + text).render(Context())
+
+
+def test_tags_write_what_the_documents_say():
+    assert render('<form {% awas_action "search" %}>') == '<form data-awas-action="search">'
+    assert render('{% awas_param "search" "q" styles="data-awas data-ai" %}').startswith(
+        'data-awas-param="q" data-ai-param="q"'
+    )
+    assert render('{% awas_context "book" %} {% awas_result "search" %}') == (
+        'data-awas-context="book" data-awas-result="search"'
+    )
+    assert '<link rel="' in render("{% head_links %}")
+    for wrong in ('{% awas_action "nothing" %}', '{% awas_action "search" styles="data-x" %}'):
+        with pytest.raises(DeclarationError):
+            render(wrong)
+
+
+def test_pages_get_a_link_header_if_the_project_asks_for_it(client):
+    assert "Link" not in client.get("/page").headers
+    with override_settings(AWP_PUBLISH={"SITE": "tests.django.shop.agents.site", "LINK_HEADERS": True}):
+        client.handler._middleware_chain = None
+        assert "/agent.json" in client.get("/page").headers["Link"]

@@ -1,0 +1,145 @@
+"""gunicorn, uvicorn and Starlette answer the same bytes and headers, over real sockets."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from awp_publish.cli import PATHS
+from awp_publish.protocols import protected_resource
+from tests.serve.test_real_server import free_port
+
+ROOT = Path(__file__).parents[2]
+OWN = frozenset({"date", "server", "connection", "transfer-encoding"})
+"""Headers that a server adds itself."""
+
+COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "wsgi": ("gunicorn", "tests.django.parity:make_wsgi()", "--threads", "3", "--log-level", "error", "--bind"),
+    "asgi": ("uvicorn", "tests.django.parity:make_asgi", "--factory", "--log-level", "error", "--port"),
+    "starlette": ("uvicorn", "tests.django.parity:make_starlette", "--factory", "--log-level", "error", "--port"),
+}
+
+
+def start(kind: str) -> tuple["subprocess.Popen[bytes]", str]:
+    port = free_port()
+    place = f"127.0.0.1:{port}" if kind == "wsgi" else str(port)
+    path = os.pathsep.join((os.environ.get("PYTHONPATH", ""), str(ROOT), str(ROOT / "contrib")))
+    command = [sys.executable, "-m", *COMMANDS[kind], place]
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}), f"http://127.0.0.1:{port}"
+
+
+def wait_for(address: str) -> None:
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
+        try:
+            httpx2.get(f"{address}/agent.json")
+            return
+        except httpx2.TransportError:
+            time.sleep(0.1)
+    raise TimeoutError(address)
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Mapping[str, str]]:
+    started = {kind: start(kind) for kind in COMMANDS}
+    try:
+        for _, address in started.values():
+            wait_for(address)
+        yield {kind: address for kind, (_, address) in started.items()}
+    finally:
+        for process, _ in started.values():
+            process.send_signal(signal.SIGTERM)
+        for process, _ in started.values():
+            assert process.wait(timeout=20) in (0, -signal.SIGTERM)
+
+
+def ask(servers: Mapping[str, str], method: str, path: str, **given: Any) -> dict[str, Any]:
+    """The one answer that all give. Headers of several lines count as one, in any order."""
+    answers: dict[str, dict[str, Any]] = {}
+    for kind, address in servers.items():
+        answer = httpx2.request(method, address + path, **given)
+        headers = {name: value for name, value in sorted(answer.headers.items()) if name not in OWN}
+        answers[kind] = {"status": answer.status_code, "body": answer.content, "headers": headers}
+    assert answers["wsgi"] == answers["starlette"]
+    assert answers["asgi"] == answers["starlette"]
+    return answers["starlette"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_documents_are_the_same(servers, path):
+    if path == protected_resource.PATH:
+        assert all(httpx2.get(address + path).status_code == 404 for address in servers.values())
+        return  # this site names no authorization server, and what is not ours is answered by each framework
+    answer = ask(servers, "GET", path)
+    for coding in ("gzip", "br", "identity"):
+        ask(servers, "GET", path, headers={"accept-encoding": coding})
+    ask(servers, "HEAD", path)
+    ask(servers, "OPTIONS", path, headers={"origin": "https://anybody.example"})
+    unchanged = ask(servers, "GET", path, headers={"if-none-match": answer["headers"]["etag"]})
+    assert unchanged["status"] in (200, 304)
+    ask(servers, "POST", path)
+
+
+CALLS = {
+    "a route": ("search", {"input": {"shelf": "a b", "q": "ä&c"}}),
+    "a function": ("add", {"input": {"first": 1, "second": 2}}),
+    "a refusal of the view": ("order", {"input": {"title": "Emma"}}),
+    "a wrong input": ("search", {"input": {"shelf": "a"}}),
+    "a wrong envelope": ("search", {"inputs": {}}),
+    "an unknown agent": ("nobody", {"input": {}}),
+    "an unknown operation": ("add", {"operation": "sub", "input": {}}),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_calls_are_answered_the_same(servers, call):
+    agent, envelope = call
+    headers = {"x-request-id": "one", "origin": "https://friend.example"}
+    answer = ask(servers, "POST", f"/agents/{agent}/invoke", json=envelope, headers=headers)
+    assert answer["headers"]["x-request-id"] == "one"
+    assert answer["headers"]["access-control-allow-origin"] == "https://friend.example"
+
+
+def test_requests_that_are_no_calls_are_answered_the_same(servers):
+    headers = {"x-request-id": "one"}
+    assert ask(servers, "GET", "/agents/add/invoke", headers=headers)["status"] == 405
+    ask(servers, "OPTIONS", "/agents/add/invoke", headers={"origin": "https://friend.example"})
+    ask(servers, "POST", "/agents/add/invoke", content=b"{", headers={**headers, "content-type": "application/json"})
+    ask(servers, "POST", "/agents/add/invoke", content=b"a=b", headers=headers)
+    large = b'"' + b"x" * 1_100_000 + b'"'
+    assert (
+        ask(
+            servers,
+            "POST",
+            "/agents/add/invoke",
+            content=large,
+            headers={**headers, "content-type": "application/json"},
+        )["status"]
+        == 413
+    )
+
+
+def test_a_recorded_answer_is_replayed_everywhere(servers):
+    headers = {"x-request-id": "one", "idempotency-key": "k1"}
+    for _ in range(2):
+        ask(servers, "POST", "/agents/order/invoke", json={"input": {"title": "Emma"}}, headers=headers)
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_background_jobs_are_done_where_nothing_was_set_up_for_them(servers, kind):
+    address = servers[kind]
+    accepted = httpx2.post(f"{address}/agents/later/invoke", json={"input": {"text": "soon"}})
+    assert accepted.status_code == 202
+    poll = address + httpx2.URL(accepted.headers["location"]).path
+    until = time.monotonic() + 10
+    while (job := httpx2.get(poll).json())["status"] != "done":
+        assert time.monotonic() < until, job
+        time.sleep(0.05)
+    assert "SOON" in str(job)

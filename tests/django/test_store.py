@@ -1,0 +1,76 @@
+"""The project's database keeps the contract of every store."""
+
+import uuid
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from awp_publish_django.models import Entry
+from awp_publish_django.store import PURGE_EVERY, DjangoStore
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from awp_publish import AgentPublisher
+from awp_publish.problems import StoreUnavailable
+from awp_publish.stores import Add, Look, Store
+from tests.django.sites import make_site
+from tests.stores.conftest import Clock
+from tests.stores.test_contract import *  # noqa: F403
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def kind() -> str:
+    return "django"
+
+
+@pytest.fixture
+def make_store(clock: Clock) -> Callable[[], Store]:
+    namespace = uuid.uuid4().hex
+    return lambda: DjangoStore(namespace, using="store", clock=clock, timeout=20)
+
+
+@pytest.fixture
+async def store(make_store: Callable[[], Store]) -> AsyncIterator[Store]:
+    made = make_store()
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def pass_time(clock: Clock) -> Callable[[float], None]:
+    return clock.pass_time
+
+
+async def test_what_has_expired_is_forgotten(store, clock, pass_time):
+    await store.run([Add(f"key{number}", b"one", 1) for number in range(5)])
+    pass_time(2)
+    for number in range(PURGE_EVERY):
+        await store.run([Add("other", b"", 1), Look(f"{number}")])
+    assert await Entry.objects.using("store").filter(expires__lte=clock()).acount() == 0
+
+
+async def test_a_site_keeps_its_answers_in_the_database(clock):
+    site = make_site(store=DjangoStore(uuid.uuid4().hex, using="store", timeout=20))
+    numbers = iter(range(10))
+
+    @site.agent("count", idempotency=True)
+    def count() -> int:
+        """Count."""
+        return next(numbers)
+
+    with TestClient(AgentPublisher(Starlette(), site=site)) as client:
+        for _ in range(2):
+            answer = client.post("/agents/count/invoke", json={"input": {}}, headers={"idempotency-key": "one"})
+            assert answer.json() == 0
+    assert answer.headers["idempotent-replayed"] == "true"
+
+
+async def test_a_database_that_is_not_configured_is_an_unavailable_store():
+    store = DjangoStore("site", using="nowhere")
+    with pytest.raises(StoreUnavailable):
+        await store.run([Add("key", b"", 1)])
+    await store.close()
