@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from awp_publish.cli import PATHS
+from awp_publish.protocols import ALL
 from tests.serve.test_real_server import free_port
 
 ROOT = Path(__file__).parents[2]
