@@ -130,9 +130,17 @@ async def test_without_its_store_only_calls_that_need_it_are_refused(trouble):
     assert len(orders) == 2
 
 
+def is_answered(client) -> bool:
+    """Whether a call is answered now; a busy machine may take a moment to be back."""
+    answered = bool(invoke(client, "order", headers=KEY).status_code == 200)
+    if not answered:
+        time.sleep(0.1)
+    return answered
+
+
 def test_a_redis_that_crashes_pauses_and_comes_back(open_client, start_redis):
     server = start_redis()
-    site = make_shop(store=RedisStore(server.url, "shop", timeout=0.3))
+    site = make_shop(store=RedisStore(server.url, "shop", timeout=1.0))
 
     @site.agent("order", idempotency="24h", rate_limit="100/minute")
     async def order() -> int:
@@ -154,7 +162,7 @@ def test_a_redis_that_crashes_pauses_and_comes_back(open_client, start_redis):
         assert "127.0.0.1" not in refused.text
         assert invoke(client, "greet").json() == "hello"
         mend()
-        assert invoke(client, "order", headers=KEY).status_code == 200
+        assert any(is_answered(client) for _ in range(20))
 
 
 def test_a_full_store_refuses_what_it_cannot_keep(open_client):
