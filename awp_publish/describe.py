@@ -137,8 +137,7 @@ def make_action(
 ) -> Action:
     """The frozen action. What is not declared is derived from the route. Raises DeclarationError."""
     operation, (intent, side_effect) = behind.operation, _consequences(subject, behind, options)
-    background = options.get("execution") == "async"
-    return Action(
+    described = Action(
         id=action_id,
         name=options.get("name") or title_of(action_id),
         description=description,
@@ -156,6 +155,20 @@ def make_action(
         selector=options.get("selector"),
         selectors=_selectors(subject, action_id, options, operation.inputs),
         result=options.get("result"),
+        preview_url=options.get("preview_url"),
+        dry_run=options.get("dry_run", False),
+        success_status=operation.success_status,
+        operation_id=operation.operation_id,
+        extensions=dict(options.get("extensions", {})),
+    )
+    return _with_policy(described, subject, options, behind, defaults)
+
+
+def _with_policy(action: Action, subject: str, options: ActionOptions, behind: Behind, defaults: Defaults) -> Action:
+    """What is enforced of an action, and how it is carried out."""
+    operation, background = behind.operation, options.get("execution") == "async"
+    return replace(
+        action,
         auth_required=_auth_required(operation, options),
         route_authenticates=operation.auth_required,
         scopes=tuple(options.get("scopes", operation.scopes if _auth_required(operation, options) else ())),
@@ -165,17 +178,13 @@ def make_action(
         reversible=options.get("reversible"),
         requires_human_confirmation=options.get("requires_human_confirmation", False),
         confirmation_summary=_summary(subject, options, operation.inputs),
-        repeatable=_is_repeatable(behind, intent, options),
+        repeatable=_is_repeatable(behind, action.intent, options),
         enforce_prerequisites=options.get("enforce_prerequisites", defaults.enforce_prerequisites),
         preconditions=tuple(options.get("preconditions", ())),
         depends_on=tuple(options.get("depends_on", ())),
-        preview_url=options.get("preview_url"),
-        dry_run=options.get("dry_run", False),
         execution="async" if background else "sync",
-        success_status=202 if background else operation.success_status,
+        success_status=202 if background else action.success_status,
         timeout=options.get("timeout", BACKGROUND_TIMEOUT if background else defaults.timeout),
-        operation_id=operation.operation_id,
-        extensions=dict(options.get("extensions", {})),
     )
 
 
