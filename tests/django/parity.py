@@ -1,5 +1,6 @@
 """One site behind three gateways: Django under WSGI, Django under ASGI, Starlette. Imported by servers only."""
 
+import json
 from datetime import UTC, datetime
 
 import django
@@ -61,7 +62,8 @@ def django_search(request: HttpRequest, shelf: str) -> JsonResponse:
 
 
 def django_order(request: HttpRequest) -> JsonResponse:
-    return answer({"error": "sold out"}, 409)
+    title = json.loads(request.body)["title"]
+    return answer({"error": "sold out"}, 409) if title == "Emma" else answer({"title": title})
 
 
 def answer(document: object, status: int = 200) -> JsonResponse:
@@ -109,7 +111,9 @@ async def starlette_search(request: Request) -> JSONResponse:
 
 
 async def starlette_order(request: Request) -> JSONResponse:
-    return JSONResponse({"error": "sold out"}, status_code=409)
+    title = (await request.json())["title"]
+    sold_out = title == "Emma"
+    return JSONResponse({"error": "sold out"} if sold_out else {"title": title}, 409 if sold_out else 200)
 
 
 def make_starlette():

@@ -131,8 +131,11 @@ def test_requests_that_are_no_calls_are_answered_the_same(servers):
 
 def test_a_recorded_answer_is_replayed_everywhere(servers):
     headers = {"x-request-id": "one", "idempotency-key": "k1"}
-    for _ in range(2):
-        ask(servers, "POST", "/agents/order/invoke", json={"input": {"title": "Emma"}}, headers=headers)
+    given = {"json": {"input": {"title": "Moby-Dick"}}, "headers": headers}
+    first, again = (ask(servers, "POST", "/agents/order/invoke", **given) for _ in range(2))
+    assert "idempotent-replayed" not in first["headers"]
+    assert again["headers"]["idempotent-replayed"] == "true"
+    assert again["body"] == first["body"]
 
 
 @pytest.mark.parametrize("kind", COMMANDS)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from awp_publish.jobs import JobResult, Jobs, Progress, report_progress
+from awp_publish.jobs.progress import open_report
 from awp_publish.jobs.record import store_job
 from awp_publish.problems import (
     HandlerFailed,
@@ -185,6 +186,7 @@ async def test_jobs_beside_each_other_report_for_themselves(house):
 
 def test_progress_outside_of_a_job_goes_nowhere():
     report_progress(0.5, "nobody listens")
+    assert open_report().latest is None
 
 
 @pytest.mark.parametrize("fraction", [-0.1, 1.1, float("nan"), float("inf")])
