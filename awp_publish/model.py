@@ -171,6 +171,8 @@ class Paths:
     status: str = "/agents/status"
     mcp: str = "/mcp"
     a2a: str = "/a2a"
+    awp: str = "/awp"
+    som: str = "/agents/som"
 
 
 @dataclass(frozen=True, slots=True)

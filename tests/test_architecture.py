@@ -60,6 +60,7 @@ EXTRAS = {
     "markupsafe",
     "mcp",
     "mcp_types",
+    "msgpack",
     "a2a",
     "redis",
     "selectolax",

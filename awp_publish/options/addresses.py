@@ -59,7 +59,7 @@ def check_paths(paths: Paths) -> Paths:
         raise ValueError(f'invoke {paths.invoke!r} must be a path such as "/agents/{{agent_id}}/invoke"')
     if paths.invoke.count("{agent_id}") > 1 or re.search(r"[{}]", paths.invoke.replace("{agent_id}", "")):
         raise ValueError(f"invoke {paths.invoke!r} may hold {{agent_id}} once and no other placeholder")
-    for name in ("problems", "jobs", "status", "mcp", "a2a"):
+    for name in ("problems", "jobs", "status", "mcp", "a2a", "awp", "som"):
         plain = getattr(paths, name)
         if not _PATH.fullmatch(plain) or re.search(r"[{}]|/$", plain):
             raise ValueError(f'{name} {plain!r} must be a path such as "/agents/{name}"')
