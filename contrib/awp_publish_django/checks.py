@@ -85,10 +85,13 @@ def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
 
 
 def _check_store(publication: Publication) -> Iterator[CheckMessage]:
-    actions = remembering_actions(publication.site.catalog)
-    if actions and not publication.site.guarding.store.is_shared and not settings.DEBUG:
+    site = publication.site
+    actions = remembering_actions(site.catalog)
+    kept = [f"confirmations, keys or jobs of {', '.join(actions)}"] if actions else []
+    kept += ["the tasks of the A2A door"] if "a2a" in site.doors else []
+    if kept and not site.guarding.store.is_shared and not settings.DEBUG:
         yield CheckWarning(
-            f"Actions {', '.join(actions)} keep confirmations, keys or jobs in the memory of one process; "
+            f"The memory of one process keeps {' and '.join(kept)}; "
             "other workers do not know them, and they are lost when it ends.",
             hint='Give Site(store=DjangoStore()), store="sqlite:///agents.db" or store="redis://...".',
             id="awp_publish.W003",

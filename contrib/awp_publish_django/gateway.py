@@ -1,6 +1,7 @@
 """Between Django's requests and responses and the core's ASGI scopes, replies and messages."""
 
-from collections.abc import AsyncIterator, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final, TypeVar
 
 from django.core.handlers.asgi import ASGIRequest
@@ -13,6 +14,9 @@ R = TypeVar("R", bound=HttpResponseBase)
 
 _LISTED: Final = frozenset({"vary", "link", "www-authenticate", "access-control-expose-headers"})
 """Headers of which an answer may have several; Django keeps one of a name."""
+
+_OF_CONNECTION: Final = frozenset({"connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"})
+"""Headers that are the server's affair (RFC 9110 section 7.6.1); PEP 3333 forbids them to applications."""
 
 
 def scope_of(request: HttpRequest) -> Scope:
@@ -53,13 +57,39 @@ def _scope_of_wsgi(request: HttpRequest) -> Scope:
 
 
 def _headers_of(request: HttpRequest) -> list[tuple[bytes, bytes]]:
-    pairs = ((name.lower().encode("latin-1"), value) for name, value in request.headers.items())
-    return [(name, str(value).encode("latin-1", "replace")) for name, value in pairs if value != ""]
+    pairs = ((name.lower(), value) for name, value in request.headers.items() if value != "")
+    fields = {"host": host_of(request), **dict(pairs)}
+    return [(name.encode("latin-1"), str(value).encode("latin-1", "replace")) for name, value in fields.items()]
+
+
+def host_of(request: HttpRequest) -> str:
+    """The host that was asked for; a request of HTTP/1.0 need not say it (PEP 3333, URL Reconstruction)."""
+    return str(request.META.get("HTTP_HOST") or request.META.get("SERVER_NAME", ""))
 
 
 def read_body(request: HttpRequest, most: int) -> bytes:
     """The body, or its first `most` bytes and one more, by which the core sees that it is too large."""
     return request.read(most + 1)
+
+
+class Sent:
+    """What a caller sends: a body, which is here already, and much later the news that they have gone."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body: bytes | None = body
+        self._has_left = asyncio.Event()
+
+    async def receive(self) -> Message:
+        """As a server would tell it."""
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        await self._has_left.wait()
+        return {"type": "http.disconnect"}
+
+    def leave(self) -> None:
+        """Nobody waits for the answer any more. On the loop."""
+        self._has_left.set()
 
 
 # --- Answers ---
@@ -109,10 +139,17 @@ async def _bodies_async(first: Message, messages: AsyncIterator[Message]) -> Asy
         yield message.get("body", b"")
 
 
+def when_closed(response: HttpResponseBase, do: Callable[[], object]) -> None:
+    """Have something done when an answer is closed, be it sent or not: Django closes no asynchronous iterator."""
+    response._resource_closers.append(do)  # type: ignore[attr-defined]
+
+
 def _with_headers(response: R, headers: Headers) -> R:
     del response.headers["Content-Type"]
     for raw_name, raw_value in headers:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")
+        if name in _OF_CONNECTION:
+            continue
         if name == "set-cookie":
             response.cookies.load(value)
         elif name in _LISTED and name in response.headers:

@@ -13,15 +13,18 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from awp_publish.serve.reply import AsgiApp, Message, Receive, Reply, Scope, Send
+from awp_publish.serve.reply import Message, Receive, Reply, Scope, Send
 from awp_publish_django.callers import identify
 from awp_publish_django.gateway import (
+    Sent,
+    host_of,
     read_body,
     response_of,
     response_of_messages,
     response_of_stream,
     scope_of,
     script_name_of,
+    when_closed,
 )
 from awp_publish_django.languages import speaking
 from awp_publish_django.portal import Visit
@@ -64,13 +67,12 @@ def _answer(
     if (reply := publication.publisher.document(scope)) is not None:
         return response_of(reply)
     scope.update(identify(publication, request))
-    body = read_body(request, publication.site.limits.max_body_bytes)
-    visit = Visit()
+    visit = Visit(read_body(request, publication.site.limits.max_body_bytes))
 
     async def respond(inner: HttpRequest) -> Reply:
         return await visit.in_thread(partial(_call_view, go_on, inner))
 
-    talk = _talk(publication.publisher, {**scope, BRIDGE: Bridge(request, respond)}, body)
+    talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond)})
     return response_of_messages(visit.converse(talk, publication.portal.loop()))
 
 
@@ -92,22 +94,28 @@ async def _answer_async(
         return response_of(reply)
     if publication.knows_callers:
         scope.update(await sync_to_async(identify)(publication, request))
-    body = read_body(request, publication.site.limits.max_body_bytes)
+    sent = Sent(read_body(request, publication.site.limits.max_body_bytes))
 
     async def respond(inner: HttpRequest) -> Reply:
         with speaking(inner):
             return await read_response_async(inner, await go_on(inner))
 
-    messages = _converse(_talk(publication.publisher, {**scope, BRIDGE: Bridge(request, respond)}, body))
-    return await response_of_stream(messages)
+    talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond)})
+    response = await response_of_stream(_converse(talk, sent))
+    when_closed(response, partial(asyncio.get_running_loop().call_soon_threadsafe, sent.leave))
+    return response
 
 
-async def _converse(talk: Callable[[Send], Awaitable[None]]) -> AsyncIterator[Message]:
-    """The messages that `talk(send)` sends from a task of its own, which ends when this is closed."""
+async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent) -> AsyncIterator[Message]:
+    """The messages that `talk(receive, send)` sends from a task of its own.
+
+    Django cancels the request of a caller who has gone. That is told to `receive`, so that what must come to its end
+    does; who cancels once more is obeyed.
+    """
     queue: asyncio.Queue[Message | None] = asyncio.Queue()
 
     async def run() -> None:
-        await talk(queue.put)
+        await talk(sent.receive, queue.put)
 
     task = asyncio.create_task(run(), name="awp_publish call")
     task.add_done_callback(lambda _: queue.put_nowait(None))
@@ -116,8 +124,13 @@ async def _converse(talk: Callable[[Send], Awaitable[None]]) -> AsyncIterator[Me
             yield message
         await task
     finally:
-        task.cancel()
-        await asyncio.wait({task})
+        sent.leave()
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait({task})
+            raise
 
 
 # --- Both ---
@@ -129,27 +142,9 @@ def _own_scope(publication: Publication, request: HttpRequest) -> Scope | None:
         "path": request.path,
         "root_path": script_name_of(request),
         "query_string": str(request.META.get("QUERY_STRING", "")).encode("latin-1", "replace"),
-        "headers": [(b"host", str(request.META.get("HTTP_HOST", "")).encode("latin-1", "replace"))],
+        "headers": [(b"host", host_of(request).encode("latin-1", "replace"))],
     }
     return scope_of(request) if publication.publisher.owns(asked) else None
-
-
-def _talk(app: AsgiApp, scope: Scope, body: bytes) -> Callable[[Send], Awaitable[None]]:
-    receive = _receiving(body)
-    return lambda send: app(scope, receive, send)
-
-
-def _receiving(body: bytes) -> Receive:
-    """A body that is here already, and a caller of whom nobody will hear: the server tells Django, and it cancels."""
-    parts = [body]
-
-    async def receive() -> Message:
-        if parts:
-            return {"type": "http.request", "body": parts.pop(), "more_body": False}
-        never: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        return await never
-
-    return receive
 
 
 def _linked(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:

@@ -15,11 +15,14 @@ from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from functools import partial
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
+from django.db import connections
+
 from awp_publish.serve.lifespan import running
-from awp_publish.serve.reply import AsgiApp, Message, Send
+from awp_publish.serve.reply import AsgiApp, Message, Receive, Send
+from awp_publish_django.gateway import Sent
 
 T = TypeVar("T")
 
@@ -39,6 +42,8 @@ class Errand(Generic[T]):
 
     def run(self) -> None:
         """Do it in this thread, in a context of its own, so that nothing is left over for the next request."""
+        if self.answer.done():
+            return  # it took too long, or was called off, before it began
         loop = self.answer.get_loop()
         try:
             result = copy_context().run(self._run_changed)
@@ -71,20 +76,37 @@ def _fail(answer: "asyncio.Future[T]", error: Exception) -> None:
 class Visit:
     """One request's way onto the loop, and back into its own thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, body: bytes = b"") -> None:
+        self._sent = Sent(body)
         self._events: SimpleQueue[Errand[Any] | Message | None] = SimpleQueue()
         self._entry: Context | None = None
+        self._lock = threading.Lock()
+        self._has_left = False
 
     async def in_thread(self, function: Callable[[], T]) -> T:
-        """Call a function in the request's thread, with what the context has become since the request came in."""
+        """Call a function in the request's thread, with what the context has become since the request came in.
+
+        If the caller has gone the thread has too; a call that must come to its end gets one of its own.
+        """
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._events.put(Errand(function, answer, self._changes()))
+        with self._lock:
+            has_left = self._has_left
+            self._events.put(Errand(function, answer, self._changes()))
+        if has_left:
+            self._clear_up()
         return await answer
 
-    def converse(self, talk: Callable[[Send], Awaitable[None]], loop: asyncio.AbstractEventLoop) -> Iterator[Message]:
-        """The ASGI messages that `talk(send)` sends from the loop. Raises what it raises; ends it when closed."""
+    def converse(
+        self, talk: Callable[[Receive, Send], Awaitable[None]], loop: asyncio.AbstractEventLoop
+    ) -> Iterator[Message]:
+        """The ASGI messages that `talk(receive, send)` sends from the loop. Raises what it raises.
+
+        When this is closed before its end, `receive` tells that the caller has gone.
+        """
         self._entry = copy_context()
         future = asyncio.run_coroutine_threadsafe(self._run(talk), loop)
+        _TALKS.add(future)
+        future.add_done_callback(_TALKS.discard)
         future.add_done_callback(lambda _: self._events.put(None))
         try:
             while (event := self._events.get()) is not None:
@@ -94,13 +116,28 @@ class Visit:
                     yield event
             future.result()
         finally:
-            future.cancel()
+            self._leave(loop)
 
-    async def _run(self, talk: Callable[[Send], Awaitable[None]]) -> None:
-        await talk(self._send)
+    async def _run(self, talk: Callable[[Receive, Send], Awaitable[None]]) -> None:
+        await talk(self._sent.receive, self._send)
 
     async def _send(self, message: Message) -> None:
-        self._events.put(message)
+        if not self._has_left:
+            self._events.put(message)
+
+    def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            self._has_left = True
+        _tell(loop, self._sent.leave)
+        self._clear_up()
+
+    def _clear_up(self) -> None:
+        """Do elsewhere what the thread has not done."""
+        with suppress(Empty):
+            while True:
+                event = self._events.get_nowait()
+                if isinstance(event, Errand):
+                    threading.Thread(target=_run_alone, args=(event,), name="awp_publish errand", daemon=True).start()
 
     def _changes(self) -> Changes:
         entry = self._entry or Context()
@@ -109,6 +146,15 @@ class Visit:
 
 
 _ABSENT: Final = object()
+_TALKS: Final[set["Future[None]"]] = set()
+"""What goes on, so that nobody has to hold it whose caller has gone."""
+
+
+def _run_alone(errand: Errand[Any]) -> None:
+    try:
+        errand.run()
+    finally:
+        connections.close_all()
 
 
 class _Running(NamedTuple):

@@ -14,6 +14,8 @@ from django.core.management import call_command  # noqa: E402
 from django.db import connections  # noqa: E402
 from django.test import AsyncClient, Client  # noqa: E402
 
+from tests.django.servers import servers as servers  # noqa: E402
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _tables() -> Iterator[None]:

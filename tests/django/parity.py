@@ -1,7 +1,10 @@
 """One site behind three gateways: Django under WSGI, Django under ASGI, Starlette. Imported by servers only."""
 
+import asyncio
 import json
+import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import django
 from django.conf import settings
@@ -20,6 +23,7 @@ site = Site(
     url="https://shop.example",
     updated=datetime(2026, 1, 1, tzinfo=UTC),
     allow_origins=["https://friend.example"],
+    doors=["mcp", "a2a"],
 )
 site.declare(
     "search",
@@ -54,6 +58,43 @@ def later(text: str) -> str:
     return text.upper()
 
 
+@site.agent("wait_for", execution="async")
+async def wait_for(mark: str) -> bool:
+    """Wait until a file is there."""
+    return await asyncio.to_thread(appears, Path(mark))
+
+
+@site.agent("be_patient")
+async def be_patient(mark: str) -> bool:
+    """Write down what becomes of the call."""
+    try:
+        await asyncio.sleep(20)
+        return False
+    except asyncio.CancelledError:
+        await asyncio.to_thread(Path(mark).write_text, "called off")
+        raise
+
+
+def appears(path: Path) -> bool:
+    """Whether a file is there before long."""
+    until = time.monotonic() + 20
+    while not path.exists():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+site.declare(
+    "carry_out",
+    method="POST",
+    path="/errands",
+    description="Do something that has to be done once begun.",
+    inputs={"type": "object", "properties": {"mark": {"type": "string"}}, "required": ["mark"]},
+    idempotency=True,
+)
+
+
 # --- Django ---
 
 
@@ -66,12 +107,23 @@ def django_order(request: HttpRequest) -> JsonResponse:
     return answer({"error": "sold out"}, 409) if title == "Emma" else answer({"title": title})
 
 
+def django_errand(request: HttpRequest) -> JsonResponse:
+    mark = Path(json.loads(request.body)["mark"])
+    appears(mark.with_suffix(".go"))
+    mark.write_text("carried out")
+    return answer({})
+
+
 def answer(document: object, status: int = 200) -> JsonResponse:
     """JSON as Starlette writes it."""
     return JsonResponse(document, status=status, json_dumps_params={"separators": (",", ":"), "ensure_ascii": False})
 
 
-urlpatterns = [path("books/<str:shelf>", django_search), path("orders", django_order)]
+urlpatterns = [
+    path("books/<str:shelf>", django_search),
+    path("orders", django_order),
+    path("errands", django_errand),
+]
 
 
 def _set_up() -> None:
@@ -116,6 +168,14 @@ async def starlette_order(request: Request) -> JSONResponse:
     return JSONResponse({"error": "sold out"} if sold_out else {"title": title}, 409 if sold_out else 200)
 
 
+async def starlette_errand(request: Request) -> JSONResponse:
+    raise NotImplementedError
+
+
 def make_starlette():
-    routes = [Route("/books/{shelf}", starlette_search), Route("/orders", starlette_order, methods=["POST"])]
+    routes = [
+        Route("/books/{shelf}", starlette_search),
+        Route("/orders", starlette_order, methods=["POST"]),
+        Route("/errands", starlette_errand, methods=["POST"]),
+    ]
     return AgentPublisher(Starlette(routes=routes), site=site)

@@ -54,11 +54,23 @@ def forgetful() -> Site:
     return site
 
 
+def forgetful_of_tasks() -> Site:
+    return make_site(doors=["a2a"])
+
+
 def users() -> Site:
     return make_site(authenticate=ApplicationUser())
 
 
-MAKERS: tuple[Callable[[], Site], ...] = (insecure, several_methods, no_route, in_method_decorator, forgetful, users)
+MAKERS: tuple[Callable[[], Site], ...] = (
+    insecure,
+    several_methods,
+    no_route,
+    in_method_decorator,
+    forgetful,
+    forgetful_of_tasks,
+    users,
+)
 globals().update({f"{make.__name__}_site": make() for make in MAKERS})
 plain = make_site()
 urlpatterns = [path("view", view), path("agent.json", view)]

@@ -65,6 +65,8 @@ def test_what_works_and_should_not_be_left_so_is_told():
     assert "http://shop.example" in told("insecure_site")["awp_publish.W001"]
     assert "/agent.json" in told("plain")["awp_publish.W002"]
     assert "order" in told("forgetful_site")["awp_publish.W003"]
+    assert "A2A" in told("forgetful_of_tasks_site")["awp_publish.W003"]
+    assert "awp_publish.W003" not in told("forgetful_site", DEBUG=True)
 
 
 # --- Commands ---

@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import queue
+import threading
 from collections.abc import AsyncIterator, Generator, Iterator
 
 import pytest
 from awp_publish_django.gateway import response_of_messages, response_of_stream, scope_of
 from awp_publish_django.inner import make_inner_request
-from awp_publish_django.portal import Portal, Visit
+from awp_publish_django.portal import Errand, Portal, Visit
 from awp_publish_django.project import DjangoProject
 from django.http import StreamingHttpResponse
 from django.test import Client, RequestFactory, override_settings
@@ -36,7 +38,7 @@ def portal() -> Iterator[Portal]:
 def test_an_answer_in_parts_is_passed_on_as_it_comes(portal):
     visit = Visit()
 
-    async def talk(send):
+    async def talk(receive, send):
         for message in PARTS:
             await send(message)
 
@@ -56,29 +58,63 @@ async def test_an_answer_in_parts_is_passed_on_under_asgi():
     assert b"".join([part async for part in response]) == b"one two"
 
 
-def test_who_stops_reading_ends_what_is_told(portal):
-    visit, ended = Visit(), []
+def test_who_stops_reading_has_left(portal):
+    visit, told = Visit(b"a"), queue.SimpleQueue[Message]()
 
-    async def talk(send):
-        try:
-            await send(PARTS[0])
-            await asyncio.sleep(60)
-        finally:
-            ended.append(True)
+    async def talk(receive, send):
+        told.put(await receive())
+        await send(PARTS[0])
+        told.put(await receive())
 
     messages = visit.converse(talk, portal.loop())
     next(messages)
     assert isinstance(messages, Generator)
     messages.close()
-    portal.close()
-    assert ended == [True]
+    assert told.get(timeout=10) == {"type": "http.request", "body": b"a", "more_body": False}
+    assert told.get(timeout=10) == {"type": "http.disconnect"}
+
+
+def test_what_has_to_be_done_when_the_thread_has_gone_is_done_in_another(portal):
+    visit, done = Visit(), queue.SimpleQueue[tuple[bool, int]]()
+
+    async def talk(receive, send):
+        await send(PARTS[0])
+        for has_left in (False, True):
+            if has_left:
+                await receive()
+                await receive()
+            done.put((has_left, await visit.in_thread(threading.get_ident)))
+            await send(PARTS[1])
+
+    messages = visit.converse(talk, portal.loop())
+    next(messages)
+    next(messages)
+    assert isinstance(messages, Generator)
+    messages.close()
+    assert done.get(timeout=10) == (False, threading.get_ident())
+    has_left, thread = done.get(timeout=10)
+    assert has_left
+    assert thread != threading.get_ident()
+
+
+async def test_what_is_called_off_before_it_begins_is_not_done():
+    answer, done = asyncio.get_running_loop().create_future(), []
+    answer.cancel()
+    Errand(lambda: done.append("late"), answer, []).run()
+    assert done == []
+
+
+def test_headers_of_the_connection_stay_with_the_server():
+    headers = [(b"connection", b"keep-alive"), (b"transfer-encoding", b"chunked"), (b"x-own", b"a")]
+    response = response_of_messages(iter([{**PARTS[0], "headers": headers}, PARTS[2]]))
+    assert dict(response.items()) == {"x-own": "a"}
 
 
 def test_what_fails_on_the_loop_or_in_the_thread_is_raised(portal):
     for where in ("loop", "thread"):
         visit = Visit()
 
-        async def talk(send, where=where, visit=visit):
+        async def talk(receive, send, where=where, visit=visit):
             if where == "thread":
                 await visit.in_thread(lambda: 1 // 0)
             raise ZeroDivisionError

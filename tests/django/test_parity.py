@@ -1,63 +1,19 @@
 """gunicorn, uvicorn and Starlette answer the same bytes and headers, over real sockets."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
 import pytest
 
 from awp_publish.cli import PATHS
-from awp_publish.protocols import ALL
-from tests.serve.test_real_server import free_port
+from awp_publish.protocols import protected_resource
+from tests.django.servers import COMMANDS
+from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message
 
-ROOT = Path(__file__).parents[2]
 OWN = frozenset({"date", "server", "connection", "transfer-encoding"})
 """Headers that a server adds itself."""
-
-COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "wsgi": ("gunicorn", "tests.django.parity:make_wsgi()", "--threads", "3", "--log-level", "error", "--bind"),
-    "asgi": ("uvicorn", "tests.django.parity:make_asgi", "--factory", "--log-level", "error", "--port"),
-    "starlette": ("uvicorn", "tests.django.parity:make_starlette", "--factory", "--log-level", "error", "--port"),
-}
-
-
-def start(kind: str) -> tuple["subprocess.Popen[bytes]", str]:
-    port = free_port()
-    place = f"127.0.0.1:{port}" if kind == "wsgi" else str(port)
-    path = os.pathsep.join((os.environ.get("PYTHONPATH", ""), str(ROOT), str(ROOT / "contrib")))
-    command = [sys.executable, "-m", *COMMANDS[kind], place]
-    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}), f"http://127.0.0.1:{port}"
-
-
-def wait_for(address: str) -> None:
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        try:
-            httpx2.get(f"{address}/agent.json")
-            return
-        except httpx2.TransportError:
-            time.sleep(0.1)
-    raise TimeoutError(address)
-
-
-@pytest.fixture(scope="module")
-def servers() -> Iterator[Mapping[str, str]]:
-    started = {kind: start(kind) for kind in COMMANDS}
-    try:
-        for _, address in started.values():
-            wait_for(address)
-        yield {kind: address for kind, (_, address) in started.items()}
-    finally:
-        for process, _ in started.values():
-            process.send_signal(signal.SIGTERM)
-        for process, _ in started.values():
-            assert process.wait(timeout=20) in (0, -signal.SIGTERM)
 
 
 def ask(servers: Mapping[str, str], method: str, path: str, **given: Any) -> dict[str, Any]:
@@ -72,14 +28,15 @@ def ask(servers: Mapping[str, str], method: str, path: str, **given: Any) -> dic
     return answers["starlette"]
 
 
-CONDITIONAL = {document.path for protocol in ALL for document in protocol.documents if document.condition}
+ABSENT = {protected_resource.PATH}
+"""What a site without an authorization server does not have."""
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_documents_are_the_same(servers, path):
-    if path in CONDITIONAL:
+    if path in ABSENT:
         assert all(httpx2.get(address + path).status_code == 404 for address in servers.values())
-        return  # this site does not have it, and what is not ours is answered by each framework
+        return  # what is not ours is answered by each framework
     answer = ask(servers, "GET", path)
     for coding in ("gzip", "br", "identity"):
         ask(servers, "GET", path, headers={"accept-encoding": coding})
@@ -127,6 +84,45 @@ def test_requests_that_are_no_calls_are_answered_the_same(servers):
         )["status"]
         == 413
     )
+
+
+MESSAGES = {
+    "a list": message("tools/list"),
+    "a list of older days": message("tools/list", version=CLASSIC),
+    "a handshake": message(
+        "initialize",
+        {"protocolVersion": CLASSIC, "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}},
+        version=CLASSIC,
+    ),
+    "a discovery": message("server/discover"),
+    "a call": message("tools/call", {"name": "search", "arguments": {"shelf": "a b", "q": "ä"}}),
+    "a refusal": message("tools/call", {"name": "order", "arguments": {"title": "Emma"}}),
+    "an unknown tool": message("tools/call", {"name": "nothing", "arguments": {}}),
+    "an unknown method": message("nothing/there"),
+    "a document": message("resources/read", {"uri": "https://shop.example/agent.json"}),
+}
+
+
+@pytest.mark.parametrize("sent", MESSAGES.values(), ids=MESSAGES)
+def test_messages_are_answered_the_same(servers, sent):
+    version = MODERN if "_meta" in sent["params"] else CLASSIC
+    headers = headers_of(sent, version) | {"host": "shop.example", "x-request-id": "one"}
+    answer = ask(servers, "POST", "/mcp", json=sent, headers=headers)
+    assert answer["headers"]["content-type"] == "application/json"
+    for wrong, status in (({"host": "evil.example"}, 421), ({"origin": "https://evil.example"}, 403)):
+        assert ask(servers, "POST", "/mcp", json=sent, headers=headers | wrong)["status"] == status
+    for method in ("GET", "DELETE"):
+        assert ask(servers, method, "/mcp", headers={"x-request-id": "one"})["status"] == 405
+
+
+def test_what_is_no_message_is_refused_the_same(servers):
+    headers = {"host": "shop.example", "content-type": "application/json", "x-request-id": "one"}
+    for body in (b"{", b"[]", b'{"jsonrpc": "2.0"}', b'"' + b"x" * 1_100_000 + b'"'):
+        for path in ("/mcp", "/a2a", "/a2a/message:send"):
+            assert ask(servers, "POST", path, content=body, headers=headers)["status"] >= 400 or path == "/a2a"
+    assert ask(servers, "GET", "/a2a", headers=headers)["status"] == 405
+    assert ask(servers, "GET", "/a2a/nothing", headers=headers)["status"] == 404
+    ask(servers, "OPTIONS", "/a2a", headers={"origin": "https://friend.example"})
 
 
 def test_a_recorded_answer_is_replayed_everywhere(servers):

@@ -82,17 +82,21 @@ async def open_caller(
     app: AsgiApp, spoken: str = "1.0 JSON-RPC", *, streaming: bool = False, headers: Mapping[str, str] | None = None
 ) -> AsyncIterator[Caller]:
     """A caller of an application."""
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), headers=headers or {}) as http:
+        yield make_caller(http, URL, spoken, streaming=streaming)
+
+
+def make_caller(http: httpx.AsyncClient, url: str, spoken: str, *, streaming: bool = False) -> Caller:
+    """A caller of the door at an address."""
     binding, version = SPOKEN[spoken]
-    interface = AgentInterface(url=URL, protocol_binding=binding, protocol_version=version)
+    interface = AgentInterface(url=url, protocol_binding=binding, protocol_version=version)
     card = AgentCard(
         name="Shop",
         supported_interfaces=[interface],
         capabilities=AgentCapabilities(streaming=streaming),
     )
-    transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, headers=headers or {}) as http:
-        config = ClientConfig(streaming=streaming, httpx_client=http, supported_protocol_bindings=[binding])
-        yield Caller(ClientFactory(config).create(card))
+    config = ClientConfig(streaming=streaming, httpx_client=http, supported_protocol_bindings=[binding])
+    return Caller(ClientFactory(config).create(card))
 
 
 async def stream(caller: Caller, data: Mapping[str, Any], **rest: Any) -> list[StreamResponse]:

@@ -67,7 +67,15 @@ async def connect(
             yield client
         return
     transport = httpx2.ASGITransport(app=app)
-    async with httpx2.AsyncClient(transport=transport, headers=headers) as http:
-        address = streamable_http_client("https://shop.example/mcp", http_client=http)
-        async with Client(address, mode=mode, **options) as client:
-            yield client
+    async with (
+        httpx2.AsyncClient(transport=transport, headers=headers) as http,
+        connect_to("https://shop.example/mcp", http, mode, **options) as client,
+    ):
+        yield client
+
+
+@asynccontextmanager
+async def connect_to(address: str, http: httpx2.AsyncClient, mode: str, **options: Any) -> AsyncIterator[Any]:
+    """The official `Client`, connected to an address."""
+    async with Client(streamable_http_client(address, http_client=http), mode=mode, **options) as client:
+        yield client
