@@ -42,7 +42,7 @@ class McpExchange:
         self._telling = telling
         self._context = copy_context()
         self._send = send
-        self._extra: RawHeaders = (*cors, NO_SNIFFING, (b"x-request-id", self.request_id.encode()))
+        self._extra: RawHeaders = (*cors, (b"x-request-id", self.request_id.encode()))
         self._added: RawHeaders = ()
         self._run: asyncio.Task[None] | None = None
 
@@ -51,7 +51,7 @@ class McpExchange:
     async def send(self, message: Message) -> None:
         """The SDK's answer, with our headers."""
         if message["type"] == "http.response.start":
-            headers = [*message.get("headers", ()), *self._extra, *self._added]
+            headers = [*message.get("headers", ()), NO_SNIFFING, *self._extra, *self._added]
             status = message["status"] if self.refusal is None else self.refusal.status
             message = {**message, "status": status, "headers": headers}
         await self._send(message)
