@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from awp_publish.describe import Defaults
 from awp_publish.discover import find_openapi, find_routes
+from awp_publish.discover.layers import is_bound_for_a_call, mark
 from awp_publish.guarding import check_guarding, published_authentication, read_guarding
 from awp_publish.include import SUBJECT as INCLUDE, Inclusion
 from awp_publish.liveness import Liveness
@@ -66,10 +67,14 @@ class AgentHandle:
         self._shared: ActionOptions = cast(
             ActionOptions, {key: value for key, value in given.items() if key not in _NAMING}
         )
+        self._declare: Callable[[Callable[..., Any] | type], object] | None = None
 
     def __call__(self, function: F) -> F:
         """Declare `function` as the agent's default operation, under its name and description. Returns it unchanged."""
-        return self.operation(DEFAULT_OPERATION, **self._named)(function)
+        if self._declare is None:
+            self._declare = self.operation(DEFAULT_OPERATION, **self._named)
+        self._declare(function)
+        return function
 
     def operation(self, name: str, /, **options: Unpack[ActionOptions]) -> Callable[[F], F]:
         """Declare a function (with or without a route) as the operation `name` of this agent.
@@ -180,11 +185,13 @@ class Site:
     ) -> Callable[[F], F]:
         declaration = self._read(subject, action_id, options, kind)
 
-        def mark(function: F) -> F:
-            self._add(declaration, function)
+        def declare(function: F) -> F:
+            if action_id not in self._declarations or not is_bound_for_a_call(function):
+                self._add(declaration, function)
+                mark(function, action_id)
             return function
 
-        return mark
+        return declare
 
     def _read(
         self, subject: str, action_id: str, options: ActionOptions, kind: Literal["route", "either", "path"]

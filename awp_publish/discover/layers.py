@@ -7,6 +7,10 @@ something around the endpoint), and decorators with functools.wraps, partials an
 import functools
 import inspect
 from collections.abc import Iterator
+from typing import Final
+
+MARK: Final = "__awp_action_"
+"""What the attributes begin with that a declaration leaves on a function."""
 
 
 def layers_of(handler: object) -> Iterator[object]:
@@ -55,6 +59,27 @@ def identity_of(handler: object) -> object:
     if inspect.ismethod(handler):
         return id(handler.__self__), id(handler.__func__)
     return id(handler)
+
+
+def mark(function: object, action_id: str) -> None:
+    """Leave a trace on a function, which decorators carry along that do not show what they really decorate.
+
+    Django's `method_decorator` is one: it hands a decorator a function of its own, and copies that one's attributes.
+    """
+    if inspect.isfunction(function):
+        setattr(function, MARK + action_id, function)
+
+
+def marked_functions_of(handler: object) -> Iterator[object]:
+    """The functions whose declarations mean this handler by the traces that they have left."""
+    for layer in layers_of(handler):
+        traces = getattr(layer, "__dict__", {})
+        yield from (found for name, found in traces.items() if name.startswith(MARK))
+
+
+def is_bound_for_a_call(handler: object) -> bool:
+    """Whether a method is made into a function for one call only, as `method_decorator` does each time."""
+    return any(isinstance(layer, functools.partial) and inspect.ismethod(layer.func) for layer in layers_of(handler))
 
 
 def docstring_of(handler: object) -> str | None:

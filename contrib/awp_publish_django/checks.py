@@ -22,8 +22,6 @@ SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
 USERS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
-METHOD_DECORATOR: Final = "Put @site.action on the method or the class itself; method_decorator shows it neither."
-
 
 def check_agents(**_: object) -> list[CheckMessage]:
     """All of them. What cannot be published is told alone."""
@@ -32,13 +30,8 @@ def check_agents(**_: object) -> list[CheckMessage]:
     except ImproperlyConfigured as error:
         return [Error(str(error), hint='Set AWP_PUBLISH = {"SITE": "shop.agents.site"}.', id="awp_publish.E001")]
     except DeclarationError as error:
-        return [_of_declaration(error)]
+        return [Error(f"{error.subject}: {error.detail}", hint=error.remedy or None, id="awp_publish.E002")]
     return [message for check in CHECKS for message in check(publication)]
-
-
-def _of_declaration(error: DeclarationError) -> CheckMessage:
-    hint = METHOD_DECORATOR if "_update_method_wrapper" in error.detail else error.remedy
-    return Error(f"{error.subject}: {error.detail}", hint=hint or None, id="awp_publish.E002")
 
 
 def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from awp_publish.discover.layers import docstring_of, layers_of
+from awp_publish.discover.layers import docstring_of, layers_of, marked_functions_of
 from awp_publish.discover.route import METHODS, methods_of
 
 RESTRICTION: Final = "request_method_list"
@@ -56,8 +56,10 @@ def _class_views(callback: object, cls: type) -> Iterator[View]:
         if function is None or method not in allowed:
             continue
         inner = _function_of_api_view(function)
-        handlers = tuple(one for one in (function, inner, cls, callback) if one is not None)
-        described = next((text for text in map(_description, handlers[:-1]) if text), None)
+        behind = tuple(one for one in (function, inner, cls) if one is not None)
+        described = next((text for text in map(_description, behind) if text), None)
+        marked = (*marked_functions_of(function), *marked_functions_of(getattr(cls, "dispatch", None)))
+        handlers = (*behind, callback, *marked)
         yield View((method,), handlers, cls.__name__, described, callback, cls, _options(callback))
 
 

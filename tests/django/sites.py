@@ -5,8 +5,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
-from django.utils.decorators import method_decorator
-from django.views import View
 
 from awp_publish import ApplicationUser, Site
 
@@ -37,17 +35,6 @@ def no_route() -> Site:
     return site
 
 
-def in_method_decorator() -> Site:
-    site = make_site()
-
-    @method_decorator(site.action("decorated"), name="get")
-    class Decorated(View):
-        def get(self, request: HttpRequest) -> HttpResponse:
-            return HttpResponse()
-
-    return site
-
-
 def forgetful() -> Site:
     site = make_site()
     site.declare("order", method="POST", path="/view", description="Order.", idempotency=True)
@@ -66,7 +53,6 @@ MAKERS: tuple[Callable[[], Site], ...] = (
     insecure,
     several_methods,
     no_route,
-    in_method_decorator,
     forgetful,
     forgetful_of_tasks,
     users,

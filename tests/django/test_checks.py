@@ -46,7 +46,6 @@ def test_wrong_settings_are_told(value, words):
     [
         ("several_methods_site", 'action "view": is reachable in several ways'),
         ("no_route_site", 'action "lost": no route of this application leads to'),
-        ("in_method_decorator_site", "Put @site.action on the method or the class itself"),
     ],
 )
 def test_wrong_declarations_are_told_with_a_remedy(site, words):
