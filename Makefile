@@ -17,9 +17,9 @@ test: lint
 	.venv/bin/python -m pytest -n 2 --cov --cov-report= -q
 	.venv/bin/coverage report
 
-# The Django tests with the oldest Django that is supported; `make test` has the newest.
+# The Django tests with the oldest Django that is supported; `make test` has the newest. django-oscar's wants a newer one.
 test-django-lowest: .venv/.django-lowest
-	PYTHONPATH=.venv/.django-lowest .venv/bin/python -m pytest -q tests/django
+	PYTHONPATH=.venv/.django-lowest .venv/bin/python -m pytest -q tests/django --ignore tests/django/test_oscar.py
 
 .venv/.django-lowest: .venv/.test
 	$(PIP) --no-deps --target $@ 'django==4.2.*' 'djangorestframework==3.15.*'

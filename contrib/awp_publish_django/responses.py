@@ -6,18 +6,24 @@ A form's view tells people of success by a redirect (Post/Redirect/Get) and of m
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from html import unescape
 from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.messages import ERROR, get_messages
+from django.contrib.messages.storage.base import Message
 from django.forms import BaseForm
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
+from django.utils.html import strip_tags
 
 from awp_publish.serve.reply import RawHeaders, Reply
 
-FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
+FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "")
+"""What forms are sent as; one without fields sends nothing."""
+
 REDIRECTS: Final = (301, 302, 303)
 _JSON: Final = (b"content-type", b"application/json")
 
@@ -67,11 +73,26 @@ def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply
     if not _is_form(request):
         return Reply(status, _headers(response), body)
     if status in REDIRECTS:
-        return _as_json(200, {"location": response["Location"]}, response)
+        return _as_json(*_result_of(request, response["Location"]), response)
     errors = [error for form in _forms_of(response) for error in _errors_of(form)] if status == 200 else []
     if errors:
         return _as_json(422, {"detail": errors}, response)
     return Reply(status, _headers(response), body)
+
+
+def _result_of(request: HttpRequest, location: str) -> tuple[int, dict[str, object]]:
+    """What a form came to whose page leads on: a refusal if that would tell people of an error."""
+    queued = getattr(get_messages(request), "_queued_messages", ())
+    errors = [text_of(message) for message in queued if message.level >= ERROR]
+    if errors:
+        return 422, {"detail": " ".join(errors)}
+    told = [text_of(message) for message in queued]
+    return 200, {"location": location, **({"messages": told} if told else {})}
+
+
+def text_of(message: Message) -> str:
+    """The words of a message, which may be a piece of a page."""
+    return " ".join(unescape(strip_tags(str(message.message))).split())
 
 
 def is_login(location: str) -> bool:

@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
@@ -15,10 +16,13 @@ from tests.serve.test_real_server import free_port
 
 ROOT = Path(__file__).parents[2]
 
+GUNICORN = ("gunicorn", "--threads", "4", "--log-level", "error", "--bind")
+UVICORN = ("uvicorn", "--log-level", "error", "--port")
+
 COMMANDS: Mapping[str, tuple[str, ...]] = {
-    "wsgi": ("gunicorn", "tests.django.parity:make_wsgi()", "--threads", "4", "--log-level", "error", "--bind"),
-    "asgi": ("uvicorn", "tests.django.parity:make_asgi", "--factory", "--log-level", "error", "--port"),
-    "starlette": ("uvicorn", "tests.django.parity:make_starlette", "--factory", "--log-level", "error", "--port"),
+    "wsgi": (*GUNICORN, "{place}", "tests.django.parity:make_wsgi()"),
+    "asgi": (*UVICORN, "{port}", "tests.django.parity:make_asgi", "--factory"),
+    "starlette": (*UVICORN, "{port}", "tests.django.parity:make_starlette", "--factory"),
 }
 DJANGO = ("wsgi", "asgi")
 
@@ -29,11 +33,27 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
-def start(kind: str) -> tuple["subprocess.Popen[bytes]", str]:
+def start(command: Sequence[str]) -> tuple["subprocess.Popen[bytes]", str]:
+    """A server and its address. `{port}` and `{place}` in the command are where it has to listen."""
     port = free_port()
-    place = f"127.0.0.1:{port}" if kind == "wsgi" else str(port)
-    command = [sys.executable, "-m", *COMMANDS[kind], place]
-    return subprocess.Popen(command, cwd=ROOT, env=environment()), f"http://127.0.0.1:{port}"
+    place = f"127.0.0.1:{port}"
+    words = [word.format(port=port, place=place) for word in command]
+    return subprocess.Popen([sys.executable, "-m", *words], cwd=ROOT, env=environment()), f"http://{place}"
+
+
+@contextmanager
+def serving(commands: Mapping[str, Sequence[str]]) -> Iterator[Mapping[str, str]]:
+    """Servers, and their addresses by name."""
+    started = {kind: start(command) for kind, command in commands.items()}
+    try:
+        for _, address in started.values():
+            wait_for(address)
+        yield {kind: address for kind, (_, address) in started.items()}
+    finally:
+        for process, _ in started.values():
+            process.send_signal(signal.SIGTERM)
+        for process, _ in started.values():
+            assert process.wait(timeout=20) in (0, -signal.SIGTERM)
 
 
 def wait_for(address: str) -> None:
@@ -50,13 +70,5 @@ def wait_for(address: str) -> None:
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Mapping[str, str]]:
     """Their addresses."""
-    started = {kind: start(kind) for kind in COMMANDS}
-    try:
-        for _, address in started.values():
-            wait_for(address)
-        yield {kind: address for kind, (_, address) in started.items()}
-    finally:
-        for process, _ in started.values():
-            process.send_signal(signal.SIGTERM)
-        for process, _ in started.values():
-            assert process.wait(timeout=20) in (0, -signal.SIGTERM)
+    with serving(COMMANDS) as addresses:
+        yield addresses

@@ -203,6 +203,16 @@ async def test_a_form_takes_a_call_and_says_what_is_wrong(agent):
     assert refused["errors"] == [{"pointer": "", "detail": "This one is sold out."}]
 
 
+async def test_messages_for_people_tell_whether_a_redirect_is_a_success(agent):
+    assert (await agent.call("subscribe", {"letter": "weekly"})).json() == {
+        "location": "/thanks/",
+        "messages": ["You get weekly & more."],
+    }
+    refused = await agent.call("subscribe", {"letter": "secret"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "REFUSED")
+    assert refused.json()["detail"] == "Nobody gets the secret letter."
+
+
 async def test_a_form_read_by_a_function_gets_what_was_sent(agent):
     given = {"title": "Ä & b", "copies": 2, "email": "ann@shop.example", "wrapping": "gift"}
     assert (await agent.call("order_by_hand", given)).json() == given

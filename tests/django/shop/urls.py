@@ -22,6 +22,7 @@ urlpatterns = [
     path("stock", views.stock),
     path("later", views.post_later),
     path("plain", views.plain_post),
+    path("letters/<slug:letter>/", views.subscribe),
     path("order/", views.Order.as_view(), name="order"),
     path("order/by-hand/", views.order_by_hand),
     path("books/new/", views.NewBook.as_view()),

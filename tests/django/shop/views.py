@@ -1,11 +1,14 @@
 import asyncio
 
 from django import forms
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.db import connection, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
 from django.utils.decorators import method_decorator
+from django.utils.html import format_html
 from django.utils.translation import get_language
 from django.views import View
 from django.views.decorators.cache import never_cache
@@ -136,6 +139,16 @@ def order_by_hand(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return JsonResponse({"errors": form.errors}, status=422)
     return JsonResponse(form.cleaned_data)
+
+
+@site.action("subscribe")
+@require_POST
+def subscribe(request: HttpRequest, letter: str) -> HttpResponse:
+    """Subscribe to a letter; a page that follows tells people whether that was done."""
+    if letter == "secret":
+        messages.error(request, format_html("Nobody gets the <em>{}</em> letter.", letter))
+    messages.info(request, format_html("You get <b>{}</b> & more.", letter))
+    return redirect("/thanks/")
 
 
 @method_decorator(never_cache, name="dispatch")
