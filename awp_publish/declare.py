@@ -30,6 +30,7 @@ from awp_publish.options import (
     check_identifier,
     check_site,
 )
+from awp_publish.policy.call import CallListener
 from awp_publish.problems import DeclarationError
 from awp_publish.resolve import AgentDeclaration, Declaration, check_names, resolve
 from awp_publish.site_facts import read_site_facts, read_urls
@@ -120,6 +121,7 @@ class Site:
         self._inclusions: list[Inclusion] = []
         self._catalogs: tuple[Catalog, ...] = ()
         self._listeners: list[Listener] = []
+        self.call_listeners: list[CallListener] = []
 
     # --- Declaring ---
 
@@ -297,6 +299,10 @@ class Site:
     def on_refresh(self, listener: Listener) -> None:
         """Call `listener(site)` after each refresh; publishers prepare their documents there."""
         self._listeners.append(listener)
+
+    def on_call(self, listener: CallListener) -> None:
+        """Call `listener(facts)` after each call, with what the record of calls says of it. It must not block."""
+        self.call_listeners.append(listener)
 
     def _with_status(self, catalog: Catalog) -> tuple[Catalog, ...]:
         self.liveness.check(catalog.actions)

@@ -1,22 +1,24 @@
 """A record of calls: one log line for each, and an OpenTelemetry span where a tracer is set up.
 
 The line is JSON in the log `awp_publish.access`, level INFO: door, action, principal, outcome, status, milliseconds and
-request id. Inputs are in it only if the site asked for that. While nobody listens, a call costs nothing here.
+request id. Inputs are in it only if the site asked for that. Listeners of the site are given the same facts. While
+nobody listens, a call costs nothing here.
 """
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
 import orjson
 
 from awp_publish import tracing
-from awp_publish.policy.call import Call, Result
+from awp_publish.policy.call import Call, CallListener, Result
 from awp_publish.problems import Problem
 
 logger: Final = logging.getLogger("awp_publish.access")
+failures: Final = logging.getLogger("awp_publish")
 
 UNANSWERED: Final = "UNANSWERED"
 """The outcome of a call that ended without an answer, because its caller hung up or the server stops."""
@@ -26,16 +28,17 @@ Carry: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
 
 
 class Observer:
-    """Watches calls, if anybody wants to know. `log_inputs` puts their inputs into the log, whatever they hold."""
+    """Watches calls, if anybody wants to know. `log_inputs` adds their inputs to the facts, whatever they hold."""
 
-    def __init__(self, log_inputs: bool = False) -> None:
+    def __init__(self, log_inputs: bool = False, listeners: Sequence[CallListener] = ()) -> None:
         self._log_inputs = log_inputs
+        self._listeners = listeners
         self._is_tracing = False
         self._look_again = 0.0
 
     def is_watching(self) -> bool:
         """Whether anybody wants to know. Tracing is set up once, so it is looked for once a second until it is."""
-        if self._is_tracing or logger.isEnabledFor(logging.INFO):
+        if self._is_tracing or self._listeners or logger.isEnabledFor(logging.INFO):
             return True
         now = time.monotonic()
         if now >= self._look_again:
@@ -54,7 +57,7 @@ class Observer:
                 is_noted = True
                 facts = _facts(call.door, call.request_id, call.action.id, call.caller_id, result, started)
                 note(facts)
-                _write({**facts, "input": call.input} if self._log_inputs else facts)
+                self._tell({**facts, "input": call.input} if self._log_inputs else facts)
 
             async def deliver_noted(result: Result) -> None:
                 note_end(result)
@@ -68,8 +71,16 @@ class Observer:
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
         """Note a request that a door refused before it was a call of any action."""
-        if logger.isEnabledFor(logging.INFO):
-            _write(_facts(door, request_id, "", "", problem, time.perf_counter()))
+        if self._listeners or logger.isEnabledFor(logging.INFO):
+            self._tell(_facts(door, request_id, "", "", problem, time.perf_counter()))
+
+    def _tell(self, facts: dict[str, object]) -> None:
+        _write(facts)
+        for listener in self._listeners:
+            try:
+                listener(facts)
+            except Exception:
+                failures.exception("a listener of calls has failed")
 
 
 def _facts(

@@ -1,7 +1,7 @@
 """What goes through the gates: a `Call` on its way in, an `Outcome` or a Problem on its way out."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -64,6 +64,9 @@ class Outcome:
 
 
 Result: TypeAlias = Outcome | Problem
+
+CallListener: TypeAlias = Callable[[Mapping[str, object]], object]
+"""Is given the facts of each call, in the event loop: it must not block."""
 
 
 async def never_gone() -> None:

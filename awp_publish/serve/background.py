@@ -44,7 +44,7 @@ class Background:
         # What is degraded was refused when it was accepted; what was accepted is done.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
         self._reach = RouteReach(app, own)
-        self._invoker = Invoker(own, self._reach, observer=Observer(guarding.log_inputs))
+        self._invoker = Invoker(own, self._reach, observer=Observer(guarding.log_inputs, site.call_listeners))
         self._enforcement = make_enforcement(guarding, catalog, None)
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None

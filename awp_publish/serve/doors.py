@@ -60,7 +60,7 @@ def open_doors(
     """The doors of one public address of a site."""
     enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
     accept = background.accepting(catalog) if background is not None else None
-    observer = Observer(site.guarding.log_inputs)
+    observer = Observer(site.guarding.log_inputs, site.call_listeners)
     invoker = Invoker(catalog, RouteReach(app, catalog), enforcement, accept, observer)
     admission = read_admission_of(site)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)

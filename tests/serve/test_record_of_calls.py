@@ -97,6 +97,21 @@ def test_refusals_and_failures_have_their_lines_too(open_client, record, agent, 
     assert (line["action"], line["principal"], line["outcome"], line["status"]) == expected
 
 
+def test_listeners_are_given_the_facts_and_a_broken_one_is_passed_over(open_client, record):
+    site, told = make_site(), []
+
+    def break_down(facts):
+        raise RuntimeError("a bug of a listener")
+
+    site.on_call(break_down)
+    site.on_call(told.append)
+    client = publish(site, open_client)
+    assert invoke(client, "order", {"word": "private"}, ANN).status_code == 200
+    client.get("/agents/order/invoke")
+    assert told == record()
+    assert [facts["outcome"] for facts in told] == ["ok", "METHOD_NOT_ALLOWED"]
+
+
 def test_requests_that_never_became_calls_have_their_lines(open_client, record):
     client = publish(make_site(), open_client)
     client.post("/agents/order/invoke", content=b"{", headers={"content-type": "application/json"})
