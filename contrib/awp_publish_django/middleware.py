@@ -73,7 +73,7 @@ def _answer(
         return await visit.in_thread(partial(_call_view, go_on, inner))
 
     talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond)})
-    return response_of_messages(visit.converse(talk, publication.portal.loop()))
+    return _recorded(publication, response_of_messages(visit.converse(talk, publication.portal.loop())))
 
 
 def _call_view(go_on: Callable[[HttpRequest], HttpResponseBase], inner: HttpRequest) -> Reply:
@@ -103,7 +103,7 @@ async def _answer_async(
     talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond)})
     response = await response_of_stream(_converse(talk, sent))
     when_closed(response, partial(asyncio.get_running_loop().call_soon_threadsafe, sent.leave))
-    return response
+    return _recorded(publication, response)
 
 
 async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent) -> AsyncIterator[Message]:
@@ -145,6 +145,13 @@ def _own_scope(publication: Publication, request: HttpRequest) -> Scope | None:
         "headers": [(b"host", host_of(request).encode("latin-1", "replace"))],
     }
     return scope_of(request) if publication.publisher.owns(asked) else None
+
+
+def _recorded(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:
+    """The calls of this request are written when its answer has gone out, after all that the request itself writes."""
+    if publication.recorder is not None:
+        when_closed(response, publication.recorder.write)
+    return response
 
 
 def _linked(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:

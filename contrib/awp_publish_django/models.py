@@ -1,4 +1,9 @@
-"""The tables of `DjangoStore`. Names are kept as hashes, so that any text is one, in any database."""
+"""The tables of `DjangoStore` and of the recent calls.
+
+Names in the store are kept as hashes, so that any text is one, in any database.
+"""
+
+from typing import ClassVar
 
 from django.db import models
 
@@ -22,6 +27,7 @@ class Entry(models.Model):
     value = models.BinaryField()
     events = models.BigIntegerField(default=0)
     expires = models.FloatField(db_index=True)
+    is_job = models.BooleanField(default=False, db_index=True)
 
     def __str__(self) -> str:
         return str(self.key)
@@ -41,3 +47,41 @@ class Member(models.Model):
 
     def __str__(self) -> str:
         return str(self.key)
+
+
+class JobRecords(models.Manager[Entry]):
+    """The entries that are jobs."""
+
+    def get_queryset(self) -> models.QuerySet[Entry]:
+        return super().get_queryset().filter(is_job=True)
+
+
+class JobRecord(Entry):
+    """A background job, for the admin."""
+
+    objects: ClassVar[JobRecords] = JobRecords()
+
+    class Meta:
+        proxy = True
+        default_permissions = ("view",)
+        verbose_name = "background job"
+
+
+class RecentCall(models.Model):
+    """One call through a door, for the admin. `outcome` is "ok", the code of a problem, or UNANSWERED."""
+
+    time = models.DateTimeField(db_index=True)
+    door = models.CharField(max_length=20)
+    action = models.CharField(max_length=100, blank=True)
+    caller = models.CharField(max_length=255, blank=True)
+    outcome = models.CharField(max_length=100)
+    status = models.PositiveSmallIntegerField(null=True)
+    milliseconds = models.FloatField()
+    request_id = models.CharField(max_length=128)
+    input = models.JSONField(null=True)
+
+    class Meta:
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return f"{self.door} {self.action}".strip()

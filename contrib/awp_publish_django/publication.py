@@ -3,7 +3,9 @@
 import threading
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
+from django.apps import apps
 from django.core.signals import setting_changed
 
 from awp_publish import AgentPublisher, Site
@@ -12,6 +14,9 @@ from awp_publish.templating import link_header
 from awp_publish_django.conf import NAME, Settings, load_site, read_settings
 from awp_publish_django.portal import Portal
 from awp_publish_django.project import DjangoProject
+
+if TYPE_CHECKING:
+    from awp_publish_django.recent import Recorder
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,7 @@ class Publication:
     site: Site
     project: DjangoProject
     publisher: AgentPublisher
+    recorder: "Recorder | None" = None
 
     @cached_property
     def portal(self) -> Portal:
@@ -71,7 +77,18 @@ def _publish() -> Publication:
     publisher = AgentPublisher(project, site)
     project.awp_routes()  # imports the views, on which declarations stand too
     publisher.open()
-    return Publication(options, site, project, publisher)
+    return Publication(options, site, project, publisher, _open_recorder(options, site))
+
+
+def _open_recorder(options: Settings, site: Site) -> "Recorder | None":
+    if not options.recent_calls or not apps.is_installed("awp_publish_django"):
+        return None
+    from awp_publish_django.recent import Recorder
+
+    site.call_listeners[:] = [one for one in site.call_listeners if not isinstance(one, Recorder)]  # of other settings
+    recorder = Recorder(options.recent_calls)
+    site.on_call(recorder)
+    return recorder
 
 
 def _forget(*, setting: str, **_: object) -> None:

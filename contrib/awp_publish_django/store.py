@@ -28,6 +28,9 @@ ENDLESS: Final = 1e15
 TOLERANCE: Final = 3600.0
 """Seconds by which a member may have been scheduled in the future, before the clock counts as set back."""
 
+JOB: Final = "job:"
+"""What the keys of background jobs begin with; the admin lists these."""
+
 PURGE_EVERY: Final = 64
 """Changes after which what has expired is forgotten."""
 
@@ -134,7 +137,8 @@ class DjangoShelf:
         return (0, 0.0) if found is None else (found.events, found.expires)
 
     def put(self, key: str, value: bytes, expires: float) -> None:
-        self._put(Entry(key=self._name("v", key), value=value, events=0, expires=min(expires, ENDLESS)))
+        expires = min(expires, ENDLESS)
+        self._put(Entry(key=self._name("v", key), value=value, expires=expires, is_job=key.startswith(JOB)))
 
     def drop(self, key: str) -> None:
         self._entries.filter(key=self._name("v", key)).delete()
@@ -167,7 +171,7 @@ class DjangoShelf:
         return self._entries.filter(key=self._name(kind, key), expires__gt=now).first()
 
     def _put(self, entry: Entry) -> None:
-        facts = {"value": entry.value, "events": entry.events, "expires": entry.expires}
+        facts = {name: getattr(entry, name) for name in ("value", "events", "expires", "is_job")}
         if not self._entries.filter(key=entry.key).update(**facts):
             self._entries.create(key=entry.key, **facts)
 

@@ -1,4 +1,4 @@
-"""The shop set up once, with its tables in memory and empty for each test."""
+"""The shop set up once, with its tables empty for each test."""
 
 import os
 from collections.abc import Iterator
@@ -23,7 +23,8 @@ def _tables() -> Iterator[None]:
         call_command("migrate", database=database, run_syncdb=True, verbosity=0)
     yield
     connections.close_all()
-    Path(connections["store"].settings_dict["NAME"]).unlink()
+    for database in connections:
+        Path(connections[database].settings_dict["NAME"]).unlink()
 
 
 @pytest.fixture(autouse=True)

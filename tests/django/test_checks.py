@@ -29,6 +29,8 @@ def test_the_shop_has_nothing_to_complain_of():
         (None, "is not set"),
         ({}, 'no "SITE"'),
         ({"SITE": 3}, "no str"),
+        ({"SITE": "a.b", "RECENT_CALLS": True}, "no int"),
+        ({"SITE": "a.b", "RECENT_CALLS": -1}, "less than none"),
         ({"SITES": "a.b"}, "Do you mean SITE?"),
         ({"SITE": "tests.django.nowhere.site"}, "No module named"),
         ({"SITE": "tests.django.sites.nothing"}, "nothing"),

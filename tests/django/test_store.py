@@ -1,5 +1,6 @@
 """The project's database keeps the contract of every store."""
 
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 
@@ -19,7 +20,10 @@ from tests.stores.test_contract import *  # noqa: F403
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    """It begins now: the shop keeps its things in the same tables, and forgets there what has expired for it."""
+    clock = Clock()
+    clock.now = time.time()
+    return clock
 
 
 @pytest.fixture

@@ -49,13 +49,13 @@ TEMPLATES = [
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": os.environ.get("SHOP_DATABASE", "file:shop?mode=memory&cache=shared"),
+        "NAME": os.environ.get("SHOP_DATABASE", Path(tempfile.gettempdir()) / f"awp-shop-{os.getpid()}.db"),
         "ATOMIC_REQUESTS": True,
         "OPTIONS": {"timeout": 20},
     },
     "store": {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": os.environ.get("SHOP_STORE_DATABASE", Path(tempfile.gettempdir()) / f"awp-shop-{os.getpid()}.db"),
+        "NAME": os.environ.get("SHOP_STORE_DATABASE", Path(tempfile.gettempdir()) / f"awp-store-{os.getpid()}.db"),
         "OPTIONS": {"timeout": 20},
     },
 }
