@@ -1,18 +1,22 @@
-"""`manage.py agents check | show | export`: look at what the project publishes, without a server."""
+"""`manage.py agents check | show | export | worker`: what the project publishes, and its jobs, without a server."""
 
+import asyncio
 from argparse import ArgumentParser
 from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
+from awp_publish import DeclarationError
 from awp_publish.checks import check_documents
+from awp_publish.serve.background import serve_jobs
+from awp_publish.serve.lifespan import StartFailed
 from awp_publish_django.publication import Publication, get_publication
 
 
 class Command(BaseCommand):
     """The documents of this process's publication."""
 
-    help = "Check, show or export what the site publishes to agents."
+    help = "Check, show or export what the site publishes to agents; run its background jobs."
     requires_system_checks = ("agents",)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -22,6 +26,7 @@ class Command(BaseCommand):
         show.add_argument("path", nargs="?", help="the document's path")
         export = verbs.add_parser("export", help="write all documents below a folder, for a server of static files")
         export.add_argument("folder", type=Path)
+        verbs.add_parser("worker", help="run background jobs until told to stop (SIGTERM, SIGINT)")
 
     def handle(self, *, verb: str, **options: object) -> None:
         publication = get_publication()
@@ -29,8 +34,16 @@ class Command(BaseCommand):
             self._check(publication)
         elif verb == "show":
             self._show(publication, options["path"])
+        elif verb == "worker":
+            self._work(publication)
         else:
             self._export(publication, Path(str(options["folder"])))
+
+    def _work(self, publication: Publication) -> None:
+        try:
+            asyncio.run(serve_jobs(publication.publisher))
+        except (DeclarationError, StartFailed) as error:
+            raise CommandError(str(error)) from error
 
     def _check(self, publication: Publication) -> None:
         findings = check_documents(publication.documents())
