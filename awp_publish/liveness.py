@@ -8,10 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from starlette.concurrency import run_in_threadpool
-
 from awp_publish.model import Action, Status
 from awp_publish.problems import DeclarationError
+from awp_publish.threads import run_in_thread
 
 logger: Final = logging.getLogger("awp_publish.status")
 
@@ -43,7 +42,7 @@ class Probe:
     async def _answer(self) -> object:
         if inspect.iscoroutinefunction(self.check):
             return await self.check()
-        answer = await run_in_threadpool(self._look)
+        answer = await run_in_thread(self._look)
         return await answer if isinstance(answer, Awaitable) else answer
 
     def _look(self) -> object:

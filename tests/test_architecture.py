@@ -23,6 +23,7 @@ RANKS = {
     "stores": 1,
     "pages": 1,
     "patrol": 1,
+    "threads": 1,
     "tracing": 1,
     "liveness": 2,
     "site_facts": 2,

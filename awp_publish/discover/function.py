@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, to_json
-from starlette.concurrency import run_in_threadpool
 
 from awp_publish.discover.signature import Bind, Given, bind_declared, bind_signature, read_signature
 from awp_publish.model import Function, JsonObject
 from awp_publish.problems import InvalidInput, InvalidOutput, Violation
 from awp_publish.schema import adapt, pointer_to, schema_of, shorten
+from awp_publish.threads import run_in_thread
 
 Write: TypeAlias = Callable[[object], bytes]
 """From what a function returned to JSON text. Raises InvalidOutput."""
@@ -51,7 +51,7 @@ async def _call(function: Callable[..., object], bind: Bind, write: Write, given
     if inspect.iscoroutinefunction(function):
         answer = await function(**arguments)
     else:
-        answer = await run_in_threadpool(function, **arguments)
+        answer = await run_in_thread(partial(function, **arguments))
         if inspect.isawaitable(answer):
             answer = await answer
     return write(answer)

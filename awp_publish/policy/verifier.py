@@ -3,10 +3,12 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeAlias, TypeVar
 
 from awp_publish.policy.principal import Principal
 from awp_publish.problems import DeclarationError
+from awp_publish.threads import run_in_thread
 
 Shown = TypeVar("Shown")
 
@@ -27,7 +29,7 @@ def read_verifier(verify: Verify[Shown], remedy: str) -> Ask[Shown]:
     waits = _is_async(verify)
 
     async def ask(shown: Shown) -> Principal | None:
-        answer = verify(shown) if waits else await asyncio.to_thread(_call, verify, shown)
+        answer = verify(shown) if waits else await run_in_thread(partial(_call, verify, shown), asyncio.to_thread)
         return read_verdict(await answer if inspect.isawaitable(answer) else answer)
 
     return ask

@@ -7,13 +7,14 @@ What stands below it sees agents' calls as requests for the views behind them.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from awp_publish.serve.reply import Message, Receive, Reply, Scope, Send
+from awp_publish.threads import RUNNER
 from awp_publish_django.callers import identify
 from awp_publish_django.gateway import (
     Sent,
@@ -32,6 +33,7 @@ from awp_publish_django.project import BRIDGE, Bridge
 from awp_publish_django.publication import Publication, get_publication
 from awp_publish_django.responses import read_response, read_response_async
 
+T = TypeVar("T")
 _HTML: Final = "text/html"
 
 
@@ -115,6 +117,7 @@ async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent
     queue: asyncio.Queue[Message | None] = asyncio.Queue()
 
     async def run() -> None:
+        RUNNER.set(_in_thread)
         await talk(sent.receive, queue.put)
 
     task = asyncio.create_task(run(), name="awp_publish call")
@@ -131,6 +134,10 @@ async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent
             task.cancel()
             await asyncio.wait({task})
             raise
+
+
+async def _in_thread(function: Callable[[], T]) -> T:
+    return await sync_to_async(function)()
 
 
 # --- Both ---

@@ -18,10 +18,12 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from django.db import connections
+from asgiref.sync import SyncToAsync
+from django.db import close_old_connections, connections
 
 from awp_publish.serve.lifespan import running
 from awp_publish.serve.reply import AsgiApp, Message, Receive, Send
+from awp_publish.threads import RUNNER
 from awp_publish_django.gateway import Sent
 
 T = TypeVar("T")
@@ -119,7 +121,12 @@ class Visit:
             self._leave(loop)
 
     async def _run(self, talk: Callable[[Receive, Send], Awaitable[None]]) -> None:
-        await talk(self._sent.receive, self._send)
+        RUNNER.set(self.in_thread)
+        try:
+            await talk(self._sent.receive, self._send)
+        finally:
+            with suppress(RuntimeError):  # the process ends
+                SyncToAsync.single_thread_executor.submit(close_old_connections)  # where async functions ask databases
 
     async def _send(self, message: Message) -> None:
         if not self._has_left:

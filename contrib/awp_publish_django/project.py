@@ -7,19 +7,24 @@ context. Anything else, a background job for instance, goes through the whole of
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final, TypeVar, cast
 
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.db import close_old_connections
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from starlette.concurrency import run_in_threadpool
 
 from awp_publish.discover import Route
 from awp_publish.serve.reply import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
+from awp_publish.threads import RUNNER
 from awp_publish_django.gateway import response_of
 from awp_publish_django.inner import exempt_from_csrf, make_inner_request
 from awp_publish_django.languages import speaking
 from awp_publish_django.responses import read_response_async
 from awp_publish_django.routes import find_django_routes
+
+T = TypeVar("T")
 
 BRIDGE: Final = "awp_publish_django"
 """Where the scope of a request keeps its Bridge."""
@@ -66,12 +71,26 @@ class DjangoProject:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Django has nothing to start or stop."""
+        RUNNER.set(_run_tidily)  # for what runs beside requests: jobs, probes
         await receive()
         self.is_running = True
         await send({"type": "lifespan.startup.complete"})
         await receive()
         self.is_running = False
         await send({"type": "lifespan.shutdown.complete"})
+
+
+async def _run_tidily(function: Callable[[], T]) -> T:
+    """In a thread of a pool, with the care for its connections that Django takes around a request."""
+
+    def run() -> T:
+        close_old_connections()
+        try:
+            return function()
+        finally:
+            close_old_connections()
+
+    return await run_in_threadpool(run)
 
 
 class _InProcessHandler(ASGIHandler):

@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from asgiref.sync import sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib.auth.models import Permission, User
+from django.db import transaction
 from django.test import AsyncClient, Client
 
 from awp_publish.serve.background import BACKGROUNDS
@@ -117,6 +118,17 @@ async def test_an_asynchronous_view_answers_a_call(agent):
 async def test_a_function_without_a_route_answers_a_call(agent):
     answer = await agent.call("add", {"first": 2, "second": 3})
     assert answer.json() == 5
+
+
+@pytest.mark.parametrize("kind", ["wsgi", "asgi"])
+def test_a_function_without_a_route_sees_the_database_as_its_request_does(kind):
+    post = Client().post if kind == "wsgi" else async_to_sync(AsyncClient().post)
+    with transaction.atomic():
+        Book.objects.create(title="not committed")
+        answer = post("/agents/count_books/invoke", '{"input": {}}', content_type="application/json")
+        assert answer.json() == 1
+        transaction.set_rollback(True)
+    assert Book.objects.count() == 0
 
 
 async def test_a_wrong_input_never_reaches_the_view(agent):

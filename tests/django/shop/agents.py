@@ -21,3 +21,11 @@ site = Site(
 def add(first: int, second: int) -> int:
     """Add two numbers."""
     return first + second
+
+
+@site.agent("count_books", outputs={"type": "integer"})
+def count_books() -> int:
+    """Count the books, as the request sees them."""
+    from tests.django.shop.models import Book
+
+    return Book.objects.count()
