@@ -14,11 +14,13 @@ from urllib.parse import urlsplit
 
 import mcp_types as types
 import orjson
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
 
+from awp_publish import tracing
 from awp_publish.declare import Site
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door
@@ -183,12 +185,21 @@ def _make_server(surroundings: Surroundings) -> Server[Any]:
         website_url=catalog.url,
         get_tool_input_schema=lists.modern.mirrored_schema,  # without it the SDK lists all tools for every call
     )
+    server.middleware[:] = [*map(_while_tracing, server.middleware), calls]
     calls.stamp = {types.SERVER_INFO_META_KEY: server.server_info_stamp}
     server.add_request_handler("tools/list", types.PaginatedRequestParams, lists.list_tools)
-    server.add_request_handler("tools/call", types.CallToolRequestParams, calls.call_tool)
     server.add_request_handler("resources/list", types.PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
     return server
+
+
+def _while_tracing(observe: ServerMiddleware[Any]) -> ServerMiddleware[Any]:
+    """The SDK's own middleware opens a span for each message, which is for nothing while nobody collects spans."""
+
+    async def observe_if_wanted(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        return await (observe(ctx, call_next) if tracing.is_on() else call_next(ctx))
+
+    return observe_if_wanted
 
 
 def _instructions(catalog: Catalog) -> str:

@@ -5,17 +5,16 @@ result's `_meta`, where clients can read them that never see an HTTP header.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from contextvars import copy_context
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
 from awp_publish.invoke import Call, Invoker, Result
 from awp_publish.problems import Problem
-from awp_publish.serve.exchange import Telling, read_request_id
+from awp_publish.serve.exchange import STATIC_HEADERS, Telling, read_request_id
 from awp_publish.serve.problem_json import render_problem
-from awp_publish.serve.reply import NO_SNIFFING, Fields, Message, RawHeaders, Receive, Scope, Send, send_reply
+from awp_publish.serve.reply import NO_SNIFFING, Fields, Message, RawHeaders, Receive, Reply, Scope, Send, send_reply
 from awp_publish.serve.request_body import wait_for_hang_up
 
 EXCHANGE: Final = "awp_publish.mcp_exchange"
@@ -31,6 +30,20 @@ _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 class McpExchange:
     """One request and its answer. `refusal` is the problem whose status the HTTP answer takes."""
 
+    __slots__ = (
+        "_added",
+        "_ended",
+        "_extra",
+        "_is_answered",
+        "_send",
+        "_telling",
+        "fields",
+        "gone",
+        "refusal",
+        "request_id",
+        "scope",
+    )
+
     def __init__(
         self, telling: Telling, scope: Scope, fields: Fields, receive: Receive, send: Send, cors: RawHeaders
     ) -> None:
@@ -40,16 +53,18 @@ class McpExchange:
         self.request_id = read_request_id(fields)
         self.refusal: Problem | None = None
         self._telling = telling
-        self._context = copy_context()
         self._send = send
         self._extra: RawHeaders = (*cors, NO_SNIFFING, (b"x-request-id", self.request_id.encode()))
         self._added: RawHeaders = ()
-        self._run: asyncio.Task[None] | None = None
+        self._ended: asyncio.Event | None = None
+        self._is_answered = False
 
     # --- The HTTP answer ---
 
     async def send(self, message: Message) -> None:
-        """The SDK's answer, with our headers."""
+        """The SDK's answer, with our headers; dropped if the answer was given before."""
+        if self._is_answered:
+            return
         if message["type"] == "http.response.start":
             headers = [*message.get("headers", ()), *self._extra, *self._added]
             status = message["status"] if self.refusal is None else self.refusal.status
@@ -64,34 +79,36 @@ class McpExchange:
 
     # --- A call ---
 
-    async def run(self, invoker: Invoker, call: Call) -> Result | None:
-        """What a call comes to, None if its caller has gone. The handler may work on: `settle` waits for it."""
-        delivered: asyncio.Future[Result | None] = asyncio.get_running_loop().create_future()
+    async def run(self, invoker: Invoker, call: Call, answer: Callable[[Result], bytes]) -> Result | None:
+        """What a call comes to in the end, None if its caller has gone or has an answer already.
+
+        A handler that works on after its answer, or does not heed its deadline, must not keep its caller waiting: then
+        the message that `answer` makes of the result goes out while the SDK still waits for it.
+        """
+        own, kept = asyncio.current_task(), list[Result]()
+        self._ended = asyncio.Event()
 
         async def deliver(result: Result) -> None:
-            if not delivered.done():
-                delivered.set_result(result)
+            if asyncio.current_task() is own:
+                kept.append(result)
+            else:
+                await self._answer_early(answer(result))
 
-        # As at other doors: in the context of the request, which the SDK's own tasks may have left.
-        loop = asyncio.get_running_loop()
-        self._run = loop.create_task(_await(invoker.run(call, deliver)), context=self._context)
-        self._run.add_done_callback(partial(_conclude, delivered))
         try:
-            return await delivered
-        except asyncio.CancelledError:
-            self._run.cancel()
-            raise
+            await invoker.run(call, deliver)
+        finally:
+            self._ended.set()
+        return kept[0] if kept else None
+
+    async def _answer_early(self, body: bytes) -> None:
+        length = (b"content-length", b"%d" % len(body))
+        await send_reply(Reply(200, (*STATIC_HEADERS[:2], length), body), self.send)
+        self._is_answered = True
 
     async def settle(self) -> None:
-        """Wait until the handler has ended, whose answer may have been given before."""
-        if self._run is None or self._run.done():
-            return
-        try:
-            await asyncio.wait({self._run})
-        except asyncio.CancelledError:
-            self._run.cancel()
-            await asyncio.wait({self._run})
-            raise
+        """Wait until the handler has ended, which in older revisions runs in a task of the SDK's."""
+        if self._ended is not None:
+            await self._ended.wait()
 
     # --- What a result says ---
 
@@ -119,20 +136,3 @@ def _headers_of(result: Result) -> RawHeaders:
     if not isinstance(result, Problem):
         return result.headers
     return tuple((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in result.headers)
-
-
-async def _await(work: Awaitable[None]) -> None:
-    await work
-
-
-def _conclude(delivered: "asyncio.Future[Result | None]", run: "asyncio.Task[None]") -> None:
-    """Whoever waits for a call that ends without a result learns how it ended."""
-    error = None if run.cancelled() else run.exception()
-    if delivered.done():
-        return
-    if error is not None:
-        delivered.set_exception(error)
-    elif run.cancelled():
-        delivered.cancel()
-    else:
-        delivered.set_result(None)
