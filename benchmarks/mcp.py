@@ -17,15 +17,11 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.serve.lifespan import running
-from awp_publish.serve.reply import AsgiApp, RawHeaders
+from awp_publish.serve.reply import AsgiApp
 from benchmarks.applications import INVOCATION, ORDER, ORDER_INVOKE, ORDERS, json_headers, order_books, shop
 from benchmarks.measure import Answer, Case, Found, Series, ask, interleave, on_each_loop
 from benchmarks.table import Row, at_most, compare
-
-MODERN = "2026-07-28"
-CLASSIC = "2025-11-25"
-TOOL = "order_books"
-PATH = "/mcp"
+from benchmarks.tool_calls import CLASSIC, MODERN, PATH, TOOL, tool_call
 
 
 def mcp(seconds: float) -> list[Row]:
@@ -89,13 +85,8 @@ def _add_tool(site: Site, number: int) -> None:
 
 
 def _call(name: str, app: AsgiApp, version: str) -> Case:
-    meta = {"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}}
-    params: dict[str, Any] = {"name": TOOL, "arguments": orjson.loads(ORDER)}
-    params |= {"_meta": meta} if version == MODERN else {}
-    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-    named: RawHeaders = ((b"mcp-method", b"tools/call"), (b"mcp-name", TOOL.encode())) if version == MODERN else ()
-    headers = (*json_headers(body), (b"mcp-protocol-version", version.encode()), *named)
-    return Case(name, app, PATH, "POST", headers, body)
+    body, headers = tool_call(version)
+    return Case(name, app, PATH, "POST", (*headers, (b"content-length", b"%d" % len(body))), body)
 
 
 def _idle_server(answer: Answer) -> StreamableHTTPSessionManager:
