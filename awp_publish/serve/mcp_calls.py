@@ -26,6 +26,7 @@ from awp_publish.serve.envelope import read_admission
 from awp_publish.serve.mcp_elicitation import ask_person, read_reply
 from awp_publish.serve.mcp_exchange import META, McpExchange
 from awp_publish.serve.mcp_lists import ToolLists, exchange_of
+from awp_publish.serve.mcp_progress import ProgressCalls
 from awp_publish.serve.mcp_tools import Tool, tell_answer, tell_problem
 
 PROTOCOL: Final = "mcp"
@@ -52,8 +53,11 @@ class ToolCalls:
     stamp: Mapping[str, object] = MappingProxyType({})
     """What every result of the stateless generation says of the server; the SDK would copy it anew for each."""
 
-    def __init__(self, lists: ToolLists, invoker: Invoker, proxies: TrustedProxies, *, challenges: bool) -> None:
+    def __init__(
+        self, lists: ToolLists, progress: ProgressCalls, invoker: Invoker, proxies: TrustedProxies, *, challenges: bool
+    ) -> None:
         self._lists = lists
+        self._progress = progress
         self._invoker = invoker
         self._proxies = proxies
         self._challenges = challenges
@@ -70,8 +74,11 @@ class ToolCalls:
         given = params.get("arguments") or {}
         call = Call(tool.action, given, exchange.request_id, PROTOCOL, exchange.scope, exchange.gone)
         tell = partial(self._tell, exchange, tool, call, ctx)
-        refusal = self._read_guards(exchange, call, ctx, params)
-        result = refusal or await exchange.run(self._invoker, call, partial(_message, ctx.request_id, tell))
+        result: Result | None = self._read_guards(exchange, call, ctx, params)
+        if result is None:
+            carry = partial(exchange.run, self._invoker, call, partial(_message, ctx.request_id, tell))
+            is_told = exchange.is_streamed
+            result = await (self._progress.carry(ctx, exchange, call, carry) if is_told else carry())
         if result is None:
             raise MCPError(CANCELLED, "The caller has gone.")
         return tell(result)

@@ -28,17 +28,23 @@ _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 
 
 class McpExchange:
-    """One request and its answer. `refusal` is the problem whose status the HTTP answer takes."""
+    """One request and its answer.
+
+    `refusal` is the problem whose status the HTTP answer takes, `is_streamed` whether that answer may be a stream.
+    """
 
     __slots__ = (
         "_added",
         "_ended",
         "_extra",
+        "_has_begun",
         "_is_answered",
         "_send",
+        "_start",
         "_telling",
         "fields",
         "gone",
+        "is_streamed",
         "refusal",
         "request_id",
         "scope",
@@ -57,18 +63,29 @@ class McpExchange:
         self._extra: RawHeaders = (*cors, NO_SNIFFING, (b"x-request-id", self.request_id.encode()))
         self._added: RawHeaders = ()
         self._ended: asyncio.Event | None = None
+        self._start: Message | None = None
+        self._has_begun = False
         self._is_answered = False
+        self.is_streamed = False
 
     # --- The HTTP answer ---
 
     async def send(self, message: Message) -> None:
-        """The SDK's answer, with our headers; dropped if the answer was given before."""
+        """The SDK's answer, with our headers; dropped if the answer was given before.
+
+        Its start waits for the first of its body: older streams begin before it is known whether the call is refused.
+        """
         if self._is_answered:
             return
         if message["type"] == "http.response.start":
-            headers = [*message.get("headers", ()), *self._extra, *self._added]
-            status = message["status"] if self.refusal is None else self.refusal.status
-            message = {**message, "status": status, "headers": headers}
+            self._start = message
+            return
+        if self._start is not None:
+            start, self._start = self._start, None
+            headers = [*start.get("headers", ()), *self._extra, *self._added]
+            status = start["status"] if self.refusal is None else self.refusal.status
+            await self._send({**start, "status": status, "headers": headers})
+            self._has_begun = True
         await self._send(message)
 
     async def refuse(self, problem: Problem) -> None:
@@ -101,8 +118,11 @@ class McpExchange:
         return kept[0] if kept else None
 
     async def _answer_early(self, body: bytes) -> None:
-        length = (b"content-length", b"%d" % len(body))
-        await send_reply(Reply(200, (*STATIC_HEADERS[:2], length), body), self.send)
+        if self._has_begun:
+            await self._send({"type": "http.response.body", "body": b"event: message\r\ndata: " + body + b"\r\n\r\n"})
+        else:
+            length = (b"content-length", b"%d" % len(body))
+            await send_reply(Reply(200, (*STATIC_HEADERS[:2], length), body), self.send)
         self._is_answered = True
 
     async def settle(self) -> None:
