@@ -36,6 +36,7 @@ from awp_publish.serve.mcp_calls import PROTOCOL, ToolCalls
 from awp_publish.serve.mcp_exchange import EXCHANGE, McpExchange
 from awp_publish.serve.mcp_lists import make_lists
 from awp_publish.serve.mcp_progress import ProgressCalls, wants_progress
+from awp_publish.serve.mcp_prompts import PromptLists
 from awp_publish.serve.mcp_resources import Resources
 from awp_publish.serve.reply import Message, Receive, Reply, Scope, Send, read_fields, send_reply
 from awp_publish.serve.request_body import HungUp, read_body
@@ -194,6 +195,10 @@ def _make_server(surroundings: Surroundings) -> Server[Any]:
     server.add_request_handler("tools/list", types.PaginatedRequestParams, lists.list_tools)
     server.add_request_handler("resources/list", types.PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
+    if catalog.prompts:
+        prompts = PromptLists(catalog, surroundings.site.limits.timeout)
+        server.add_request_handler("prompts/list", types.PaginatedRequestParams, prompts.list_prompts)
+        server.add_request_handler("prompts/get", types.GetPromptRequestParams, prompts.get_prompt)
     return server
 
 

@@ -27,7 +27,7 @@ ADDRESS = f"http://127.0.0.1:{PORT}"
 SECONDS = 300
 
 ABSENT = re.compile(
-    r"Method not found|has no tool |has no resource |Not testable|Prerequisite failed|Expected InputReq"
+    r"Method not found|has no tool |has no resource |has no prompt |Not testable|Prerequisite failed|Expected InputReq"
 )
 """How a check says that the server offers nothing to be checked."""
 
