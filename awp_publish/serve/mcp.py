@@ -33,7 +33,7 @@ from awp_publish.serve.exchange import STATIC_HEADERS, Telling
 from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.mcp_calls import PROTOCOL, ToolCalls
-from awp_publish.serve.mcp_exchange import EXCHANGE, McpExchange
+from awp_publish.serve.mcp_exchange import EXCHANGE, Addresses, McpExchange
 from awp_publish.serve.mcp_lists import make_lists
 from awp_publish.serve.mcp_progress import ProgressCalls, wants_progress
 from awp_publish.serve.mcp_prompts import PromptLists
@@ -55,7 +55,7 @@ def open_door(surroundings: Surroundings) -> LiveDoor:
     catalog, admission = surroundings.catalog, surroundings.admission
     server = _make_server(surroundings)
     settings = _security(surroundings.site, admission)
-    door = McpDoor(server, settings, admission, surroundings.invoker, Telling(catalog))
+    door = McpDoor(server, settings, admission, surroundings.invoker, Telling(catalog), _addresses(catalog))
     return LiveDoor({catalog.paths.mcp: door.answer}, running=door.running)
 
 
@@ -69,12 +69,14 @@ class McpDoor:
         admission: Admission,
         invoker: Invoker,
         telling: Telling,
+        addresses: Addresses | None,
     ) -> None:
         self._server = server
         self._settings = settings
         self._admission = admission
         self._invoker = invoker
         self._telling = telling
+        self._addresses = addresses
         self._cors = Cors(admission.allow_origins)
         self._managers: dict[asyncio.AbstractEventLoop, tuple[StreamableHTTPSessionManager, ...]] = {}
 
@@ -84,7 +86,8 @@ class McpDoor:
         if scope["method"] == "OPTIONS":
             await send_reply(self._cors.preflight(fields, METHODS), send)
             return
-        exchange = McpExchange(self._telling, scope, fields, receive, send, self._cors.headers(fields))
+        cors = self._cors.headers(fields)
+        exchange = McpExchange(self._telling, self._addresses, scope, fields, receive, send, cors)
         try:
             body = await self._read(exchange, receive)
         except HungUp:
@@ -214,6 +217,13 @@ def _while_tracing(observe: ServerMiddleware[Any]) -> ServerMiddleware[Any]:
 def _instructions(catalog: Catalog) -> str:
     """What the site says to every agent that connects."""
     return "\n".join([catalog.site.description, *(f"{name}: {hint}" for name, hint in catalog.site.hints.items())])
+
+
+def _addresses(catalog: Catalog) -> Addresses | None:
+    """Quoted, as they stand in challenges: one begins as the other does."""
+    found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
+    site, own = (f'"{address}"'.encode() for address in found)
+    return (site, own) if None not in found else None
 
 
 def _security(site: Site, admission: Admission) -> TransportSecuritySettings:

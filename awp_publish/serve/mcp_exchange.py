@@ -7,7 +7,7 @@ result's `_meta`, where clients can read them that never see an HTTP header.
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 from awp_publish.invoke import Call, Invoker, Result
@@ -23,6 +23,10 @@ EXCHANGE: Final = "awp_publish.mcp_exchange"
 META: Final = "awp/"
 """Prefix of our keys in `_meta` (specification, Basic/General fields)."""
 
+Addresses: TypeAlias = tuple[bytes, bytes]
+"""Where the site's metadata is (RFC 9728), which gates name in challenges, and where that of this endpoint is."""
+
+CHALLENGE: Final = b"www-authenticate"
 _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 """Beginnings of what a model must not see, or sees under another name."""
 
@@ -35,6 +39,7 @@ class McpExchange:
 
     __slots__ = (
         "_added",
+        "_addresses",
         "_ended",
         "_extra",
         "_has_begun",
@@ -51,7 +56,14 @@ class McpExchange:
     )
 
     def __init__(
-        self, telling: Telling, scope: Scope, fields: Fields, receive: Receive, send: Send, cors: RawHeaders
+        self,
+        telling: Telling,
+        addresses: Addresses | None,
+        scope: Scope,
+        fields: Fields,
+        receive: Receive,
+        send: Send,
+        cors: RawHeaders,
     ) -> None:
         self.scope = scope
         self.fields = fields
@@ -59,6 +71,7 @@ class McpExchange:
         self.request_id = read_request_id(fields)
         self.refusal: Problem | None = None
         self._telling = telling
+        self._addresses = addresses
         self._send = send
         self._extra: RawHeaders = (*cors, NO_SNIFFING, (b"x-request-id", self.request_id.encode()))
         self._added: RawHeaders = ()
@@ -141,7 +154,7 @@ class McpExchange:
         """The `_meta` of a result. Its headers go into the HTTP answer too."""
         added = call.headers if call is not None else ()
         names = {name for name, _ in added}
-        own = _headers_of(result)
+        own = self._headers_of(result)
         self._added = (*added, *(pair for pair in own if pair[0] not in names))
         shown: dict[str, str] = {}
         for name, value in self._added:
@@ -151,8 +164,14 @@ class McpExchange:
         meta: dict[str, Any] = {f"{META}requestId": self.request_id}
         return meta | {f"{META}headers": shown} if shown else meta
 
+    def _headers_of(self, result: Result) -> RawHeaders:
+        if not isinstance(result, Problem):
+            return result.headers
+        encoded = (
+            (name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in result.headers
+        )
+        return tuple((name, self._challenge(value) if name == CHALLENGE else value) for name, value in encoded)
 
-def _headers_of(result: Result) -> RawHeaders:
-    if not isinstance(result, Problem):
-        return result.headers
-    return tuple((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in result.headers)
+    def _challenge(self, value: bytes) -> bytes:
+        """MCP clients are sent to the metadata of the endpoint that they call, not to that of the site."""
+        return value if self._addresses is None else value.replace(*self._addresses)
