@@ -42,7 +42,6 @@ from awp_publish.serve.a2a_runs import Runs
 from awp_publish.serve.a2a_tasks import Kept, Tasks
 from awp_publish.serve.a2a_turns import Callers, Turns
 from awp_publish.serve.a2a_unsupported import Unsupported
-from awp_publish.serve.exchange import Telling
 from awp_publish.serve.live import Surroundings
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -55,7 +54,7 @@ class A2aHandler(Unsupported):
     """Answers what the SDK's dispatchers have read."""
 
     def __init__(self, surroundings: Surroundings, runs: Runs) -> None:
-        self._telling = Telling(surroundings.catalog)
+        self._telling = states.telling_of(surroundings.catalog)
         self._callers = Callers(surroundings)
         self._tasks = Tasks(surroundings.site.guarding.store)
         self._following = Following(surroundings, self._tasks, runs)

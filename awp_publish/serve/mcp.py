@@ -33,7 +33,7 @@ from awp_publish.serve.exchange import STATIC_HEADERS, Telling
 from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.mcp_calls import PROTOCOL, ToolCalls
-from awp_publish.serve.mcp_exchange import EXCHANGE, Addresses, McpExchange
+from awp_publish.serve.mcp_exchange import EXCHANGE, RECOVERIES, Addresses, McpExchange
 from awp_publish.serve.mcp_lists import make_lists
 from awp_publish.serve.mcp_progress import ProgressCalls, wants_progress
 from awp_publish.serve.mcp_prompts import PromptLists
@@ -55,7 +55,7 @@ def open_door(surroundings: Surroundings) -> LiveDoor:
     catalog, admission = surroundings.catalog, surroundings.admission
     server = _make_server(surroundings)
     settings = _security(surroundings.site, admission)
-    door = McpDoor(server, settings, admission, surroundings.invoker, Telling(catalog), _addresses(catalog))
+    door = McpDoor(server, settings, admission, surroundings.invoker, Telling(catalog, RECOVERIES), _addresses(catalog))
     return LiveDoor({catalog.paths.mcp: door.answer}, running=door.running)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 from awp_publish.invoke import Call, Invoker, Result
-from awp_publish.problems import Problem
+from awp_publish.problems import ConfirmationRequired, InvalidEnvelope, PrerequisiteRequired, Problem, code_of
 from awp_publish.serve.exchange import STATIC_HEADERS, Telling, read_request_id
 from awp_publish.serve.problem_json import render_problem
 from awp_publish.serve.reply import NO_SNIFFING, Fields, Message, RawHeaders, Receive, Reply, Scope, Send, send_reply
@@ -22,6 +22,22 @@ EXCHANGE: Final = "awp_publish.mcp_exchange"
 
 META: Final = "awp/"
 """Prefix of our keys in `_meta` (specification, Basic/General fields)."""
+
+RECOVERIES: Final[Mapping[str, str]] = {
+    code_of(ConfirmationRequired.slug): (
+        "Show confirmation.summary to your user. Only if they agree, send the same call again with confirmation.token "
+        f"as {META}confirmation in the request's _meta."
+    ),
+    code_of(PrerequisiteRequired.slug): (
+        "Call the tools that missing names, then retry. The request's _meta has to list in "
+        f"{META}receipts the awp-receipt that {META}headers of each answer's _meta has."
+    ),
+    code_of(InvalidEnvelope.slug): (
+        f"In the request's _meta send {META}confirmation and {META}idempotencyKey as strings, {META}receipts as a list "
+        "of strings."
+    ),
+}
+"""What callers of this door are told to do, where the way to do it is its own."""
 
 Addresses: TypeAlias = tuple[bytes, bytes]
 """Where the site's metadata is (RFC 9728), which gates name in challenges, and where that of this endpoint is."""
