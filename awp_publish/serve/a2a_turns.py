@@ -140,6 +140,7 @@ class Turns:
             states.submit(task, added)
         else:
             states.complete(task, result.body, (*result.headers, *added))
+            turn.exchange.cookies = tuple(pair for pair in result.headers if pair[0] == b"set-cookie")
         owner = (call.caller_id if call is not None else "") or turn.kept.owner
         return await self._keep(replace(turn.kept, owner=owner, job=job))
 
