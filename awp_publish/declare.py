@@ -32,6 +32,7 @@ from awp_publish.options import (
 )
 from awp_publish.policy.call import CallListener
 from awp_publish.problems import DeclarationError
+from awp_publish.prompts import Prompts
 from awp_publish.resolve import AgentDeclaration, Declaration, check_names, resolve
 from awp_publish.site_facts import read_site_facts, read_urls
 
@@ -119,6 +120,7 @@ class Site:
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentDeclaration] = {}
         self._inclusions: list[Inclusion] = []
+        self._prompts = Prompts()
         self._catalogs: tuple[Catalog, ...] = ()
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
@@ -141,6 +143,13 @@ class Site:
                 raise DeclarationError(subject, f"{name}: is an option of actions, not of agents.")
         self._agents[agent_id] = AgentDeclaration.read(agent_id, check_agent(subject, options))
         return AgentHandle(self, agent_id, options)
+
+    def prompt(
+        self, prompt_id: str, /, *, title: str | None = None, description: str | None = None
+    ) -> Callable[[F], F]:
+        """Declare a prompt: a function that makes a text for a person's own model of what the person fills in."""
+        self._refuse_when_frozen(f'prompt "{prompt_id}"')
+        return self._prompts.declare(prompt_id, title, description)
 
     def declare(self, action_id: str, /, **options: Unpack[ActionOptions]) -> None:
         """Declare an action by `method` and `path`, for handlers that cannot be decorated or were not written here."""
@@ -240,6 +249,7 @@ class Site:
                 site=self.facts,
                 actions=actions,
                 agents=agents,
+                prompts=self._prompts.resolve(),
                 paths=self.paths,
                 doors=tuple(doors),
                 documents=frozenset(documents),

@@ -87,6 +87,7 @@ def published_authentication(guarding: Guarding, declared: Authentication | None
         endpoints=declared.endpoints,
         authorization_servers=declared.authorization_servers,
         api_key_header=declared.api_key_header or _api_key_header(guarding),
+        session_cookie=declared.session_cookie,
     )
 
 

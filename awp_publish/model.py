@@ -158,6 +158,33 @@ class Agent:
     extensions: JsonObject = field(default_factory=dict)
 
 
+# --- Prompts ---
+
+
+@dataclass(frozen=True, slots=True)
+class PromptArgument:
+    """What a person fills in."""
+
+    name: str
+    description: str | None
+    required: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A text that a person picks for a model of their own.
+
+    `write` makes it of the arguments, as JSON: a string, or a list of pairs of a role ("user", "assistant") and a text.
+    It raises InvalidInput, or what its function raises.
+    """
+
+    id: str
+    name: str
+    description: str | None
+    arguments: tuple[PromptArgument, ...]
+    write: Function = field(compare=False, repr=False)
+
+
 # --- The site ---
 
 
@@ -226,6 +253,7 @@ class Catalog:
     site: SiteFacts
     actions: tuple[Action, ...]
     agents: tuple[Agent, ...]
+    prompts: tuple[Prompt, ...] = ()
     status: Status = Status()
     paths: Paths = Paths()
     doors: tuple[Door, ...] = ()

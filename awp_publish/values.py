@@ -83,7 +83,7 @@ class Authentication:
 
     `token_expiry` is a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
     `authorization_servers` are the issuer identifiers of those that issue tokens for this site (RFC 9728 section 2).
-    `api_key_header` is the header in which API keys are sent.
+    `api_key_header` is the header in which API keys are sent, `session_cookie` the cookie of the site's sessions.
     """
 
     type: Literal["oauth2", "api_key", "bearer", "none"] | None = None
@@ -93,6 +93,7 @@ class Authentication:
     endpoints: Mapping[str, str] = field(default_factory=dict)
     authorization_servers: tuple[str, ...] = ()
     api_key_header: str | None = None
+    session_cookie: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

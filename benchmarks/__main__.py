@@ -12,6 +12,7 @@ from benchmarks.a2a import a2a
 from benchmarks.documents import documents
 from benchmarks.freezing import freezing
 from benchmarks.guarding import guarding
+from benchmarks.idle import idle
 from benchmarks.invoking import invoking
 from benchmarks.jobs import jobs
 from benchmarks.mcp import mcp
@@ -27,7 +28,8 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "jobs": (jobs, 30.0),
     "a2a": (a2a, 12.0),
     "mcp": (mcp, 30.0),
-    "over_http": (over_http, 64.0),
+    "idle": (idle, 30.0),
+    "over_http": (over_http, 96.0),
     "freezing": (freezing, 60.0),
 }
 """What is measured, and for about how many seconds."""

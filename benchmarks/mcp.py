@@ -13,18 +13,15 @@ import orjson
 from fastapi import FastAPI
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.serve.lifespan import running
-from awp_publish.serve.reply import AsgiApp, RawHeaders
+from awp_publish.serve.reply import AsgiApp
 from benchmarks.applications import INVOCATION, ORDER, ORDER_INVOKE, ORDERS, json_headers, order_books, shop
 from benchmarks.measure import Answer, Case, Found, Series, ask, interleave, on_each_loop
 from benchmarks.table import Row, at_most, compare
-
-MODERN = "2026-07-28"
-CLASSIC = "2025-11-25"
-TOOL = "order_books"
-PATH = "/mcp"
+from benchmarks.tool_calls import CLASSIC, MODERN, PATH, TOOL, tool_call
 
 
 def mcp(seconds: float) -> list[Row]:
@@ -36,7 +33,8 @@ def mcp(seconds: float) -> list[Row]:
         compare(f"MCP tools/call, {CLASSIC}", found, "classic", "post", post, at_most(8.5)),
         compare("MCP tools/call, 1,000 tools", found, "many", "modern", "three tools", at_most(1.25)),
         compare("our share of an MCP tools/call", _with_share(found), "share", "invoke", invoke, at_most(1.25)),
-        compare("the SDK's share of it", found, "sdk", "post", post, None),
+        compare(f"the SDK's share of it, {MODERN}", found, "sdk", "post", post, None),
+        compare(f"the SDK's share of it, {CLASSIC}", found, "sdk classic", "post", post, None),
     ]
 
 
@@ -63,6 +61,7 @@ async def _measure(seconds: float) -> dict[str, Series]:
             _call("classic", app, CLASSIC),
             _call("many", many, MODERN),
             _call("sdk", manager.handle_request, MODERN),
+            _call("sdk classic", manager.handle_request, CLASSIC),
         ]
         for case in cases:
             assert (await ask(case)).status == 200, case.name
@@ -86,13 +85,8 @@ def _add_tool(site: Site, number: int) -> None:
 
 
 def _call(name: str, app: AsgiApp, version: str) -> Case:
-    meta = {"io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {}}
-    params: dict[str, Any] = {"name": TOOL, "arguments": orjson.loads(ORDER)}
-    params |= {"_meta": meta} if version == MODERN else {}
-    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-    named: RawHeaders = ((b"mcp-method", b"tools/call"), (b"mcp-name", TOOL.encode())) if version == MODERN else ()
-    headers = (*json_headers(body), (b"mcp-protocol-version", version.encode()), *named)
-    return Case(name, app, PATH, "POST", headers, body)
+    body, headers = tool_call(version)
+    return Case(name, app, PATH, "POST", (*headers, (b"content-length", b"%d" % len(body))), body)
 
 
 def _idle_server(answer: Answer) -> StreamableHTTPSessionManager:
@@ -105,4 +99,5 @@ def _idle_server(answer: Answer) -> StreamableHTTPSessionManager:
 
     server: Server[Any] = Server("idle", get_tool_input_schema=lambda _: None)
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
-    return StreamableHTTPSessionManager(server, json_response=True, stateless=True)
+    settings = TransportSecuritySettings(allowed_hosts=["books.example"])
+    return StreamableHTTPSessionManager(server, json_response=True, stateless=True, security_settings=settings)

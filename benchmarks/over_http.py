@@ -1,6 +1,7 @@
 """Over HTTP: requests a second from one uvicorn worker, on a core of its own, under `wrk` on another core.
 
-Every application has its own server process; they are loaded one after the other, in short interleaved rounds.
+Every application has its own server process; they are loaded one after the other, in short interleaved rounds. Tool
+calls stand beside the same route published by FastMCP, which is a rival of its own and not needed for the rest.
 """
 
 import http.client
@@ -11,9 +12,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -25,6 +27,7 @@ from benchmarks.documents import GZIP
 from benchmarks.measure import Series
 from benchmarks.serving import LOAD_CORE, SERVER_CORE
 from benchmarks.table import Limit, Row, at_least, compare
+from benchmarks.tool_calls import CLASSIC, MODERN, PATH as MCP, tool_call
 
 SLICE: Final = 1
 """Seconds that one application is loaded for in one round; `wrk` counts in whole ones."""
@@ -38,7 +41,10 @@ _TROUBLE: Final = re.compile(r"Non-2xx or 3xx responses|Socket errors")
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A request for `wrk`: which application gets it, and what the answer must be."""
+    """A request for `wrk`: which application gets it, and what the answer must be.
+
+    `told` is what of an answer's body has to be the same as of its rival's.
+    """
 
     name: str
     server: str
@@ -46,6 +52,7 @@ class Load:
     headers: tuple[tuple[bytes, bytes], ...] = ()
     body: bytes = b""
     status: int = 200
+    told: Callable[[bytes], object] = bytes
 
     @property
     def method(self) -> str:
@@ -73,17 +80,33 @@ COMPARISONS: Final = (
     Comparison("WoA invoke of a route, over HTTP", "invoke", "post", _POST, at_least(0.83)),
 )
 
+_FASTMCP: Final = "fastmcp.from_fastapi of the same route"
+
+TOOL_CALLS: Final = (
+    Comparison(f"MCP tools/call, {MODERN}, over HTTP", "mcp modern", "fastmcp modern", _FASTMCP, at_least(3.0)),
+    Comparison(f"MCP tools/call, {CLASSIC}, over HTTP", "mcp classic", "fastmcp classic", _FASTMCP, at_least(2.0)),
+)
+
 
 def over_http(seconds: float) -> list[Row]:
-    """Documents beside a bare application that gives the very same answer, calls beside a direct POST."""
-    why = _why_not()
+    """Documents beside a bare application that gives the very same answer, calls beside a direct POST or FastMCP."""
+    share = len(COMPARISONS) / (len(COMPARISONS) + len(TOOL_CALLS))
+    no_rival = "" if find_spec("fastmcp") else "fastmcp is not installed"
+    return [
+        *_compare(COMPARISONS, _SERVERS, seconds * share, _why_not()),
+        *_compare(TOOL_CALLS, ("mcp", "fastmcp"), seconds * (1 - share), _why_not() or no_rival),
+    ]
+
+
+def _compare(comparisons: Sequence[Comparison], servers: Sequence[str], seconds: float, why: str) -> list[Row]:
     if why:
-        return [Row(c.what, c.beside, None, c.limit, why) for c in COMPARISONS]
+        return [Row(c.what, c.beside, None, c.limit, why) for c in comparisons]
     with ExitStack() as stack, TemporaryDirectory() as folder:
-        ports = {name: stack.enter_context(_serve(name)) for name in _SERVERS}
-        loads = _loads(ports["outermost"])
+        ports = {name: stack.enter_context(_serve(name)) for name in servers}
+        loads = _loads(ports["outermost"]) if "outermost" in ports else _tool_calls()
+        _assert_same(comparisons, loads, ports)
         found = _interleave(loads, ports, Path(folder), max(1, round(seconds / SLICE / len(loads))))
-    return [compare(c.what, {"uvloop": found}, c.name, c.rival, c.beside, c.limit, "req/s") for c in COMPARISONS]
+    return [compare(c.what, {"uvloop": found}, c.name, c.rival, c.beside, c.limit, "req/s") for c in comparisons]
 
 
 def _why_not() -> str:
@@ -152,26 +175,38 @@ def _loads(port: int) -> list[Load]:
     ]
 
 
+def _tool_calls() -> list[Load]:
+    host = (b"Host", b"books.example")
+    return [
+        Load(f"{server} {era}", server, MCP, (*headers, host), body, told=_structured)
+        for era, (body, headers) in {"modern": tool_call(MODERN), "classic": tool_call(CLASSIC)}.items()
+        for server in ("mcp", "fastmcp")
+    ]
+
+
+def _structured(body: bytes) -> object:
+    return orjson.loads(body)["result"]["structuredContent"]
+
+
 def _interleave(loads: list[Load], ports: dict[str, int], folder: Path, rounds: int) -> dict[str, Series]:
     found: dict[str, Series] = {load.name: [] for load in loads}
-    _assert_same(loads, ports)
     for turn in range(rounds):
         for load in loads if turn % 2 else reversed(loads):
             found[load.name].append(_run(load, ports[load.server], folder))
     return found
 
 
-def _assert_same(loads: list[Load], ports: dict[str, int]) -> None:
+def _assert_same(comparisons: Sequence[Comparison], loads: list[Load], ports: dict[str, int]) -> None:
     """Each load and its rival get the same answer."""
-    bodies = {}
+    told = {}
     for load in loads:
         answer = _ask(ports[load.server], load)
-        assert answer.status == load.status, load
-        bodies[load.name] = answer.read()
-    for comparison in COMPARISONS:
-        assert bodies[comparison.name] == bodies[comparison.rival], comparison
-    assert orjson.loads(bodies["post"])["total"] == 22.5
-    assert len(orjson.loads(bodies["200"])["agents"]) == 3
+        body = answer.read()
+        assert answer.status == load.status, (load, body)
+        told[load.name] = load.told(body)
+        assert "order" not in load.path or orjson.loads(body)["total"] == 22.5
+    for comparison in comparisons:
+        assert told[comparison.name] == told[comparison.rival], comparison
 
 
 def _ask(port: int, load: Load) -> http.client.HTTPResponse:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Final
 
 import uvicorn
@@ -12,6 +13,7 @@ from awp_publish.serve.reply import AsgiApp
 from benchmarks.applications import bare, shop
 from benchmarks.documents import document_cases
 from benchmarks.measure import ask
+from benchmarks.tool_calls import PATH as MCP, TOOL
 
 SERVER_CORE: Final = 0
 LOAD_CORE: Final = 1
@@ -27,6 +29,13 @@ def _bare(kind: str) -> AsgiApp:
     return asyncio.run(prepare())
 
 
+def _fastmcp() -> AsgiApp:
+    """The same routes through FastMCP, told to do as we do: no sessions, JSON answers, the tool's name."""
+    server = import_module("fastmcp").FastMCP.from_fastapi(shop("nowhere"), mcp_names={"order_books_orders_post": TOOL})
+    app: AsgiApp = server.http_app(path=MCP, json_response=True, stateless_http=True, allowed_hosts=["books.example"])
+    return app
+
+
 APPLICATIONS: Final[Mapping[str, Callable[[], AsgiApp]]] = {
     "bare 200": lambda: _bare("200"),
     "bare 304": lambda: _bare("304"),
@@ -34,6 +43,8 @@ APPLICATIONS: Final[Mapping[str, Callable[[], AsgiApp]]] = {
     "nowhere": lambda: shop("nowhere"),
     "inside": lambda: shop("inside"),
     "outermost": lambda: shop("outermost"),
+    "mcp": lambda: shop("outermost", ["mcp"]),
+    "fastmcp": _fastmcp,
 }
 
 

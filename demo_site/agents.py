@@ -76,7 +76,9 @@ def create_site(url: str | None, database: Database, secret: str, doors: Sequenc
         description=DESCRIPTION,
         url=public_url,
         contact=Contact(url=f"{public_url}/about"),
-        authentication=Authentication(methods=("session",), endpoints={"login": "/sign-in", "logout": "/sign-out"}),
+        authentication=Authentication(
+            methods=("session",), endpoints={"login": "/sign-in", "logout": "/sign-out"}, session_cookie="session"
+        ),
         capabilities=Capabilities(pagination="page"),
         entities={"book": Book},
         errors=RECOVERIES,

@@ -32,6 +32,7 @@ RANKS = {
     "browsing": 2,
     "describe": 3,
     "include": 3,
+    "prompts": 3,
     "resolve": 3,
     "declare": 3,
     "policy": 3,

@@ -2,8 +2,7 @@
 
 Published only while the A2A door is open. Skills of A2A have no schemas and messages no selector, so a declared
 extension (docs/a2a.md) carries the schemas, and says how a message names its skill. Deliberately not emitted: fields of
-0.3 (`url`, `preferredTransport`), which the schema of a 1.0 card forbids; `signatures` (nothing is signed); sessions as
-a security scheme (a card names cookies, and the site has not told its cookie's name).
+0.3 (`url`, `preferredTransport`), which the schema of a 1.0 card forbids; `signatures` (nothing is signed).
 """
 
 from collections.abc import Mapping
@@ -145,6 +144,7 @@ def _security_schemes(catalog: Catalog) -> dict[str, object]:
         "bearer": _bearer(declared) if kinds & {"bearer", "jwt"} else None,
         "api_key": _api_key(declared) if "api_key" in kinds else None,
         "oauth2": _oauth2(catalog, declared) if kinds & {"oauth2", "oauth"} else None,
+        "session": _session(declared) if "session" in kinds else None,
     }
     return present(schemes)
 
@@ -159,6 +159,13 @@ def _api_key(declared: Authentication) -> dict[str, object] | None:
     if declared.api_key_header is None:
         return None
     return {"apiKeySecurityScheme": {"location": "header", "name": declared.api_key_header}}
+
+
+def _session(declared: Authentication) -> dict[str, object] | None:
+    """A session is a key in a cookie, for sites that have told the cookie's name."""
+    if declared.session_cookie is None:
+        return None
+    return {"apiKeySecurityScheme": {"location": "cookie", "name": declared.session_cookie}}
 
 
 def _oauth2(catalog: Catalog, declared: Authentication) -> dict[str, object]:

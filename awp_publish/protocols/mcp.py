@@ -2,7 +2,7 @@
 
 It points MCP clients at the catalogue of actions and at its schema, and at the MCP server while that door is open.
 Deliberately not emitted: the sample's `$schema` (its address belongs to nobody, and clients MUST validate referenced
-schemas), the capabilities "resources" and "prompts" (no declaration makes any), `integration` without an MCP server.
+schemas), the capability "resources" (no declaration makes any), `integration` without an MCP server.
 """
 
 from typing import Final
@@ -32,7 +32,11 @@ def render(catalog: Catalog) -> dict[str, object]:
 
 
 def _capabilities(catalog: Catalog) -> list[str]:
-    facts = {"actions": bool(listed_actions(catalog)), "workflows": bool(catalog.site.workflows)}
+    facts = {
+        "actions": bool(listed_actions(catalog)),
+        "workflows": bool(catalog.site.workflows),
+        "prompts": bool(catalog.prompts) and catalog.door("mcp") is not None,
+    }
     return [name for name, is_on in facts.items() if is_on]
 
 

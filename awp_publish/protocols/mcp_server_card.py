@@ -61,7 +61,7 @@ def render_hybrid(catalog: Catalog) -> dict[str, object]:
         "serverInfo": {"name": name_of(catalog), "title": catalog.site.name, "version": catalog.site.version},
         "protocolVersion": VERSIONS[-1],
         "transport": {"type": TRANSPORT, "endpoint": address},
-        "capabilities": {"tools": {}, "resources": {}},
+        "capabilities": {"tools": {}, "resources": {}} | ({"prompts": {}} if catalog.prompts else {}),
         "tools": [{"name": action.id, "description": action.description} for action in catalog.actions],
     }
     return render(catalog) | older

@@ -1,20 +1,22 @@
 """OAuth 2.0 Protected Resource Metadata: RFC 9728, which says where tokens for the site come from.
 
-Published only where authorization servers are declared: for other sites it would say nothing. Section 3.1 puts the
-well-known part between host and path of the resource. A site below a path owns nothing above that path, so there the
-document stands below it, and challenges name its whole address (`resource_metadata`, section 5.1), which is what
-clients follow first. Deliberately not emitted: `jwks_uri` and what is about signed answers and metadata (nothing is
-signed), and policy addresses that no site has declared.
+Published only where authorization servers are declared: for other sites it would say nothing. The site is one resource,
+its MCP endpoint another, because MCP clients ask for tokens for the very address that they call, and take no metadata
+of any other (section 3.3). Section 3.1 puts the well-known part between host and path of the resource. A site below a
+path owns nothing above that path, so there the documents stand below it, and challenges name their whole addresses
+(`resource_metadata`, section 5.1), which is what clients follow first. Deliberately not emitted: `jwks_uri` and what is
+about signed answers and metadata (nothing is signed), and policy addresses that no site has declared.
 """
 
 from typing import Final
 
-from awp_publish.model import Catalog
+from awp_publish.model import Catalog, Paths
 from awp_publish.protocols.members import extension_members, present
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 PATH: Final = "/.well-known/oauth-protected-resource"
 MEDIA_TYPE: Final = "application/json"
+MCP: Final = "mcp"
 BEARER_METHODS: Final = ("header",)
 """Tokens in forms and in addresses (RFC 6750 sections 2.2 and 2.3) are not taken."""
 
@@ -24,17 +26,41 @@ def is_published(catalog: Catalog) -> bool:
     return bool(_authorization_servers(catalog))
 
 
+def is_published_of_mcp(catalog: Catalog) -> bool:
+    """Whether the MCP endpoint has a document of its own."""
+    return is_published(catalog) and catalog.door(MCP) is not None
+
+
 def metadata_url(catalog: Catalog) -> str | None:
     """The address that challenges name, None where there is no document (section 5.1)."""
     return catalog.absolute(PATH) if is_published(catalog) else None
 
 
+def metadata_url_of_mcp(catalog: Catalog) -> str | None:
+    """The same for challenges at the MCP endpoint."""
+    return catalog.absolute(path_of_mcp(catalog)) if is_published_of_mcp(catalog) else None
+
+
+def path_of_mcp(catalog: Catalog) -> str:
+    """Where the document of the MCP endpoint stands, wherever the site has put that."""
+    return PATH + catalog.paths.mcp
+
+
 def render(catalog: Catalog) -> dict[str, object]:
-    """The metadata (section 2)."""
+    """The metadata of the site (section 2)."""
+    return _render(catalog, catalog.url)
+
+
+def render_of_mcp(catalog: Catalog) -> dict[str, object]:
+    """The metadata of the MCP endpoint."""
+    return _render(catalog, catalog.absolute(catalog.paths.mcp))
+
+
+def _render(catalog: Catalog, resource: str) -> dict[str, object]:
     site = catalog.site
     scopes = sorted({scope for action in catalog.actions for scope in action.scopes})
     document = {
-        "resource": catalog.url,
+        "resource": resource,
         "authorization_servers": list(_authorization_servers(catalog)) or None,
         "scopes_supported": scopes or None,
         "bearer_methods_supported": list(BEARER_METHODS),
@@ -53,6 +79,10 @@ def _absolute(catalog: Catalog, address: str | None) -> str | None:
     return catalog.absolute(address) if address is not None and address.startswith("/") else address
 
 
+_OF_MCP: Final = Document(
+    PATH + Paths().mcp, MEDIA_TYPE, to_json(render_of_mcp), condition=is_published_of_mcp, moved=path_of_mcp
+)
+
 PROTOCOL = Protocol(
-    "protected_resource", documents=(Document(PATH, MEDIA_TYPE, to_json(render), condition=is_published),)
+    "protected_resource", documents=(Document(PATH, MEDIA_TYPE, to_json(render), condition=is_published), _OF_MCP)
 )

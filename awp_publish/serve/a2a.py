@@ -23,9 +23,9 @@ from awp_publish.protocols import agent_card
 from awp_publish.serve.a2a_exchange import EXCHANGE, A2aExchange, Dialect, say_in_http_json, say_in_json_rpc
 from awp_publish.serve.a2a_handler import A2aHandler
 from awp_publish.serve.a2a_runs import Runs
+from awp_publish.serve.a2a_states import telling_of
 from awp_publish.serve.cors import Cors
 from awp_publish.serve.credentials import refuse_cross_site_cookies
-from awp_publish.serve.exchange import Telling
 from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.reply import Fields, RawHeaders, Receive, Scope, Send, read_fields, send_reply
@@ -71,7 +71,7 @@ class A2aDoor:
     def __init__(self, surroundings: Surroundings, runs: Runs) -> None:
         self._invoker = surroundings.invoker
         self._admission = surroundings.admission
-        self._telling = Telling(surroundings.catalog)
+        self._telling = telling_of(surroundings.catalog)
         self._cors = Cors(surroundings.admission.allow_origins)
         self._extension = agent_card.extension_uri(surroundings.catalog)
         self._router = _make_router(A2aHandler(surroundings, runs))

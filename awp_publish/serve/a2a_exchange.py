@@ -71,13 +71,18 @@ def _error_info(problem: Problem, described: dict[str, object]) -> dict[str, obj
 
 
 class A2aExchange:
-    """One request. `document` is its body, read strictly; `refused` is set where HTTP itself has to tell a refusal."""
+    """One request.
+
+    `document` is its body, read strictly; `refused` is set where HTTP itself has to tell a refusal. `cookies` are those
+    that the action has set: no agent is told of them, but a caller's HTTP client keeps them.
+    """
 
     __slots__ = (
         "_body",
         "_cors",
         "_leaving",
         "_receive",
+        "cookies",
         "document",
         "fields",
         "has_left",
@@ -93,6 +98,7 @@ class A2aExchange:
         self.document: object = None
         self.refused: Problem | None = None
         self.has_left = False
+        self.cookies: RawHeaders = ()
         self._receive = receive
         self._cors = cors
         self._body: bytes | None = None
@@ -161,4 +167,5 @@ class A2aExchange:
     def _own_headers(self, problem: Problem | None) -> RawHeaders:
         told = problem.headers if problem is not None else ()
         pairs = tuple((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in told)
-        return (*pairs, _NO_STORE, NO_SNIFFING, (b"x-request-id", self.request_id.encode()), *self._cors)
+        request_id = (b"x-request-id", self.request_id.encode())
+        return (*pairs, _NO_STORE, NO_SNIFFING, request_id, *self.cookies, *self._cors)

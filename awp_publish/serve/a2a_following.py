@@ -18,7 +18,6 @@ from awp_publish.serve import a2a_states as states
 from awp_publish.serve.a2a_exchange import A2aExchange
 from awp_publish.serve.a2a_runs import Runs
 from awp_publish.serve.a2a_tasks import Kept, Tasks
-from awp_publish.serve.exchange import Telling
 from awp_publish.serve.live import Surroundings
 
 FIRST_PAUSE: Final = 0.05
@@ -42,7 +41,7 @@ class Following:
         background = surroundings.background
         self._jobs: Jobs | None = background.jobs if background is not None else None
         self._seconds = surroundings.site.guarding.job_results
-        self._telling = Telling(surroundings.catalog)
+        self._telling = states.telling_of(surroundings.catalog)
         self._tasks = tasks
         self._runs = runs
 

@@ -10,7 +10,6 @@ from contextlib import aclosing, contextmanager
 from typing import Final, TypeAlias
 
 from a2a.server.context import ServerCallContext
-from a2a.server.request_handlers.request_handler import validate_request_params
 from a2a.server.tasks import InMemoryTaskStore
 from a2a.types.a2a_pb2 import (
     CancelTaskRequest,
@@ -38,23 +37,24 @@ from awp_publish.problems import Problem
 from awp_publish.serve import a2a_states as states
 from awp_publish.serve.a2a_exchange import EXCHANGE, A2aExchange
 from awp_publish.serve.a2a_following import Following
+from awp_publish.serve.a2a_required import check_required_fields
 from awp_publish.serve.a2a_runs import Runs
 from awp_publish.serve.a2a_tasks import Kept, Tasks
 from awp_publish.serve.a2a_turns import Callers, Turns
 from awp_publish.serve.a2a_unsupported import Unsupported
-from awp_publish.serve.exchange import Telling
 from awp_publish.serve.live import Surroundings
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
 Event: TypeAlias = Task | Message | TaskStatusUpdateEvent | TaskArtifactUpdateEvent
+Request: TypeAlias = SendMessageRequest | GetTaskRequest | ListTasksRequest | CancelTaskRequest | SubscribeToTaskRequest
 
 
 class A2aHandler(Unsupported):
     """Answers what the SDK's dispatchers have read."""
 
     def __init__(self, surroundings: Surroundings, runs: Runs) -> None:
-        self._telling = Telling(surroundings.catalog)
+        self._telling = states.telling_of(surroundings.catalog)
         self._callers = Callers(surroundings)
         self._tasks = Tasks(surroundings.site.guarding.store)
         self._following = Following(surroundings, self._tasks, runs)
@@ -62,11 +62,10 @@ class A2aHandler(Unsupported):
 
     # --- Messages ---
 
-    @validate_request_params
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
         """SendMessage: the task when it has ended, waits for its caller, or takes too long to be waited for."""
         exchange = _exchange_of(context)
-        with self._told_by_a2a(exchange):
+        with self._told_by_a2a(exchange, params):
             _check_configuration(params)
             turn = await self._turns.begin(params.message, exchange)
             kept = await self._turns.carry_out(turn)
@@ -74,13 +73,12 @@ class A2aHandler(Unsupported):
                 kept = await self._following.wait(kept, exchange)
             return apply_history_length(kept.task, params.configuration)
 
-    @validate_request_params
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
         """SendStreamingMessage: the task as it begins, and then what becomes of it."""
         exchange = _exchange_of(context)
-        with self._told_by_a2a(exchange):
+        with self._told_by_a2a(exchange, params):
             _check_configuration(params)
             turn = await self._turns.begin(params.message, exchange)
             if turn.call is None or self._turns.is_background(turn):
@@ -99,20 +97,18 @@ class A2aHandler(Unsupported):
 
     # --- Tasks ---
 
-    @validate_request_params
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         """GetTask."""
         exchange = _exchange_of(context)
-        with self._told_by_a2a(exchange):
+        with self._told_by_a2a(exchange, params):
             validate_history_length(params)
             kept = await self._find(params.id, exchange)
             return apply_history_length(kept.task, params)
 
-    @validate_request_params
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
         """ListTasks: those of a known caller, filtered and in pages as the SDK does it."""
         exchange = _exchange_of(context)
-        with self._told_by_a2a(exchange):
+        with self._told_by_a2a(exchange, params):
             validate_history_length(params)
             if params.HasField("page_size"):
                 validate_page_size(params.page_size)
@@ -125,20 +121,18 @@ class A2aHandler(Unsupported):
             listed.tasks.extend(tasks)
             return listed
 
-    @validate_request_params
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
         """CancelTask."""
         exchange = _exchange_of(context)
-        with self._told_by_a2a(exchange):
+        with self._told_by_a2a(exchange, params):
             return (await self._following.cancel(await self._find(params.id, exchange))).task
 
-    @validate_request_params
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
         """SubscribeToTask: the task as it stands, and then what becomes of it."""
         exchange = _exchange_of(context)
-        with self._told_by_a2a(exchange):
+        with self._told_by_a2a(exchange, params):
             kept = await self._find(params.id, exchange)
             if kept.has_ended:
                 raise UnsupportedOperationError("The task has ended: read it with GetTask.")
@@ -159,9 +153,10 @@ class A2aHandler(Unsupported):
             return kept.task
 
     @contextmanager
-    def _told_by_a2a(self, exchange: A2aExchange) -> Iterator[None]:
+    def _told_by_a2a(self, exchange: A2aExchange, params: Request) -> Iterator[None]:
         """A2A has errors of its own for what is no call; what goes wrong with us is told to the log, not the caller."""
         try:
+            check_required_fields(params)
             yield
         except A2AError:
             raise

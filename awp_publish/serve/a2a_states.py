@@ -14,7 +14,8 @@ from google.protobuf.struct_pb2 import NullValue, Value
 
 from awp_publish import problems
 from awp_publish.jobs import Job
-from awp_publish.problems import Problem
+from awp_publish.model import Catalog
+from awp_publish.problems import Problem, code_of
 from awp_publish.serve.exchange import Telling
 from awp_publish.serve.problem_json import render_problem
 from awp_publish.serve.reply import RawHeaders
@@ -67,6 +68,28 @@ _STATES: Final[Mapping[type[Problem], TaskState]] = {
     **dict.fromkeys(_REFUSING, TaskState.TASK_STATE_REJECTED),
     problems.JobCancelled: CANCELED,
 }
+
+
+RECOVERIES: Final[Mapping[str, str]] = {
+    code_of(problems.ConfirmationRequired.slug): (
+        "Show confirmation.summary to your user. Only if they agree, send a message in the same task with the data "
+        'part {"confirmation": "<confirmation.token>"}.'
+    ),
+    code_of(problems.PrerequisiteRequired.slug): (
+        "Send messages for the skills that missing names, then one in the same task with the data part "
+        '{"receipts": [...]}: the awp-receipt that metadata.headers of each of their tasks has.'
+    ),
+    code_of(problems.InvalidEnvelope.slug): (
+        'Send one data part {"skill": "<id>", "input": {...}}; beside input may stand confirmation and the idempotency '
+        "key as strings, receipts as a list of strings."
+    ),
+}
+"""What callers of this door are told to do, where the way to do it is its own."""
+
+
+def telling_of(catalog: Catalog) -> Telling:
+    """How this door tells problems."""
+    return Telling(catalog, RECOVERIES)
 
 
 def state_of(problem: Problem) -> TaskState:

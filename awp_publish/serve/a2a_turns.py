@@ -21,7 +21,6 @@ from awp_publish.serve.a2a_runs import Run, Runs
 from awp_publish.serve.a2a_tasks import Kept, Tasks, put_if_possible
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.envelope import read_admission
-from awp_publish.serve.exchange import Telling
 from awp_publish.serve.live import Surroundings
 
 DOOR: Final = "a2a"
@@ -62,7 +61,7 @@ class Turns:
         self._seconds = surroundings.site.guarding.job_results
         self._has_jobs = surroundings.background is not None
         self._skills = Skills(surroundings.catalog)
-        self._telling = Telling(surroundings.catalog)
+        self._telling = states.telling_of(surroundings.catalog)
         self._callers = Callers(surroundings)
         self._tasks = tasks
         self._runs = runs
@@ -141,6 +140,7 @@ class Turns:
             states.submit(task, added)
         else:
             states.complete(task, result.body, (*result.headers, *added))
+            turn.exchange.cookies = tuple(pair for pair in result.headers if pair[0] == b"set-cookie")
         owner = (call.caller_id if call is not None else "") or turn.kept.owner
         return await self._keep(replace(turn.kept, owner=owner, job=job))
 

@@ -25,13 +25,16 @@ _numbers: Final = count(1)
 
 
 class Telling:
-    """How the doors of one catalog tell results: where problem types are explained, and what the site says of them."""
+    """How the doors of one catalog tell results: where problem types are explained, and what the site says of them.
+
+    `dialect` are recoveries by code for a door at which a caller has to say things otherwise than at the WoA door.
+    """
 
     __slots__ = ("recoveries", "types")
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, dialect: Mapping[str, str] | None = None) -> None:
         self.types = catalog.absolute(catalog.paths.problems)
-        self.recoveries: Mapping[str, str] = catalog.site.errors
+        self.recoveries: Mapping[str, str] = {**(dialect or {}), **catalog.site.errors}
 
 
 class Exchange:

@@ -35,7 +35,7 @@ Identify: TypeAlias = Callable[[Scope, Fields], Awaitable[str]]
 def accepted_reply(job: Job, address: str) -> Reply:
     """What a caller is told whose call has become a job (RFC 9110 section 15.3.3). `address` is that of all jobs."""
     endpoint = f"{address}/{job.id}"
-    body = orjson.dumps(_describe(job, endpoint))
+    body = orjson.dumps(describe_job(job, endpoint))
     return Reply(202, ((b"location", endpoint.encode()), (b"retry-after", b"1")), body)
 
 
@@ -79,10 +79,9 @@ class JobsDoor:
 
     def _render(self, status: int, job: Job, extra: RawHeaders) -> Reply:
         endpoint = f"{self._address}/{job.id}"
-        described = _describe(job, endpoint)
+        described = describe_job(job, endpoint)
         retold: RawHeaders = ()
         if job.result is not None:
-            described["result"] = orjson.Fragment(job.result.body)
             retold = tuple(pair for pair in job.result.headers if pair[0].lower() not in _NOT_RETOLD)
         if job.problem is not None:
             told, path = self._telling, urlsplit(endpoint).path
@@ -92,13 +91,16 @@ class JobsDoor:
         return Reply(status, (*STATIC_HEADERS, (b"content-length", b"%d" % len(body)), *pause, *retold, *extra), body)
 
 
-def _describe(job: Job, endpoint: str) -> dict[str, object]:
+def describe_job(job: Job, endpoint: str) -> dict[str, object]:
+    """What is told of a job, but for a problem, whose words depend on who tells it."""
     described: dict[str, object] = {"job_id": job.id, "action": job.action, "status": job.status}
     if job.progress is not None:
         described["progress"] = {"fraction": job.progress.fraction, "message": job.progress.message}
     if job.cancel_requested:
         described["cancel_requested"] = True
     described |= {"poll_endpoint": endpoint, "created": _as_text(job.created), "updated": _as_text(job.updated)}
+    if job.result is not None:
+        described["result"] = orjson.Fragment(job.result.body)
     return described
 
 

@@ -1,9 +1,9 @@
 """The MCP door: Streamable HTTP of the Model Context Protocol, through the official SDK (extra "mcp").
 
 One endpoint serves the stateless revision 2026-07-28 and those with a handshake, up to 2025-11-25. It keeps no session:
-each message is a POST that is answered with JSON, so any worker may answer any of them. There is nothing for GET to
-stream and nothing for DELETE to end. Host and Origin are checked against the site's own addresses, as the specification
-demands of servers that browsers can reach.
+each message is a POST that is answered with JSON, or with a stream where a caller asks for the progress of a call. So
+any worker may answer any of them, and there is nothing for GET to stream and nothing for DELETE to end. Host and Origin
+are checked against the site's own addresses, as the specification demands of servers that browsers can reach.
 """
 
 import asyncio
@@ -14,11 +14,13 @@ from urllib.parse import urlsplit
 
 import mcp_types as types
 import orjson
+from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
 
+from awp_publish import tracing
 from awp_publish.declare import Site
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door
@@ -31,8 +33,10 @@ from awp_publish.serve.exchange import STATIC_HEADERS, Telling
 from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.mcp_calls import PROTOCOL, ToolCalls
-from awp_publish.serve.mcp_exchange import EXCHANGE, McpExchange
+from awp_publish.serve.mcp_exchange import EXCHANGE, RECOVERIES, Addresses, McpExchange
 from awp_publish.serve.mcp_lists import make_lists
+from awp_publish.serve.mcp_progress import ProgressCalls, wants_progress
+from awp_publish.serve.mcp_prompts import PromptLists
 from awp_publish.serve.mcp_resources import Resources
 from awp_publish.serve.reply import Message, Receive, Reply, Scope, Send, read_fields, send_reply
 from awp_publish.serve.request_body import HungUp, read_body
@@ -51,7 +55,7 @@ def open_door(surroundings: Surroundings) -> LiveDoor:
     catalog, admission = surroundings.catalog, surroundings.admission
     server = _make_server(surroundings)
     settings = _security(surroundings.site, admission)
-    door = McpDoor(server, settings, admission, surroundings.invoker, Telling(catalog))
+    door = McpDoor(server, settings, admission, surroundings.invoker, Telling(catalog, RECOVERIES), _addresses(catalog))
     return LiveDoor({catalog.paths.mcp: door.answer}, running=door.running)
 
 
@@ -65,14 +69,16 @@ class McpDoor:
         admission: Admission,
         invoker: Invoker,
         telling: Telling,
+        addresses: Addresses | None,
     ) -> None:
         self._server = server
         self._settings = settings
         self._admission = admission
         self._invoker = invoker
         self._telling = telling
+        self._addresses = addresses
         self._cors = Cors(admission.allow_origins)
-        self._managers: dict[asyncio.AbstractEventLoop, StreamableHTTPSessionManager] = {}
+        self._managers: dict[asyncio.AbstractEventLoop, tuple[StreamableHTTPSessionManager, ...]] = {}
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -80,7 +86,8 @@ class McpDoor:
         if scope["method"] == "OPTIONS":
             await send_reply(self._cors.preflight(fields, METHODS), send)
             return
-        exchange = McpExchange(self._telling, scope, fields, receive, send, self._cors.headers(fields))
+        cors = self._cors.headers(fields)
+        exchange = McpExchange(self._telling, self._addresses, scope, fields, receive, send, cors)
         try:
             body = await self._read(exchange, receive)
         except HungUp:
@@ -89,7 +96,7 @@ class McpDoor:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             await exchange.refuse(problem)
         else:
-            await self._hand_over(exchange, body, receive)
+            await self._hand_over(exchange, body)
 
     async def _read(self, exchange: McpExchange, receive: Receive) -> bytes:
         """The body of a request that may be a message. Raises HungUp, or the Problem that it is refused with."""
@@ -99,7 +106,7 @@ class McpDoor:
         refuse_cross_site_cookies(exchange.fields, self._admission.own_hosts)
         return await read_body(exchange.fields, receive, self._admission.max_body_bytes)
 
-    async def _hand_over(self, exchange: McpExchange, body: bytes, receive: Receive) -> None:
+    async def _hand_over(self, exchange: McpExchange, body: bytes) -> None:
         try:
             message = parse_json(body)
         except NotJson as problem:
@@ -111,36 +118,38 @@ class McpDoor:
                 exchange, types.INVALID_REQUEST, "The body is not one message, an object. Batches are not taken."
             )
             return
-        manager = self._managers.get(asyncio.get_running_loop())
+        scope, replayed = self._scope_of(exchange), _replay(body)
+        exchange.is_streamed = wants_progress(message, scope)
+        managers = self._managers.get(asyncio.get_running_loop())
         try:
-            if manager is not None:
-                await manager.handle_request(self._scope_of(exchange), _replay(body, receive), exchange.send)
+            if managers is not None:
+                await managers[exchange.is_streamed].handle_request(scope, replayed, exchange.send)
             else:
-                await self._hand_over_alone(exchange, body, receive)
+                await self._hand_over_alone(exchange, scope, replayed)
         finally:
             await exchange.settle()
 
-    async def _hand_over_alone(self, exchange: McpExchange, body: bytes, receive: Receive) -> None:
+    async def _hand_over_alone(self, exchange: McpExchange, scope: Scope, receive: Receive) -> None:
         """Where no lifespan runs in this event loop, a request has a manager of its own."""
-        manager = self._make_manager()
+        manager = self._make_manager(streams=exchange.is_streamed)
         async with manager.run():
-            await manager.handle_request(self._scope_of(exchange), _replay(body, receive), exchange.send)
+            await manager.handle_request(scope, receive, exchange.send)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """What runs while the application does: one manager for all requests of this event loop."""
-        loop, manager = asyncio.get_running_loop(), self._make_manager()
-        async with manager.run():
-            self._managers[loop] = manager
+        """What runs while the application does: managers for all requests of this event loop."""
+        loop, plain, streaming = asyncio.get_running_loop(), self._make_manager(), self._make_manager(streams=True)
+        async with plain.run(), streaming.run():
+            self._managers[loop] = (plain, streaming)
             try:
                 yield
             finally:
                 del self._managers[loop]
 
-    def _make_manager(self) -> StreamableHTTPSessionManager:
+    def _make_manager(self, *, streams: bool = False) -> StreamableHTTPSessionManager:
         return StreamableHTTPSessionManager(
             self._server,
-            json_response=True,
+            json_response=not streams,
             stateless=True,
             security_settings=self._settings,
             max_request_body_size=self._admission.max_body_bytes,
@@ -172,7 +181,8 @@ def _make_server(surroundings: Surroundings) -> Server[Any]:
     catalog, site = surroundings.catalog, surroundings.catalog.site
     lists, proxies = make_lists(surroundings), surroundings.admission.trusted_proxies
     challenges = protected_resource.is_published(catalog)
-    calls = ToolCalls(lists, surroundings.invoker, proxies, challenges=challenges)
+    progress = ProgressCalls(surroundings.background.jobs if surroundings.background is not None else None)
+    calls = ToolCalls(lists, progress, surroundings.invoker, proxies, challenges=challenges)
     resources = Resources(surroundings.site, catalog.url)
     server: Server[Any] = Server(
         mcp_server_card.name_of(catalog),
@@ -183,17 +193,37 @@ def _make_server(surroundings: Surroundings) -> Server[Any]:
         website_url=catalog.url,
         get_tool_input_schema=lists.modern.mirrored_schema,  # without it the SDK lists all tools for every call
     )
+    server.middleware[:] = [*map(_while_tracing, server.middleware), calls]
     calls.stamp = {types.SERVER_INFO_META_KEY: server.server_info_stamp}
     server.add_request_handler("tools/list", types.PaginatedRequestParams, lists.list_tools)
-    server.add_request_handler("tools/call", types.CallToolRequestParams, calls.call_tool)
     server.add_request_handler("resources/list", types.PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
+    if catalog.prompts:
+        prompts = PromptLists(catalog, surroundings.site.limits.timeout)
+        server.add_request_handler("prompts/list", types.PaginatedRequestParams, prompts.list_prompts)
+        server.add_request_handler("prompts/get", types.GetPromptRequestParams, prompts.get_prompt)
     return server
+
+
+def _while_tracing(observe: ServerMiddleware[Any]) -> ServerMiddleware[Any]:
+    """The SDK's own middleware opens a span for each message, which is for nothing while nobody collects spans."""
+
+    async def observe_if_wanted(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        return await (observe(ctx, call_next) if tracing.is_on() else call_next(ctx))
+
+    return observe_if_wanted
 
 
 def _instructions(catalog: Catalog) -> str:
     """What the site says to every agent that connects."""
     return "\n".join([catalog.site.description, *(f"{name}: {hint}" for name, hint in catalog.site.hints.items())])
+
+
+def _addresses(catalog: Catalog) -> Addresses | None:
+    """Quoted, as they stand in challenges: one begins as the other does."""
+    found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
+    site, own = (f'"{address}"'.encode() for address in found)
+    return (site, own) if None not in found else None
 
 
 def _security(site: Site, admission: Admission) -> TransportSecuritySettings:
@@ -207,14 +237,17 @@ def _security(site: Site, admission: Admission) -> TransportSecuritySettings:
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """`receive` of a request whose body has been read: the body once more, then what comes after it."""
+def _replay(body: bytes) -> Receive:
+    """`receive` of a request whose body has been read: the body once more. Who has left is our business, not the SDK's.
+
+    It would end a call at once that has to come to its end (guards).
+    """
     left = [body]
 
     async def receive_again() -> Message:
-        if left:
-            return {"type": "http.request", "body": left.pop(), "more_body": False}
-        return await receive()
+        if not left:
+            await asyncio.get_running_loop().create_future()
+        return {"type": "http.request", "body": left.pop(), "more_body": False}
 
     return receive_again
 

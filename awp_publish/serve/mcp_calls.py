@@ -6,18 +6,19 @@ Only a challenge of a site with authorization servers is the HTTP status 401 or 
 Basic/Authorization), because clients look for it there.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import mcp_types as types
 import orjson
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.shared.exceptions import MCPError
+from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from awp_publish.invoke import Call, Invoker, Outcome, Result
+from awp_publish.invoke import Call, Invoker, Result
 from awp_publish.model import Action
 from awp_publish.problems import Problem, UnknownAgent
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
@@ -25,11 +26,16 @@ from awp_publish.serve.envelope import read_admission
 from awp_publish.serve.mcp_elicitation import ask_person, read_reply
 from awp_publish.serve.mcp_exchange import META, McpExchange
 from awp_publish.serve.mcp_lists import ToolLists, exchange_of
-from awp_publish.serve.mcp_tools import tell_answer, tell_problem
+from awp_publish.serve.mcp_progress import ProgressCalls
+from awp_publish.serve.mcp_tools import Tool, tell_answer, tell_problem
 
 PROTOCOL: Final = "mcp"
+METHOD: Final = "tools/call"
 CANCELLED: Final = -32800
 """What a call is told whose caller has gone: nobody reads it."""
+
+STRUCTURED_SINCE: Final = "2025-06-18"
+"""The revision that brought `structuredContent`."""
 
 _CHALLENGES: Final = frozenset({401, 403})
 
@@ -38,62 +44,99 @@ WireResult: TypeAlias = dict[str, Any]
 
 
 class ToolCalls:
-    """Carries out calls of tools. `challenges` says whether clients are sent to an authorization server."""
+    """Carries out calls of tools. `challenges` says whether clients are sent to an authorization server.
+
+    It stands in the SDK's server as a middleware, which may answer in the place of a handler. So a result goes out as
+    it is made here, without being validated and copied once more.
+    """
 
     stamp: Mapping[str, object] = MappingProxyType({})
     """What every result of the stateless generation says of the server; the SDK would copy it anew for each."""
 
-    def __init__(self, lists: ToolLists, invoker: Invoker, proxies: TrustedProxies, *, challenges: bool) -> None:
+    def __init__(
+        self, lists: ToolLists, progress: ProgressCalls, invoker: Invoker, proxies: TrustedProxies, *, challenges: bool
+    ) -> None:
         self._lists = lists
+        self._progress = progress
         self._invoker = invoker
         self._proxies = proxies
         self._challenges = challenges
 
-    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> WireResult:
-        """Answer `tools/call`. Raises MCPError for a tool that does not exist."""
-        exchange, tool = exchange_of(context), self._lists.of(context).by_name.get(params.name)
+    async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Answer `tools/call`, and pass on all else. Raises MCPError for a tool that does not exist."""
+        if ctx.method != METHOD or ctx.request_id is None:
+            return await call_next(ctx)
+        validate_client_request(METHOD, ctx.protocol_version, ctx.params)
+        params = ctx.params or {}
+        exchange, tool = exchange_of(ctx), self._lists.of(ctx).by_name.get(params["name"])
         if tool is None:
-            raise self._unknown(exchange, params.name)
-        call = Call(tool.action, params.arguments or {}, exchange.request_id, PROTOCOL, exchange.scope, exchange.gone)
-        result = await self._run(exchange, call, context, params)
-        if isinstance(result, Outcome):
-            output = orjson.loads(result.body) if result.output is None else result.output
-            return tell_answer(tool, result.body, output, self._meta_of(exchange, call, result, context))
-        return self._tell(exchange, call, result, context)
+            raise self._unknown(exchange, params["name"])
+        given = params.get("arguments") or {}
+        call = Call(tool.action, given, exchange.request_id, PROTOCOL, exchange.scope, exchange.gone)
+        tell = partial(self._tell, exchange, tool, call, ctx)
+        result: Result | None = self._read_guards(exchange, call, ctx, params)
+        if result is None:
+            carry = partial(exchange.run, self._invoker, call, partial(_message, ctx.request_id, tell))
+            is_told = exchange.is_streamed
+            result = await (self._progress.carry(ctx, exchange, call, carry) if is_told else carry())
+        if result is None:
+            raise MCPError(CANCELLED, "The caller has gone.")
+        return tell(result)
 
     def _unknown(self, exchange: McpExchange, name: str) -> MCPError:
         problem = UnknownAgent(f'This site has no tool "{name[:100]}".')
         self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
         return MCPError(types.INVALID_PARAMS, problem.detail)
 
-    def _meta_of(self, exchange: McpExchange, call: Call, result: Result, context: Context) -> WireResult:
-        stamp = self.stamp if context.protocol_version in MODERN_PROTOCOL_VERSIONS else {}
-        return {**stamp, **exchange.meta_of(result, call)}
+    def _read_guards(
+        self, exchange: McpExchange, call: Call, context: Context, params: Mapping[str, Any]
+    ) -> Problem | None:
+        """Put on a call what its gates want to know, if it has any; the problem if that cannot be read."""
+        if not self._invoker.is_guarded(call.action):
+            return None
+        call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
+        try:
+            read_admission(call, _members(call.action, context.meta or {}), exchange.fields)
+            read_reply(call, params)
+        except Problem as problem:
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+            return problem
+        return None
 
-    async def _run(
-        self, exchange: McpExchange, call: Call, context: Context, params: types.CallToolRequestParams
-    ) -> Result:
-        if self._invoker.is_guarded(call.action):
-            call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
-            try:
-                read_admission(call, _members(call.action, context.meta or {}), exchange.fields)
-                read_reply(call, params)
-            except Problem as problem:
-                self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-                return problem
-        result = await exchange.run(self._invoker, call)
-        if result is None:
-            raise MCPError(CANCELLED, "The caller has gone.")
-        return result
+    # --- Results ---
 
-    def _tell(self, exchange: McpExchange, call: Call, problem: Problem, context: Context) -> WireResult:
-        if (question := ask_person(problem, context)) is not None:
-            return question
-        body, meta = exchange.describe(problem), self._meta_of(exchange, call, problem, context)
+    def _tell(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> WireResult:
+        """A result as the caller's revision has it. Raises MCPError for a challenge."""
+        if isinstance(result, Problem) and (question := ask_person(result, context)) is not None:
+            return {**question, "_meta": self.stamp}
+        is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        meta = {**(self.stamp if is_modern else {}), **exchange.meta_of(result, call)}
+        if isinstance(result, Problem):
+            told = self._tell_problem(exchange, result, meta)
+        else:
+            output = orjson.loads(result.body) if result.output is None else result.output
+            told = tell_answer(tool, result.body, output, meta)
+        if is_modern:
+            told["resultType"] = "complete"
+        elif context.protocol_version < STRUCTURED_SINCE:
+            told.pop("structuredContent", None)
+        return told
+
+    def _tell_problem(self, exchange: McpExchange, problem: Problem, meta: WireResult) -> WireResult:
+        body = exchange.describe(problem)
         if self._challenges and _is_challenge(problem):
             exchange.refusal = problem
             raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(body))
         return tell_problem(body, meta)
+
+
+def _message(request_id: types.RequestId, tell: Callable[[Result], WireResult], result: Result) -> bytes:
+    """The whole message, for an answer that does not go the SDK's way."""
+    try:
+        return orjson.dumps({"jsonrpc": "2.0", "id": request_id, "result": tell(result)})
+    except MCPError as refused:
+        error = refused.error.model_dump(by_alias=True, exclude_none=True)
+        return orjson.dumps({"jsonrpc": "2.0", "id": request_id, "error": error})
 
 
 def _members(action: Action, meta: Mapping[str, Any]) -> Mapping[str, object]:

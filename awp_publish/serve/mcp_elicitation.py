@@ -50,16 +50,17 @@ def _can_ask(context: ServerRequestContext[Any, Any]) -> bool:
     return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
 
 
-def read_reply(call: Call, params: types.CallToolRequestParams) -> None:
+def read_reply(call: Call, params: Mapping[str, Any]) -> None:
     """Put the confirmation on a call that was sent again with its user's reply.
 
     Raises ConfirmationRequired if they did not agree, and InvalidEnvelope for a reply to something else.
     """
-    if params.input_responses is None or params.request_state is None:
+    if params.get("inputResponses") is None or params.get("requestState") is None:
         return
-    reply = params.input_responses.get(QUESTION)
+    sent = types.CallToolRequestParams.model_validate(params, by_name=False)
+    reply = (sent.input_responses or {}).get(QUESTION)
     if not isinstance(reply, types.ElicitResult):
         raise InvalidEnvelope(f"inputResponses: has no reply to the question {QUESTION}.")
     if reply.action != "accept":
         raise ConfirmationRequired("The person who was asked did not agree.", recovery=NO)
-    call.confirmation = params.request_state
+    call.confirmation = sent.request_state

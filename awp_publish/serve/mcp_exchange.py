@@ -5,17 +5,16 @@ result's `_meta`, where clients can read them that never see an HTTP header.
 """
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from contextvars import copy_context
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
 from awp_publish.invoke import Call, Invoker, Result
-from awp_publish.problems import Problem
-from awp_publish.serve.exchange import Telling, read_request_id
+from awp_publish.problems import ConfirmationRequired, InvalidEnvelope, PrerequisiteRequired, Problem, code_of
+from awp_publish.serve.exchange import STATIC_HEADERS, Telling, read_request_id
 from awp_publish.serve.problem_json import render_problem
-from awp_publish.serve.reply import NO_SNIFFING, Fields, Message, RawHeaders, Receive, Scope, Send, send_reply
+from awp_publish.serve.reply import NO_SNIFFING, Fields, Message, RawHeaders, Receive, Reply, Scope, Send, send_reply
 from awp_publish.serve.request_body import wait_for_hang_up
 
 EXCHANGE: Final = "awp_publish.mcp_exchange"
@@ -24,15 +23,63 @@ EXCHANGE: Final = "awp_publish.mcp_exchange"
 META: Final = "awp/"
 """Prefix of our keys in `_meta` (specification, Basic/General fields)."""
 
+RECOVERIES: Final[Mapping[str, str]] = {
+    code_of(ConfirmationRequired.slug): (
+        "Show confirmation.summary to your user. Only if they agree, send the same call again with confirmation.token "
+        f"as {META}confirmation in the request's _meta."
+    ),
+    code_of(PrerequisiteRequired.slug): (
+        "Call the tools that missing names, then retry. The request's _meta has to list in "
+        f"{META}receipts the awp-receipt that {META}headers of each answer's _meta has."
+    ),
+    code_of(InvalidEnvelope.slug): (
+        f"In the request's _meta send {META}confirmation and {META}idempotencyKey as strings, {META}receipts as a list "
+        "of strings."
+    ),
+}
+"""What callers of this door are told to do, where the way to do it is its own."""
+
+Addresses: TypeAlias = tuple[bytes, bytes]
+"""Where the site's metadata is (RFC 9728), which gates name in challenges, and where that of this endpoint is."""
+
+CHALLENGE: Final = b"www-authenticate"
 _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 """Beginnings of what a model must not see, or sees under another name."""
 
 
 class McpExchange:
-    """One request and its answer. `refusal` is the problem whose status the HTTP answer takes."""
+    """One request and its answer.
+
+    `refusal` is the problem whose status the HTTP answer takes, `is_streamed` whether that answer may be a stream.
+    """
+
+    __slots__ = (
+        "_added",
+        "_addresses",
+        "_ended",
+        "_extra",
+        "_has_begun",
+        "_is_answered",
+        "_send",
+        "_start",
+        "_telling",
+        "fields",
+        "gone",
+        "is_streamed",
+        "refusal",
+        "request_id",
+        "scope",
+    )
 
     def __init__(
-        self, telling: Telling, scope: Scope, fields: Fields, receive: Receive, send: Send, cors: RawHeaders
+        self,
+        telling: Telling,
+        addresses: Addresses | None,
+        scope: Scope,
+        fields: Fields,
+        receive: Receive,
+        send: Send,
+        cors: RawHeaders,
     ) -> None:
         self.scope = scope
         self.fields = fields
@@ -40,20 +87,34 @@ class McpExchange:
         self.request_id = read_request_id(fields)
         self.refusal: Problem | None = None
         self._telling = telling
-        self._context = copy_context()
+        self._addresses = addresses
         self._send = send
         self._extra: RawHeaders = (*cors, (b"x-request-id", self.request_id.encode()))
         self._added: RawHeaders = ()
-        self._run: asyncio.Task[None] | None = None
+        self._ended: asyncio.Event | None = None
+        self._start: Message | None = None
+        self._has_begun = False
+        self._is_answered = False
+        self.is_streamed = False
 
     # --- The HTTP answer ---
 
     async def send(self, message: Message) -> None:
-        """The SDK's answer, with our headers."""
+        """The SDK's answer, with our headers; dropped if the answer was given before.
+
+        Its start waits for the first of its body: older streams begin before it is known whether the call is refused.
+        """
+        if self._is_answered:
+            return
         if message["type"] == "http.response.start":
-            headers = [*message.get("headers", ()), NO_SNIFFING, *self._extra, *self._added]
-            status = message["status"] if self.refusal is None else self.refusal.status
-            message = {**message, "status": status, "headers": headers}
+            self._start = message
+            return
+        if self._start is not None:
+            start, self._start = self._start, None
+            headers = [*start.get("headers", ()), NO_SNIFFING, *self._extra, *self._added]
+            status = start["status"] if self.refusal is None else self.refusal.status
+            await self._send({**start, "status": status, "headers": headers})
+            self._has_begun = True
         await self._send(message)
 
     async def refuse(self, problem: Problem) -> None:
@@ -64,34 +125,39 @@ class McpExchange:
 
     # --- A call ---
 
-    async def run(self, invoker: Invoker, call: Call) -> Result | None:
-        """What a call comes to, None if its caller has gone. The handler may work on: `settle` waits for it."""
-        delivered: asyncio.Future[Result | None] = asyncio.get_running_loop().create_future()
+    async def run(self, invoker: Invoker, call: Call, answer: Callable[[Result], bytes]) -> Result | None:
+        """What a call comes to in the end, None if its caller has gone or has an answer already.
+
+        A handler that works on after its answer, or does not heed its deadline, must not keep its caller waiting: then
+        the message that `answer` makes of the result goes out while the SDK still waits for it.
+        """
+        own, kept = asyncio.current_task(), list[Result]()
+        self._ended = asyncio.Event()
 
         async def deliver(result: Result) -> None:
-            if not delivered.done():
-                delivered.set_result(result)
+            if asyncio.current_task() is own:
+                kept.append(result)
+            else:
+                await self._answer_early(answer(result))
 
-        # As at other doors: in the context of the request, which the SDK's own tasks may have left.
-        loop = asyncio.get_running_loop()
-        self._run = loop.create_task(_await(invoker.run(call, deliver)), context=self._context)
-        self._run.add_done_callback(partial(_conclude, delivered))
         try:
-            return await delivered
-        except asyncio.CancelledError:
-            self._run.cancel()
-            raise
+            await invoker.run(call, deliver)
+        finally:
+            self._ended.set()
+        return kept[0] if kept else None
+
+    async def _answer_early(self, body: bytes) -> None:
+        if self._has_begun:
+            await self._send({"type": "http.response.body", "body": b"event: message\r\ndata: " + body + b"\r\n\r\n"})
+        else:
+            length = (b"content-length", b"%d" % len(body))
+            await send_reply(Reply(200, (*STATIC_HEADERS[:2], length), body), self.send)
+        self._is_answered = True
 
     async def settle(self) -> None:
-        """Wait until the handler has ended, whose answer may have been given before."""
-        if self._run is None or self._run.done():
-            return
-        try:
-            await asyncio.wait({self._run})
-        except asyncio.CancelledError:
-            self._run.cancel()
-            await asyncio.wait({self._run})
-            raise
+        """Wait until the handler has ended, which in older revisions runs in a task of the SDK's."""
+        if self._ended is not None:
+            await self._ended.wait()
 
     # --- What a result says ---
 
@@ -104,7 +170,7 @@ class McpExchange:
         """The `_meta` of a result. Its headers go into the HTTP answer too."""
         added = call.headers if call is not None else ()
         names = {name for name, _ in added}
-        own = _headers_of(result)
+        own = self._headers_of(result)
         self._added = (*added, *(pair for pair in own if pair[0] not in names))
         shown: dict[str, str] = {}
         for name, value in self._added:
@@ -114,25 +180,14 @@ class McpExchange:
         meta: dict[str, Any] = {f"{META}requestId": self.request_id}
         return meta | {f"{META}headers": shown} if shown else meta
 
+    def _headers_of(self, result: Result) -> RawHeaders:
+        if not isinstance(result, Problem):
+            return result.headers
+        encoded = (
+            (name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in result.headers
+        )
+        return tuple((name, self._challenge(value) if name == CHALLENGE else value) for name, value in encoded)
 
-def _headers_of(result: Result) -> RawHeaders:
-    if not isinstance(result, Problem):
-        return result.headers
-    return tuple((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in result.headers)
-
-
-async def _await(work: Awaitable[None]) -> None:
-    await work
-
-
-def _conclude(delivered: "asyncio.Future[Result | None]", run: "asyncio.Task[None]") -> None:
-    """Whoever waits for a call that ends without a result learns how it ended."""
-    error = None if run.cancelled() else run.exception()
-    if delivered.done():
-        return
-    if error is not None:
-        delivered.set_exception(error)
-    elif run.cancelled():
-        delivered.cancel()
-    else:
-        delivered.set_result(None)
+    def _challenge(self, value: bytes) -> bytes:
+        """MCP clients are sent to the metadata of the endpoint that they call, not to that of the site."""
+        return value if self._addresses is None else value.replace(*self._addresses)

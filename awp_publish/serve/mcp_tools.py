@@ -135,6 +135,5 @@ def _tell(text: str, meta: Mapping[str, object], *, is_error: bool) -> dict[str,
     return {
         "content": [{"type": "text", "text": text}],
         "isError": is_error,
-        "resultType": "complete",
         "_meta": meta,
     }

@@ -1,4 +1,4 @@
-"""`make conformance`: run the published MCP scenarios, and fail when one fails that applies to our server.
+"""`make conformance`: run the published MCP scenarios and the MCP inspector; fail when one fails that applies to us.
 
 The scenarios expect tools, prompts and resources of certain names, and count their absence as failures. What a server
 does not offer does not apply to it; as soon as the application has a tool of the name, its scenario counts.
@@ -10,54 +10,36 @@ import re
 import subprocess
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from tests.conformance.application import make_application
+from tests.conformance.inspector import inspect
+from tests.conformance.server import ADDRESS, served
 
 REVISIONS = ("2026-07-28", "2025-11-25")
-PORT = 8765
-ADDRESS = f"http://127.0.0.1:{PORT}"
 SECONDS = 300
 
 ABSENT = re.compile(
-    r"Method not found|has no tool |has no resource |Not testable|Prerequisite failed|Expected InputReq"
+    r"Method not found|has no tool |has no resource |has no prompt |Not testable|Prerequisite failed|Expected InputReq"
 )
 """How a check says that the server offers nothing to be checked."""
 
 EXTENSIONS = ("server-tasks-",)
 """Scenarios of extensions that our server does not name among its capabilities."""
 
-LEAST_PASSED = {"2026-07-28": 80, "2025-11-25": 35}
+LEAST_PASSED = {"2026-07-28": 110, "2025-11-25": 45}
 """Checks that applied when this was written: fewer mean that the run itself went wrong."""
 
 
-def main(command: Sequence[str]) -> int:
-    """Run the scenarios of both generations. `command` starts the published program."""
+def main(node: str, conformance: str, inspector: str) -> int:
+    """Run the scenarios of both generations, then the inspector. All three are paths of programs."""
     logging.disable()
-    with _served(), tempfile.TemporaryDirectory() as folder:
-        return max(_judge(revision, _run(command, revision, Path(folder) / revision)) for revision in REVISIONS)
-
-
-@contextmanager
-def _served() -> Iterator[None]:
-    config = uvicorn.Config(make_application(ADDRESS), port=PORT, log_level="critical")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        while not server.started and thread.is_alive():
-            time.sleep(0.05)
-        yield
-    finally:
-        server.should_exit = True
-        thread.join()
+    with served(make_application), tempfile.TemporaryDirectory() as folder:
+        command = [node, conformance]
+        failed = [_judge(revision, _run(command, revision, Path(folder) / revision)) for revision in REVISIONS]
+    return max(*failed, inspect([node, inspector]))
 
 
 def _run(command: Sequence[str], revision: str, folder: Path) -> list[tuple[str, dict[str, Any]]]:
@@ -87,4 +69,4 @@ def _words(check: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]))

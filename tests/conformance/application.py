@@ -1,4 +1,4 @@
-"""What the conformance scenarios are run against: a site with the tools that some of them ask for by name."""
+"""What the conformance scenarios are run against: a site with what some of them ask for by name."""
 
 from typing import Any
 
@@ -50,6 +50,16 @@ def make_application(url: str) -> AsgiApp:
     async def json_schema_2020_12_tool(given: dict[str, Any]) -> str:
         """Take an input whose schema uses the keywords of JSON Schema 2020-12."""
         return "done"
+
+    @site.prompt("test_simple_prompt")
+    def test_simple_prompt() -> str:
+        """Ask for something simple."""
+        return "This is a simple prompt for testing."
+
+    @site.prompt("test_prompt_with_arguments")
+    def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
+        """Repeat what is filled in."""
+        return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
 
     app = FastAPI()
     app.add_middleware(AgentPublisher, site=site)

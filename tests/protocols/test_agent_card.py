@@ -80,6 +80,11 @@ SCOPES = {"orders": "orders"}
         (None, None),
         (Authentication("none"), None),
         (Authentication(methods=("session",)), None),
+        (
+            Authentication(methods=("session",), session_cookie="sid"),
+            {"session": {"apiKeySecurityScheme": {"location": "cookie", "name": "sid"}}},
+        ),
+        (Authentication("bearer", ("bearer",), session_cookie="sid"), {"bearer": BEARER}),
         (Authentication("api_key"), None),
         (Authentication("bearer", ("bearer",)), {"bearer": BEARER}),
         (

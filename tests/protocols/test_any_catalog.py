@@ -1,8 +1,13 @@
 """Whatever a site declares: every document is valid, deterministic JSON."""
 
+from dataclasses import replace
 from typing import Any
 
 import jsonschema_rs
+import orjson
+from a2a.types.a2a_pb2 import AgentCard
+from a2a.utils.proto_utils import validate_proto_required_fields
+from google.protobuf.json_format import ParseDict
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from awp_publish.model import (
@@ -18,7 +23,7 @@ from awp_publish.model import (
     Security,
     Target,
 )
-from awp_publish.protocols import ALL, agent_json, awas, woa
+from awp_publish.protocols import ALL, agent_card, agent_json, awas, woa
 
 from .catalogs import WOA_DOOR, make_action, make_catalog, read
 from .conftest import Check
@@ -198,3 +203,11 @@ def test_any_entity_that_is_referred_to_is_there(catalog: Catalog) -> None:
         spellings += entity["fields"].values()
     referred = {spelling[7:-1] for spelling in spellings if spelling.startswith("object[")}
     assert referred <= document.get("entities", {}).keys()
+
+
+@GENEROUS
+@given(catalogs().filter(lambda catalog: bool(catalog.actions)))
+def test_the_agent_card_of_any_site_that_can_do_anything_is_one_of_the_published_message(catalog: Catalog) -> None:
+    door = Door("a2a", "1.0", "/a2a")
+    card = orjson.loads(orjson.dumps(agent_card.render(replace(catalog, doors=(*catalog.doors, door)))))
+    validate_proto_required_fields(ParseDict(card, AgentCard()))  # it refuses members that the message does not have

@@ -2,12 +2,19 @@
 
 import pytest
 
-from awp_publish.model import Authentication
-from awp_publish.protocols.protected_resource import PATH, PROTOCOL, is_published, metadata_url
+from awp_publish.model import Authentication, Door, Paths
+from awp_publish.protocols.protected_resource import (
+    PATH,
+    PROTOCOL,
+    is_published,
+    is_published_of_mcp,
+    metadata_url,
+    metadata_url_of_mcp,
+)
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, read
 
-(DOCUMENT,) = PROTOCOL.documents
+DOCUMENT, OF_MCP = PROTOCOL.documents
 SERVERS = Authentication("oauth2", authorization_servers=("https://login.example", "https://sso.example/tenant"))
 
 
@@ -53,3 +60,25 @@ def test_challenges_name_the_whole_address_also_below_a_path() -> None:
 def test_it_is_json_at_its_well_known_path() -> None:
     assert (DOCUMENT.path, DOCUMENT.media_type) == ("/.well-known/oauth-protected-resource", "application/json")
     assert read(DOCUMENT, BOOKSHOP)["x-region"] == "EU"
+
+
+@pytest.mark.parametrize(
+    ("url", "path", "resource", "address"),
+    [
+        ("https://books.example", "/mcp", "https://books.example/mcp", f"https://books.example{PATH}/mcp"),
+        ("https://books.example", "/ai/mcp", "https://books.example/ai/mcp", f"https://books.example{PATH}/ai/mcp"),
+        ("https://example.org/shop", "/mcp", "https://example.org/shop/mcp", f"https://example.org/shop{PATH}/mcp"),
+    ],
+)
+def test_the_mcp_endpoint_is_a_resource_of_its_own(url: str, path: str, resource: str, address: str) -> None:
+    door = Door("mcp", "2026-07-28", path)
+    catalog = make_catalog(site={"authentication": SERVERS}, url=url, paths=Paths(mcp=path), doors=(door,))
+    assert is_published_of_mcp(catalog)
+    assert metadata_url_of_mcp(catalog) == address
+    assert OF_MCP.path_in(catalog) == PATH + path
+    assert read(OF_MCP, catalog) == {**read(DOCUMENT, catalog), "resource": resource}
+
+
+def test_where_no_mcp_door_is_open_there_is_no_resource_of_that_name() -> None:
+    assert not is_published_of_mcp(make_catalog(site={"authentication": SERVERS}))
+    assert metadata_url_of_mcp(make_catalog(doors=(Door("mcp", "2026-07-28", "/mcp"),))) is None

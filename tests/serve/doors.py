@@ -33,7 +33,12 @@ class Told:
 
 
 class DoorCaller(Protocol):
-    """Calls agents of one application through one door."""
+    """Calls agents of one application through one door.
+
+    `ways` are, by the problem that asks for it, how a caller of this door sends a confirmation and a receipt.
+    """
+
+    ways: Mapping[str, str]
 
     def call(
         self,
@@ -51,6 +56,11 @@ class DoorCaller(Protocol):
 
 class WoaCaller:
     """The WoA REST door."""
+
+    ways: Mapping[str, str] = {
+        "ConfirmationRequired": "in the header AWP-Confirmation",
+        "PrerequisiteRequired": "AWP-Receipt header",
+    }
 
     def __init__(self, client: TestClient) -> None:
         self._client = client
@@ -89,6 +99,11 @@ class WoaCaller:
 
 class McpCaller:
     """The MCP door, in the stateless revision. What an envelope carries travels in `_meta`."""
+
+    ways: Mapping[str, str] = {
+        "ConfirmationRequired": "awp/confirmation in the request's _meta",
+        "PrerequisiteRequired": "awp/receipts",
+    }
 
     def __init__(self, client: TestClient) -> None:
         self._client = client
@@ -134,6 +149,11 @@ class McpCaller:
 
 class A2aCaller:
     """The A2A door. What HTTP says in headers, a task says in its metadata."""
+
+    ways: Mapping[str, str] = {
+        "ConfirmationRequired": 'data part {"confirmation":',
+        "PrerequisiteRequired": '{"receipts": [...]}',
+    }
 
     def __init__(self, client: TestClient) -> None:
         self._client = client

@@ -9,7 +9,7 @@ import pytest
 from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.types.a2a_pb2 import AgentCard
 from a2a.utils.proto_utils import validate_proto_required_fields
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from google.protobuf.json_format import MessageToDict, ParseDict
 from starlette.applications import Starlette
 
@@ -154,6 +154,31 @@ def test_the_card_is_one_of_1_0_and_nothing_else(open_client):
     assert MessageToDict(read)["securitySchemes"].keys() == {"bearer", "api_key"}
     assert read.security_schemes["api_key"].api_key_security_scheme.name == "X-API-Key"
     assert read.skills[-1].security_requirements[0].schemes["bearer"].list == ["buy"]
+
+
+def test_a_cookie_that_an_action_sets_reaches_the_http_client_and_no_agent(open_client):
+    site, app = make_shop(doors=["a2a"]), FastAPI()
+
+    @app.post("/sign-in")
+    @site.action("sign_in", sensitivity="standard")
+    async def sign_in(response: Response) -> str:
+        """Sign in."""
+        response.set_cookie("sid", "a-secret")
+        return "welcome"
+
+    app.add_middleware(AgentPublisher, site=site)
+    answer = open_client(app).post("/a2a", json=SIGN_IN, headers={"a2a-version": "1.0"})
+    assert answer.json()["result"]["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert answer.headers["set-cookie"].startswith("sid=a-secret")
+    assert "a-secret" not in answer.text
+
+
+SIGN_IN = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "SendMessage",
+    "params": {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": {"skill": "sign_in"}}]}},
+}
 
 
 def test_the_checks_have_nothing_to_say_about_the_card(open_client, caplog):

@@ -411,7 +411,7 @@ async def test_many_idle_streams_end_when_their_callers_leave():
     go = asyncio.Event()
     app = publish(make_waiting_site([], go))
     async with running(app, {}):
-        streams = [Stream(app, "linger") for _ in range(200)]
+        streams = [Stream(app, "linger") for _ in range(1000)]
         tasks = [asyncio.create_task(stream.run()) for stream in streams]
         await asyncio.wait_for(asyncio.gather(*(stream.begun.wait() for stream in streams)), 20)
         assert (await _call_beside(app)) == 3

@@ -190,11 +190,24 @@ def test_every_refusal_of_a_gate_is_provoked():
 def test_every_refusal_is_told_with_all_that_it_knows(shop, name):
     kind, told = KINDS[name], PROVOCATIONS[name](shop)
     assert told.code == kind.slug.upper().replace("-", "_")
-    assert told.recovery == kind.default_recovery
+    way = shop.door.ways.get(name)
+    assert told.recovery == kind.default_recovery if way is None else way in told.recovery
     assert told.detail
     assert (told.retry_after is not None and told.retry_after >= 1) == (name in RETRIED)
     assert bool(told.challenge) == (name in CHALLENGED)
     assert set(told.question) == ({"token", "summary", "expires_at"} if name.startswith("Confirmation") else set())
+
+
+def test_what_the_site_declares_as_a_recovery_is_told_in_place_of_the_doors_own_words(open_client):
+    site = make_shop(doors=["mcp", "a2a"], secret_keys=KEYS, errors={"CONFIRMATION_REQUIRED": "Ring us up."})
+
+    @site.agent("pay", requires_human_confirmation=True)
+    async def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    assert {make(client).call("pay").recovery for make in DOORS.values()} == {"Ring us up."}
 
 
 @pytest.mark.parametrize("name", PROVOCATIONS)

@@ -2,9 +2,15 @@
 
 import orjson
 import pytest
+from mcp.client.auth.utils import (
+    build_protected_resource_metadata_discovery_urls,
+    extract_resource_metadata_from_www_auth,
+)
+from mcp.shared.auth_utils import check_resource_allowed
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Authentication
+from tests.policy.test_jwt import bearer, token
 from tests.serve.guarded import ANN, BEN, known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, VERSIONS, headers_of, message, post
 
@@ -122,7 +128,7 @@ def test_cookies_count_only_from_the_sites_own_pages(client):
 # --- Who has to say who they are ---
 
 LOGIN = Authentication("oauth2", authorization_servers=("https://login.example",))
-METADATA = "https://shop.example/.well-known/oauth-protected-resource"
+METADATA = "https://shop.example/.well-known/oauth-protected-resource/mcp"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -139,10 +145,51 @@ def test_clients_are_sent_to_the_authorization_server(open_client, version, name
     answer = post(client, message("tools/call", {"name": name}, version=version), version, headers)
     assert answer.status_code == status
     assert f'resource_metadata="{METADATA}"' in answer.headers["www-authenticate"]
+    described = client.get(METADATA).json()
+    assert described["resource"] == "https://shop.example/mcp"
+    assert described["authorization_servers"] == ["https://login.example"]
     assert error in answer.headers["www-authenticate"]
     told = answer.json()["error"]["data"]
     assert told["status"] == status
     assert told["recovery"]
+
+
+def test_other_doors_send_their_callers_to_the_sites_own_metadata(open_client):
+    client = open_client(AgentPublisher(Starlette(), site=make_site(authentication=LOGIN)))
+    challenge = client.post("/agents/mine/invoke", json={"input": {}}).headers["www-authenticate"]
+    assert f'resource_metadata="{METADATA.removesuffix("/mcp")}"' in challenge
+    assert client.get(METADATA.removesuffix("/mcp")).json()["resource"] == "https://shop.example"
+
+
+def test_the_official_client_finds_the_metadata_with_and_without_a_challenge(open_client):
+    endpoint = "https://shop.example/mcp"
+    client = open_client(AgentPublisher(Starlette(), site=make_site(authentication=LOGIN)))
+    refused = post(client, message("tools/call", {"name": "mine"}))
+    named = extract_resource_metadata_from_www_auth(refused)
+    assert named == METADATA
+    for address in build_protected_resource_metadata_discovery_urls(None, endpoint):
+        assert check_resource_allowed(endpoint, client.get(address).json()["resource"])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("audience", "status"),
+    [("https://shop.example/mcp", 200), (["https://shop.example"], 200), ("https://other.example/mcp", 401)],
+)
+def test_a_token_for_another_resource_is_refused(open_client, version, audience, status):
+    known = bearer(audience=["https://shop.example", "https://shop.example/mcp"])
+    site = make_shop(doors=["mcp"], authenticate=known, authentication=LOGIN)
+
+    @site.agent("mine", auth_required=True)
+    async def mine() -> str:
+        """What is mine."""
+        return "mine"
+
+    sent = message("tools/call", {"name": "mine"}, version=version)
+    headers = {"authorization": f"Bearer {token(aud=audience)}"}
+    answer = post(open_client(AgentPublisher(Starlette(), site=site)), sent, version, headers)
+    assert answer.status_code == status
+    assert ('error="invalid_token"' in answer.headers.get("www-authenticate", "")) is (status == 401)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
