@@ -8,7 +8,7 @@ async def search(q: str) -> SearchResults: ...
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeVar, Unpack, cast
 from urllib.parse import urlsplit
 
@@ -52,7 +52,7 @@ class Limits:
     max_body_bytes: int = 1_048_576
     allow_origins: tuple[str, ...] = ()
     list_only_allowed: bool = False
-    browsing: Browsing = Browsing()
+    browsing: Browsing = field(default_factory=Browsing)
 
 
 class AgentHandle:

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from awp_publish.declare import Site
-from awp_publish.model import Catalog, Door
+from awp_publish.model import Door
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import CrossSiteCookies, Problem
 from awp_publish.serve.awp_callers import Callers
@@ -122,7 +122,7 @@ class AwpDoor:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Ends sessions whose time is up, and in the end everything. Without a lifespan they end when others are used."""
+        """Ends sessions whose time is up, and in the end all. Without a lifespan they end when others are used."""
         sweeping = asyncio.create_task(self._sweep(), name="awp_publish sessions")
         try:
             yield

@@ -1,7 +1,7 @@
 """Who speaks at the AWP door, and what they may do: `auth.none`, `auth.bearer`, `auth.hmac`, and the scopes of Table 3.
 
-Callers are known by what the upgrade request shows, as at every other door, or by the `auth` of awp.hello. A caller whose
-scopes name some of AWP's own has these and no others; everybody else has those of DEFAULT.
+Callers are known by what the upgrade request shows, as at every other door, or by the `auth` of awp.hello. A caller
+whose scopes name some of AWP's own has these and no others; everybody else has those of DEFAULT.
 """
 
 import re
@@ -81,7 +81,7 @@ class Callers:
         """The ways to be known that awp.hello can take."""
 
     async def identify(self, scope: Scope, auth: object, challenge: str) -> Identity:
-        """Who opens a connection: `scope` is its upgrade request, `auth` that of awp.hello. Raises a Problem, AwpError."""
+        """Who opens a connection: `scope` is its upgrade, `auth` that of awp.hello. Raises a Problem, AwpError."""
         method, given = _read_auth(auth)
         if method not in self.methods:
             raise AwpError("UNSUPPORTED", f"This site does not take {method}.", {"methods": self.methods})

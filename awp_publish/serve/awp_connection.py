@@ -1,20 +1,29 @@
-"""One WebSocket of the AWP door: it reads frames, has them answered, and writes the answers, whatever the other end does.
+"""One WebSocket of the AWP door: it reads frames, has them answered, writes the answers, whatever the other end does.
 
-Requests are answered as soon as they can be; several may be under way. No more than PENDING wait at a time: then nothing
-is read until one of them is answered. A client that does not read its answers for PATIENCE is left.
+Requests are answered as soon as they can be; several may be under way. No more than PENDING wait at a time: then
+nothing is read until one of them is answered. A client that does not read its answers for PATIENCE is left.
 """
 
 import asyncio
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 from awp_publish.browsing.errors import AwpError
 from awp_publish.model import JsonObject
 from awp_publish.problems import Problem
 from awp_publish.serve.awp_conversation import HELLO, Conversation
-from awp_publish.serve.awp_messages import Frame, Request, Unreadable, read_request, tell_error, tell_result, write_frame
+from awp_publish.serve.awp_messages import (
+    Frame,
+    Request,
+    Unreadable,
+    read_request,
+    tell_error,
+    tell_result,
+    write_frame,
+)
 from awp_publish.serve.awp_refusals import tell_problem
 from awp_publish.serve.exchange import Telling
 from awp_publish.serve.reply import Receive, Send
@@ -138,7 +147,7 @@ class Connection:
         try:
             request = read_request(frame)
         except Unreadable as error:
-            await self._write(tell_error(error.id, error), is_packed=isinstance(frame, bytes))
+            await self._write(tell_error(error.request_id, error), is_packed=isinstance(frame, bytes))
             return
         if seconds:
             await self._slow_down(request, seconds)
@@ -173,10 +182,8 @@ class Connection:
         except Exception:
             logger.exception("the AWP door failed (request_id=%s)", request.trace)
             told = tell_error(request.id, _failure(request), request)
-        try:
+        with suppress(OSError):  # nobody is there to be told; reading ends as well
             await self._write(told, is_packed=request.is_packed, request=request)
-        except OSError:
-            pass  # nobody is there to be told; reading ends as well
 
     async def _write(self, message: Mapping[str, object], *, is_packed: bool, request: Request | None = None) -> None:
         try:

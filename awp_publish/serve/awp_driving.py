@@ -1,4 +1,4 @@
-"""Drives a method of a browsing session: fetches what it asks for, within its time, and off the event loop if it is large."""
+"""Drives a method of a browsing session: fetches what it asks for, within its time; large pages are read in threads."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -42,7 +42,7 @@ class Wishes:
 
 
 def read_hello(params: Mapping[str, object], *, is_packed: bool) -> Wishes:
-    """What a client asks for. Raises AwpError INVALID_REQUEST for a version that is not spoken, UNSUPPORTED otherwise."""
+    """What a client asks for. Raises AwpError: INVALID_REQUEST for another version, UNSUPPORTED for other encodings."""
     is_draft = any(name in params for name in ("client", "awp", "wants"))
     _check_version(_read_versions(params))
     wants = _read_object(params, "wants")

@@ -50,11 +50,11 @@ class Request:
 
 
 class Unreadable(AwpError):
-    """A frame that is no request. `id` is its id as far as that could be read, else empty."""
+    """A frame that is no request. `request_id` is its id as far as that could be read, else empty."""
 
-    def __init__(self, id: str, message: str, details: JsonObject | None = None) -> None:
+    def __init__(self, request_id: str, message: str, details: JsonObject | None = None) -> None:
         super().__init__("INVALID_REQUEST", message, details)
-        self.id = id
+        self.request_id = request_id
 
 
 def read_request(frame: Frame) -> Request:
@@ -81,7 +81,7 @@ def _read_document(frame: Frame) -> object:
         raise Unreadable("", f"Invalid {form}: {problem.detail.replace('The body', 'the message', 1)}") from problem
 
 
-def _read_members(id: str, document: Mapping[str, object], is_packed: bool) -> Request:
+def _read_members(request_id: str, document: Mapping[str, object], is_packed: bool) -> Request:
     if document.get("type", "request") != "request":
         refuse("A client sends messages of type request.", member="type")
     method, params = document.get("method"), document.get("params")
@@ -93,7 +93,7 @@ def _read_members(id: str, document: Mapping[str, object], is_packed: bool) -> R
     if meta is not None and not isinstance(meta, dict):
         refuse("meta must be an object.", member="meta")
     key, trace = _read_meta(meta or {})
-    return Request(id, method, params or {}, key, trace, is_packed)
+    return Request(request_id, method, params or {}, key, trace, is_packed)
 
 
 def _read_meta(meta: Mapping[str, object]) -> tuple[str | None, str]:
@@ -114,9 +114,9 @@ def tell_result(request: Request, result: JsonObject) -> dict[str, object]:
     return {"id": request.id, "type": "response", "result": result, "meta": _meta_of(request)}
 
 
-def tell_error(id: str, error: AwpError, request: Request | None = None) -> dict[str, object]:
+def tell_error(request_id: str, error: AwpError, request: Request | None = None) -> dict[str, object]:
     """The response of a request that did not."""
-    told: dict[str, object] = {"id": id, "type": "response", "error": error.describe()}
+    told: dict[str, object] = {"id": request_id, "type": "response", "error": error.describe()}
     return told if request is None else {**told, "meta": _meta_of(request)}
 
 

@@ -44,7 +44,9 @@ def headers_told(headers: RawHeaders) -> dict[str, str]:
 
 
 def _headers_of(problem: Problem) -> RawHeaders:
-    return tuple((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers)
+    return tuple(
+        (name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers
+    )
 
 
 def _code_of(problem: Problem) -> Code:

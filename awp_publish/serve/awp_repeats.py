@@ -1,6 +1,6 @@
 """`meta.idempotency_key` of the AWP door: a request that is sent again is answered again, and done once (draft).
 
-Answers are remembered for each session, and for each connection where there is no session yet; the oldest are forgotten.
+Answers are remembered for each session, and for each connection where there is no session yet; the oldest go first.
 Errors are not remembered: what failed may be tried again under the same key.
 """
 

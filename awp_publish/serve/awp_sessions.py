@@ -1,7 +1,7 @@
 """The browsing sessions of one process: who holds which, when they end, and how they are found again after a reconnect.
 
-A session belongs to the connection that made it. When that is gone the session waits for `resume`, for a connection that
-shows its token, or that is made by the same known caller. To anybody else it is not there.
+A session belongs to the connection that made it. When that is gone the session waits for `resume`, for a connection
+that shows its token, or that is made by the same known caller. To anybody else it is not there.
 """
 
 import asyncio
@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from awp_publish.browsing.shelf import PageCache
+
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.limits import Limits
 from awp_publish.browsing.origins import Origins
-from awp_publish.browsing.pages_cache import PageCache
 from awp_publish.browsing.session import Session
 from awp_publish.model import Browsing, JsonObject
 from awp_publish.serve.awp_repeats import Repeats
@@ -30,9 +31,23 @@ class Held:
     Methods of one session are carried out one after the other, in the order in which they came: `turn` sees to it.
     """
 
-    __slots__ = ("created", "ends", "holder", "is_open", "principal", "repeats", "seconds", "session", "token", "turn", "used")
+    __slots__ = (
+        "created",
+        "ends",
+        "holder",
+        "is_open",
+        "principal",
+        "repeats",
+        "seconds",
+        "session",
+        "token",
+        "turn",
+        "used",
+    )
 
-    def __init__(self, session: Session, holder: object, principal: str, seconds: float, now: float, ends: float) -> None:
+    def __init__(
+        self, session: Session, holder: object, principal: str, seconds: float, now: float, ends: float
+    ) -> None:
         self.session = session
         self.holder: object | None = holder
         self.principal = principal
@@ -186,7 +201,8 @@ class Sessions:
 def not_found(session_id: str) -> AwpError:
     """What a caller is told of a session that is not there, or not theirs."""
     recovery = "Make one with session.create; after a reconnect session.resume, in another process session.import."
-    return AwpError("NOT_FOUND", f"Session not found: {session_id[:100]}", {"session_id": session_id[:100], "recovery": recovery})
+    details = {"session_id": session_id[:100], "recovery": recovery}
+    return AwpError("NOT_FOUND", f"Session not found: {session_id[:100]}", details)
 
 
 def read_session_id(params: Mapping[str, object]) -> str:

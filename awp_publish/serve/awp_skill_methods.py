@@ -13,7 +13,17 @@ from awp_publish.serve.awp_messages import Request
 from awp_publish.serve.awp_sessions import Held
 from awp_publish.serve.awp_skills import CARRIED, Carried
 
-_NOT_CARRIED: Final = (b"connection", b"content-", b"host", b"origin", b"sec-", b"transfer-", b"upgrade", b"x-request-id")
+_NOT_CARRIED: Final = (
+    b"accept",
+    b"connection",
+    b"content-",
+    b"host",
+    b"origin",
+    b"sec-",
+    b"transfer-",
+    b"upgrade",
+    b"x-request-id",
+)
 """Beginnings of headers that speak about the upgrade, not about its caller."""
 
 

@@ -1,12 +1,12 @@
 """`skills.list` and `skills.invoke`: the site's own actions, on the path of every call.
 
-A call is made of a request that comes in from outside, through the whole application, as at the HTTP doors: with what the
-connection shows of its caller and, given a session, with the cookies of that session, which keeps those that it is set.
-So whoever has signed in on a page is known to the actions, and the other way round. The request carries the call in its
-scope, where nobody outside of this process can put anything.
+A call is made of a request that comes in from outside, through the whole application, as at the HTTP doors: with what
+the connection shows of its caller and, given a session, with the cookies of that session, which keeps those that it is
+set. So whoever has signed in on a page is known to the actions, and the other way round. The request carries the call
+in its scope, where nobody outside of this process can put anything.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -16,7 +16,7 @@ from awp_publish.browsing.fetching import Fetched
 from awp_publish.invoke import Call, Invoker, Result
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject
 from awp_publish.policy.principal import Principal, Signed
-from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem
+from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem, UnknownAgent
 from awp_publish.protocols.answers import answer_schema
 from awp_publish.serve.admission import Admission
 from awp_publish.serve.awp_messages import JsonText
@@ -81,7 +81,11 @@ class Skills:
         action = self._actions.get(skill)
         if action is not None and operation in (None, DEFAULT_OPERATION, action.operation, action.id):
             return action
-        return self._invoker.find(skill, operation)
+        try:
+            return self._invoker.find(skill, operation)
+        except UnknownAgent as problem:
+            recovery = "Use a name that skills.list tells."
+            raise UnknownAgent(f'This site has no skill "{skill[:100]}".', recovery=recovery) from problem
 
     async def answer(self, carried: Carried, scope: Scope, receive: Receive, send: Send) -> None:
         """Run a call that has come in through the application; its result stays in this process."""
