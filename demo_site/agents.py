@@ -62,7 +62,7 @@ SUMMARY_OUTPUTS = {
 }
 
 
-DoorName: TypeAlias = Literal["mcp", "a2a"]
+DoorName: TypeAlias = Literal["mcp", "a2a", "awp"]
 
 
 def create_site(url: str | None, database: Database, secret: str, doors: Sequence[DoorName] = ()) -> Site:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from awp_publish.browsing.errors import AwpError
 from awp_publish.model import Browsing, Catalog, JsonObject
+from awp_publish.policy.idempotency import read_key
 from awp_publish.policy.tokens import Tokens
 from awp_publish.serve.awp_callers import Callers, Identity
 from awp_publish.serve.awp_fetch import Surface
@@ -54,14 +55,17 @@ class Client:
 
 
 async def once(repeats: Repeats, request: Request, run: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
-    """The answer under a request's idempotency key, if there is one; else what `run` comes to, which is remembered."""
+    """The answer under a request's idempotency key, if there is one; else what `run` comes to, which is remembered.
+
+    Raises InvalidIdempotencyKey for a key that is none.
+    """
     if request.key is None:
         return await run()
-    fingerprint = fingerprint_of(request.method, request.params)
+    key, fingerprint = read_key(request.key), fingerprint_of(request.method, request.params)
     async with repeats.turn:
-        found = repeats.find(request.key, fingerprint)
+        found = repeats.find(key, fingerprint)
         if found is not None:
             return found
         result = await run()
-        repeats.keep(request.key, fingerprint, result)
+        repeats.keep(key, fingerprint, result)
         return result

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from awp_publish.browsing.addresses import Address, parse_address
 from awp_publish.browsing.fetching import Fetch
 from awp_publish.model import JsonObject
 from awp_publish.problems import Problem
@@ -51,23 +52,28 @@ async def invoke_skill(client: Client, request: Request) -> JsonObject:
 
 
 async def _invoke(client: Client, held: Held | None, carried: Carried) -> JsonObject:
-    desk = client.desk
-    address = desk.catalog.absolute(desk.catalog.paths.awp)
-    fetch = _fetch_of(client, carried, address)
+    """One request to our own door, in which the whole application has its say; the cookies are those of the action."""
+    desk, action = client.desk, carried.action
+    home = parse_address(desk.catalog.absolute(desk.catalog.paths.awp))
+    goal = parse_address(desk.catalog.absolute(desk.catalog.endpoint_of(action)[1]))
+    headers = _headers_of(client, carried, home)
     if held is not None:
-        fetch = held.session.with_cookies(fetch)
+        browser = held.session.browser
+        headers = [
+            *headers,
+            ("user-agent", browser.user_agent),
+            ("cookie", browser.jar.header_for(goal, browser.clock())),
+        ]
+    fetch = Fetch("POST", home.target, tuple(pair for pair in headers if pair[1]), b"{}", home.origin)
     fetched = await client.surface.fetch(fetch, {CARRIED: carried})
     if held is not None:
-        held.session.take_cookies(fetched, address)
+        held.session.browser.jar.store_from(fetched.headers, goal, held.session.browser.clock())
     return desk.skills.tell(carried, fetched)
 
 
-def _fetch_of(client: Client, carried: Carried, address: str) -> Fetch:
-    """The request that carries a call: the headers of the connection's own, which may show who calls."""
-    scheme, _, rest = address.partition("://")
-    host, slash, path = rest.partition("/")
+def _headers_of(client: Client, carried: Carried, home: Address) -> list[tuple[str, str]]:
+    """What the connection's own request showed, which may tell who calls."""
     shown = with_header(client.surface.scope["headers"], client.caller.header)
     kept = [(name, value) for name, value in shown if not name.startswith(_NOT_CARRIED)]
-    own = [("host", host), ("content-type", "application/json"), ("x-request-id", carried.trace)]
-    headers = [*own, *((name.decode("latin-1"), value.decode("latin-1")) for name, value in kept)]
-    return Fetch("POST", slash + path, tuple(headers), b"{}", f"{scheme}://{host}")
+    own = [("host", home.authority), ("content-type", "application/json"), ("x-request-id", carried.trace)]
+    return [*own, *((name.decode("latin-1"), value.decode("latin-1")) for name, value in kept)]
