@@ -19,7 +19,7 @@ _ACCEPT: Final = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request that a page wants to make. `referrer` is the page it comes from, None for an address given by hand."""
+    """One request that a page wants to make. `referrer` is the page it comes from, None for an address from outside."""
 
     address: Address
     method: str = "GET"

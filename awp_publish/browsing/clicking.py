@@ -1,7 +1,6 @@
 """What a click does (activation behaviour, HTML 6.4.4): it goes up from the element to the first that reacts to it."""
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Final
 
 from awp_publish.browsing.acting import NOTHING, Act, Effect, require_enabled, require_room
@@ -59,7 +58,7 @@ def _reset(control: Control, act: Act) -> Effect:
     if control.form is None:
         return NOTHING
     own = {member.place for member in act.markup.controls_of(control.form)}
-    return Effect(MappingProxyType({place: state for place, state in act.overlay.items() if place not in own}))
+    return Effect({place: state for place, state in act.overlay.items() if place not in own})
 
 
 def flip_checkbox(control: Control, act: Act) -> Effect:
@@ -78,7 +77,7 @@ def choose_radio(control: Control, act: Act) -> Effect:
     group = radio_group(control, act.markup)
     require_room(act, len(group))
     chosen = {member.place: Changed(checked=member.place == control.place) for member in group}
-    return Effect(MappingProxyType({**act.overlay, **chosen}))
+    return Effect({**act.overlay, **chosen})
 
 
 def toggle_details(place: Place, act: Act) -> Effect:

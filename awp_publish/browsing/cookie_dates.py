@@ -19,9 +19,10 @@ def parse_cookie_date(text: str) -> float | None:
     if found.keys() < {"time", "day", "month", "year"}:
         return None
     (year,), (month,), (day,) = found["year"], found["month"], found["day"]
+    hours, minutes, seconds = found["time"]
     year += 1900 if 70 <= year <= 99 else 2000 if year <= 69 else 0
     try:
-        return datetime(year, month, day, *found["time"], tzinfo=UTC).timestamp()
+        return datetime(year, month, day, hours, minutes, seconds, tzinfo=UTC).timestamp()
     except (ValueError, OverflowError):
         return None
 

@@ -63,9 +63,12 @@ def _home_of(said: Mapping[str, object], browser: Browser) -> Address:
 
 
 def _read_expiry(expires: object) -> float | None:
-    if expires is None or (isinstance(expires, int | float) and not isinstance(expires, bool)):
-        return None if expires is None or expires == -1 else float(expires)
-    refuse("Invalid param: cookie.expires must be Unix seconds", param="cookie.expires")
+    """Unix seconds; nothing, or -1 as browsers' own tools write it, is the end of the session."""
+    if expires is None or expires == -1:
+        return None
+    if not isinstance(expires, int | float) or isinstance(expires, bool):
+        refuse("Invalid param: cookie.expires must be Unix seconds", param="cookie.expires")
+    return float(expires)
 
 
 def _require_sound(cookie: Cookie, browser: Browser) -> None:

@@ -100,7 +100,7 @@ class CookieJar:
 
 def parse_set_cookie(text: str, address: Address, now: float) -> Cookie | None:
     """The cookie that an answer of an address sets, or None for one that 5.2 and 5.3 ignore."""
-    if any(ord(character) < 32 and character != "\t" or character == "\x7f" for character in text):
+    if any((ord(character) < 32 and character != "\t") or character == "\x7f" for character in text):
         return None
     pair, _, rest = text.partition(";")
     name, equals, value = pair.partition("=")

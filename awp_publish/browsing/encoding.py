@@ -50,9 +50,7 @@ def encode_multipart(entries: Sequence[Entry], charset: str) -> tuple[str, bytes
 
 def encode_plain(entries: Sequence[Entry], charset: str) -> bytes:
     """Lines of `name=value`, for people rather than for programs (4.10.21.8)."""
-    return b"".join(
-        _encode(f"{_crlf(entry.name)}={_crlf(entry.value)}", charset) + b"\r\n" for entry in entries
-    )
+    return b"".join(_encode(f"{_crlf(entry.name)}={_crlf(entry.value)}", charset) + b"\r\n" for entry in entries)
 
 
 def _quote(text: str, charset: str) -> str:

@@ -10,7 +10,9 @@ from awp_publish.browsing.state import Overlay, is_checked, selected_options, va
 
 BUTTONS: Final = frozenset({"submit", "image", "reset", "button"})
 NEVER_SENT: Final = frozenset({"object", "output", "fieldset"})
-_WITH_DIRECTION: Final = frozenset({"hidden", "text", "search", "tel", "url", "email", "password", "submit", "textarea"})
+_WITH_DIRECTION: Final = frozenset(
+    {"hidden", "text", "search", "tel", "url", "email", "password", "submit", "textarea"}
+)
 _RIGHT_TO_LEFT: Final = frozenset({"R", "AL"})
 _STRONG: Final = _RIGHT_TO_LEFT | {"L"}
 

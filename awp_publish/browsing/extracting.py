@@ -12,9 +12,7 @@ from awp_publish.model import JsonObject
 
 INTERACTIVE: Final = frozenset({"link", "button", "text_input", "textarea", "select", "checkbox", "radio", "details"})
 _SHOWN: Final = ("id", "role", "text", "label", "actions", "attrs", "hints")
-_NO_FIELDS: Final = (
-    "Missing required param: fields (object), or use structured_data:true / interactive_elements:true"
-)
+_NO_FIELDS: Final = "Missing required param: fields (object), or use structured_data:true / interactive_elements:true"
 
 Test: TypeAlias = Callable[[JsonObject], bool]
 

@@ -156,7 +156,9 @@ def choose_among(radios: Sequence[Control], wanted: str, act: Act) -> Effect:
     found = next(iter(by_value + by_label), None)
     if found is None:
         choices = [{"value": r.node.attributes.get("value", "on"), "text": labels[r.place]} for r in radios[:100]]
-        refuse(f"No radio button has the value {wanted[:100]!r}", **act.target.describe(), value=wanted, choices=choices)
+        refuse(
+            f"No radio button has the value {wanted[:100]!r}", **act.target.describe(), value=wanted, choices=choices
+        )
     require_enabled(found, act)
     return choose_radio(found, act)
 

@@ -1,6 +1,5 @@
 """`semantic.fill_form`: several fields of a form at once, all of them or none (paper 6.4)."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from awp_publish.browsing.acting import Act, Effect
@@ -39,7 +38,7 @@ def _find(wanted: str, act: Act) -> Control:
     controls = [c for c in act.markup.controls.values() if c.form == form and kind_of(c.node) != "hidden"]
     folded = " ".join(wanted.split()).casefold()
     ids = {control.place: act.element_id(control) for control in controls}
-    labels = {place: (act.compiled.label_of(id) or "").casefold() for place, id in ids.items()}
+    labels = {place: (act.compiled.label_of(known) or "").casefold() for place, known in ids.items()}
     by_id = (control for control in controls if ids[control.place] == wanted)
     by_name = (control for control in controls if control.name == wanted)
     by_label = (control for control in controls if labels[control.place] == folded)
@@ -52,8 +51,8 @@ def _find(wanted: str, act: Act) -> Control:
 
 def _upon(control: Control, act: Act, later: Act) -> Act:
     """The same action with the control as its target, so that refusals name it."""
-    id = act.element_id(control)
-    element = {"id": id, "role": kind_of(control.node), "text": act.compiled.label_of(id)}
+    element_id = act.element_id(control)
+    element = {"id": element_id, "role": kind_of(control.node), "text": act.compiled.label_of(element_id)}
     return replace(later, target=Target(element, control.place, CERTAIN))
 
 
@@ -73,6 +72,6 @@ def _choose(control: Control, value: object, act: Act) -> Effect:
 
 
 def _as_flag(control: Control, value: object, act: Act) -> bool:
-    if isinstance(value, bool):
-        return value
-    refuse(f"The field {control.name!r} takes true or false", **act.target.describe())
+    if not isinstance(value, bool):
+        refuse(f"The field {control.name!r} takes true or false", **act.target.describe())
+    return value

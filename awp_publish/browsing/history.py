@@ -18,7 +18,7 @@ class Entry:
     method: str = "GET"
     title: str = ""
     page: Page | None = None
-    overlay: Overlay = field(default=PRISTINE, repr=False)
+    overlay: Overlay = field(default_factory=dict, repr=False)
     scroll_y: int = 0
 
 
@@ -105,11 +105,12 @@ class History:
                 continue
             room -= len(page.html)
             known.add(page.digest)
-            if room < 0 and isinstance(holder, Entry):
-                holder.page, holder.overlay = None, PRISTINE
-            elif room < 0:
+            if room >= 0:
+                continue
+            if isinstance(holder, Moment):
                 self._drop_until(holder)
                 return
+            holder.page, holder.overlay = None, PRISTINE
 
     def _nearest_first(self) -> Iterator[Entry | Moment]:
         around = sorted(range(len(self.entries)), key=lambda index: abs(index - self.position))

@@ -11,9 +11,9 @@ class Limits:
     read as a page, `form_bytes` the largest body of a form. `history` is the number of addresses that a page can go
     back and forward to. `kept_bytes` is what a page keeps of earlier bodies, to go back without a fetch and to tell
     changes since an earlier cursor; `moments` is how many earlier cursors it knows at most. `value_length` bounds a
-    typed text in characters. `cookies` and `cookie_bytes` bound the cookie jar and one cookie. `changed_controls` bounds
-    the number of form controls of one page that differ from its HTML. `fields` and `pattern_length` bound an
-    extraction.
+    typed text and `url_length` an address, in characters. `cookies` and `cookie_bytes` bound the cookie jar and one
+    cookie. `changed_controls` bounds the number of form controls of one page that differ from its HTML. `fields` and
+    `pattern_length` bound an extraction, `fallbacks` the alternatives of one target.
     """
 
     pages: int = 16

@@ -94,7 +94,9 @@ def _own_address(location: str, visit: Visit, browser: Browser, status: int) -> 
     try:
         address = parse_address(location, visit.address)
     except BadAddress as error:
-        raise _failure(f"The site redirects to a bad address: {error}", visit, location=location, status=status) from error
+        raise _failure(
+            f"The site redirects to a bad address: {error}", visit, location=location, status=status
+        ) from error
     if not browser.origins.owns(address):
         raise _failure("The site redirects to another site", visit, location=str(address), status=status)
     return address

@@ -81,8 +81,11 @@ def is_labelable(node: Node) -> bool:
 
 
 INPUT_KINDS: Final = frozenset(
-    "hidden text search tel url email password date month week time datetime-local number range color checkbox radio "
-    "file submit image reset button".split()
+    {
+        *("hidden", "text", "search", "tel", "url", "email", "password"),
+        *("date", "month", "week", "time", "datetime-local", "number", "range", "color"),
+        *("checkbox", "radio", "file", "submit", "image", "reset", "button"),
+    }
 )
 _BUTTON_KINDS: Final = frozenset({"submit", "reset", "button"})
 
@@ -109,8 +112,8 @@ class _Around:
 def read_markup(tree: Tree) -> Markup:
     """Walk a page once."""
     markup = Markup(tree)
-    for node in (*tree.tagged("base"), *tree.tagged("meta")):
-        _read_metadata(node, markup)
+    for told in (*tree.tagged("base"), *tree.tagged("meta")):
+        _read_metadata(told, markup)
     loose: list[tuple[Place, Place]] = []
     waiting: list[tuple[Place, Node, _Around]] = [("0", tree.body, _Around())]
     while waiting:

@@ -10,7 +10,7 @@ from awp_publish.browsing.errors import AwpError, refuse
 class Origins:
     """The site's own addresses: scheme, host and port of each, and the path under which all of it lives.
 
-    `origins` are as browsers write them (`https://shop.example`); `prefix` is "" or `/shop`, without a slash at its end.
+    `origins` are as browsers write them (`https://shop.example`); `prefix` is "" or `/shop`.
     """
 
     origins: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""`Page`: an answer of the site as a session keeps it: where it came from, its HTML, and nothing that can be made anew."""
+"""`Page`: an answer of the site as a session keeps it: where it came from, its HTML, nothing that can be made anew."""
 
 import html
 import re
@@ -85,7 +85,9 @@ def _as_html(body: bytes, charset: str | None) -> bytes:
         text = body.decode(charset or "utf-8", "replace")
     except (LookupError, ValueError):
         text = body.decode("utf-8", "replace")
-    return f"<!doctype html><title></title><body><pre>\n{html.escape(text, quote=False)}</pre>".encode("utf-8", "replace")
+    return f"<!doctype html><title></title><body><pre>\n{html.escape(text, quote=False)}</pre>".encode(
+        "utf-8", "replace"
+    )
 
 
 def _fail(message: str, fetched: Fetched, address: Address, content_type: str) -> NoReturn:

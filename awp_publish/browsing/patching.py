@@ -56,8 +56,8 @@ def _compare_lists(before: list[object], after: list[object], path: str, depth: 
 
 def _has_ids(items: list[object]) -> TypeGuard[list[Mapping[str, object]]]:
     """Whether all are objects with ids, each its own."""
-    ids = [item.get("id") if isinstance(item, Mapping) else None for item in items]
-    return all(isinstance(id, str) for id in ids) and len(set(ids)) == len(ids)
+    known = {item["id"] for item in items if isinstance(item, Mapping) and isinstance(item.get("id"), str)}
+    return len(known) == len(items)
 
 
 def _compare_by_id(before: Members, after: Members, path: str, depth: int) -> Iterator[Operation]:

@@ -51,9 +51,9 @@ def require_object(params: Mapping[str, object], name: str, where: str = "") -> 
 
 def _read(params: Mapping[str, object], name: str, where: str, kind: type[Kind]) -> Kind | None:
     value = params.get(name)
-    if value is None or isinstance(value, kind):
-        return value
-    _refuse_type(name, where, kind)
+    if value is not None and not isinstance(value, kind):
+        _refuse_type(name, where, kind)
+    return value
 
 
 def _refuse_type(name: str, where: str, kind: type[object]) -> NoReturn:

@@ -75,5 +75,6 @@ def _require_valid(form: Place, submitter: Control | None, act: Act, overlay: Ov
 
 
 def _describe(control: Control, reason: str, act: Act) -> JsonObject:
-    id = act.element_id(control)
-    return {"element_id": id, "name": control.name, "label": act.compiled.label_of(id), "reason": reason}
+    element_id = act.element_id(control)
+    label = act.compiled.label_of(element_id)
+    return {"element_id": element_id, "name": control.name, "label": label, "reason": reason}

@@ -35,14 +35,14 @@ class Session:
         self,
         origins: Origins,
         *,
-        id: str | None = None,
+        session_id: str | None = None,
         user_agent: str | None = None,
         locale: str | None = None,
         limits: Limits = Limits(),  # noqa: B008
         cache: PageCache | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.id = id or f"s_{secrets.token_hex(16)}"
+        self.id = session_id or f"s_{secrets.token_hex(16)}"
         self.created = clock()
         self.browser = Browser(
             origins,
@@ -88,15 +88,15 @@ class Session:
             raise AwpError("NOT_FOUND", f"Page not found: {page_id or 'all are closed'}", {"page_id": page_id})
         return self._tabs[wanted]
 
-    def open_tab(self, id: str | None = None) -> Tab:
+    def open_tab(self) -> Tab:
         """One page more, empty. RATE_LIMITED where there are as many as there may be."""
         if len(self._tabs) >= self.browser.limits.pages:
             most = self.browser.limits.pages
             raise AwpError("RATE_LIMITED", f"Maximum pages ({most}) reached", {"max_pages_per_session": most})
         self._opened += 1
-        id = id or f"p_{self._opened}"
-        self._tabs[id] = Tab(id, self.browser)
-        return self._tabs[id]
+        tab = Tab(f"p_{self._opened}", self.browser)
+        self._tabs[tab.id] = tab
+        return tab
 
     def close_tab(self, page_id: str) -> None:
         """Close a page."""

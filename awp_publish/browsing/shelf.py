@@ -44,14 +44,15 @@ class Compiled:
     def elements(self) -> dict[Place, str]:
         """The id of the SOM element that was made of what is at a place, in the full budget."""
         if self._elements is None:
-            self._elements = {place: id for id, place in reversed(self.som(Budget.FULL).places.items())}
+            places = self.som(Budget.FULL).places
+            self._elements = {places[element_id]: element_id for element_id in reversed(list(places))}
         return self._elements
 
-    def label_of(self, id: str | None) -> str | None:
+    def label_of(self, element_id: str | None) -> str | None:
         """What people call an element: its label, else its text."""
         if self._by_id is None:
             self._by_id = {str(element["id"]): element for element in elements_of(self.som(Budget.FULL).document)}
-        found = None if id is None else self._by_id.get(id)
+        found = None if element_id is None else self._by_id.get(element_id)
         said = None if found is None else found.get("label") or found.get("text")
         return None if said is None else str(said)
 

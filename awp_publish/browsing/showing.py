@@ -5,15 +5,17 @@ every session that looks at the same page: documents are not to be changed.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
 import orjson
 
-from awp_publish.browsing.markup import Markup, Place, kind_of
 from awp_publish.browsing.shelf import Compiled
-from awp_publish.browsing.state import Changed, Option, Overlay, options_of
+from awp_publish.browsing.state import Changed, Overlay, options_of
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget
 from awp_publish.pages.tree import Node
+
+Changes: TypeAlias = Mapping[str, tuple[Changed, Node]]
 
 
 def show(compiled: Compiled, budget: Budget, overlay: Overlay) -> JsonObject:
@@ -21,55 +23,55 @@ def show(compiled: Compiled, budget: Budget, overlay: Overlay) -> JsonObject:
     som = compiled.som(budget)
     if not overlay:
         return som.document
-    changes = {id: overlay[place] for id, place in som.places.items() if place in overlay}
-    nodes = {id: node for id in changes if (node := compiled.tree.node_at(som.places[id])) is not None}
-    document = dict(som.document)
-    document["regions"] = [
-        {**region, "elements": _show_elements(region["elements"], changes, nodes)} for region in document["regions"]
-    ]
-    document["meta"] = {**document["meta"], "som_bytes": 0}
-    document["meta"]["som_bytes"] = len(orjson.dumps(document))
+    touched = {element_id: place for element_id, place in som.places.items() if place in overlay}
+    changes = {
+        element_id: (overlay[place], node)
+        for element_id, place in touched.items()
+        if (node := compiled.tree.node_at(place)) is not None
+    }
+    regions = [{**region, "elements": _show_all(region["elements"], changes)} for region in som.document["regions"]]
+    meta = {**som.document["meta"], "som_bytes": 0}
+    document = {**som.document, "regions": regions, "meta": meta}
+    meta["som_bytes"] = len(orjson.dumps(document))
     return document
 
 
-def _show_elements(
-    elements: Iterable[JsonObject], changes: Mapping[str, Changed], nodes: Mapping[str, Node]
-) -> list[JsonObject]:
-    return [
-        _show_element(element, changes[element["id"]], nodes[element["id"]]) if element["id"] in nodes else element
-        for element in elements
-    ]
+def _show_all(elements: Iterable[dict[str, Any]], changes: Changes) -> list[dict[str, Any]]:
+    return [_show_inside(_show_one(element, changes), changes) for element in elements]
 
 
-def _show_element(element: JsonObject, state: Changed, node: Node) -> JsonObject:
+def _show_inside(element: dict[str, Any], changes: Changes) -> dict[str, Any]:
+    shadow = element.get("shadow")
+    if shadow is None:
+        return element
+    return {**element, "shadow": {**shadow, "elements": _show_all(shadow["elements"], changes)}}
+
+
+def _show_one(element: dict[str, Any], changes: Changes) -> dict[str, Any]:
+    if element["id"] not in changes:
+        return element
+    state, node = changes[element["id"]]
     attributes = dict(element.get("attrs", {}))
-    if state.value is not None:
-        attributes["value"] = state.value
-    if state.checked is not None:
-        attributes["checked"] = state.checked
-    if state.open is not None:
-        attributes["open"] = state.open
+    said = {"value": state.value, "checked": state.checked, "open": state.open}
+    attributes.update((name, value) for name, value in said.items() if value is not None)
     if state.selected is not None:
         _show_choice(attributes, state.selected, node)
     return {**element, "attrs": attributes}
 
 
-def _show_choice(attributes: dict[str, object], chosen: frozenset[int], node: Node) -> None:
+def _show_choice(attributes: dict[str, Any], chosen: frozenset[int], node: Node) -> None:
     """What a select shows of its choice: marks at its options, `value` for the first, `selected_values` for several."""
     values = [option.value for option in options_of(node) if option.number in chosen]
-    options = attributes.get("options")
-    if isinstance(options, list):
-        attributes["options"] = [_mark(option, number in chosen) for number, option in enumerate(options)]
-    several = "multiple" in node.attributes
-    shown = {"value": values[:1], "selected_values": values if several else []}
-    for name, values in shown.items():
+    options = attributes.get("options", ())
+    attributes["options"] = [_mark(option, number in chosen) for number, option in enumerate(options)]
+    for name in ("value", "selected_values"):
         attributes.pop(name, None)
-    if shown["value"]:
-        attributes["value"] = shown["value"][0]
-    if shown["selected_values"]:
-        attributes["selected_values"] = shown["selected_values"]
+    if values:
+        attributes["value"] = values[0]
+    if values and "multiple" in node.attributes:
+        attributes["selected_values"] = values
 
 
-def _mark(option: JsonObject, selected: bool) -> JsonObject:
+def _mark(option: dict[str, Any], selected: bool) -> dict[str, Any]:
     plain = {name: value for name, value in option.items() if name != "selected"}
     return {**plain, "selected": True} if selected else plain

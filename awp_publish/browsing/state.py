@@ -5,7 +5,6 @@ Paths of elements are the keys. A control that is not in the overlay is as its H
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from awp_publish.browsing.markup import Control, Markup, Place, kind_of
@@ -27,12 +26,12 @@ class Changed:
 
 
 Overlay: TypeAlias = Mapping[Place, Changed]
-PRISTINE: Final[Overlay] = MappingProxyType({})
+PRISTINE: Final[Overlay] = {}
 
 
 def changed(overlay: Overlay, place: Place, state: Changed) -> Overlay:
     """The overlay with one more change."""
-    return MappingProxyType({**overlay, place: state})
+    return {**overlay, place: state}
 
 
 def value_of(control: Control, overlay: Overlay) -> str:

@@ -56,7 +56,7 @@ def prepare_submission(
     node = markup.forms[form]
     said = node.attributes
     over = submitter.node.attributes if submitter is not None else {}
-    labels = said.get("accept-charset", "").replace(",", " ").split()
+    labels: list[str | None] = [*said.get("accept-charset", "").replace(",", " ").split()]
     encoding = pick_charset(*(labels or [charset or markup.charset]))
     return Submission(
         action=over.get("formaction", said.get("action", "")).strip("\t\n\f\r "),

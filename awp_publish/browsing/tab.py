@@ -14,10 +14,9 @@ from awp_publish.browsing.observing import observe
 from awp_publish.browsing.page import Page
 from awp_publish.browsing.reading import read_text, require_object
 from awp_publish.browsing.scrolling import scroll
-from awp_publish.browsing.shelf import Compiled
 from awp_publish.browsing.showing import show
 from awp_publish.browsing.state import Overlay
-from awp_publish.browsing.targets import Target, require_target, resolve_target
+from awp_publish.browsing.targets import require_target, resolve_target
 from awp_publish.browsing.verbs import FORM_WIDE, SCROLL, VERBS, plain_name
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget
@@ -28,8 +27,8 @@ class Tab:
 
     __slots__ = ("_browser", "_busy", "history", "id")
 
-    def __init__(self, id: str, browser: Browser) -> None:
-        self.id = id
+    def __init__(self, page_id: str, browser: Browser) -> None:
+        self.id = page_id
         self.history = History(browser.limits)
         self._browser = browser
         self._busy = False
