@@ -54,7 +54,8 @@ def toggle(act: Act) -> Effect:
     """The action `toggle`: a checkbox or details the other way round; a radio button on."""
     control = act.own_control()
     if act.target.element["role"] == "details":
-        return toggle_details(act.target.place, act)
+        around = act.markup.ancestors(act.target.place)
+        return toggle_details(next(place for place, node in around if node.tag == "details"), act)
     kind = "" if control is None else kind_of(control.node)
     if control is None or kind not in ("checkbox", "radio"):
         raise refuse_action(act)

@@ -6,7 +6,7 @@
 import re
 from collections.abc import Mapping
 from datetime import date
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 _FLOAT: Final = re.compile(r"-?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
@@ -16,6 +16,7 @@ _DATE: Final = re.compile(r"(\d{4,})-(\d\d)-(\d\d)", re.ASCII)
 _MONTH: Final = re.compile(r"(\d{4,})-(\d\d)", re.ASCII)
 _WEEK: Final = re.compile(r"(\d{4,})-W(\d\d)", re.ASCII)
 _DAY: Final = 86_400_000
+_FIRST_MONDAY: Final = -3 * _DAY
 _FIRST_DAY: Final = date(1970, 1, 1).toordinal()
 
 SCALED: Final = frozenset({"number", "range", "date", "month", "week", "time", "datetime-local"})
@@ -81,7 +82,17 @@ def _sanitise_range(value: str, attributes: Mapping[str, str]) -> str:
     if number is None:
         number = smallest if largest < smallest else smallest + (largest - smallest) / 2
     number = max(smallest, min(number, largest)) if largest >= smallest else smallest
+    number = _round_to_step(number, largest, attributes)
     return value if number == number_of("range", value) else _write_number(number)
+
+
+def _round_to_step(number: Decimal, largest: Decimal, attributes: Mapping[str, str]) -> Decimal:
+    """The nearest step that is not too large; of two equally near ones the larger."""
+    step, base = step_of("range", attributes)
+    if step is None:
+        return number
+    rounded = base + ((number - base) / step).to_integral_value(ROUND_HALF_UP) * step
+    return rounded - step if number <= largest < rounded else rounded
 
 
 def _write_number(number: Decimal) -> str:
@@ -95,6 +106,21 @@ def bounds_of(kind: str, attributes: Mapping[str, str]) -> tuple[Decimal | None,
     if kind == "range":
         return Decimal(0) if smallest is None else smallest, Decimal(100) if largest is None else largest
     return smallest, largest
+
+
+def step_of(kind: str, attributes: Mapping[str, str]) -> tuple[Decimal | None, Decimal]:
+    """How far apart values are (None: they may be anything), and from where they are counted (4.10.5.3.8).
+
+    The count begins at min, else at the value that the page came with, else at zero (weeks: at a Monday).
+    """
+    default, unit = STEPS[kind]
+    said = attributes.get("step", "").strip()
+    step = number_of("number", said)
+    step = (Decimal(default) if step is None or step <= 0 else step) * unit
+    written = (number_of(kind, attributes.get(name, "")) for name in ("min", "value"))
+    base = next((number for number in written if number is not None), None)
+    zero = Decimal(_FIRST_MONDAY if kind == "week" else 0)
+    return None if said.lower() == "any" else step, zero if base is None else base
 
 
 def number_of(kind: str, value: str) -> Decimal | None:

@@ -48,11 +48,15 @@ class Compiled:
             self._elements = {places[element_id]: element_id for element_id in reversed(list(places))}
         return self._elements
 
-    def label_of(self, element_id: str | None) -> str | None:
-        """What people call an element: its label, else its text."""
+    def element(self, element_id: str | None) -> JsonObject | None:
+        """The element of an id in the full budget."""
         if self._by_id is None:
             self._by_id = {str(element["id"]): element for element in elements_of(self.som(Budget.FULL).document)}
-        found = None if element_id is None else self._by_id.get(element_id)
+        return None if element_id is None else self._by_id.get(element_id)
+
+    def label_of(self, element_id: str | None) -> str | None:
+        """What people call an element: its label, else its text."""
+        found = self.element(element_id)
         said = None if found is None else found.get("label") or found.get("text")
         return None if said is None else str(said)
 

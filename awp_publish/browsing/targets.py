@@ -132,16 +132,16 @@ def _by_selector(css: str, search: _Search) -> Target | None:
 
 
 def _nearest(place: Place, compiled: Compiled) -> Target | None:
-    """The element made of what is at a place, or around it, or else the first one in it."""
+    """The element made of what is at a place, or around it, or else the first one in it.
+
+    What is inside of an element stays what is meant: a click there goes up from there.
+    """
     around = (place[:end] for end in range(len(place), 0, -1) if place[end : end + 1] in ("", "/", "#"))
     mapped = next((outer for outer in around if outer in compiled.elements), None)
     if mapped is None:
-        mapped = next((inner for inner in compiled.elements if inner.startswith((place + "/", place + "#"))), None)
-    if mapped is None:
-        return None
-    wanted = compiled.elements[mapped]
-    elements = elements_of(compiled.som(Budget.FULL).document)
-    return next((Target(element, mapped, _SELECTOR) for element in elements if element["id"] == wanted), None)
+        mapped = place = next((e for e in compiled.elements if e.startswith((place + "/", place + "#"))), "")
+    element = compiled.element(compiled.elements.get(mapped))
+    return None if element is None else Target(element, place, _SELECTOR)
 
 
 def _by_fallback(fallback: object, search: _Search, where: str) -> Target | None:

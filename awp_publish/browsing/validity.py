@@ -6,14 +6,13 @@ backtracking counts as satisfied, as a broken one does in a browser. The server 
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from decimal import Decimal
 from typing import Final, TypeAlias
 
 from awp_publish.browsing.addresses import is_absolute_url
 from awp_publish.browsing.entries import BUTTONS, NEVER_SENT
 from awp_publish.browsing.markup import Control, Markup, Place, kind_of
 from awp_publish.browsing.patterns import compile_pattern
-from awp_publish.browsing.sanitising import SCALED, STEPS, bounds_of, number_of
+from awp_publish.browsing.sanitising import SCALED, bounds_of, number_of, step_of
 from awp_publish.browsing.state import (
     Overlay,
     display_size,
@@ -142,7 +141,7 @@ def _pattern_fault(kind: str, value: str, attributes: Mapping[str, str]) -> str 
 
 def _range_fault(kind: str, value: str, attributes: Mapping[str, str]) -> str | None:
     number = number_of(kind, value)
-    if number is None:
+    if number is None or kind == "range":
         return None
     smallest, largest = bounds_of(kind, attributes)
     if kind == "time" and smallest is not None and largest is not None and largest < smallest:
@@ -152,19 +151,5 @@ def _range_fault(kind: str, value: str, attributes: Mapping[str, str]) -> str | 
         return f"it is less than {attributes.get('min', 0)}"
     if largest is not None and number > largest:
         return f"it is more than {attributes.get('max', 100)}"
-    return _step_fault(kind, number, smallest, attributes)
-
-
-def _step_fault(kind: str, number: Decimal, smallest: Decimal | None, attributes: Mapping[str, str]) -> str | None:
-    """4.10.5.3.8: whole steps from min, else from the value that the page came with, else from zero."""
-    default, unit = STEPS[kind]
-    said = attributes.get("step", "").strip()
-    if said.lower() == "any":
-        return None
-    step = number_of("number", said)
-    step = (Decimal(default) if step is None or step <= 0 else step) * unit
-    written = number_of(kind, attributes.get("min", ""))
-    base = next((n for n in (written, number_of(kind, attributes.get("value", ""))) if n is not None), None)
-    if base is None:
-        base = Decimal(-259_200_000 if kind == "week" else 0)
-    return None if abs(number - base) % step == 0 else f"it is not in steps of {said or default}"
+    step, base = step_of(kind, attributes)
+    return None if step is None or abs(number - base) % step == 0 else "it is not one of the allowed steps"
