@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from benchmarks.a2a import a2a
+from benchmarks.browsing import browsing
 from benchmarks.documents import documents
 from benchmarks.freezing import freezing
 from benchmarks.guarding import guarding
@@ -27,6 +28,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "jobs": (jobs, 30.0),
     "a2a": (a2a, 12.0),
     "mcp": (mcp, 30.0),
+    "browsing": (browsing, 30.0),
     "over_http": (over_http, 64.0),
     "freezing": (freezing, 60.0),
 }

@@ -184,6 +184,8 @@ class Connection:
             told = tell_error(request.id, _failure(request), request)
         with suppress(OSError):  # nobody is there to be told; reading ends as well
             await self._write(told, is_packed=request.is_packed, request=request)
+            while self._conversation.events:
+                await self._write(self._conversation.events.pop(0), is_packed=request.is_packed)
 
     async def _write(self, message: Mapping[str, object], *, is_packed: bool, request: Request | None = None) -> None:
         try:

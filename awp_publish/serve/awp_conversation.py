@@ -14,6 +14,7 @@ from awp_publish.problems import Problem
 from awp_publish.serve.awp_callers import Identity, new_challenge
 from awp_publish.serve.awp_desk import Client, Desk, once
 from awp_publish.serve.awp_driving import drive
+from awp_publish.serve.awp_events import MUTATION, cursors_of, tell_changes
 from awp_publish.serve.awp_fetch import Surface
 from awp_publish.serve.awp_hello import read_hello, tell_hello
 from awp_publish.serve.awp_messages import Request
@@ -95,12 +96,18 @@ class Conversation(Client):
         async with held.turn:
             self.check_open(held)
             run = partial(self._run, method, held, request, min(self.desk.longest, seconds or held.seconds))
-            result = await (run() if method.scope == "som:read" else once(held.repeats, request, run))
+            if method.scope == "som:read":
+                result = await run()
+            else:
+                result = await once(held.repeats, request, run)
             self.desk.sessions.touch(held)
             return result
 
     async def _run(self, method: Method, held: Held, request: Request, seconds: float) -> JsonObject:
-        return await drive(method.run(held.session, request.params), self.surface.fetch, method.name, seconds)
+        before = cursors_of(held.session) if MUTATION in self.wanted and method.scope == "page:act" else {}
+        result = await drive(method.run(held.session, request.params), self.surface.fetch, method.name, seconds)
+        self.events += tell_changes(held.session, before)
+        return result
 
     # --- The handshake ---
 
@@ -113,6 +120,7 @@ class Conversation(Client):
             identity = await self._identify(auth, challenge, request)
             self._check_change(identity)
             self.identity = identity
+        self.wanted = wishes.events
         return tell_hello(self.desk.catalog, self.desk.browsing, wishes, self._tell_auth(self.caller))
 
     async def _identify(self, auth: object, challenge: str, request: Request) -> Identity:

@@ -29,13 +29,18 @@ class Desk:
 
 
 class Client:
-    """One client: where its requests to the site come in, who it is since its handshake, and what it has been told."""
+    """One client: where its requests to the site come in, who it is since its handshake, and what it has been told.
+
+    `wanted` are the events that it asked for, `events` those that it is to be told after the present answer.
+    """
 
     def __init__(self, desk: Desk, surface: Surface) -> None:
         self.desk = desk
         self.surface = surface
         self.identity: Identity | None = None
         self.repeats = Repeats()
+        self.wanted: frozenset[str] = frozenset()
+        self.events: list[dict[str, object]] = []
 
     @property
     def caller(self) -> Identity:

@@ -11,6 +11,7 @@ from typing import Final
 import awp_publish
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.model import Browsing, Catalog, JsonObject
+from awp_publish.serve.awp_events import MUTATION
 
 VERSION: Final = "0.1"
 ENCODINGS: Final = ("json", "msgpack")
@@ -34,11 +35,11 @@ FEATURES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What a client asked for: its shape of the handshake, the encoding, and whether it wants to be told changes."""
+    """What a client asked for: its shape of the handshake, the encoding, and the events that it wants to be told."""
 
     is_draft: bool
     encoding: str
-    events: bool
+    events: frozenset[str]
 
 
 def read_hello(params: Mapping[str, object], *, is_packed: bool) -> Wishes:
@@ -46,8 +47,7 @@ def read_hello(params: Mapping[str, object], *, is_packed: bool) -> Wishes:
     is_draft = any(name in params for name in ("client", "awp", "wants"))
     _check_version(_read_versions(params))
     wants = _read_object(params, "wants")
-    features = _read_texts(wants, "features")
-    return Wishes(is_draft, _choose_encoding(wants, is_packed), "som.mutation_events" in features)
+    return Wishes(is_draft, _choose_encoding(wants, is_packed), frozenset(_read_texts(wants, "events")) & {MUTATION})
 
 
 def _read_versions(params: Mapping[str, object]) -> list[str]:
@@ -113,6 +113,7 @@ def tell_hello(catalog: Catalog, browsing: Browsing, wishes: Wishes, auth: JsonO
         "compression": {"selected": "none"},
         "server": {"name": NAME, "version": awp_publish.__version__, "site": catalog.site.name, "url": catalog.url},
         "limits": limits,
+        "events": sorted(wishes.events),
         "auth": auth,
     }
 

@@ -11,12 +11,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from awp_publish.browsing.shelf import PageCache
-
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.limits import Limits
 from awp_publish.browsing.origins import Origins
 from awp_publish.browsing.session import Session
+from awp_publish.browsing.shelf import PageCache
 from awp_publish.model import Browsing, JsonObject
 from awp_publish.serve.awp_repeats import Repeats
 from awp_publish.values import seconds_of
@@ -121,10 +120,18 @@ class Sessions:
 
     def _check_room(self, holder: object) -> None:
         self.sweep()
+        if len(self._held) >= self.browsing.sessions:
+            self._close_one_that_waits()
         own = sum(1 for _ in self.of(holder))
         for most, count in ((self.browsing.sessions_per_connection, own), (self.browsing.sessions, len(self._held))):
             if count >= most:
                 raise AwpError("INTERNAL", f"Maximum sessions ({most}) reached", {"max_sessions": most})
+
+    def _close_one_that_waits(self) -> None:
+        """Whoever is here goes before whoever may come back: of those without a connection the oldest makes room."""
+        waiting = [held for held in self._held.values() if held.holder is None]
+        if waiting:
+            self.close(min(waiting, key=lambda held: held.used))
 
     def close(self, held: Held) -> None:
         """End a session."""

@@ -23,7 +23,12 @@ class AwpClient:
     @classmethod
     @contextmanager
     def open(
-        cls, client: TestClient, headers: Mapping[str, str] | None = None, *, is_packed: bool = False, path: str = "/awp"
+        cls,
+        client: TestClient,
+        headers: Mapping[str, str] | None = None,
+        *,
+        is_packed: bool = False,
+        path: str = "/awp",
     ) -> Iterator["AwpClient"]:
         """A connection before its handshake."""
         with client.websocket_connect(path, headers=dict(headers or {})) as socket:
@@ -31,7 +36,9 @@ class AwpClient:
 
     @classmethod
     @contextmanager
-    def greeted(cls, client: TestClient, headers: Mapping[str, str] | None = None, **hello: Any) -> Iterator["AwpClient"]:
+    def greeted(
+        cls, client: TestClient, headers: Mapping[str, str] | None = None, **hello: Any
+    ) -> Iterator["AwpClient"]:
         """A connection after its handshake."""
         with cls.open(client, headers) as opened:
             assert "result" in opened.ask("awp.hello", {**HELLO, **hello})

@@ -195,6 +195,25 @@ def test_a_closed_session_answers_nothing_that_comes_after(caller):
     assert [answers[one].get("error", {}).get("code") for one in asked] == [None, None, "NOT_FOUND"]
 
 
+def test_a_client_that_wants_it_is_told_what_its_actions_made_of_a_page(client):
+    with AwpClient.greeted(client, wants={"events": ["page.som_mutation", "page.telemetry"]}) as caller:
+        session = caller.create()
+        caller.do("page.navigate", session_id=session, url="/enter")
+        before = caller.do("page.observe", session_id=session)
+        params = {"intent": {"action": "type", "target": {"css": "input"}, "value": "Ann"}}
+        caller.do("page.act", session_id=session, **params)
+        event = caller.hear()
+        assert (event["type"], event["method"], "id" in event) == ("event", "page.som_mutation", False)
+        told = event["params"]
+        assert (told["session_id"], told["page_id"]) == (session, "p_1")
+        asked = {"session_id": session, "mode": "mutations", "cursor": before["cursor"]}
+        changes = caller.do("page.observe", **asked)
+        assert (told["patch"], told["cursor"]) == (changes["patch"], f"c:{changes['cursor']}")
+        assert "Ann" in str(told["patch"])
+        caller.do("page.navigate", session_id=session, url="/next")
+        assert caller.hear()["method"] == "page.som_mutation"
+
+
 # --- Where the site is ---
 
 

@@ -85,7 +85,9 @@ def test_a_token_in_the_handshake_goes_before_that_of_the_upgrade(open_client):
 def test_a_token_may_be_an_api_key(open_client):
     client = open_site(open_client, ApiKey({"key-of-ann": "ann"}))
     with AwpClient.open(client) as caller:
-        assert caller.do("awp.hello", auth={"method": "auth.bearer", "token": "key-of-ann"})["auth"]["principal"] == "ann"
+        assert (
+            caller.do("awp.hello", auth={"method": "auth.bearer", "token": "key-of-ann"})["auth"]["principal"] == "ann"
+        )
         assert caller.do("skills.invoke", skill="who")["output"] == "ann"
 
 

@@ -273,6 +273,17 @@ def test_a_session_without_a_connection_waits_a_while(sessions, clock):
         sessions.resume("another", "ann", lost.id, lost.token)
 
 
+def test_whoever_is_here_goes_before_whoever_may_come_back(clock):
+    sessions = Sessions(Browsing(sessions=2), ("https://shop.example",), clock)
+    first, second = sessions.create("gone", "ann", {}, 30), sessions.create("here", "ann", {}, 30)
+    sessions.release("gone")
+    third = sessions.create("here", "ann", {}, 30)
+    there = {one.id: is_there(sessions, "here", one.id) for one in (first, second, third)}
+    assert there == {first.id: False, second.id: True, third.id: True}
+    with pytest.raises(AwpError, match="Maximum sessions"):
+        sessions.create("another", "", {}, 30)
+
+
 def test_sessions_that_have_ended_make_room(clock):
     sessions = Sessions(Browsing(sessions=2, idle="1m"), ("https://shop.example",), clock)
     for _ in range(5):
