@@ -128,12 +128,12 @@ def choose_options(control: Control, wanted: object, act: Act) -> Overlay:
 
 
 def _pick(options: Sequence[Option], wanted: str, act: Act) -> Option:
-    """By value, else by text, else by text in any case."""
+    """By value, else by text or label, else by text or label in any case."""
     folded = " ".join(wanted.split()).casefold()
     tests = (
         [option for option in options if option.value == wanted],
-        [option for option in options if option.text == wanted],
-        [option for option in options if option.text.casefold() == folded],
+        [option for option in options if wanted in (option.text, option.label)],
+        [option for option in options if folded in (option.text.casefold(), option.label.casefold())],
     )
     found = next((option for found in tests for option in found), None)
     if found is None or found.disabled:

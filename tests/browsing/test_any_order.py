@@ -74,12 +74,13 @@ class Browsing(RuleBasedStateMachine):
         try:
             result = self.agent.call(method, **params)
         except AwpError as error:
-            assert error.code in CODES
-            assert error.message
-            orjson.dumps(error.describe())
-            return None
-        orjson.dumps(result)
-        return result
+            refused = orjson.loads(orjson.dumps(error.describe()))
+        else:
+            orjson.dumps(result)
+            return result
+        assert refused["code"] in CODES
+        assert refused["message"]
+        return None
 
     @rule(url=URLS)
     def navigate(self, url: str) -> None:

@@ -1,4 +1,4 @@
-"""The reference implementation's own workflow suite, as far as it is about the protocol, and a whole visit to a shop."""
+"""The reference implementation's own workflow suite, as far as it is about the protocol, and a visit to a shop."""
 
 import json
 from pathlib import Path
@@ -77,7 +77,7 @@ def test_a_book_is_searched_for_signed_in_for_and_ordered():
         return redirect("/orders/1", 303) if b"copies=2" in fetch.body else page("<h1>Bad", 400)
 
     pages = {
-        "/": "<main><form action=/search role=search><input type=search name=q aria-label=Search required></form></main>",
+        "/": "<main><form action=/search><input type=search name=q aria-label=Search required></form></main>",
         "/search": lambda fetch: f"<main><a href=/book/7>{fetch.path.partition('=')[2]} found</a></main>",
         "/book/7": "<main><h1>Emma</h1><form method=post action=/order><label>Copies <input type=number name=copies "
         "min=1 max=5 value=1></label><button>Order</button></form></main>",
