@@ -65,11 +65,10 @@ class Act:
 def refuse_action(act: Act) -> AwpError:
     """The refusal of an action that the element does not know, saying which it does."""
     element = act.target.element
-    can = element.get("actions") or []
     return AwpError(
         "INVALID_REQUEST",
         f"A {element['role']} cannot be used with {act.action}",
-        {"action": act.action, **act.target.describe(), "actions": can},
+        {"action": act.action, **act.target.describe(), "actions": element.get("actions") or []},
     )
 
 

@@ -13,6 +13,7 @@ from awp_publish.model import JsonObject
 
 _NAME: Final = re.compile(r"[\x21-\x3a\x3c\x3e-\x7e]*")
 _VALUE: Final = re.compile(r"[\x20-\x3a\x3c-\x7e\x80-\xff]*")
+_LATEST: Final = 1e15
 _SAME_SITE: Final = ("", "Strict", "Lax", "None")
 
 
@@ -66,7 +67,7 @@ def _read_expiry(expires: object) -> float | None:
     """Unix seconds; nothing, or -1 as browsers' own tools write it, is the end of the session."""
     if expires is None or expires == -1:
         return None
-    if not isinstance(expires, int | float) or isinstance(expires, bool):
+    if not isinstance(expires, int | float) or isinstance(expires, bool) or not abs(expires) < _LATEST:
         refuse("Invalid param: cookie.expires must be Unix seconds", param="cookie.expires")
     return float(expires)
 

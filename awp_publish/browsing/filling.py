@@ -15,6 +15,7 @@ from awp_publish.browsing.state import Changed, Option, Overlay, changed, option
 from awp_publish.browsing.validity import length_of, utf16_length
 
 WRITABLE: Final = frozenset(FORMATS) | {"text", "search", "tel", "url", "email", "password", "textarea"}
+_LARGEST: Final = 1e300
 _COLOUR: Final = re.compile(r"#[0-9a-fA-F]{6}")
 
 
@@ -82,7 +83,8 @@ def read_value(act: Act) -> str:
 
 def as_text(value: object, act: Act) -> str:
     """A value as the text that a control would have, within bounds."""
-    if not isinstance(value, str | int | float) or isinstance(value, bool):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
+    if not isinstance(value, str) and not is_number:
         refuse("Invalid param: intent.value must be a string", param="intent.value")
     text = str(value)
     if len(text) > act.browser.limits.value_length:
@@ -126,12 +128,12 @@ def choose_options(control: Control, wanted: object, act: Act) -> Overlay:
 
 
 def _pick(options: Sequence[Option], wanted: str, act: Act) -> Option:
-    """By value, else by text, else by text in any case."""
+    """By value, else by text or label, else by text or label in any case."""
     folded = " ".join(wanted.split()).casefold()
     tests = (
         [option for option in options if option.value == wanted],
-        [option for option in options if option.text == wanted],
-        [option for option in options if option.text.casefold() == folded],
+        [option for option in options if wanted in (option.text, option.label)],
+        [option for option in options if folded in (option.text.casefold(), option.label.casefold())],
     )
     found = next((option for found in tests for option in found), None)
     if found is None or found.disabled:

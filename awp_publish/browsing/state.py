@@ -72,12 +72,13 @@ def radio_group(control: Control, markup: Markup) -> list[Control]:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a select: its number among them, value, text, and whether it can be chosen."""
+    """One option of a select: its number among them, value, text, label, and whether it can be chosen."""
 
     number: int
     node: Node
     value: str
     text: str
+    label: str
     disabled: bool
 
 
@@ -89,9 +90,9 @@ def options_of(select: Node) -> list[Option]:
         node, in_disabled = waiting.pop()
         disabled = in_disabled or "disabled" in node.attributes
         if node.tag == "option":
-            text = node.attributes.get("label") or " ".join(read_text(node).split())
-            value = node.attributes.get("value", " ".join(read_text(node).split()))
-            found.append(Option(len(found), node, value, text, disabled))
+            text = " ".join(read_text(node).split())
+            label = node.attributes.get("label") or text
+            found.append(Option(len(found), node, node.attributes.get("value", text), text or label, label, disabled))
         elif node.tag:
             waiting.extend((child, disabled and node.tag == "optgroup") for child in reversed(node.children))
     return found

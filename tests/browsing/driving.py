@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from awp_publish.browsing.fetching import Fetch, Fetched, Steps
 from awp_publish.browsing.limits import Limits
 from awp_publish.browsing.methods import METHODS
@@ -74,7 +76,7 @@ class Agent:
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         METHODS[method].check(params)
-        return self.web.drive(METHODS[method].run(self.session, params))
+        return orjson.loads(orjson.dumps(self.web.drive(METHODS[method].run(self.session, params))))
 
     def navigate(self, url: str) -> dict[str, Any]:
         return self.call("page.navigate", url=url)

@@ -36,7 +36,7 @@ UNTOUCHED = "name=&amount=&colour=%23000000&note=first&fixed=x&file=&size=s&tags
 
 
 def changed(*pairs: str) -> str:
-    fields = [field for field in UNTOUCHED.split("&")]
+    fields = UNTOUCHED.split("&")
     for pair in pairs:
         name = pair.partition("=")[0]
         fields = [pair if field.partition("=")[0] == name else field for field in fields]

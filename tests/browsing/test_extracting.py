@@ -7,7 +7,8 @@ from tests.browsing.driving import Agent
 
 SHOP = """<title>Shop</title><script type="application/ld+json">{"@type": "Product", "name": "Widget"}</script>
 <nav><a href="/">Home</a><a href="/products">Products</a></nav>
-<main><h1>Widget Pro</h1><h2>Details</h2><p>It costs $49.99 today.</p><p>Or $5.00.</p><input name=q value=1 aria-label=Find></main>"""
+<main><h1>Widget Pro</h1><h2>Details</h2><p>It costs $49.99 today.</p><p>Or $5.00.</p>
+<input name=q value=1 aria-label=Find></main>"""
 
 
 @pytest.fixture

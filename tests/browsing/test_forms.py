@@ -132,7 +132,8 @@ def test_the_form_that_owns_the_button_says_where_to(html, path):
 
 
 def test_the_button_may_say_method_and_type_instead_of_its_form():
-    html = '<form action="/s"><input name=a value=1><button id=go formmethod=POST formenctype="text/plain">Go</button></form>'
+    button = '<button id=go formmethod=POST formenctype="text/plain">Go</button>'
+    html = f'<form action="/s"><input name=a value=1>{button}</form>'
     last = press(html).web.last
     assert (last.method, last.path, last.body) == ("POST", "/s", b"a=1\r\n")
     assert headers_of(last)["content-type"] == "text/plain"
@@ -178,7 +179,8 @@ def test_servers_read_the_multipart_form():
         await JSONResponse(said)(scope, receive, send)
 
     html = (
-        '<form method=post action="/s" enctype="multipart/form-data"><input name=a value="\u20ac"><input name=a value=2>'
+        '<form method=post action="/s" enctype="multipart/form-data"><input name=a value="\u20ac">'
+        "<input name=a value=2>"
         "<textarea name=t>x\ny</textarea><button id=go>Go</button></form>"
     )
     last = press(html).web.last
@@ -196,13 +198,15 @@ def test_servers_read_the_multipart_form():
     ],
 )
 def test_a_form_may_ask_for_another_encoding(attributes, body):
-    html = f'<form method=post action="/s" {attributes}><input name=a value="\u00fc\u20ac\u2603"><button id=go>Go</button></form>'
+    controls = '<input name=a value="\u00fc\u20ac\u2603"><button id=go>Go</button>'
+    html = f'<form method=post action="/s" {attributes}>{controls}</form>'
     assert press(html).web.last.body == body
 
 
 def test_a_page_in_another_encoding_sends_its_forms_in_it():
-    html = '<meta charset=windows-1252><form method=post action="/s"><input name=a value=1><input type=hidden name=_charset_>'
-    agent = Agent({"/": html + "<button id=go>Go</button></form>", "/s": DONE}, start=None)
+    controls = "<input name=a value=1><input type=hidden name=_charset_><button id=go>Go</button>"
+    html = f'<meta charset=windows-1252><form method=post action="/s">{controls}</form>'
+    agent = Agent({"/": html, "/s": DONE}, start=None)
     agent.web.pages = {**agent.web.pages, "/": _untyped(agent.web.pages["/"])}
     agent.navigate("/")
     agent.act("type", "[name=a]", value="\u00fc")
