@@ -18,10 +18,10 @@ from typing import Any, Final
 
 import httpx2
 import orjson
-from awp_publish.pages.som import compile_som
 from websockets.asyncio.client import ClientConnection, connect
 
 from awp_publish import AgentPublisher, Site
+from awp_publish.pages.som import compile_som
 from awp_publish.serve.lifespan import running
 from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
