@@ -15,6 +15,7 @@ from awp_publish.declare import Site as Site
 from awp_publish.jobs.progress import report_progress as report_progress
 from awp_publish.model import (
     Authentication as Authentication,
+    Browsing as Browsing,
     Capabilities as Capabilities,
     Contact as Contact,
     Idempotency as Idempotency,
@@ -33,5 +34,6 @@ from awp_publish.policy.principal import (
     current_caller as current_caller,
 )
 from awp_publish.policy.session import ApplicationUser as ApplicationUser, SessionUser as SessionUser
+from awp_publish.policy.shared_secret import SharedSecret as SharedSecret
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 from awp_publish.serve.asgi import AgentPublisher as AgentPublisher

@@ -8,7 +8,7 @@ async def search(q: str) -> SearchResults: ...
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeVar, Unpack, cast
 from urllib.parse import urlsplit
 
@@ -18,7 +18,7 @@ from awp_publish.discover.layers import is_bound_for_a_call, mark
 from awp_publish.guarding import check_guarding, published_authentication, read_guarding
 from awp_publish.include import SUBJECT as INCLUDE, Inclusion
 from awp_publish.liveness import Liveness
-from awp_publish.model import DEFAULT_OPERATION, Catalog, Door, Paths, RateLimit, SiteFacts
+from awp_publish.model import DEFAULT_OPERATION, Browsing, Catalog, Door, Paths, RateLimit, SiteFacts
 from awp_publish.options import (
     NAMES,
     ActionOptions,
@@ -55,6 +55,7 @@ class Limits:
     max_body_bytes: int = 1_048_576
     allow_origins: tuple[str, ...] = ()
     list_only_allowed: bool = False
+    browsing: Browsing = field(default_factory=Browsing)
 
 
 class AgentHandle:
@@ -114,6 +115,7 @@ class Site:
             checked.get("max_body_bytes", Limits.max_body_bytes),
             tuple(checked.get("allow_origins", ())),
             checked.get("list_only_allowed", False),
+            checked.get("browsing", Browsing()),
         )
         self.doors: tuple[str, ...] = tuple(dict.fromkeys(checked.get("doors", ())))
         self.liveness = Liveness(checked.get("status_endpoint", self.paths.status))

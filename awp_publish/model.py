@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from awp_publish.values import (
     Authentication as Authentication,
+    Browsing as Browsing,
     Capabilities as Capabilities,
     Contact as Contact,
     Idempotency as Idempotency,

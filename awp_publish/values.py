@@ -107,6 +107,28 @@ class Capabilities:
 
 
 @dataclass(frozen=True, slots=True)
+class Browsing:
+    """What agents that browse the site through the AWP door (`doors=["awp"]`) are held to.
+
+    `auth_required` asks each connection who it is. `sessions` are kept at once in one process, of which one connection
+    may hold `sessions_per_connection`; each has up to `pages_per_session` open pages of at most `page_bytes` bytes.
+    A session ends after `idle` without a message, at the latest after `lifetime`, and after `resume` without a
+    connection. `export_lifetime` is how long an exported session can be imported. Durations are texts ("10m").
+    """
+
+    auth_required: bool = False
+    sessions: int = 500
+    sessions_per_connection: int = 500
+    pages_per_session: int = 16
+    page_bytes: int = 4_000_000
+    messages_per_second: int = 50
+    idle: str = "15m"
+    lifetime: str = "8h"
+    resume: str = "5m"
+    export_lifetime: str = "24h"
+
+
+@dataclass(frozen=True, slots=True)
 class Contact:
     """Whom to ask (AWAS 1.0 `contact`)."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from benchmarks.a2a import a2a
+from benchmarks.browsing import browsing
 from benchmarks.documents import documents
 from benchmarks.freezing import freezing
 from benchmarks.guarding import guarding
@@ -30,6 +31,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "mcp": (mcp, 30.0),
     "idle": (idle, 30.0),
     "over_http": (over_http, 96.0),
+    "browsing": (browsing, 30.0),
     "freezing": (freezing, 60.0),
 }
 """What is measured, and for about how many seconds."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import uvicorn
 
+from demo_site.agents import DOORS
 from demo_site.app import create_app
 
 
@@ -15,7 +16,7 @@ def main() -> None:
     options = read_options()
     for line in greeting(options.url):
         print(line, flush=True)
-    app = create_app(url=options.url, database=options.database)
+    app = create_app(url=options.url, database=options.database, doors=options.doors)
     uvicorn.run(app, host=options.host, port=options.port)
 
 
@@ -28,6 +29,9 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--url", help="public origin, if it is not http://HOST:PORT")
     parser.add_argument("--database", type=Path, help="SQLite file to keep (default: a temporary one)")
+    parser.add_argument(
+        "--doors", nargs="+", choices=DOORS, default=(), help="further doors for agents to open, with their extras"
+    )
     options = parser.parse_args(arguments)
     options.url = (options.url or f"http://{_reachable(options.host)}:{options.port}").rstrip("/")
     return options

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from awp_publish import Authentication, Capabilities, Contact, Security, SessionUser, Site, Workflow
 from demo_site import books
@@ -62,7 +62,8 @@ SUMMARY_OUTPUTS = {
 }
 
 
-DoorName: TypeAlias = Literal["mcp", "a2a"]
+DoorName: TypeAlias = Literal["mcp", "a2a", "awp"]
+DOORS: Final = get_args(DoorName)
 
 
 def create_site(url: str | None, database: Database, secret: str, doors: Sequence[DoorName] = ()) -> Site:

@@ -33,6 +33,7 @@ from awp_publish.options.addresses import (
 )
 from awp_publish.options.readings import (
     check_authentication,
+    check_browsing,
     check_contact,
     check_duration,
     check_error_code,
@@ -58,6 +59,7 @@ from awp_publish.options.readings import (
 from awp_publish.options.refusals import check
 from awp_publish.values import (
     Authentication,
+    Browsing,
     Capabilities,
     Contact,
     Idempotency,
@@ -126,7 +128,8 @@ class SiteOptions(TypedDict, total=False):
     updated: Annotated[datetime, PlainValidator(read_updated)]
     extensions: Extensions
     paths: Annotated[Paths, BeforeValidator(unpack), AfterValidator(check_paths)]
-    doors: Sequence[Literal["mcp", "a2a"]]
+    doors: Sequence[Literal["mcp", "a2a", "awp"]]
+    browsing: Annotated[Browsing, BeforeValidator(unpack), AfterValidator(check_browsing)]
     status_endpoint: Link
     timeout: Seconds
     max_body_bytes: Annotated[int, Strict(), Field(gt=0)]

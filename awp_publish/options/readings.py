@@ -14,7 +14,7 @@ import limits
 from awp_publish.model import Summary
 from awp_publish.options.addresses import check_link, check_url
 from awp_publish.selectors import selector_fault
-from awp_publish.values import RATE_SCOPES, Authentication, Contact, Idempotency, RateLimit, Result, Workflow
+from awp_publish.values import RATE_SCOPES, Authentication, Browsing, Contact, Idempotency, RateLimit, Result, Workflow
 
 ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "receipts"})
 """Members of a call's envelope that are no idempotency keys."""
@@ -126,6 +126,19 @@ def read_idempotency(value: object) -> Idempotency | None:
 def check_duration(value: str) -> str:
     if not re.fullmatch(r"[1-9]\d*[smhd]", value):
         raise ValueError(f'{value!r} is not a duration; write a number and one of s, m, h, d, such as "24h"')
+    return value
+
+
+def check_browsing(value: Browsing) -> Browsing:
+    for field in dataclasses.fields(value):
+        given = getattr(value, field.name)
+        try:
+            if isinstance(given, str):
+                check_duration(given)
+            elif not isinstance(given, bool) and given < 1:
+                raise ValueError(f"must be 1 or more, not {given}")
+        except ValueError as error:
+            raise ValueError(f"{field.name} {error}") from None
     return value
 
 

@@ -25,12 +25,21 @@ class Principal:
             raise InvalidCredentials("The caller's id has characters that no text has.")
 
 
+class Signed(NamedTuple):
+    """What a caller has signed with a secret that it shares with the site: our own challenge, under its name."""
+
+    name: str
+    challenge: str
+    signature: str
+
+
 class Credentials(NamedTuple):
     """What a request shows of itself. Header names are lower-case.
 
     `session` is the application's own, `user` what its authentication middleware made of the request; both are None
     where there is no such middleware. `scopes` are what that middleware granted (Starlette keeps them beside the user).
-    `address` is the client's, behind the trusted proxies.
+    `address` is the client's, behind the trusted proxies. `signed` is what the caller has signed, at a door that gives
+    challenges; no header says it.
     """
 
     headers: Mapping[str, str]
@@ -38,6 +47,7 @@ class Credentials(NamedTuple):
     session: Mapping[str, object] | None = None
     user: object = None
     scopes: frozenset[str] = frozenset()
+    signed: Signed | None = None
 
 
 class Authenticator(Protocol):

@@ -31,6 +31,9 @@ REGISTERED: Final = frozenset({"a2a", "mcp", "acp", "ap2", "x402", "skyfire", "o
 DOOR_DOCUMENTS: Final = {"woa": ("document", woa.PATH)}
 """Doors to the document that describes what is behind them, and the member that names it."""
 
+SOCKETS: Final = {"awp": "x-awp-websocket"}
+"""Doors that speak WebSocket, and their identifiers: AWP alone would be the name of this very document."""
+
 WHOLE_ANSWER: Final = "$"
 
 
@@ -70,7 +73,7 @@ def _protocols(catalog: Catalog) -> dict[str, object]:
 
 
 def _protocol_id(door: str) -> str:
-    return door if door in REGISTERED or door.startswith("x-") else f"x-{door}"
+    return SOCKETS.get(door) or (door if door in REGISTERED or door.startswith("x-") else f"x-{door}")
 
 
 def _door(catalog: Catalog, door: Door) -> dict[str, object]:
@@ -80,6 +83,8 @@ def _door(catalog: Catalog, door: Door) -> dict[str, object]:
         entry[member] = catalog.absolute(path)
     if door.protocol == agent_card.DOOR:
         entry["agent_card"] = catalog.absolute(agent_card.PATH)
+    if door.protocol in SOCKETS:
+        entry |= {"endpoint": "ws" + catalog.absolute(door.path).removeprefix("http"), "transport": "websocket"}
     return entry
 
 

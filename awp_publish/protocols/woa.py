@@ -3,8 +3,9 @@
 Operations are always listed, so that a client sees what there is besides "default". Where an agent has no operation
 "default", its own `inputs` and `outputs` are open objects and every operation overrides them (section 4.1). A transport
 is listed while its door is open: "rest" for the WoA door, "mcp" for agents whose `agent` field is the name of a tool.
-Deliberately not emitted: private transports (section 4.3.3), since none is spoken here. Authorization metadata (section
-6) is deployment specific and passes through from the extensions of site and agents, under its own name (`authz`).
+Deliberately not emitted: private transports (section 4.3.3), since no client knows a name for ours. Authorization
+metadata (section 6) is deployment specific and passes through from the extensions of site and agents, under its own
+name (`authz`).
 """
 
 from typing import Final

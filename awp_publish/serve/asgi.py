@@ -124,6 +124,9 @@ class AgentPublisher:
                 report(self._published[0].documents, self.site.catalog.prefix)
         if scope["type"] == "lifespan":
             await run_lifespan(self.app, scope, receive, send, partial(self._running, scope))
+        elif scope["type"] == "websocket":
+            here = self._here or self._of_host(scope)
+            await here.doors.sockets.get(route_path(scope), self.app)(scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
@@ -178,6 +181,11 @@ class AgentPublisher:
         whole: AsgiApp = self.app if isinstance(routed(self.app), Starlette) else scope.get("app") or self.app
         return whole
 
+    def _entrance(self, scope: Scope) -> AsgiApp:
+        """The same for what comes in while we serve, ourselves included: those who browse see our own pages too."""
+        app: AsgiApp | None = scope.get("app")
+        return app if app is not None and getattr(app, "router", None) is routed(self.app) else self
+
     def _publish(self, site: Site) -> None:
         before = {published.host: published for published in self._published}
         now = datetime.now(UTC)
@@ -194,7 +202,7 @@ class AgentPublisher:
         return _Published(_host_of(catalog), documents, self._open_doors(catalog), link)
 
     def _open_doors(self, catalog: Catalog) -> Doors:
-        return open_doors(self.site, catalog, self.app, self._status, self._background)
+        return open_doors(self.site, catalog, self.app, self._status, self._background, self._entrance)
 
     def _documents(self, catalog: Catalog) -> Iterable[Document]:
         for protocol in self._protocols:

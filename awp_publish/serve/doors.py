@@ -1,7 +1,7 @@
 """The live endpoints of one public address of a site, and which of them a path means."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from awp_publish.declare import Site
@@ -21,7 +21,7 @@ from awp_publish.serve.dispatch import RouteReach
 from awp_publish.serve.exchange import Telling
 from awp_publish.serve.invoke_address import InvokeAddress
 from awp_publish.serve.jobs import JobsDoor
-from awp_publish.serve.live import Answer, AnswerRest, LiveDoor, Surroundings, open_live_doors
+from awp_publish.serve.live import Answer, AnswerRest, Entrance, LiveDoor, Surroundings, open_live_doors
 from awp_publish.serve.reply import AsgiApp, Fields, Receive, Scope, Send
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import WoaDoor
@@ -31,8 +31,8 @@ from awp_publish.serve.woa import WoaDoor
 class Doors:
     """The doors of one address.
 
-    `exact` are those at paths known beforehand, `below` those below a path. `heads` are what every path of ours begins
-    with that is not known beforehand.
+    `exact` are those at paths known beforehand, `below` those below a path, `sockets` those that speak WebSocket.
+    `heads` are what every path of ours begins with that is not known beforehand.
     """
 
     invoker: Invoker
@@ -42,6 +42,7 @@ class Doors:
     woa: WoaDoor
     address: InvokeAddress
     live: tuple[LiveDoor, ...] = ()
+    sockets: Mapping[str, Answer] = field(default_factory=dict)
 
     def find(self, scope: Scope, path: str) -> Answer | None:
         """The door that a path with one of the heads means, None if it is the application's."""
@@ -55,7 +56,12 @@ class Doors:
 
 
 def open_doors(
-    site: Site, catalog: Catalog, app: AsgiApp, status: StatusKeeper, background: Background | None
+    site: Site,
+    catalog: Catalog,
+    app: AsgiApp,
+    status: StatusKeeper,
+    background: Background | None,
+    entrance: Entrance,
 ) -> Doors:
     """The doors of one public address of a site."""
     enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
@@ -65,14 +71,15 @@ def open_doors(
     admission = read_admission_of(site)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
     calls = {path: partial(woa.answer, agent_id) for path, agent_id in address.calls(catalog).items()}
-    live = open_live_doors(Surroundings(site, catalog, invoker, enforcement, admission, background))
+    live = open_live_doors(Surroundings(site, catalog, invoker, enforcement, admission, background, entrance))
     below = dict(_jobs_door(catalog, admission, enforcement, background.jobs) if background is not None else {})
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status), **calls}
     for door in live:
         exact |= door.exact
         below |= door.below
     heads = (catalog.paths.invoke.partition("{")[0].partition("?")[0], *below)
-    return Doors(invoker, exact, below, heads, woa, address, live)
+    sockets = {path: answer for door in live for path, answer in door.sockets.items()}
+    return Doors(invoker, exact, below, heads, woa, address, live, sockets)
 
 
 def _jobs_door(

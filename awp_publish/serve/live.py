@@ -1,4 +1,4 @@
-"""Doors that speak through an official SDK: each in its own file with its extra, opened only where a site asks."""
+"""Doors that a site has to ask for: each in its own file with its extra, opened only then."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -14,16 +14,19 @@ from awp_publish.policy.enforcement import Enforcement
 from awp_publish.problems import DeclarationError
 from awp_publish.serve.admission import Admission
 from awp_publish.serve.background import Background
-from awp_publish.serve.reply import Receive, Scope, Send
+from awp_publish.serve.reply import AsgiApp, Receive, Scope, Send
 
 Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 AnswerRest: TypeAlias = Callable[[Scope, Receive, Send, str], Awaitable[None]]
 """A door that is given the rest of its path."""
 
-MODULES: Final = {"mcp": "awp_publish.serve.mcp", "a2a": "awp_publish.serve.a2a"}
-PACKAGES: Final = {"mcp": "mcp", "a2a": "a2a"}
-"""Doors of `Site(doors=...)`: where each is, and the package it needs, which is also the name of its extra."""
+MODULES: Final = {"mcp": "awp_publish.serve.mcp", "a2a": "awp_publish.serve.a2a", "awp": "awp_publish.serve.awp"}
+PACKAGES: Final = {"mcp": ("mcp",), "a2a": ("a2a",), "awp": ("selectolax", "msgpack")}
+"""Doors of `Site(doors=...)`: where each is, and the packages it needs; its extra has the door's name."""
+
+Entrance: TypeAlias = Callable[[Scope], AsgiApp]
+"""The application with all that stands around us, as a connection that has come in to us tells it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +39,21 @@ class Surroundings:
     enforcement: Enforcement
     admission: Admission
     background: Background | None
+    entrance: Entrance
 
 
 @dataclass(frozen=True, slots=True)
 class LiveDoor:
     """What a live door answers, at which paths, and what has to run for it while the application runs.
 
-    `exact` are paths known beforehand, `below` beginnings of paths. Without a lifespan `running` is never entered, and
-    the door has to work all the same.
+    `exact` are paths known beforehand, `below` beginnings of paths, `sockets` paths of WebSockets. Without a lifespan
+    `running` is never entered, and the door has to work all the same.
     """
 
     exact: Mapping[str, Answer]
     below: Mapping[str, AnswerRest] = field(default_factory=dict)
     running: Callable[[], AbstractAsyncContextManager[None]] | None = None
+    sockets: Mapping[str, Answer] = field(default_factory=dict)
 
 
 class DoorModule(Protocol):
@@ -72,7 +77,7 @@ def open_live_doors(surroundings: Surroundings) -> tuple[LiveDoor, ...]:
 
 
 def _module(name: str) -> DoorModule:
-    if find_spec(PACKAGES[name]) is None:
+    if any(find_spec(package) is None for package in PACKAGES[name]):
         raise DeclarationError(
             "site",
             f'doors: "{name}" needs a package that is missing.',

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from starlette.testclient import TestClient
+from starlette.testclient import TestClient, WebSocketDenialResponse
 
+from tests.serve.awp_client import AwpClient
 from tests.serve.mcp_messages import message, post
 
 
@@ -189,6 +190,45 @@ class A2aCaller:
         return _told_of(task["status"]["message"]["parts"][1]["data"], told)
 
 
+class AwpCaller:
+    """The AWP door: `skills.invoke`, on a connection of its own for each call."""
+
+    def __init__(self, client: TestClient) -> None:
+        self._client = client
+
+    def call(
+        self,
+        agent: str,
+        given: Mapping[str, object] | None = None,
+        *,
+        token: str | None = None,
+        key: str | None = None,
+        confirmation: str | None = None,
+        receipts: Sequence[str] = (),
+        as_foreign_page: bool = False,
+    ) -> Told:
+        headers = {"authorization": f"Bearer {token}"} if token is not None else {}
+        headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
+        params = {"skill": agent, "args": given or {}, "confirmation": confirmation, "receipts": list(receipts)}
+        try:
+            with AwpClient.open(self._client, headers) as caller:
+                greeted = caller.ask("awp.hello")
+                if "error" in greeted:
+                    return self._refused(greeted["error"])
+                answer = caller.ask("skills.invoke", params, key=key)
+        except WebSocketDenialResponse as denied:
+            return _told_of(denied.json(), {})
+        if "error" in answer:
+            return self._refused(answer["error"])
+        told = answer["result"].get("headers", {})
+        replayed = told.get("idempotent-replayed") == "true"
+        return Told(None, answer["result"]["output"], is_replayed=replayed, receipt=told.get("awp-receipt"))
+
+    def _refused(self, error: Mapping[str, Any]) -> Told:
+        assert error["message"] == error["details"]["detail"]
+        return _told_of(error["details"], error["details"].get("headers", {}))
+
+
 def _told_of(problem: Mapping[str, Any], headers: Mapping[str, str]) -> Told:
     retry_after = headers.get("retry-after")
     return Told(
@@ -201,4 +241,9 @@ def _told_of(problem: Mapping[str, Any], headers: Mapping[str, str]) -> Told:
     )
 
 
-DOORS: Final[Mapping[str, Callable[[TestClient], DoorCaller]]] = {"woa": WoaCaller, "mcp": McpCaller, "a2a": A2aCaller}
+DOORS: Final[Mapping[str, Callable[[TestClient], DoorCaller]]] = {
+    "woa": WoaCaller,
+    "mcp": McpCaller,
+    "a2a": A2aCaller,
+    "awp": AwpCaller,
+}

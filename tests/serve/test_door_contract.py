@@ -17,7 +17,7 @@ from tests.serve.doors import DOORS, DoorCaller, Told
 from tests.serve.guarded import KEYS, Watched, make_shop
 
 CONFIRMATIONS = "confirmation:shop.example"
-SDK = ["mcp", "a2a"]
+ASKED_FOR = ["mcp", "a2a", "awp"]
 """Doors that a site has to ask for."""
 
 
@@ -46,7 +46,7 @@ def _check(token: str) -> Principal | None:
 def shop(request, open_client) -> Iterator[Shop]:
     store, runs, begun, go = Watched(MemoryStore()), [], threading.Event(), threading.Event()
     site = make_shop(
-        store=store, authenticate=BearerToken(_check), secret_keys=KEYS, enforce_prerequisites=True, doors=SDK
+        store=store, authenticate=BearerToken(_check), secret_keys=KEYS, enforce_prerequisites=True, doors=ASKED_FOR
     )
 
     @site.agent("look", rate_limit="2/minute")

@@ -1,0 +1,141 @@
+"""Who speaks at the AWP door, and what they may do: `auth.none`, `auth.bearer`, `auth.hmac`, and the scopes of Table 3.
+
+Callers are known by what the upgrade request shows, as at every other door, or by the `auth` of awp.hello. A caller
+whose scopes name some of AWP's own has these and no others; everybody else has those of DEFAULT.
+"""
+
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from awp_publish.browsing.errors import AwpError, refuse
+from awp_publish.model import Catalog
+from awp_publish.policy.authentication import AuthenticationGate
+from awp_publish.policy.bearer import ApiKey
+from awp_publish.policy.enforcement import Enforcement
+from awp_publish.policy.principal import Authenticator, Credentials, Principal, Signed
+from awp_publish.policy.session import ApplicationUser, SessionUser
+from awp_publish.policy.shared_secret import SharedSecret
+from awp_publish.serve.credentials import TrustedProxies, read_credentials
+from awp_publish.serve.reply import Scope, read_fields
+
+SCOPES: Final = (
+    "som:read",
+    "page:act",
+    "page:evaluate",
+    "session:write",
+    "network:configure",
+    "skills:invoke",
+)
+"""Paper, Table 3."""
+
+DEFAULT: Final = frozenset(SCOPES) - {"page:evaluate", "network:configure"}
+
+_TOKEN: Final = re.compile(r"[!-~]+")
+
+METHODS: Final = ("auth.none", "auth.bearer", "auth.hmac")
+
+Pair: TypeAlias = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who speaks: the caller if they are known, how, and with what a call of theirs shows it again."""
+
+    method: str
+    principal: Principal | None
+    header: Pair | None = None
+    signed: Signed | None = None
+
+    @property
+    def id(self) -> str:
+        """The known caller's id, "" for nobody."""
+        return self.principal.id if self.principal is not None else ""
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """What they may do at this door."""
+        named = self.principal.scopes.intersection(SCOPES) if self.principal is not None else None
+        return named or DEFAULT
+
+    def need(self, scope: str, method: str) -> None:
+        """Raises AwpError PERMISSION_DENIED without that scope; "" is had by everybody."""
+        if scope and scope not in self.scopes:
+            details = {"required_scope": scope, "method": method, "scopes": sorted(self.scopes)}
+            raise AwpError("PERMISSION_DENIED", f"{method} needs the scope {scope}.", details)
+
+
+class Callers:
+    """Tells who a caller is. Raises what AuthenticationGate raises for credentials that are wrong."""
+
+    def __init__(self, catalog: Catalog, enforcement: Enforcement, proxies: TrustedProxies) -> None:
+        kinds = enforcement.authenticators
+        self._token_header = _token_header(catalog, kinds)
+        self._proxies = proxies
+        self._gate = AuthenticationGate(kinds, False, (), enforcement.realm, enforcement.metadata_url)
+        signs = any(isinstance(one, SharedSecret) for one in kinds)
+        taken = {"auth.none": True, "auth.bearer": self._token_header is not None, "auth.hmac": signs}
+        self.methods = [method for method in METHODS if taken[method]]
+        """The ways to be known that awp.hello can take."""
+
+    async def identify(self, scope: Scope, auth: object, challenge: str) -> Identity:
+        """Who opens a connection: `scope` is its upgrade, `auth` that of awp.hello. Raises a Problem, AwpError."""
+        method, given = _read_auth(auth)
+        if method not in self.methods:
+            raise AwpError("UNSUPPORTED", f"This site does not take {method}.", {"methods": self.methods})
+        header = signed = None
+        if method == "auth.bearer":
+            header = _header_of(self._token_header or "authorization", given)
+        elif method == "auth.hmac":
+            signed = Signed(_read_text(given, "key_id"), challenge, _read_text(given, "signature"))
+        headers = with_header(scope["headers"], header)
+        shown: Credentials = read_credentials(scope, read_fields(headers), self._proxies)._replace(signed=signed)
+        return Identity(method, await self._gate(shown), header, signed)
+
+
+def _token_header(catalog: Catalog, kinds: Sequence[Authenticator]) -> str | None:
+    """The header that a token of awp.hello stands for, None where nobody reads one."""
+    unread = (SharedSecret, SessionUser, ApplicationUser, ApiKey)
+    if any(not isinstance(one, unread) for one in kinds) or any(one.route_authenticates for one in catalog.actions):
+        return "authorization"
+    return next((one.header.lower() for one in kinds if isinstance(one, ApiKey)), None)
+
+
+def new_challenge() -> str:
+    """What a caller signs, once."""
+    return secrets.token_urlsafe(24)
+
+
+def with_header(headers: list[Pair], header: Pair | None) -> list[Pair]:
+    """Headers with another one in place of those of its name, if there is one."""
+    if header is None:
+        return headers
+    return [*(pair for pair in headers if pair[0] != header[0]), header]
+
+
+def _header_of(name: str, given: Mapping[str, object]) -> Pair:
+    token = _read_text(given, "token")
+    if not _TOKEN.fullmatch(token):
+        refuse("auth.token must be visible ASCII characters.", param="auth.token")
+    scheme = "Bearer " if name == "authorization" else ""
+    return name.encode("latin-1"), f"{scheme}{token}".encode("ascii")
+
+
+def _read_auth(auth: object) -> tuple[str, Mapping[str, object]]:
+    """The `auth` of awp.hello: its method, and the rest. Raises AwpError."""
+    given = {"method": "auth.none"} if auth is None else auth
+    if not isinstance(given, dict):
+        refuse("auth must be an object with a method.", param="auth")
+    method = given.get("method", given.get("type"))
+    if method not in METHODS:
+        refuse(f"auth.method must be one of {', '.join(METHODS)}.", param="auth.method", methods=list(METHODS))
+    return method, given
+
+
+def _read_text(given: Mapping[str, object], name: str) -> str:
+    text = given.get(name)
+    if not isinstance(text, str) or not 0 < len(text) <= 20_000:
+        refuse(f"Missing required param: auth.{name}", param=f"auth.{name}")
+    return text

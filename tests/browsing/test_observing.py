@@ -1,0 +1,150 @@
+"""A page is observed as a whole or by what changed, and the patch really leads from one to the other."""
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from awp_publish.browsing.errors import AwpError
+from awp_publish.browsing.patching import make_patch
+from tests.browsing.driving import Agent
+from tests.browsing.json_patch import apply_patch
+
+LIST = "<title>{title}</title><main>{items}</main>"
+
+
+def paragraphs(*texts: str, title: str = "List") -> str:
+    return LIST.format(title=title, items="".join(f"<p>{text}</p>" for text in texts))
+
+
+def test_a_snapshot_is_the_whole_page():
+    agent = Agent({"/": paragraphs("one", "two")})
+    answer = agent.call("page.observe")
+    assert (answer["mode"], answer["cursor"]) == ("snapshot", 1)
+    assert answer["som"]["title"] == "List"
+    assert answer == agent.call("page.observe", mode="snapshot", cursor="c:1", budget="default")
+
+
+def test_before_a_page_is_loaded_there_is_nothing_to_see():
+    with pytest.raises(AwpError, match="No page loaded yet") as missed:
+        Agent().call("page.observe")
+    assert missed.value.code == "NOT_FOUND"
+
+
+@pytest.mark.parametrize("budget", ["full", "default", "tight"])
+@pytest.mark.parametrize("cursor", [1, "1", "c:1"])
+def test_a_patch_leads_from_the_page_at_a_cursor_to_the_page_of_now(budget, cursor):
+    agent = Agent({"/": paragraphs("one", "two", "price $5.00"), "/b": paragraphs("two", "three", title="More")})
+    before = agent.som(budget=budget)
+    agent.navigate("/b")
+    answer = agent.call("page.observe", mode="mutations", cursor=cursor, budget=budget)
+    assert (answer["mode"], answer["cursor"], answer["changed"]) == ("mutations", 2, True)
+    assert apply_patch(before, answer["patch"]) == agent.som(budget=budget)
+    assert answer["diff"]["page"]["title_change"] == {"old": "List", "new": "More"}
+    assert answer["diff"]["page"]["url_change"]["new"] == "https://shop.example/b"
+    assert answer["summary"]["elements_removed"] >= 1
+    assert answer["summary"]["has_price_changes"] is True
+    assert answer["summary"]["has_content_changes"] is True
+
+
+def test_what_is_typed_is_one_changed_attribute_under_the_same_id():
+    agent = Agent({"/": "<main><form><input name=a aria-label=A><input name=b aria-label=B></form></main>"})
+    before = agent.som()
+    agent.act("type", {"text": "A"}, value="x")
+    answer = agent.call("page.observe", mode="mutations", cursor=1)
+    assert apply_patch(before, answer["patch"]) == agent.som()
+    (change,) = answer["diff"]["regions"][0]["element_changes"]
+    assert change["attr_changes"] == [{"key": "value", "new": "x"}]
+    assert answer["summary"]["total_changes"] == 1
+    assert answer["summary"]["elements_modified"] == 1
+    assert answer["summary"]["has_structural_changes"] is False
+
+
+@pytest.mark.parametrize("cursor", [1, 2, 99, "c:1000"])
+def test_nothing_changed_since_a_cursor_that_is_now_or_later(cursor):
+    answer = Agent({"/": paragraphs("one")}).call("page.observe", mode="mutations", cursor=cursor)
+    assert answer == {"mode": "mutations", "cursor": 1, "changed": False, "diff": None, "patch": []}
+
+
+def test_a_change_that_is_taken_back_is_none():
+    agent = Agent({"/": "<form><input type=checkbox aria-label=A checked></form>"})
+    agent.act("toggle", {"text": "A"})
+    agent.act("toggle", {"text": "A"})
+    answer = agent.call("page.observe", mode="mutations", cursor=1)
+    assert (answer["cursor"], answer["changed"]) == (3, False)
+
+
+@pytest.mark.parametrize(("cursor", "reason"), [({}, "no_previous_som"), ({"cursor": 0}, "no_previous_som")])
+def test_without_a_page_before_there_is_a_snapshot_and_the_reason(cursor, reason):
+    answer = Agent({"/": paragraphs("one")}).call("page.observe", mode="mutations", **cursor)
+    assert (answer["mode"], answer["reason"], answer["som"]["title"]) == ("snapshot", reason, "List")
+
+
+def test_without_a_cursor_the_page_before_is_compared():
+    agent = Agent({"/": paragraphs("one"), "/b": paragraphs("two")})
+    before = agent.som()
+    agent.navigate("/b")
+    assert apply_patch(before, agent.call("page.observe", mode="mutations")["patch"]) == agent.som()
+
+
+@pytest.mark.parametrize("limits", [{"moments": 2}, {"kept_bytes": 150}])
+def test_a_cursor_that_is_too_old_gives_a_snapshot(limits):
+    agent = Agent({f"/{n}": paragraphs(f"page {n}") for n in range(6)}, start="/0", limits=limits)
+    for number in range(1, 6):
+        agent.navigate(f"/{number}")
+    answer = agent.call("page.observe", mode="mutations", cursor=1)
+    assert (answer["mode"], answer["reason"]) == ("snapshot", "cursor_too_old")
+    assert agent.call("page.observe", mode="mutations", cursor=5)["changed"] is True
+
+
+@pytest.mark.parametrize(
+    "params", [{"mode": "stream"}, {"mode": 1}, {"budget": "tiny"}, {"cursor": "x"}, {"cursor": True}, {"cursor": 1.5}]
+)
+def test_what_cannot_be_observed_is_refused(params):
+    with pytest.raises(AwpError, match="Invalid param") as refused:
+        Agent({"/": paragraphs("one")}).call("page.observe", **params)
+    assert refused.value.code == "INVALID_REQUEST"
+
+
+WORDS = st.sampled_from(["id", "text", "a/b", "m~n", "", "x"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["", "a", "b"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3),
+    max_leaves=12,
+)
+ELEMENTS = st.lists(
+    st.fixed_dictionaries({"id": st.sampled_from("abcdefgh"), "attrs": VALUES}), max_size=8, unique_by=lambda e: e["id"]
+)
+DOCUMENTS = st.fixed_dictionaries(
+    {"regions": st.lists(st.fixed_dictionaries({"id": st.sampled_from("rst"), "elements": ELEMENTS}), max_size=3)},
+    optional={"title": VALUES, "structured_data": VALUES},
+)
+
+
+def exactly(value: object) -> object:
+    """JSON values that differ in kind are not equal: true is not 1."""
+    if isinstance(value, dict):
+        return {name: exactly(inner) for name, inner in value.items()}
+    return [exactly(inner) for inner in value] if isinstance(value, list) else (type(value), value)
+
+
+@settings(max_examples=300, deadline=None)
+@given(DOCUMENTS, DOCUMENTS)
+def test_any_document_is_made_of_any_other_by_its_patch(before, after):
+    patch = make_patch(before, after)
+    assert exactly(apply_patch(before, patch)) == exactly(after)
+    assert (patch == []) is (exactly(before) == exactly(after))
+
+
+def test_moving_one_of_many_elements_takes_two_operations():
+    elements = [{"id": f"e{n}", "text": str(n)} for n in range(1000)]
+    assert len(make_patch(elements, [*elements[1:], elements[0]])) == 2
+    assert make_patch(elements, elements[:500] + elements[501:]) == [{"op": "remove", "path": "/500"}]
+
+
+def test_deep_data_is_replaced_as_a_whole():
+    def nested(depth: int, leaf: str) -> object:
+        return leaf if depth == 0 else {"x": nested(depth - 1, leaf)}
+
+    before, after = nested(200, "a"), nested(200, "b")
+    patch = make_patch(before, after)
+    assert apply_patch(before, patch) == after
+    assert len(patch) == 1

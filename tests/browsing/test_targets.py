@@ -1,0 +1,119 @@
+"""Targets are found by id, by meaning, by selector, and by their fallbacks, in this order."""
+
+import pytest
+
+from awp_publish.browsing.errors import AwpError
+from tests.browsing.driving import Agent
+
+SHOP = """<main><h1>Shop</h1><p>Add nothing</p>
+<form action=/s><input name=q aria-label="Search books"><button id=add class=cart>Add to Cart</button>
+<button aria-label="Remove from cart"><span id=x>X</span></button></form></main>"""
+
+
+@pytest.fixture
+def agent() -> Agent:
+    return Agent({"/": SHOP, "/s": "<p>Sent"})
+
+
+def meant(agent: Agent, target: object) -> dict:
+    return agent.act("scroll", target)["resolved"]
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        ({"text": "Add to Cart", "role": "button"}, "Add to Cart"),
+        ({"text": "add TO cart"}, "Add to Cart"),
+        ({"text": "to   cart"}, "Add to Cart"),
+        ({"text": "add"}, "Add nothing"),
+        ({"text": "add", "role": "button"}, "Add to Cart"),
+        ({"role": "button"}, "Add to Cart"),
+        ({"text": "remove", "role": "button"}, "X"),
+        ({"css": "button.cart"}, "Add to Cart"),
+        ({"css": "#x"}, "X"),
+        ({"css": "form button + button"}, "X"),
+        ({"ref": "e_nothing", "text": "Shop"}, "Shop"),
+        ({"ref": "e_nothing", "css": "h1"}, "Shop"),
+        ({"text": "nowhere", "css": "h1"}, "Shop"),
+        ({"ref": "e_nothing", "fallback": {"text": "Shop"}}, "Shop"),
+        ({"ref": "e_nothing", "fallback": [{"text": "nowhere"}, {"css": "#add"}]}, "Add to Cart"),
+        ({"ref": "e_nothing", "fallback": {"text": "nowhere", "fallback": [{"css": "h1"}]}}, "Shop"),
+        ({"fallback": [{"css": "h1"}]}, "Shop"),
+        ({"element_ref": "e:9", "fallback": [{"query": {"text": "Add to Cart", "role": "button"}}]}, "Add to Cart"),
+        ({"query": {"css": "h1"}}, "Shop"),
+        ({"css": "::::", "fallback": {"css": "h1"}}, "Shop"),
+        ({"ref": None, "text": None, "css": "h1"}, "Shop"),
+    ],
+)
+def test_a_target_means_an_element(agent, target, text):
+    assert meant(agent, target)["text"] == text
+
+
+def test_every_id_of_the_page_is_a_target(agent):
+    for element in agent.elements():
+        assert meant(agent, {"ref": element["id"], "text": "Shop"})["element_id"] == element["id"]
+
+
+def test_what_has_no_text_is_found_by_its_label(agent):
+    assert meant(agent, {"text": "search books"})["role"] == "text_input"
+
+
+def test_how_sure_a_target_is_depends_on_how_it_was_found(agent):
+    ref = agent.elements("button")[0]["id"]
+    targets = ({"ref": ref}, {"text": "add to cart"}, {"css": "#add"}, {"text": "to cart"}, {"role": "button"})
+    sure = []
+    for target in targets:
+        agent.navigate("/")
+        sure.append(agent.click(target)["effects"]["confidence"])
+    assert sure == sorted(sure, reverse=True)
+    assert sure[0] == 1.0
+    assert all(0 < value <= 1 for value in sure)
+
+
+def test_what_is_not_found_names_every_strategy(agent):
+    target = {"ref": "e_0", "text": "no", "role": "button", "css": "#no", "fallback": [{"ref": "e_1"}, {"css": ":::"}]}
+    with pytest.raises(AwpError, match="Target element not found") as missed:
+        agent.click(target)
+    assert missed.value.code == "NOT_FOUND"
+    details = missed.value.details
+    assert (details["ref"], details["strategy"], details["target"]) == ("e_0", "direct_lookup", target)
+    tried = [attempt["strategy"] for attempt in details["attempted"]]
+    assert tried == ["direct_lookup", "semantic_query", "css", "direct_lookup", "css"]
+    assert "reason" in details["attempted"][-1]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {},
+        {"ref": 1},
+        {"text": ["x"]},
+        {"css": {}},
+        {"role": True},
+        {"query": "x"},
+        {"fallback": "h1"},
+        {"fallback": [[{"css": "h1"}]]},
+        "h",
+        ["h1"],
+        7,
+    ],
+)
+def test_what_is_no_target_is_refused(agent, target):
+    with pytest.raises(AwpError) as refused:
+        agent.call("page.act", intent={"action": "click", "target": target})
+    assert refused.value.code == "INVALID_REQUEST"
+
+
+def test_fallbacks_are_tried_only_so_often(agent):
+    endless: dict = {"ref": "e_0"}
+    for _ in range(500):
+        endless = {"ref": "e_0", "fallback": endless}
+    for target in (endless, {"fallback": [{"ref": "e_0"}] * 50}):
+        with pytest.raises(AwpError, match="too many fallbacks"):
+            agent.click(target)
+
+
+def test_nothing_can_be_meant_before_a_page_is_loaded():
+    with pytest.raises(AwpError, match="No page loaded yet") as missed:
+        Agent().act("click", {"css": "a"})
+    assert missed.value.code == "NOT_FOUND"
