@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 Style: TypeAlias = Literal["data-awas", "data-ai"]
 """AWAS 1.0 spells its attributes data-awas-*, AWAS 1.1 data-ai-*. A page may carry both."""
 
+ALTERNATE: Final = "alternate"
+"""The relation of what can be read in a page's place."""
+
 AWAS: Final[tuple[Style, ...]] = ("data-awas",)
 
 
@@ -50,9 +53,18 @@ def _links(catalog: Catalog, protocols: Sequence[Published]) -> Iterator[_Link]:
                 yield _Link(catalog.prefix + document.path, document.rel, media_type, document.title)
 
 
-def link_header(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
-    """The value of a `Link` header (RFC 8288) that points at the site's documents."""
-    return ", ".join(f'<{link.href}>; rel="{link.rel}"; type="{link.type}"' for link in _links(catalog, protocols))
+def link_header(catalog: Catalog, protocols: Sequence[Published] = ALL, *, of_pages: bool = True) -> str:
+    """The value of a `Link` header (RFC 8288) that points at the site's documents.
+
+    What is an alternate of the site's pages is none of what is not one of them: then `of_pages` is False.
+    """
+    links = (link for link in _links(catalog, protocols) if of_pages or link.rel != ALTERNATE)
+    return ", ".join(_member(link) for link in links)
+
+
+def _member(link: _Link) -> str:
+    title = f'; title="{link.title}"' if link.title and link.rel == ALTERNATE else ""
+    return f'<{link.href}>; rel="{link.rel}"; type="{link.type}"{title}'
 
 
 def head_links(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
