@@ -1,5 +1,189 @@
-"""What keeps the cost of parsing in proportion to the length of a page."""
+"""What keeps the cost of parsing in proportion to the length of a page.
+
+The tree construction of the HTML Standard takes time, or memory, that grows with the square of a page's length when
+elements are nested ever deeper (each start tag looks for a `<p>` among all open elements), when formatting elements are
+never closed (each paragraph opens all of them again, 13.2.4.3), and when one tag has ever more attributes (each is
+compared with all before it). Browsers stop at a depth; so does this: tags beyond the limits are left out, and what
+they hold is kept. A page that stays within the limits is not touched.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Set as AbstractSet
+from itertools import islice
+from typing import Final
+
+MOST_DEPTH: Final = 512
+"""Elements open at one time: what browsers take."""
+
+MOST_FORMATTING: Final = 16
+"""Formatting elements open at one time."""
+
+MOST_TAG_BYTES: Final = 32_768
+"""Of a tag longer than this, the attributes are left out beyond `MOST_ATTRIBUTES`."""
+
+MOST_ATTRIBUTES: Final = 512
+
+_VOID: Final = frozenset(
+    b"area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr".split()
+)
+_FORMATTING: Final = frozenset(b"a b big code em font i nobr s small strike strong tt u".split())
+_SCOPES: Final = frozenset(b"applet button caption html marquee object table td template th".split())
+_CLOSES_P: Final = frozenset(
+    b"address article aside blockquote center details dialog dir div dl dd dt fieldset figcaption figure footer form "
+    b"h1 h2 h3 h4 h5 h6 header hgroup hr li listing main menu nav ol p plaintext pre search section summary table "
+    b"ul".split()
+)
+_SPECIAL: Final = _CLOSES_P | _SCOPES | frozenset(b"body select tbody tfoot thead tr xmp".split())
+"""Elements that the end tag of an ordinary element does not look beyond (13.2.6.4.7, any other end tag)."""
+
+_CLOSES: Final = {
+    b"li": {b"li"},
+    b"dd": {b"dd", b"dt"},
+    b"dt": {b"dd", b"dt"},
+    b"td": {b"td", b"th"},
+    b"th": {b"td", b"th"},
+    b"tr": {b"tr"},
+    b"tbody": {b"tbody", b"thead", b"tfoot"},
+    b"tfoot": {b"tbody", b"thead", b"tfoot"},
+    b"option": {b"option"},
+    b"optgroup": {b"optgroup"},
+}
+"""Start tags that end an element whose end tag may be left out, and which (13.1.2.4)."""
+
+_TABLE: Final = frozenset((b"table",))
+_KEEPS_OPEN: Final = {
+    b"li": frozenset(b"ul ol menu".split()),
+    b"dd": frozenset((b"dl",)),
+    b"dt": frozenset((b"dl",)),
+    b"option": frozenset((b"select",)),
+    b"optgroup": frozenset((b"select",)),
+}
+"""Beyond which such a start tag does not look; for the parts of a table that is the table."""
+
+_ATTRIBUTES: Final = rb"(?:[^>=]++|=\s*+(?:\"[^\"]*+\"?|'[^']*+'?)?+)*+>?"
+_RAW: Final = rb"script|style|textarea|title|xmp|iframe|noembed|noframes|noscript|plaintext"
+_TOKEN: Final = re.compile(
+    rb"<!--.*?(?:--!?>|\Z)"
+    rb"|<(?P<raw>" + _RAW + rb")(?=[\s/>])" + _ATTRIBUTES + rb".*?(?:</(?P=raw)(?=[\s/>])|\Z)"
+    rb"|<(?P<end>/?)(?P<name>[a-z][^\s/>]*+)(?P<rest>" + _ATTRIBUTES + rb")",
+    re.DOTALL | re.IGNORECASE,
+)
+_ATTRIBUTE: Final = re.compile(rb"[\s/]*+[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>]*+))?+")
+
+_WINDOW: Final = MOST_TAG_BYTES // 2
+_PARTS: Final = 32
 
 
 def bound_markup(html: bytes) -> bytes:
-    return html
+    """The markup, without the tags that go beyond the limits."""
+    return b"".join(_Nesting().within(html)) if _may_exceed(html) else html
+
+
+def _may_exceed(html: bytes) -> bool:
+    """Whether a closer look is needed: many more start tags than end tags, or the other way, or a very long tag.
+
+    This counts and does not read; it costs about a tenth of the parsing.
+    """
+    step, unclosed = max(len(html) // _PARTS, 1), 0
+    for start in range(0, len(html), step):
+        part = html[start : start + step]
+        unclosed += part.count(b"<") - 2 * part.count(b"</")
+        if abs(unclosed) > MOST_DEPTH:
+            return True
+    return any(html.find(b"<", at, at + _WINDOW) < 0 for at in range(0, len(html) - _WINDOW, _WINDOW))
+
+
+class _Nesting:
+    """Which elements are open while the tags of a page are read one after another, roughly as a parser would say."""
+
+    __slots__ = ("_counts", "_formatting", "_left_out", "_open")
+
+    def __init__(self) -> None:
+        self._open: list[bytes] = []
+        self._counts: Counter[bytes] = Counter()
+        self._formatting: list[bytes] = []
+        self._left_out: Counter[bytes] = Counter()
+
+    def within(self, html: bytes) -> Iterator[bytes]:
+        """The markup in pieces, without the tags beyond the limits."""
+        done = 0
+        for token in _TOKEN.finditer(html):
+            name = token["name"]
+            if name is None:
+                continue
+            keep = self._end(name.lower()) if token["end"] else self._start(name.lower())
+            long = token.end() - token.start() > MOST_TAG_BYTES
+            if keep and not long:
+                continue
+            yield html[done : token.start()]
+            yield _shortened(token) if keep else b""
+            done = token.end()
+        yield html[done:]
+
+    def _start(self, name: bytes) -> bool:
+        if name in _VOID:
+            return True
+        self._close_before(name)
+        full = len(self._open) >= MOST_DEPTH or (name in _FORMATTING and len(self._formatting) >= MOST_FORMATTING)
+        if full:
+            self._left_out[name] += 1
+            return False
+        self._open.append(name)
+        self._counts[name] += 1
+        if name in _FORMATTING:
+            self._formatting.append(name)
+        return True
+
+    def _close_before(self, name: bytes) -> None:
+        """Ends what a start tag ends without an end tag."""
+        if name in _CLOSES_P:
+            self._close({b"p"}, _SCOPES)
+        if name == b"select":
+            self._close({name}, _SCOPES)
+        if name in _CLOSES:
+            self._close(_CLOSES[name], _KEEPS_OPEN.get(name, _TABLE))
+        if name == b"a" and b"a" in self._formatting:
+            self._formatting.remove(b"a")
+
+    def _close(self, names: AbstractSet[bytes], beyond: AbstractSet[bytes]) -> None:
+        """Closes the innermost open element of these names, unless one of `beyond` is open inside of it."""
+        place = self._innermost(names, beyond)
+        if place is not None:
+            self._counts.subtract(self._open[place:])
+            del self._open[place:]
+
+    def _innermost(self, names: AbstractSet[bytes], beyond: AbstractSet[bytes]) -> int | None:
+        if not any(self._counts[name] for name in names):
+            return None
+        for place in range(len(self._open) - 1, -1, -1):
+            if self._open[place] in names:
+                return place
+            if self._open[place] in beyond:
+                return None
+        return None
+
+    def _end(self, name: bytes) -> bool:
+        if self._left_out[name]:
+            self._left_out[name] -= 1
+            return False
+        if name in _FORMATTING:
+            self._end_formatting(name)
+        else:
+            self._close({name}, frozenset() if name in _SCOPES else _SCOPES if name in _SPECIAL else _SPECIAL)
+        return True
+
+    def _end_formatting(self, name: bytes) -> None:
+        """What is open inside of a formatting element stays open (13.2.6.4.7, the adoption agency algorithm)."""
+        if name in self._formatting:
+            del self._formatting[len(self._formatting) - 1 - self._formatting[::-1].index(name)]
+        place = self._innermost({name}, _SCOPES)
+        if place is not None:
+            self._counts[name] -= 1
+            del self._open[place]
+
+
+def _shortened(token: re.Match[bytes]) -> bytes:
+    """A tag with its first attributes only."""
+    attributes = (found[0] for found in _ATTRIBUTE.finditer(token["rest"]))
+    return b"<" + token["name"] + b"".join(islice(attributes, MOST_ATTRIBUTES)) + b">"

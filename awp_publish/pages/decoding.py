@@ -41,18 +41,31 @@ _LABELS: Final[Mapping[str, str]] = {
 """Labels that mean something else on the web than to Python (Encoding Standard, 4.2)."""
 
 
-def read_text(source: str | bytes, charset: str | None = None) -> str:
-    """A page as text. An unknown charset counts as none; what means nothing, surrogates too, becomes U+FFFD."""
+def read_utf8(source: str | bytes, charset: str | None = None) -> bytes:
+    """A page in UTF-8. An unknown charset counts as none; what means nothing, surrogates too, becomes U+FFFD."""
     if isinstance(source, str):
-        return source if source.isascii() else _SURROGATES.sub("\ufffd", source)
+        return _encode(source)
     for mark, codec in _MARKS:
         if source.startswith(mark):
-            return _decode(source[len(mark) :], codec)
-    return _decode(source, _codec(charset) or _declared(source) or "utf-8")
+            return _recode(source[len(mark) :], codec)
+    return _recode(source, _codec(charset) or _declared(source) or "utf-8")
 
 
-def _decode(data: bytes, codec: str) -> str:
-    return _SURROGATES.sub("\ufffd", data.decode(codec, "replace"))
+def _encode(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text).encode()
+
+
+def _recode(data: bytes, codec: str) -> bytes:
+    if codec != "utf-8":
+        return _encode(data.decode(codec, "replace"))
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return data.decode(codec, "replace").encode()
+    return data
 
 
 def _declared(source: bytes) -> str | None:

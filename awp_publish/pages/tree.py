@@ -73,20 +73,18 @@ class Template(Element):
         return given if given in ("open", "closed") else None
 
 
+class Comment(Element):
+    """A comment, or whatever else takes a place among the children and says nothing."""
+
+    __slots__ = ()
+
+
 class Text(Node):
     """A piece of text. See `Node`."""
 
     __slots__ = ("text",)
 
     text: str
-
-
-class Comment(Node):
-    """A comment, or whatever else takes a place among the children and says nothing."""
-
-    __slots__ = ()
-
-    tag = COMMENT
 
 
 class Tree:
