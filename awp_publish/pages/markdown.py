@@ -6,7 +6,7 @@ Markdown, made in time and size proportional to it: nesting is followed as far a
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 from urllib.parse import urljoin
 
@@ -25,7 +25,7 @@ from awp_publish.pages.markdown_kinds import (
 from awp_publish.pages.markdown_lines import Lines
 from awp_publish.pages.markdown_lists import gather_terms, is_loose, number_of, starting_number
 from awp_publish.pages.markdown_spans import Piece, join_pieces
-from awp_publish.pages.markdown_tables import Filler, Rows, is_data, read_rows, write_table
+from awp_publish.pages.markdown_tables import Filler, is_data, read_rows, write_table
 from awp_publish.pages.markdown_text import code_span, collapse, escape_line, escape_text, longest_run
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.tree import Node, Tree
@@ -55,6 +55,8 @@ class _Page:
         self._holders = holders_of_blocks(tree)
         self._lines = Lines()
         self._filler = Filler()
+        self._is_tight = False
+        """Whether what is written stands in a list whose items are not apart."""
         self._link: str | None = None
         """The address of a link that holds blocks, until the first of them has become the link."""
         self._writers: Mapping[str, Callable[[Node, int], None]] = {
@@ -150,8 +152,10 @@ class _Page:
             self._lines.block(["---"])
 
     def _quote(self, node: Node, depth: int) -> None:
+        around, self._is_tight = self._is_tight, False
         with self._lines.within("> "):
             self._blocks(node, depth)
+        self._is_tight = around
 
     def _code(self, node: Node, depth: int) -> None:
         text = raw_text(node).replace("\r\n", "\n").rstrip().strip("\n")
@@ -165,16 +169,20 @@ class _Page:
         is_ordered = node.tag == "ol"
         marker = self._marker(is_ordered)
         number, is_first = starting_number(node), True
-        loose = is_loose(node)
+        around, is_tight = self._is_tight, not is_loose(node)
+        # Directly after the text of an item only a list that starts with 1 is one (section 5.3).
+        begins_tight = around and is_tight and number == 1
+        self._is_tight = is_tight
         for child in children_of(node):
             if not child.tag or not is_seen(child):
                 continue
             if child.tag == "li":
                 number = number_of(child, number)
             sign = f"{number}{marker} " if is_ordered else f"{marker} "
-            is_written = self._item(child, sign, depth, tight=not (is_first or loose))
+            is_written = self._item(child, sign, depth, tight=begins_tight if is_first else is_tight)
             is_first = is_first and not is_written
             number += int(is_written)
+        self._is_tight = around
         if not is_first:
             self._lines.last_list = marker
 
@@ -186,7 +194,7 @@ class _Page:
     def _item(self, node: Node, sign: str, depth: int, tight: bool) -> bool:
         """One item; whether there was anything in it. What is no `li` stands in a list by mistake."""
         with self._lines.item(sign, tight) as item:
-            if node.tag == "li" and node.tag:
+            if node.tag == "li":
                 self._run(children_of(node), depth)
             else:
                 self._run([node], depth)

@@ -77,8 +77,13 @@ class Inline:
         return break_with.join(line for lines in paragraphs for line in lines)
 
     def address(self, href: str) -> str | None:
-        """An absolute address, fit to stand in a link; None for what a reader cannot follow, scripts say."""
-        href = "".join(href.split("\n")).strip()
+        """An absolute address, fit to stand in a link; None for what a reader cannot follow, scripts say.
+
+        What leads to a place on the page itself stays as short as it is.
+        """
+        href = href.replace("\n", "").strip()
+        if href.startswith("#"):
+            return _fit(href)
         if href.startswith("/") and not href.startswith("//") and self._origin:
             return _fit(self._origin + href)
         try:
@@ -119,7 +124,7 @@ class Inline:
         if address is None:
             return self._children(node, depth, linked)
         text = self.line_of_link(node, depth)
-        return [*_around(node, write_link(text, address, node.attributes.get("title", "")))] if text else []
+        return _around(node, write_link(text, address)) if text else []
 
     def line_of_link(self, node: Node, depth: int) -> str:
         """What a link is called: its text, or what those hear who do not see it."""
@@ -161,20 +166,15 @@ class Inline:
         return [Verbatim(span)] if span else []
 
 
-def write_link(text: str, address: str, title: str = "") -> str:
-    """A link (CommonMark 0.31.2, section 6.3); `text` is Markdown."""
-    told = collapse(title).strip()
-    if not told or told == text:
-        return f"[{text}]({address})"
-    escaped = told.replace("\\", "\\\\").replace('"', '\\"').replace("<", "\\<").replace("&", "\\&")
-    return f'[{text}]({address} "{escaped}")'
+def write_link(text: str, address: str) -> str:
+    """A link (CommonMark 0.31.2, section 6.3); `text` is Markdown. A title would mostly say the same again."""
+    return f"[{text}]({address})"
 
 
 def _around(node: Node, link: str) -> Sequence[Piece]:
     """White space at the ends of a link's text is text around the link."""
-    text = [child.text for child in (node.children[:1], node.children[-1:]) for child in child]
-    before = " " if text and text[0][:1].isspace() else ""
-    after = " " if text and text[-1][-1:].isspace() else ""
+    before = " " if node.children and node.children[0].text[:1].isspace() else ""
+    after = " " if node.children and node.children[-1].text[-1:].isspace() else ""
     return [piece for piece in (before, Verbatim(link), after) if piece]
 
 

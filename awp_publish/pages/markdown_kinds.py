@@ -29,16 +29,13 @@ SILENT: Final = frozenset(
 )
 """Elements of which nothing is seen."""
 
-BLOCKS: Final = (
-    frozenset(HEADINGS)
-    | LISTS
-    | frozenset(
-        "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
-        "footer form frameset header hgroup hr html legend li listing main nav optgroup p plaintext pre search section "
-        "summary table tbody td tfoot th thead tr xmp".split()
-    )
+_BLOCKS: Final = (
+    "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
+    "footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol optgroup p "
+    "plaintext pre search section summary table tbody td tfoot th thead tr ul xmp dir"
 )
-"""Elements that begin a block of their own (HTML Standard, section 15.3: display: block and what tables are made of)."""
+BLOCKS: Final = frozenset(_BLOCKS.split())
+"""Elements that begin a block of their own (HTML Standard, section 15.3), and what tables are made of."""
 
 PREFORMATTED: Final = frozenset({"pre", "listing", "plaintext", "xmp"})
 _HIDDEN_STYLE: Final = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
-from awp_publish.pages.markdown_kinds import LISTS, children_of, is_seen
+from awp_publish.pages.markdown_kinds import HEADINGS, LISTS, children_of, is_seen
 from awp_publish.pages.tree import Node
 
-_SPACIOUS: Final = frozenset({"p", "blockquote", "pre", "table", "dl", "hr", "figure", "h1", "h2", "h3", "h4", "h5", "h6"})
+_SPACIOUS: Final = frozenset({"p", "blockquote", "pre", "table", "dl", "hr", "figure", *HEADINGS})
 
 
 def is_loose(node: Node) -> bool:

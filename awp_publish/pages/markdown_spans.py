@@ -1,6 +1,7 @@
-"""Pieces of running text, joined to lines: white space is put in order, and emphasis stands only where CommonMark sees it.
+"""Pieces of running text, joined to lines: white space is put in order, emphasis stands only where CommonMark sees it.
 
-Delimiters that would be read as text (CommonMark 0.31.2, section 6.2) are left out: the text is worth more than its weight.
+Delimiters that would be read as text (CommonMark 0.31.2, section 6.2) are left out: the words are worth more than their
+weight.
 """
 
 import unicodedata
@@ -21,7 +22,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """Markdown that is finished: a link, an image, code. `is_control` says that it ends in a bracket that is no link's."""
+    """Markdown that is finished: a link, an image, code. A control ends in a bracket that is no link's."""
 
     text: str
     is_control: bool = False
@@ -66,6 +67,7 @@ class _Assembly:
     def __init__(self) -> None:
         self._lines: list[tuple[list[str], list[_Span]]] = [([], [])]
         self._open: list[tuple[Emphasis, _Span | None]] = []
+        self._closed: list[_Span] = []
         self._waits = False
         self._has_space = False
 
@@ -99,16 +101,37 @@ class _Assembly:
         self._has_space = False
         if self._waits:
             self._waits = False
-            self._open = [(kind, span or _begin(parts, spans, kind, self._open)) for kind, span in self._open]
+            for number, (kind, span) in enumerate(self._open):
+                if span is None:
+                    self._open[number] = kind, self._begin(parts, spans, kind, self._open[:number])
+        self._closed = []
         _append(parts, text)
         if is_control:
             parts.append(_END_OF_CONTROL)
+
+    def _begin(
+        self, parts: list[str], spans: list[_Span], kind: Emphasis, around: Iterable[tuple[Emphasis, _Span | None]]
+    ) -> _Span | None:
+        """A span, the one before if it is of the same kind and ends here, none within one of the same kind."""
+        if any(span is not None and span.kind == kind and span.closes < 0 for _, span in around):
+            return None
+        before = self._closed[-1] if self._closed else None
+        if before is not None and before.kind == kind and before.closes == len(parts) - 1:
+            self._closed.pop()
+            parts.pop()
+            before.closes = -1
+            return before
+        span = _Span(kind, kind, len(parts))
+        parts.append("")
+        spans.append(span)
+        return span
 
     def _close(self, span: _Span | None) -> None:
         if span is not None and span.closes < 0:
             parts = self._lines[-1][0]
             span.closes = len(parts)
             parts.append("")
+            self._closed.append(span)
 
     def _break(self) -> None:
         for _, span in reversed(self._open):
@@ -116,27 +139,12 @@ class _Assembly:
         self._open = [(kind, None) for kind, _ in self._open]
         self._waits = bool(self._open)
         self._lines.append(([], []))
+        self._closed = []
         self._has_space = False
 
 
 _END_OF_CONTROL: Final = "\N{ZERO WIDTH NO-BREAK SPACE}"
 """A sign between parts, of which text has none; it is taken out again."""
-
-
-def _begin(
-    parts: list[str], spans: list[_Span], kind: Emphasis, around: Iterable[tuple[Emphasis, _Span | None]]
-) -> _Span | None:
-    if any(span is not None and span.kind == kind and span.closes < 0 for _, span in around):
-        return None
-    last = spans[-1] if spans else None
-    if last is not None and last.kind == kind and last.closes == len(parts) - 1:
-        parts.pop()
-        last.closes = -1
-        return last
-    span = _Span(kind, kind, len(parts))
-    parts.append("")
-    spans.append(span)
-    return span
 
 
 def _append(parts: list[str], text: str) -> None:
@@ -146,6 +154,8 @@ def _append(parts: list[str], text: str) -> None:
         parts[-1] = " " if text[0] in "([:" else ""
     elif last.endswith("]") and text[0] in "(:":
         text = "\\" + text
+    elif last.endswith("`") and text[0] == "`" and not last.endswith("\\`"):
+        parts.append(" ")  # or the fences of both would be one
     elif last.endswith("!") and text[0] == "[":
         parts[-1] = last[:-1] + "\\!"
     parts.append(text)
@@ -193,7 +203,7 @@ def _counts(parts: list[str], span: _Span) -> bool:
 
 
 def _flanks(inside: str, outside: str) -> bool:
-    """Section 6.2: a delimiter run is left-flanking towards what follows it, right-flanking towards what precedes it."""
+    """Whether a delimiter run is left-flanking, or from the other side right-flanking (section 6.2)."""
     return inside != " " and (not _is_punctuation(inside) or outside == " " or _is_punctuation(outside))
 
 

@@ -11,10 +11,9 @@ _UNSEEN: Final = str.maketrans(dict.fromkeys("\xad\u200b\u2060\ufeff", None) | {
 """Soft hyphens and what has no width: layout, not text."""
 
 _SPECIAL: Final = re.compile(
-    r"""`|\\(?=[!-/:-@\[-`{-~]|$)"""
+    r"""[`~]|\\(?=[!-/:-@\[-`{-~]|\ ?$)"""
     r"""|\*(?!\ )|(?<!\ )\*"""
     r"""|(?<![^\W_])_|_(?![^\W_])"""  # within a word it means nothing (section 6.2, rules 3 and 4)
-    r"""|~(?=~|$)|(?<=~)~"""
     r"""|<(?=[A-Za-z/!?]|$)"""
     r"""|&(?=\#|[A-Za-z][A-Za-z0-9]*(?:;|$)|$)"""
     r"""|\](?=[(\[:])"""
@@ -22,8 +21,8 @@ _SPECIAL: Final = re.compile(
 )
 _BRACKETS: Final = re.compile(r"[\[\]]")
 
-_LINE_START: Final = re.compile(r"\#{1,6}(?=[ \t]|$)|[-+*](?=[ \t]|$)|>|~~~|[=-]+[ \t]*$|[|:](?=[|: -]*$)|-(?=[|: -]*$)")
-_NUMBER: Final = re.compile(r"(\d{1,9})([.)])(?=[ \t]|$)")
+_LINE_START: Final = re.compile(r"\#{1,6}(?= |$)|[-+*](?= |$)|>|[=-]+ *$|[|:-](?=[|: -]*$)")
+_NUMBER: Final = re.compile(r"(\d{1,9})([.)])(?= |$)")
 
 
 def collapse(text: str) -> str:

@@ -18,4 +18,4 @@ class PageNotFound(Problem):
     slug = "page-not-found"
     title = "There is no such page for everybody to read"
     default_status = 404
-    default_recovery = "Ask for the page itself, with your own credentials and Accept: application/som+json."
+    default_recovery = "Check the address, or ask for the page itself, with Accept: application/som+json."

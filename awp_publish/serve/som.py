@@ -22,7 +22,6 @@ from awp_publish.serve.exchange import Exchange, Telling
 from awp_publish.serve.negotiate import Asked
 from awp_publish.serve.negotiate_exchange import make_reply
 from awp_publish.serve.negotiate_formats import LARGEST, Renditions
-from awp_publish.serve.negotiate_headers import ACCEPTED
 from awp_publish.serve.negotiate_wish import BUDGETS, FORMATS, Wish, read_accept
 from awp_publish.serve.reply import AsgiApp, Fields, RawHeaders, Receive, Reply, Scope, Send, read_fields, send_reply
 from awp_publish.serve.som_address import Address, read_address
@@ -115,7 +114,7 @@ class SomDoor:
     ) -> tuple[Scope, Fetched, Address]:
         """The page, after redirects within the site. Raises PageNotFound for what is no page that everybody may see."""
         for _ in range(MOST_REDIRECTS + 1):
-            inner = scope_of(self.catalog, scope, address, ACCEPTED[wish.format])
+            inner = scope_of(self.catalog, scope, address)
             inner["state"] = dict(self.state())
             if self.owns(inner):
                 raise _not_found("The address is one of the documents and endpoints for agents, not a page.")

@@ -31,6 +31,8 @@ CARRIED: Final = frozenset(
 )
 """The language that is wanted, and where the request is from: a page that only some addresses see stays theirs."""
 
+ACCEPT_HTML: Final = (b"accept", b"text/html, application/xhtml+xml;q=0.9, */*;q=0.1")
+
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
@@ -42,7 +44,7 @@ class Fetched:
     is_whole: bool = True
 
 
-def scope_of(catalog: Catalog, outer: Scope, address: Address, accept: bytes) -> Scope:
+def scope_of(catalog: Catalog, outer: Scope, address: Address) -> Scope:
     """The request for a page: GET, at the declared origin."""
     own = urlsplit(catalog.url)
     path: str = outer["path"]
@@ -58,7 +60,7 @@ def scope_of(catalog: Catalog, outer: Scope, address: Address, accept: bytes) ->
         "path": mounted + address.decoded_path,
         "raw_path": mounted.encode() + address.path.encode("ascii"),
         "query_string": address.query.encode("ascii"),
-        "headers": [(b"host", own.netloc.encode("ascii")), *headers, (b"accept", accept)],
+        "headers": [(b"host", own.netloc.encode("ascii")), *headers, ACCEPT_HTML],
         "client": outer.get("client"),
         "server": outer.get("server"),
         "state": {},
