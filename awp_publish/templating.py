@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from awp_publish.model import Action, Catalog
 from awp_publish.problems import DeclarationError
-from awp_publish.protocols import ALL
+from awp_publish.protocols import ALL, som
 from awp_publish.protocols.protocol import Protocol as Published
 
 if TYPE_CHECKING:
@@ -70,6 +70,14 @@ def _member(link: _Link) -> str:
 def head_links(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
     """The same as `<link>` elements for a page's head."""
     return "\n".join(_element(link) for link in _links(catalog, protocols))
+
+
+def robots_lines(catalog: Catalog) -> str:
+    """What robots.txt may say of the site's pages for agents: lines that are each ended, or nothing.
+
+    They belong to no group of user agents, so they may stand anywhere in the file.
+    """
+    return som.robots_lines(catalog)
 
 
 def _element(link: _Link) -> str:
@@ -164,7 +172,7 @@ def install(
     styles: Sequence[Style] = AWAS,
     protocols: Sequence[Published] = ALL,
 ) -> None:
-    """Add `awas_action`, `awas_param`, `awas_context`, `awas_result` and `head_links` to a Jinja environment.
+    """Add `awas_action`, `awas_param`, `awas_context` and `awas_result`, `head_links` and `robots_lines` to Jinja.
 
     Needs the extra `awp-publish[jinja]`. The site is read when a template is rendered, after it was frozen.
     """
@@ -185,6 +193,10 @@ def install(
     def site_head_links() -> Markup:
         return Markup(head_links(site.catalog, protocols))
 
+    def site_robots_lines() -> Markup:
+        return Markup(robots_lines(site.catalog))
+
     for function in (awas_action, awas_param, awas_context, awas_result):
         environment.globals[function.__name__] = function
     environment.globals["head_links"] = site_head_links
+    environment.globals["robots_lines"] = site_robots_lines

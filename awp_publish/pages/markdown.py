@@ -33,7 +33,9 @@ from awp_publish.pages.tree import Node, Tree
 DEEPEST: Final = 80
 """Blocks inside one another; what lies deeper is given as its text alone."""
 
-_LANGUAGE: Final = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-source-|brush:\s*|sourceCode\s+)([\w+#.-]+)")
+_LANGUAGE: Final = re.compile(
+    r"(?:^|\s)(?:(?:\S*-)?lang(?:uage)?-|highlight-source-|brush:\s*|sourceCode\s+)([\w+#.-]+)"
+)
 
 
 def write_markdown(source: Tree | str | bytes, url: str, charset: str | None = None) -> str:

@@ -123,7 +123,8 @@ def _write_rows(rows: Sequence[Node], inline: Inline, filler: Filler) -> Iterato
                 reaching |= {len(written) + column: below + 1 for column in range(columns)}
             written += [_write_cell(cell, inline), *filler.cells(columns - 1)]
         reaching = {column: rows_left - 1 for column, rows_left in reaching.items() if rows_left > 1}
-        yield written
+        if written:
+            yield written
 
 
 def _skip(column: int, reaching: Mapping[int, int], filler: Filler) -> list[str]:

@@ -7,6 +7,7 @@ has many pages. Deliberately not emitted: `SOM-Token-Budget` (pages differ), `SO
 declaration makes any). `urls` are the pages that a site has declared by other means.
 """
 
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -50,16 +51,21 @@ def render(catalog: Catalog) -> dict[str, object]:
 
 def robots_lines(catalog: Catalog) -> str:
     """The lines for robots.txt, each ended; none where pages are not given as SOM."""
-    if not is_published(catalog):
-        return ""
-    directives = {
-        "SOM-Endpoint": endpoint_of(catalog),
-        "SOM-Format": FORMAT,
-        "SOM-Scope": SCOPE,
-        "SOM-Freshness": FRESHNESS,
-        "SOM-Auth": "none",
-    }
-    return "".join(f"{name}: {value}\n" for name, value in directives.items())
+    return robots_lines_of(render(catalog)) if is_published(catalog) else ""
+
+
+def robots_lines_of(directory: Mapping[str, object]) -> str:
+    """The lines that say what a directory says. The endpoint is for everybody: nobody is known there."""
+    said = {name: directory[member] for name, member in _DIRECTIVES.items() if member in directory}
+    return "".join(f"{name}: {value}\n" for name, value in {**said, "SOM-Auth": "none"}.items())
+
+
+_DIRECTIVES: Final = {
+    "SOM-Endpoint": "endpoint",
+    "SOM-Format": "format",
+    "SOM-Scope": "scope",
+    "SOM-Freshness": "freshness_seconds",
+}
 
 
 def endpoint_of(catalog: Catalog) -> str:

@@ -17,10 +17,12 @@ from awp_publish.model import Catalog
 from awp_publish.serve.negotiate_coding import is_decodable
 from awp_publish.serve.negotiate_formats import FORMATS, PLAIN, QUICK, Renditions, Source
 from awp_publish.serve.negotiate_headers import (
+    HTML_TYPES,
     ask_application,
     charset_of,
     describe_rendition,
     is_page,
+    media_type_of,
     of_304,
     vary_with_accept,
 )
@@ -98,9 +100,10 @@ class Asked:
         return is_page(status, fields) and is_decodable(fields.get(b"content-encoding", b""))
 
     def passed(self, headers: Headers) -> Headers:
-        """The headers of HTML that passes after all: another request may get something else at this address."""
+        """The headers of an answer that passes as it is. HTML was chosen: the next page here may be made over."""
         fields = read_lower(headers)
-        vary = None if self.wish.by_query else vary_with_accept(fields)
+        is_chosen = media_type_of(fields) in HTML_TYPES and not self.wish.by_query
+        vary = vary_with_accept(fields) if is_chosen else None
         return headers if vary is None else [*(pair for pair in headers if pair[0].lower() != b"vary"), vary]
 
     def source(self, headers: Headers, body: bytes) -> Source:

@@ -131,8 +131,8 @@ class Exchange:
 
     async def send(self, message: Message) -> None:
         """What the application is given to send with."""
-        if message["type"] == "http.response.start" and self._asked.takes(message["status"], _headers(message)):
-            self._start, self._late = message, time.monotonic() + self._patience
+        if message["type"] == "http.response.start":
+            await self._begin(message)
         elif self._start is None or message["type"] != "http.response.body":
             await self._forward(message)
         else:
@@ -142,6 +142,15 @@ class Exchange:
                 await self._conclude(self._start)
             elif self._size > LARGEST or time.monotonic() > self._late:
                 await self._pass()
+
+    async def _begin(self, start: Message) -> None:
+        if self._asked.takes(start["status"], _headers(start)):
+            self._start, self._late = start, time.monotonic() + self._patience
+        else:
+            await self._send_start(start)
+
+    async def _send_start(self, start: Message) -> None:
+        await self._send({**start, "headers": list(self._asked.passed(_headers(start)))})
 
     async def _conclude(self, start: Message) -> None:
         body = b"".join(message.get("body", b"") for message in self._kept)
@@ -157,7 +166,7 @@ class Exchange:
         start, kept = self._start, self._kept
         self._start, self._kept = None, []
         assert start is not None
-        await self._send({**start, "headers": list(self._asked.passed(_headers(start)))})
+        await self._send_start(start)
         for message in kept:
             await self._forward(message)
 
