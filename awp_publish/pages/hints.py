@@ -1,0 +1,37 @@
+"""Hints from the classes of an element, by the words of SOM 1.0, section 5, wherever in a class they are."""
+
+import re
+from typing import Final
+
+_TRIGGERS: Final = {
+    "primary": "primary|cta",
+    "secondary": "secondary",
+    "danger": "danger|destructive|delete",
+    "warning": "warning|caution",
+    "success": "success",
+    "error": "error|invalid",
+    "disabled": "disabled",
+    "active": "active|current",
+    "selected": "selected|checked",
+    "hidden": "hidden|sr-only",
+    "loading": "loading|spinner|skeleton",
+    "collapsed": "collapsed|is-closed",
+    "expanded": "expanded|is-open|show",
+    "large": "lg|large|xl",
+    "small": "sm|small|xs|mini",
+    "card": "(?<!dis)card",
+    "hero": "hero|jumbotron|banner",
+    "modal": "modal|dialog|popup|overlay",
+    "notification": "toast|snackbar|notification|alert",
+    "badge": "badge|chip|tag|pill",
+    "sticky": "sticky|fixed|pinned",
+    "required": "required|mandatory",
+}
+_PATTERNS: Final = tuple(sorted((hint, re.compile(words)) for hint, words in _TRIGGERS.items()))
+MOST_CHARACTERS: Final = 1_000
+
+
+def hints_of(classes: str) -> list[str]:
+    """The hints of a `class` attribute, sorted."""
+    text = classes[:MOST_CHARACTERS].lower()
+    return [hint for hint, pattern in _PATTERNS if pattern.search(text)]

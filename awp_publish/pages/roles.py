@@ -1,0 +1,105 @@
+"""Which SOM role an element has: by its ARIA role first, then by its name (SOM 1.0, sections 4.2 and 4.5)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from awp_publish.pages.tree import Node
+
+ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "link": ("click",),
+    "button": ("click",),
+    "text_input": ("type", "clear"),
+    "textarea": ("type", "clear"),
+    "select": ("select",),
+    "checkbox": ("toggle",),
+    "radio": ("select",),
+    "details": ("toggle",),
+}
+"""What can be done with each interactive role (4.2). The others have no actions."""
+
+CONTROLS: Final = frozenset(ACTIONS) - {"link"}
+
+_ARIA: Final[Mapping[str, str]] = {
+    "button": "button",
+    "link": "link",
+    "checkbox": "checkbox",
+    "switch": "checkbox",
+    "menuitemcheckbox": "checkbox",
+    "radio": "radio",
+    "menuitemradio": "radio",
+    "textbox": "text_input",
+    "searchbox": "text_input",
+    "slider": "text_input",
+    "spinbutton": "text_input",
+    "combobox": "select",
+    "listbox": "select",
+    "menuitem": "button",
+    "tab": "button",
+    "option": "button",
+    "img": "image",
+    "image": "image",
+    "heading": "heading",
+    "separator": "separator",
+    "group": "group",
+    "radiogroup": "group",
+}
+
+_TAGS: Final[Mapping[str, str]] = {
+    "button": "button",
+    "textarea": "textarea",
+    "select": "select",
+    **{f"h{level}": "heading" for level in range(1, 7)},
+    "img": "image",
+    "svg": "image",
+    "ul": "list",
+    "ol": "list",
+    "menu": "list",
+    "table": "table",
+    "p": "paragraph",
+    "section": "section",
+    "article": "section",
+    "fieldset": "group",
+    "hr": "separator",
+    "details": "details",
+    "iframe": "iframe",
+}
+
+_INPUT_TYPES: Final[Mapping[str, str | None]] = {
+    **dict.fromkeys(("submit", "button", "reset", "image"), "button"),
+    "checkbox": "checkbox",
+    "radio": "radio",
+    "hidden": None,
+}
+
+NATIVE_CONTROLS: Final = frozenset(("a", "button", "details", "input", "select", "textarea"))
+MAPPED_TAGS: Final = frozenset(_TAGS) | NATIVE_CONTROLS
+
+
+def role_of(element: Node) -> str | None:
+    """The SOM role of an element, or None when it has none.
+
+    An ARIA role that SOM does not know leaves the element what it is by its name: a link stays a link. A `<select>` or
+    a text field that calls itself a combobox stays what can be operated.
+    """
+    native = _native_role(element)
+    given = element.attributes.get("role")
+    if given is None:
+        return native
+    claimed = next((_ARIA[token] for token in given.lower().split() if token in _ARIA), None)
+    if claimed is None or (native in ("text_input", "textarea") and claimed == "select"):
+        return native
+    return claimed
+
+
+def _native_role(element: Node) -> str | None:
+    tag = element.tag
+    if tag == "a":
+        return "link" if "href" in element.attributes else None
+    if tag == "input":
+        return _INPUT_TYPES.get(input_type(element), "text_input")
+    return _TAGS.get(tag)
+
+
+def input_type(element: Node) -> str:
+    """The `type` of an `<input>` in lower case; a text field when it has none."""
+    return element.attributes.get("type", "").strip().lower() or "text"
