@@ -8,9 +8,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, cast
 
+import orjson
+
 from awp_publish.checks import Finding, check_document, check_documents
 from awp_publish.problems import DeclarationError
-from awp_publish.protocols import ALL
+from awp_publish.protocols import ALL, som
 from awp_publish.serve.background import serve_jobs
 from awp_publish.serve.lifespan import StartFailed
 from awp_publish.serve.reply import AsgiApp, Message, Scope
@@ -39,6 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("target", help="module:app")
     show.add_argument("path", nargs="?", help="the document's path; without it, all paths are listed")
     show.set_defaults(run=_show)
+    robots = commands.add_parser("robots", help="print the lines that robots.txt may have about an application's pages")
+    robots.add_argument("target", help="module:app")
+    robots.set_defaults(run=_robots)
     worker = commands.add_parser("worker", help="run the background jobs of an application, until it is told to stop")
     worker.add_argument("target", help="module:app")
     worker.set_defaults(run=_work)
@@ -75,6 +80,15 @@ def _show(options: argparse.Namespace) -> int:
     status, body = _get(app, options.path)
     sys.stdout.write(body.decode("utf-8", "replace") + "\n")
     return int(status != 200)
+
+
+def _robots(options: argparse.Namespace) -> int:
+    status, body = _get(_load(options.target), som.PATH)
+    if status != 200:
+        print(f"awp-publish: {options.target} does not give its pages as SOM", file=sys.stderr)
+        return 1
+    sys.stdout.write(som.robots_lines_of(orjson.loads(body)))
+    return 0
 
 
 def _is_application(target: str) -> bool:

@@ -19,6 +19,7 @@ from awp_publish.guarding import check_guarding, published_authentication, read_
 from awp_publish.include import SUBJECT as INCLUDE, Inclusion
 from awp_publish.liveness import Liveness
 from awp_publish.model import DEFAULT_OPERATION, Browsing, Catalog, Door, Paths, RateLimit, SiteFacts
+from awp_publish.offering import Offering, read_offering
 from awp_publish.options import (
     NAMES,
     ActionOptions,
@@ -117,6 +118,7 @@ class Site:
             checked.get("list_only_allowed", False),
             checked.get("browsing", Browsing()),
         )
+        self.offering: Offering = read_offering(checked)
         self.doors: tuple[str, ...] = tuple(dict.fromkeys(checked.get("doors", ())))
         self.liveness = Liveness(checked.get("status_endpoint", self.paths.status))
         self._declarations: dict[str, Declaration] = {}

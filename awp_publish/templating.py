@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from awp_publish.model import Action, Catalog
 from awp_publish.problems import DeclarationError
-from awp_publish.protocols import ALL
+from awp_publish.protocols import ALL, som
 from awp_publish.protocols.protocol import Protocol as Published
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Style: TypeAlias = Literal["data-awas", "data-ai"]
 """AWAS 1.0 spells its attributes data-awas-*, AWAS 1.1 data-ai-*. A page may carry both."""
+
+ALTERNATE: Final = "alternate"
+"""The relation of what can be read in a page's place."""
 
 AWAS: Final[tuple[Style, ...]] = ("data-awas",)
 
@@ -50,14 +53,31 @@ def _links(catalog: Catalog, protocols: Sequence[Published]) -> Iterator[_Link]:
                 yield _Link(catalog.prefix + document.path, document.rel, media_type, document.title)
 
 
-def link_header(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
-    """The value of a `Link` header (RFC 8288) that points at the site's documents."""
-    return ", ".join(f'<{link.href}>; rel="{link.rel}"; type="{link.type}"' for link in _links(catalog, protocols))
+def link_header(catalog: Catalog, protocols: Sequence[Published] = ALL, *, of_pages: bool = True) -> str:
+    """The value of a `Link` header (RFC 8288) that points at the site's documents.
+
+    What is an alternate of the site's pages is none of what is not one of them: then `of_pages` is False.
+    """
+    links = (link for link in _links(catalog, protocols) if of_pages or link.rel != ALTERNATE)
+    return ", ".join(_member(link) for link in links)
+
+
+def _member(link: _Link) -> str:
+    title = f'; title="{link.title}"' if link.title and link.rel == ALTERNATE else ""
+    return f'<{link.href}>; rel="{link.rel}"; type="{link.type}"{title}'
 
 
 def head_links(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
     """The same as `<link>` elements for a page's head."""
     return "\n".join(_element(link) for link in _links(catalog, protocols))
+
+
+def robots_lines(catalog: Catalog) -> str:
+    """What robots.txt may say of the site's pages for agents: lines that are each ended, or nothing.
+
+    They belong to no group of user agents, so they may stand anywhere in the file.
+    """
+    return som.robots_lines(catalog)
 
 
 def _element(link: _Link) -> str:
@@ -152,7 +172,7 @@ def install(
     styles: Sequence[Style] = AWAS,
     protocols: Sequence[Published] = ALL,
 ) -> None:
-    """Add `awas_action`, `awas_param`, `awas_context`, `awas_result` and `head_links` to a Jinja environment.
+    """Add `awas_action`, `awas_param`, `awas_context` and `awas_result`, `head_links` and `robots_lines` to Jinja.
 
     Needs the extra `awp-publish[jinja]`. The site is read when a template is rendered, after it was frozen.
     """
@@ -173,6 +193,10 @@ def install(
     def site_head_links() -> Markup:
         return Markup(head_links(site.catalog, protocols))
 
+    def site_robots_lines() -> Markup:
+        return Markup(robots_lines(site.catalog))
+
     for function in (awas_action, awas_param, awas_context, awas_result):
         environment.globals[function.__name__] = function
     environment.globals["head_links"] = site_head_links
+    environment.globals["robots_lines"] = site_robots_lines

@@ -147,6 +147,8 @@ class SiteOptions(TypedDict, total=False):
     job_results: Duration
     status_interval: Duration
     log_inputs: Flag
+    pages: Flag | None
+    page_formats_in_query: Flag
 
 
 @pydantic_config(_STRICT)

@@ -4,7 +4,8 @@
     ├── requests.py   the envelope or the request around it was wrong
     ├── guards.py     a gate in front of the handler said no
     ├── handlers.py   the input does not match, the handler refused, failed or took too long
-    └── jobs.py       a background job is not there, or ended without a result
+    ├── jobs.py       a background job is not there, or ended without a result
+    └── pages.py      a page cannot be given in the format that was asked for
 
 A problem knows what happened; the door that caught it knows how to say it (problem+json, MCP `isError`, ...). `ALL`
 lists the concrete classes, from which the documentation, agent.json's `errors` and the problem pages are made.
@@ -45,6 +46,10 @@ from awp_publish.problems.jobs import (
     JobEnded as JobEnded,
     JobInterrupted as JobInterrupted,
     UnknownJob as UnknownJob,
+)
+from awp_publish.problems.pages import (
+    InvalidUrl as InvalidUrl,
+    PageNotFound as PageNotFound,
 )
 from awp_publish.problems.problem import (
     DeclarationError as DeclarationError,
@@ -109,4 +114,6 @@ ALL: tuple[type[Problem], ...] = (
     JobEnded,
     JobCancelled,
     JobInterrupted,
+    InvalidUrl,
+    PageNotFound,
 )

@@ -8,6 +8,7 @@ from awp_publish.protocols.mcp import PROTOCOL as MCP
 from awp_publish.protocols.mcp_server_card import PROTOCOL as MCP_SERVER_CARD
 from awp_publish.protocols.protected_resource import PROTOCOL as PROTECTED_RESOURCE
 from awp_publish.protocols.protocol import Protocol
+from awp_publish.protocols.som import PROTOCOL as SOM
 from awp_publish.protocols.woa import PROTOCOL as WOA
 
 ALL: tuple[Protocol, ...] = (
@@ -19,4 +20,5 @@ ALL: tuple[Protocol, ...] = (
     A2A,
     AGENT_CARD,
     PROTECTED_RESOURCE,
+    SOM,
 )

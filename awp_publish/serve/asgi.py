@@ -1,9 +1,9 @@
 """`AgentPublisher`: the one middleware. Documents and doors are answered here, all else goes to the application."""
 
 import gc
-from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -19,10 +19,14 @@ from awp_publish.serve.background import BACKGROUNDS, Background
 from awp_publish.serve.documents import Prepared, prepare
 from awp_publish.serve.doors import Doors, open_doors
 from awp_publish.serve.lifespan import run_lifespan
-from awp_publish.serve.live import describe_live_doors
+from awp_publish.serve.live import Answer, describe_live_doors
+from awp_publish.serve.negotiate import Asked, Pages
+from awp_publish.serve.negotiate_exchange import go_on
+from awp_publish.serve.negotiate_formats import Renditions
 from awp_publish.serve.problem_pages import problem_documents
-from awp_publish.serve.reply import AsgiApp, Message, Receive, Reply, Scope, Send, read_fields, route_path
+from awp_publish.serve.reply import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.serve.report import report, warn_of_memory
+from awp_publish.serve.som import describe_pages, open_som
 from awp_publish.serve.status import StatusKeeper
 from awp_publish.serve.woa import door_of
 from awp_publish.templating import link_header
@@ -30,12 +34,22 @@ from awp_publish.templating import link_header
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """What one public address of the site serves; replaced as a whole, so that no request sees half of it."""
+    """What one public address of the site serves; replaced as a whole, so that no request sees half of it.
+
+    `go_on` is how all other requests reach the application, `pages` what they may ask of it, None for HTML only.
+    """
 
     host: str
     documents: Mapping[str, Prepared]
     doors: Doors
-    link: bytes
+    pages: Pages | None
+    go_on: Answer
+    exact: Mapping[str, Answer] = field(init=False)
+    heads: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "exact", self.doors.exact)  # one step nearer for every request
+        object.__setattr__(self, "heads", self.doors.heads)
 
 
 class AgentPublisher:
@@ -63,6 +77,9 @@ class AgentPublisher:
         self._check = check
         self._status = StatusKeeper(site, site.guarding.status_interval)
         self._background: Background | None = None
+        self._renditions: Renditions | None = None
+        self._whole: AsgiApp = app
+        self._state: Mapping[str, object] = {}
         self._published: tuple[_Published, ...] = ()
         self._here: _Published | None = None
 
@@ -78,14 +95,12 @@ class AgentPublisher:
             # Headers are copied: middleware outside of us may change its copy.
             await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
             await send({"type": "http.response.body", "body": reply.body})
-        elif path in here.doors.exact:
-            await here.doors.exact[path](scope, receive, send)
-        elif path.startswith(here.doors.heads) and (door := here.doors.find(scope, path)) is not None:
+        elif path in here.exact:
+            await here.exact[path](scope, receive, send)
+        elif path.startswith(here.heads) and (door := here.doors.find(scope, path)) is not None:
             await door(scope, receive, send)
-        elif self._link_headers:
-            await self.app(scope, receive, _linking(send, here.link))
         else:
-            await self.app(scope, receive, send)
+            await here.go_on(scope, receive, send)
 
     def open(self) -> None:
         """Freeze the site and prepare everything now, not at the first request. Raises DeclarationError."""
@@ -104,12 +119,20 @@ class AgentPublisher:
         Of the scope are read: `path`, `root_path`, `query_string` and the header Host.
         """
         here = self._here or self._of_host(scope)
-        path, doors = route_path(scope), here.doors
+        path = route_path(scope)
         return (
             path in here.documents
-            or path in doors.exact
-            or (path.startswith(doors.heads) and doors.find(scope, path) is not None)
+            or path in here.exact
+            or (path.startswith(here.heads) and here.doors.find(scope, path) is not None)
         )
+
+    def asked(self, scope: Scope) -> Asked | None:
+        """What a request that is the application's asks for besides HTML, None for nothing: for adapters.
+
+        They pass `asked.scope` on to the application, and what it answers to `asked.answer()`.
+        """
+        pages = (self._here or self._of_host(scope)).pages
+        return None if pages is None else pages.asked(scope)
 
     async def _pass_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" and not self._published:
@@ -133,6 +156,7 @@ class AgentPublisher:
     @asynccontextmanager
     async def _running(self, scope: Scope) -> AsyncIterator[None]:
         """What runs while the application does: the worker of background jobs, and the probes."""
+        self._state = scope.get("state", {})
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.site.guarding.store.close)
             if self._background is not None:
@@ -155,10 +179,13 @@ class AgentPublisher:
     def _freeze(self, scope: Scope) -> tuple[_Published, ...]:
         documents = [document for protocol in self._protocols for document in protocol.documents]
         paths = [document.path for document in documents if document.condition is None]
-        doors = (door_of(self.site.paths.invoke), *describe_live_doors(self.site))
+        doors = (door_of(self.site.paths.invoke), *describe_live_doors(self.site), *describe_pages(self.site))
         self.site.freeze(self._application(scope), doors, paths)
+        self._whole = self._outermost(scope)
         if any(action.is_background for action in self.site.catalog.actions):
-            self._background = Background(self.site, self.site.catalog, self._outermost(scope))
+            self._background = Background(self.site, self.site.catalog, self._whole)
+        if self.site.offering.pages:
+            self._renditions = Renditions()
         self.site.on_refresh(self._publish)
         self._publish(self.site)
         return self._published
@@ -194,15 +221,23 @@ class AgentPublisher:
         self._here = published[0] if len(published) == 1 else None
 
     def _prepare(self, catalog: Catalog, before: _Published | None, now: datetime) -> _Published:
-        link = link_header(catalog, self._protocols).encode("latin-1")
+        link = link_header(catalog, self._protocols, of_pages=False).encode("latin-1")
         documents = prepare(self._documents(catalog), catalog, link, before.documents if before else {}, now)
         if before is not None:
             before.doors.invoker.heed(catalog.status)
             return replace(before, documents=documents)
-        return _Published(_host_of(catalog), documents, self._open_doors(catalog), link)
+        pages = Pages(catalog, self.site.offering.in_query, self._renditions) if self._renditions else None
+        links = link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None
+        onward = go_on(self.app, pages, links, self.site.limits.timeout)
+        return _Published(_host_of(catalog), documents, self._open_doors(catalog), pages, onward)
 
     def _open_doors(self, catalog: Catalog) -> Doors:
-        return open_doors(self.site, catalog, self.app, self._status, self._background, self._entrance)
+        own: dict[str, Answer] = {}
+        if self._renditions is not None:
+            own[catalog.paths.som] = open_som(
+                self.site, catalog, self._whole, self._renditions, self.owns, lambda: self._state
+            )
+        return open_doors(self.site, catalog, self.app, self._status, self._background, own, self._entrance)
 
     def _documents(self, catalog: Catalog) -> Iterable[Document]:
         for protocol in self._protocols:
@@ -224,18 +259,3 @@ def _collector_paused() -> Iterator[None]:
 
 def _host_of(catalog: Catalog) -> str:
     return catalog.url.split("://", 1)[1].split("/", 1)[0].lower()
-
-
-def _linking(send: Send, link: bytes) -> Send:
-    """`send`, which gives HTML pages one more header. No coroutine itself: all the site's responses come by here."""
-
-    def send_with_links(message: Message) -> Awaitable[None]:
-        if message["type"] == "http.response.start" and message["status"] == 200:
-            for name, value in message.get("headers", ()):
-                if name == b"content-type":
-                    if value.startswith(b"text/html"):
-                        message = {**message, "headers": [*message["headers"], (b"link", link)]}
-                    break
-        return send(message)
-
-    return send_with_links

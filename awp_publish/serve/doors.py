@@ -61,9 +61,10 @@ def open_doors(
     app: AsgiApp,
     status: StatusKeeper,
     background: Background | None,
+    own: Mapping[str, Answer],
     entrance: Entrance,
 ) -> Doors:
-    """The doors of one public address of a site."""
+    """The doors of one public address of a site, and `own`, which are at paths known beforehand."""
     enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
     accept = background.accepting(catalog) if background is not None else None
     observer = Observer(site.guarding.log_inputs, site.call_listeners)
@@ -73,7 +74,7 @@ def open_doors(
     calls = {path: partial(woa.answer, agent_id) for path, agent_id in address.calls(catalog).items()}
     live = open_live_doors(Surroundings(site, catalog, invoker, enforcement, admission, background, entrance))
     below = dict(_jobs_door(catalog, admission, enforcement, background.jobs) if background is not None else {})
-    exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status), **calls}
+    exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status), **own, **calls}
     for door in live:
         exact |= door.exact
         below |= door.below

@@ -1,0 +1,202 @@
+"""Markdown of pages: what a person would read, and what a Markdown parser makes of it again."""
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+from markdown_it import MarkdownIt
+
+from awp_publish.pages.markdown import write_markdown
+from awp_publish.pages.markdown_kinds import plain_text
+from awp_publish.pages.selectolax import parse
+
+URL = "https://shop.example/books/emma?page=2"
+PAGES = Path(__file__).parents[3] / "shared" / "fixtures" / "som" / "pages"
+
+
+def write(body: str, url: str = URL) -> str:
+    return write_markdown(f"<!doctype html><body>{body}", url)
+
+
+WRITTEN = {
+    "headings": ("<h1>One</h1><h3>Three <em>of</em> them</h3><h2></h2>", "# One\n\n### Three _of_ them\n"),
+    "a heading that ends in a hash": ("<h2>C#</h2>", "## C\\#\n"),
+    "paragraphs and loose text": ("<div>a<p>b</p>c</div>", "a\n\nb\n\nc\n"),
+    "white space": ("<p> a\n  b&nbsp;<b> c </b>d</p>", "a b **c** d\n"),
+    "emphasis": ("<p><b>a</b> <i>b</i> <s>c</s> <code>d</code></p>", "**a** _b_ ~~c~~ `d`\n"),
+    "emphasis within a word": ("<p>un<em>believ</em>able</p>", "un*believ*able\n"),
+    "emphasis that Markdown would not see": ("<p><b>Note:</b>read</p>", "Note:read\n"),
+    "emphasis that touches": ("<p><b>a</b><b>b</b></p>", "**ab**\n"),
+    "emphasis without text": ("<p>a<b> </b>b</p>", "a b\n"),
+    "line breaks": ("<p>a<br>b<br><br>c</p>", "a  \nb\n\nc\n"),
+    "emphasis over line breaks": ("<p><b>a<br><br>b</b></p>", "**a**\n\n**b**\n"),
+    "code with backticks": ("<p><code>a `b` c</code> <code>`</code></p>", "``a `b` c`` `` ` ``\n"),
+    "links": (
+        '<p><a href="/x">a</a> <a href="y">b</a> <a href="?z">c</a> <a href="#d">d</a> '
+        '<a href="//cdn.example/e">e</a></p>',
+        "[a](https://shop.example/x) [b](https://shop.example/books/y) [c](https://shop.example/books/emma?z) "
+        "[d](#d) [e](https://cdn.example/e)\n",
+    ),
+    "links that lead nowhere": ('<p><a href="javascript:go()">a</a> <a>b</a> <a href="/c"></a></p>', "a b\n"),
+    "a link that says its name to listeners only": (
+        '<a href="/c" aria-label="Cart"></a>',
+        "[Cart](https://shop.example/c)\n",
+    ),
+    "an address with brackets": ('<a href="/a_(b) c)">x</a>', "[x](https://shop.example/a_%28b%29%20c%29)\n"),
+    "brackets in a link": ('<a href="/a">[1]</a>', "[\\[1\\]](https://shop.example/a)\n"),
+    "an exclamation before a link": ('<p>Go!<a href="/a">x</a></p>', "Go\\![x](https://shop.example/a)\n"),
+    "a link around blocks": (
+        '<a href="/c"><h3>Card</h3><p>text</p></a>',
+        "### [Card](https://shop.example/c)\n\ntext\n",
+    ),
+    "images": (
+        '<p><img src="a.png" alt="A cat"><img src="b.png" alt=""><img src="c.png"><img src="data:,x" alt="D"></p>',
+        "![A cat](https://shop.example/books/a.png)D\n",
+    ),
+    "a base": ('<base href="/other/"><p><a href="x">x</a></p>', "[x](https://shop.example/other/x)\n"),
+    "lists": (
+        "<ul><li>a<ul><li>b<li>c</ul><li>d</ul><ol start=3><li>e<li value=7>f</ol>",
+        "- a\n  - b\n  - c\n- d\n\n3. e\n7. f\n",
+    ),
+    "two lists": ("<ul><li>a</ul><ul><li>b</ul>", "- a\n\n* b\n"),
+    "a loose list": ("<ul><li><p>a</p><p>b</p><li>c</ul>", "- a\n\n  b\n\n- c\n"),
+    "tasks": (
+        "<ul><li><input type=checkbox checked> done<li><input type=checkbox> open</ul>",
+        "- [x] done\n- [ ] open\n",
+    ),
+    "text that looks like a task": ("<ul><li>[x] no task</ul>", "- \\[x] no task\n"),
+    "definitions": (
+        "<dl><dt>Term<dd>said</dd><div><dt>Other<dd><p>a</p><p>b</p></div></dl>",
+        "- **Term**: said\n- **Other**\n\n  a\n\n  b\n",
+    ),
+    "a quotation": ("<blockquote><p>a</p><ul><li>b</ul></blockquote>", "> a\n>\n> - b\n"),
+    "code": (
+        '<pre><code class="language-py">def f():\n    return "```"\n</code></pre>',
+        '````py\ndef f():\n    return "```"\n````\n',
+    ),
+    "code in a list": ("<ul><li>a<pre>x\n\ny</pre></ul>", "- a\n\n  ```\n  x\n\n  y\n  ```\n"),
+    "a rule": ("<hr>a<hr>b", "a\n\n---\n\nb\n"),
+    "a table": (
+        "<table><caption>Prices</caption><tr><th>Book<th align=right>Price<tr><td>a|b<td>1<br>2</table>",
+        "**Prices**\n\n| Book | Price |\n| --- | --: |\n| a\\|b | 1<br>2 |\n",
+    ),
+    "a table without headings": ("<table><tr><td>a<td>b</table>", "|  |  |\n| --- | --- |\n| a | b |\n"),
+    "spans of a table": (
+        "<table><tr><th>a<th>b<th>c<tr><td rowspan=2>d<td colspan=2>e<tr><td>f<td>g</table>",
+        "| a | b | c |\n| --- | --- | --- |\n| d | e |  |\n|  | f | g |\n",
+    ),
+    "a table that arranges a page": (
+        "<table><tr><td><h2>a</h2><p>b</p><td><ul><li>c</ul></table>",
+        "## a\n\nb\n\n- c\n",
+    ),
+    "a form": (
+        '<form action="/s" aria-label="Search"><label>Words <input name=q placeholder="Title" required></label>'
+        "<select name=sort><option>New<option selected>Old</select><input type=hidden name=t value=1>"
+        "<button>Go</button></form>",
+        "Form “Search”: `GET https://shop.example/s`\n\n"
+        "Words [text field `q`, “Title”, required] [choice `sort`: New, Old (selected)] [button: Go]\n",
+    ),
+    "ticks": (
+        "<form><label><input type=radio checked> A</label> <label><input type=radio> B</label></form>",
+        "(x) A ( ) B\n",
+    ),
+    "details": ("<details><summary>More</summary><p>a</p></details>", "**More**\n\na\n"),
+    "what is not seen": (
+        "<p hidden>a</p><p style='display: none'>b</p><p aria-hidden=true>c</p><script>d</script><style>e</style>"
+        "<noscript>f</noscript><template>g</template><dialog>h</dialog><!-- i --><p>seen</p>",
+        "seen\n",
+    ),
+    "powers": ("<p>x<sup>2</sup> H<sub>2</sub>O 4<sup>th</sup></p>", "x² H₂O 4th\n"),
+    "text that looks like Markdown": (
+        "<p># no heading<br>- no item<br>1. no number<br>&gt; no quotation<br>--- | ---"
+        "<br>*a* _b_ `c` [d](e) &lt;f> &amp;lt;</p>",
+        "\\# no heading  \n\\- no item  \n1\\. no number  \n\\> no quotation  \n\\--- | ---  \n"
+        "\\*a\\* \\_b\\_ \\`c\\` [d\\](e) \\<f> \\&lt;\n",
+    ),
+    "text that needs nothing": ("<p>snake_case 2 * 3 < 4 & 5 [1] #6 a-b</p>", "snake_case 2 * 3 < 4 & 5 [1] #6 a-b\n"),
+    "nothing": ("", ""),
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), WRITTEN.values(), ids=WRITTEN)
+def test_it_is_written_as_a_person_would(body, expected):
+    assert write(body) == expected
+
+
+@pytest.mark.parametrize(
+    ("page", "expected"),
+    [
+        ("<title> The\n shop </title><p>a", "# The shop\n\na\n"),
+        ("<title>The shop</title><h1>Books</h1>", "# Books\n"),
+        ("<title>The shop</title><h1> </h1><p>a", "# The shop\n\na\n"),
+    ],
+)
+def test_a_page_without_a_heading_has_its_title_as_one(page, expected):
+    assert write_markdown(page, URL) == expected
+
+
+def test_the_charset_of_the_answer_holds():
+    assert write_markdown("<p>é".encode("latin-1"), URL, "iso-8859-1") == "é\n"
+
+
+# --- What comes back -------------------------------------------------------------------------------------------------
+
+READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+TEXT = st.text(alphabet="ab 1.)(-+*_#>~`|[]!<&;\\:=\n\"'x/é ", max_size=12).map(html.escape)
+
+
+def wrap(tags: list[str], inner: st.SearchStrategy[str], item: str = "{}") -> st.SearchStrategy[str]:
+    joined = st.lists(inner, max_size=3).map(lambda parts: "".join(item.format(part) for part in parts))
+    return st.builds(lambda tag, text: f"<{tag}>{text}</{tag.split()[0]}>", st.sampled_from(tags), joined)
+
+
+WORDS = st.recursive(
+    TEXT | st.just("<br>"), lambda inner: wrap(["b", "i", "s", "code", "a href=/x", "span", "u"], inner), max_leaves=6
+)
+LINES = st.lists(WORDS, max_size=4).map("".join)
+BLOCKS = st.recursive(
+    LINES | wrap(["p", "h2"], LINES),
+    lambda inner: wrap(["ul", "ol"], inner, "<li>{}</li>") | wrap(["blockquote", "div", "form"], inner),
+    max_leaves=5,
+)
+
+
+def squeezed(page: str) -> str:
+    return re.sub(r"\s+", "", plain_text(parse(page).body))
+
+
+@given(st.lists(BLOCKS, max_size=4).map("".join))
+def test_the_text_of_a_page_survives_the_way_there_and_back(body):
+    assert squeezed(READER.render(write(body))) == squeezed(body)
+
+
+@given(st.text() | st.binary())
+def test_whatever_is_given_has_a_markdown(anything):
+    assert isinstance(write_markdown(anything, URL), str)
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["<div>", "<b>", "<blockquote>x", "<ul><li>", "<table><tr><td>", "<a href=x><p>", "<details><summary>", "<sup>"],
+)
+def test_nesting_beyond_all_reason_is_text(part):
+    written = write(part * 5_000 + "the end")
+    assert "the end" in written
+    assert len(written) < 300_000
+
+
+def test_spans_do_not_make_a_small_page_large():
+    page = "<table><tr>" + "<td colspan=1000 rowspan=1000>x" * 500 + "<tr>" * 5_000 + "</table>"
+    assert len(write(page)) < 300_000
+
+
+@pytest.mark.skipif(not PAGES.is_dir(), reason="the pages to try it on are not beside the project")
+def test_a_saved_encyclopedia_page_is_read_back_with_its_structure():
+    written = write_markdown((PAGES / "wiki.html").read_bytes(), "https://en.wikipedia.org/wiki/Rust")
+    back = READER.render(written)
+    assert "# Rust (programming language)" in written.splitlines()
+    assert back.count("<h2>") == len(parse((PAGES / "wiki.html").read_bytes()).tagged("h2"))
+    assert back.count("<table>") == back.count("</table>") >= 2
+    assert "```rust\nfn main()" in written

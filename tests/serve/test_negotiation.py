@@ -1,0 +1,522 @@
+"""Pages in the format that a request asks for, over HTTP: what is asked, what is kept, and what passes as it is."""
+
+import gzip
+import zlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
+
+from awp_publish import AgentPublisher, DeclarationError, Site
+from awp_publish.serve.negotiate_formats import LARGEST
+from awp_publish.serve.reply import AsgiApp, Receive, Scope, Send
+
+MARKDOWN = {"accept": "text/markdown"}
+SOM = {"accept": "application/som+json"}
+HTML = {"accept": "text/html"}
+TYPES = {"text/markdown": "text/markdown; charset=utf-8", "application/som+json": "application/som+json"}
+PAGE = '<!doctype html><html lang="en"><title>Shop</title><main><h1>Shop</h1><p>Two <b>books</b>.</p></main>'
+
+Handler = Callable[[Request], Any]
+Open = Callable[..., TestClient]
+
+
+def make_site(**options: Any) -> Site:
+    return Site("Shop", "Sells things.", url="https://shop.example", **options)
+
+
+@pytest.fixture
+def serve(open_client) -> Open:
+    """A client for a site of one handler, at every path."""
+
+    def serve_one(answer: Any, **options: Any) -> TestClient:
+        async def handle(request: Request) -> Response:
+            return answer(request) if callable(answer) else HTMLResponse(answer)
+
+        app = Starlette(routes=[Route("/{path:path}", handle, methods=["GET", "POST"])])
+        return open_client(AgentPublisher(app, site=make_site(**options), check=False))
+
+    return serve_one
+
+
+# --- What is asked ---
+
+
+@pytest.mark.parametrize(
+    ("accept", "given"),
+    [
+        ("text/markdown", "text/markdown"),
+        ("TEXT/MARKDOWN", "text/markdown"),
+        ("text/markdown;charset=utf-8", "text/markdown"),
+        ("text/markdown, text/html;q=0.9, */*;q=0.1", "text/markdown"),
+        ("text/html, text/markdown", "text/markdown"),
+        ("text/markdown, */*", "text/markdown"),
+        ("text/*;q=0.9, text/html;q=0.1, text/markdown;q=0.5", "text/markdown"),
+        ("application/som+json", "application/som+json"),
+        ("application/som+json;budget=tight", "application/som+json"),
+        ("text/markdown;q=0.5, application/som+json", "application/som+json"),
+        ("text/markdown, application/som+json", "text/markdown"),
+        ('text/plain;a="text/markdown, x", application/som+json', "application/som+json"),
+        ("text/html, text/markdown;q=0.5", "text/html"),
+        ("text/markdown;q=0", "text/html"),
+        ("text/markdown;q=nonsense", "text/html"),
+        ("text/markdown;q=0.5, */*", "text/html"),
+        ("application/som+json;budget=huge", "text/html"),
+        ("text/markdown;charset=latin-1", "text/html"),
+        ("text/*", "text/html"),
+        ("*/*", "text/html"),
+        ("application/json", "text/html"),
+        ("", "text/html"),
+        (',;="', "text/html"),
+    ],
+)
+def test_a_format_is_given_to_who_names_it_and_wants_it_as_much_as_html(serve, accept, given):
+    answer = serve(PAGE).get("/", headers={"accept": accept})
+    assert answer.headers["content-type"] == TYPES.get(given, "text/html; charset=utf-8")
+
+
+def test_an_accept_header_of_several_lines_is_one(serve):
+    headers = [("accept", "text/html;q=0.5"), ("accept", "text/markdown")]
+    assert serve(PAGE).get("/", headers=headers).text == "# Shop\n\nTwo **books**.\n"
+
+
+def test_only_reading_requests_are_negotiated(serve):
+    assert serve(PAGE).post("/", headers=MARKDOWN).headers["content-type"].startswith("text/html")
+
+
+def test_the_page_is_told_with_its_public_address(serve):
+    client = serve('<a href="b?c=1">x</a>')
+    answer = client.get("/a/", headers={**MARKDOWN, "host": "evil.example", "x-forwarded-host": "evil.example"})
+    assert answer.text == "[x](https://shop.example/a/b?c=1)\n"
+    assert client.get("/a/%3Cb%3E?q=%22>", headers=MARKDOWN).headers["link"] == (
+        '<https://shop.example/a/%3Cb%3E?q=%22%3E>; rel="canonical"'
+    )
+
+
+def test_som_is_that_of_the_page(serve):
+    document = serve(PAGE).get("/a?b=1", headers=SOM).json()
+    assert (document["url"], document["title"]) == ("https://shop.example/a?b=1", "Shop")
+    assert [region["role"] for region in document["regions"]] == ["main"]
+
+
+def test_budgets_hold_less_of_the_page(serve):
+    client = serve("<main>" + "".join(f"<p>{number} {'many words ' * 40}</p>" for number in range(60)) + "</main>")
+    full, default, tight = (
+        len(client.get("/", headers={"accept": f"application/som+json;budget={name}"}).content)
+        for name in ("full", "default", "tight")
+    )
+    assert full > default >= tight
+    assert len(client.get("/", headers=SOM).content) == full
+
+
+# --- What the application is asked, and what is kept of its answer ---
+
+
+def test_the_application_is_asked_for_the_whole_page(serve):
+    seen: list[Mapping[str, str]] = []
+
+    def answer(request: Request) -> Response:
+        seen.append({"method": request.method, **request.headers})
+        assert request.scope["extensions"] == {}
+        return HTMLResponse(PAGE)
+
+    asked = {"if-none-match": '"x"', "if-modified-since": "now", "range": "bytes=0-1", "accept-encoding": "br"}
+    client = serve(answer)
+    client.head("/", headers={**MARKDOWN, **asked, "cookie": "a=b", "authorization": "Bearer c"})
+    assert not set(asked) & set(seen[0])
+    assert (seen[0]["method"], seen[0]["cookie"], seen[0]["authorization"]) == ("GET", "a=b", "Bearer c")
+    assert "text/html" in seen[0]["accept"]
+
+
+def test_what_the_answer_says_besides_the_page_is_kept(serve):
+    said = {
+        "cache-control": "private, max-age=5",
+        "content-language": "en",
+        "content-security-policy": "default-src 'none'",
+        "last-modified": "Sat, 21 Nov 2026 00:00:00 GMT",
+        "link": "</a>; rel=next",
+        "vary": "Cookie",
+    }
+    about_html = {"etag": '"html"', "accept-ranges": "bytes", "content-digest": "sha-256=:x:", "content-location": "/x"}
+
+    def answer(request: Request) -> Response:
+        response = HTMLResponse(PAGE, headers=said | about_html)
+        response.set_cookie("one", "1")
+        response.set_cookie("two", "2")
+        return response
+
+    headers = serve(answer).get("/", headers=MARKDOWN).headers
+    assert {name: headers.get_list(name)[0] for name in said} == said | {"vary": "Cookie, Accept"}
+    assert len(headers.get_list("set-cookie")) == 2
+    assert not set(about_html) - {"etag"} & set(headers)
+    assert headers["etag"] not in ('"html"', "")
+    assert headers.get_list("link")[1] == '<https://shop.example/>; rel="canonical"'
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_page_that_names_its_canonical_address_is_believed(serve):
+    page = '<link rel="canonical" href="/real"><p>a'
+    named = serve(page).get("/?utm=1", headers=MARKDOWN).headers["link"]
+    assert named == '<https://shop.example/real>; rel="canonical"'
+    own = serve(lambda request: HTMLResponse(page, headers={"link": '<https://a.example/>; rel="canonical"'}))
+    assert own.get("/", headers=MARKDOWN).headers.get_list("link") == ['<https://a.example/>; rel="canonical"']
+
+
+@pytest.mark.parametrize("accept", [MARKDOWN, SOM], ids=["Markdown", "SOM"])
+class TestConditions:
+    def test_each_format_has_a_strong_etag_and_its_304(self, serve, accept):
+        client = serve(lambda request: HTMLResponse(PAGE, headers={"cache-control": "no-cache", "set-cookie": "a=b"}))
+        first = client.get("/", headers=accept)
+        etag = first.headers["etag"]
+        assert etag.startswith('"')
+        for condition in (etag, f"W/{etag}", f'"a", {etag}', "*"):
+            for method in ("GET", "HEAD"):
+                answer = client.request(method, "/", headers={**accept, "if-none-match": condition})
+                assert (answer.status_code, answer.content) == (304, b"")
+                for name in ("etag", "vary", "cache-control", "set-cookie", "link"):
+                    assert answer.headers[name] == first.headers[name]
+                assert "content-type" not in answer.headers
+
+    def test_other_conditions(self, serve, accept):
+        modified = "Sat, 21 Nov 2026 00:00:00 GMT"
+        client = serve(lambda request: HTMLResponse(PAGE, headers={"last-modified": modified}))
+
+        def status(**conditions: str) -> int:
+            headers = {name.replace("_", "-"): value for name, value in conditions.items()}
+            return client.get("/", headers={**accept, **headers}).status_code
+
+        assert status(if_none_match='"other"') == 200
+        assert status(if_modified_since=modified) == 304
+        assert status(if_modified_since="Fri, 20 Nov 2026 00:00:00 GMT") == 200
+        assert status(if_modified_since="yesterday") == 200
+        assert status(if_none_match='"other"', if_modified_since=modified) == 200
+        assert status(if_match='"other"') == 412
+        assert status(if_match="*") == 200
+
+    def test_head_has_the_headers_of_get(self, serve, accept):
+        client = serve(PAGE)
+        got, head = client.get("/", headers=accept), client.head("/", headers=accept)
+        assert dict(head.headers) == dict(got.headers)
+        assert (head.status_code, head.content) == (200, b"")
+        assert int(head.headers["content-length"]) == len(got.content)
+
+    def test_a_range_is_not_given(self, serve, accept):
+        answer = serve(PAGE).get("/", headers={**accept, "range": "bytes=0-1"})
+        assert answer.status_code == 200
+        assert "content-range" not in answer.headers
+
+    def test_a_page_of_an_error_is_told_with_its_status(self, serve, accept):
+        def answer(request: Request) -> Response:
+            return HTMLResponse("<h1>Lost</h1>", int(request.url.path[1:]), {"www-authenticate": "Basic"})
+
+        client = serve(answer)
+        for status in (401, 404, 422, 500, 503):
+            told = client.get(f"/{status}", headers=accept)
+            assert (told.status_code, told.headers["www-authenticate"]) == (status, "Basic")
+            assert told.headers["content-type"] == TYPES[accept["accept"]]
+            assert "Lost" in told.text
+            assert "etag" not in told.headers
+
+
+def test_formats_and_addresses_have_different_etags(serve):
+    client = serve(PAGE)
+    asked = [("/", HTML), ("/", MARKDOWN), ("/", SOM), ("/other", SOM)]
+    etags = [client.get(path, headers=headers).headers.get("etag") for path, headers in asked]
+    assert len(set(etags)) == len(etags)
+
+
+def test_a_page_that_changes_has_another_etag(serve):
+    client = serve(lambda request: HTMLResponse(f"<p>{request.headers.get('cookie', 'nobody')}"))
+    one, other = (client.get("/", headers={**MARKDOWN, "cookie": name}) for name in ("ada", "bob"))
+    assert (one.text, other.text) == ("ada\n", "bob\n")
+    assert one.headers["etag"] != other.headers["etag"]
+
+
+# --- What caches are told ---
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(None, "Accept"), ("Cookie", "Cookie, Accept"), ("accept, Origin", "accept, Origin"), ("*", "*")],
+)
+def test_html_varies_by_accept_for_who_reads_pages(serve, given, expected):
+    client = serve(lambda request: HTMLResponse(PAGE, headers={"vary": given} if given else {}))
+    for headers in (HTML, MARKDOWN, {"accept": "text/html, text/markdown;q=0.1"}):
+        assert client.get("/", headers=headers).headers["vary"] == expected
+    assert client.get("/").headers.get("vary") == given
+
+
+def test_a_304_of_the_application_varies_as_the_page_does(serve):
+    client = serve(lambda request: Response(status_code=304))
+    assert client.get("/", headers=HTML).headers["vary"] == "Accept"
+
+
+def test_what_is_no_page_is_left_alone(serve):
+    client = serve(lambda request: JSONResponse({"vary": request.headers["accept"]}))
+    for headers in (HTML, MARKDOWN, SOM):
+        assert "vary" not in client.get("/", headers=headers).headers
+
+
+# --- What passes as it is ---
+
+
+async def _drip(parts: int, part: bytes = b"<p>x</p>" * 20_000) -> AsyncIterator[bytes]:
+    for _ in range(parts):
+        yield part
+
+
+PASSING: Mapping[str, tuple[Handler, int]] = {
+    "JSON": (lambda request: JSONResponse({"a": 1}), 200),
+    "text": (lambda request: PlainTextResponse("a"), 200),
+    "a redirect": (lambda request: RedirectResponse("/elsewhere"), 307),
+    "nothing": (lambda request: Response(status_code=204), 204),
+    "no type": (lambda request: Response(b"<p>a", headers={}), 200),
+    "a part": (lambda request: HTMLResponse("<p>a", 206, {"content-range": "bytes 0-3/9"}), 206),
+    "its own Markdown": (lambda request: PlainTextResponse("# Mine", media_type="text/markdown"), 200),
+    "an unknown coding": (lambda request: HTMLResponse(b"\x8b\x01", headers={"content-encoding": "br"}), 200),
+    "a broken coding": (lambda request: HTMLResponse(b"\x8b\x01", headers={"content-encoding": "gzip"}), 200),
+    "a large page": (lambda request: HTMLResponse("x" * (LARGEST + 1)), 200),
+    "a large stream": (lambda request: StreamingResponse(_drip(40), media_type="text/html"), 200),
+}
+
+
+@pytest.mark.parametrize(("answer", "status"), PASSING.values(), ids=PASSING)
+def test_what_cannot_be_made_over_passes_whole(serve, answer, status):
+    client = serve(answer)
+    with client.stream("GET", "/", headers=MARKDOWN, follow_redirects=False) as asked:
+        given = b"".join(asked.iter_raw())
+    with client.stream("GET", "/", headers=HTML, follow_redirects=False) as plain:
+        assert b"".join(plain.iter_raw()) == given
+    assert asked.status_code == status
+    assert asked.headers == plain.headers
+
+
+def test_a_coding_of_the_application_is_undone(serve):
+    packed = {"gzip": gzip.compress(PAGE.encode()), "deflate": zlib.compress(PAGE.encode())}
+
+    def answer(request: Request) -> Response:
+        coding = request.url.path[1:]
+        return HTMLResponse(packed[coding], headers={"content-encoding": coding})
+
+    client = serve(answer)
+    for coding in packed:
+        told = client.get(f"/{coding}", headers=MARKDOWN)
+        assert told.text == "# Shop\n\nTwo **books**.\n"
+        assert "content-encoding" not in told.headers
+
+
+def test_a_small_body_that_unpacks_to_a_huge_one_is_not_unpacked(serve):
+    bomb = gzip.compress(b"<p>x" * LARGEST)
+    client = serve(lambda request: HTMLResponse(bomb, headers={"content-encoding": "gzip"}))
+    with client.stream("GET", "/", headers=MARKDOWN) as answer:
+        assert b"".join(answer.iter_raw()) == bomb
+
+
+def test_a_stream_is_made_over_when_it_is_whole(serve):
+    client = serve(lambda request: StreamingResponse(_drip(3, b"<p>x</p>"), media_type="text/html"))
+    answer = client.get("/", headers=MARKDOWN)
+    assert answer.text == "x\n\nx\n\nx\n"
+    assert answer.headers["content-length"] == "8"
+
+
+def test_a_stream_without_end_passes_when_patience_is_over(serve):
+    async def drip() -> AsyncIterator[bytes]:
+        for number in range(3):
+            yield f"<p>{number}".encode()
+
+    client = serve(lambda request: StreamingResponse(drip(), media_type="text/html"), timeout=1e-9)
+    assert client.get("/", headers=MARKDOWN).text == "<p>0<p>1<p>2"
+
+
+def test_the_charset_of_the_answer_is_read(serve):
+    client = serve(lambda request: Response("<p>é".encode("latin-1"), media_type="text/html; charset=iso-8859-1"))
+    assert client.get("/", headers=MARKDOWN).text == "é\n"
+
+
+def test_a_file_is_read_without_the_servers_shortcuts(serve, tmp_path: Path):
+    (tmp_path / "page.html").write_text(PAGE)
+    client = serve(lambda request: FileResponse(tmp_path / "page.html"))
+    assert client.get("/", headers={**MARKDOWN, "range": "bytes=0-3"}).text == "# Shop\n\nTwo **books**.\n"
+
+
+def test_a_failing_handler_fails_as_it_does_for_anybody(serve):
+    def answer(request: Request) -> Response:
+        raise HTTPException(418) if request.url.path == "/known" else ValueError("lost")
+
+    client = serve(answer)
+    assert client.get("/known", headers=MARKDOWN).status_code == 418
+    with pytest.raises(ValueError, match="lost"):
+        client.get("/", headers=MARKDOWN)
+
+
+async def test_an_answer_that_is_never_finished_stays_unfinished():
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/html")]})
+        await send({"type": "http.response.body", "body": b"<p>a", "more_body": True})
+
+    sent = await _talk(AgentPublisher(app, make_site()), MARKDOWN)
+    assert [(one["type"], one.get("body"), one.get("more_body")) for one in sent[1:]] == [
+        ("http.response.body", b"<p>a", True)
+    ]
+
+
+async def _talk(app: AsgiApp, headers: Mapping[str, str]) -> list[Any]:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "GET", "path": "/", "raw_path": b"/", "query_string": b"", "headers": raw}
+    await app({**scope, "root_path": "", "http_version": "1.1", "scheme": "https"}, receive, send)
+    return sent
+
+
+def test_large_pages_are_made_over_beside_the_event_loop_and_remembered(serve):
+    page = "<main>" + "<p>words and <b>words</b></p>" * 3_000
+    client = serve(page)
+    one, other = (client.get("/", headers=MARKDOWN) for _ in range(2))
+    assert one.text == other.text
+    assert one.text.count("**words**") == 3_000
+
+
+# --- By the address ---
+
+
+class TestFormatInTheQuery:
+    @pytest.fixture
+    def client(self, serve) -> TestClient:
+        return serve(lambda request: HTMLResponse(f"<p>{request.url.query}"), page_formats_in_query=True)
+
+    def test_an_address_names_the_format(self, client):
+        answer = client.get("/a?x=1&format=md&y=2")
+        assert answer.text == "x=1&y=2\n"
+        assert answer.headers["content-location"] == "https://shop.example/a?x=1&y=2&format=md"
+        assert answer.headers["link"] == '<https://shop.example/a?x=1&y=2>; rel="canonical"'
+        assert "vary" not in answer.headers
+        assert client.get("/a?format=som&budget=tight").headers["content-location"].endswith("?format=som&budget=tight")
+
+    def test_what_accept_chooses_has_an_address_too(self, client):
+        answer = client.get("/a", headers=MARKDOWN)
+        assert (answer.headers["content-location"], answer.headers["vary"]) == (
+            "https://shop.example/a?format=md",
+            "Accept",
+        )
+
+    @pytest.mark.parametrize("query", ["format=csv", "format=", "xformat=md", "formats=som"])
+    def test_any_other_format_is_the_applications(self, client, query):
+        assert client.get(f"/?{query}").text == f"<p>{query}"
+
+    def test_it_has_to_be_allowed(self, serve):
+        client = serve(lambda request: HTMLResponse(f"<p>{request.url.query}"))
+        assert client.get("/?format=md").text == "<p>format=md"
+        assert "content-location" not in client.get("/", headers=MARKDOWN).headers
+
+
+# --- Where we stand ---
+
+
+def test_other_middleware_may_compress_what_was_made(open_client):
+    async def page(request: Request) -> Response:
+        return HTMLResponse("<p>word</p>" * 1_000)
+
+    for publisher_is_outside in (True, False):
+        app = Starlette(routes=[Route("/", page)])
+        if publisher_is_outside:
+            app.add_middleware(GZipMiddleware)
+        app.add_middleware(AgentPublisher, site=make_site(), check=False)
+        if not publisher_is_outside:
+            app.add_middleware(GZipMiddleware)
+        answer = open_client(app).get("/", headers={**MARKDOWN, "accept-encoding": "gzip"})
+        assert answer.text.startswith("word\n\nword\n")
+        assert answer.headers.get("content-encoding") == (None if publisher_is_outside else "gzip")
+
+
+def test_a_mounted_application_has_its_pages_below_its_mount(open_client):
+    app = FastAPI()
+
+    @app.get("/books/{slug}", response_class=HTMLResponse)
+    async def book(slug: str) -> str:
+        return f'<a href="../top">{slug}</a>'
+
+    site = Site("Shop", "Sells things.", url="https://example.com/shop")
+    app.add_middleware(AgentPublisher, site=site, check=False)
+    client = open_client(Starlette(routes=[Mount("/shop", app)]))
+    answer = client.get("/shop/books/emma%20a", headers=MARKDOWN)
+    assert answer.text == "[emma a](https://example.com/shop/top)\n"
+    assert answer.headers["link"] == '<https://example.com/shop/books/emma%20a>; rel="canonical"'
+
+
+def test_each_address_of_a_site_has_its_own_pages(open_client):
+    site = Site("Shop", "Sells.", url=["https://shop.example", "https://laden.example"])
+    app = Starlette(routes=[Route("/", lambda request: HTMLResponse('<a href="/x">x</a>'))])
+    client = open_client(AgentPublisher(app, site=site, check=False))
+    for host in ("shop.example", "laden.example"):
+        assert client.get("/", headers={**MARKDOWN, "host": host}).text == f"[x](https://{host}/x)\n"
+
+
+def test_documents_and_doors_are_never_made_over(serve):
+    client = serve(PAGE)
+    assert client.get("/agent.json", headers=MARKDOWN).headers["content-type"] == "application/json"
+    assert client.get("/agents/problems/not-json", headers=MARKDOWN).headers["content-type"].startswith("text/html")
+
+
+def test_pages_can_be_html_only(serve):
+    client = serve(PAGE, pages=False)
+    plain = client.get("/", headers=MARKDOWN)
+    assert plain.text == PAGE
+    assert "vary" not in plain.headers
+    for path in ("/.well-known/som.json", "/agents/som"):
+        assert client.get(path).text == PAGE
+
+
+def test_what_cannot_be_had_is_refused_where_it_is_written(monkeypatch):
+    monkeypatch.setattr("awp_publish.offering.PACKAGE", "nowhere_to_be_found")
+    with pytest.raises(DeclarationError, match=r'pip install "awp-publish\[pages\]"'):
+        make_site(pages=True)
+    with pytest.raises(DeclarationError, match=r"page_formats_in_query.*pip install"):
+        make_site(page_formats_in_query=True)
+    assert make_site().offering.pages is False
+
+
+# --- For adapters of other gateways ---
+
+
+def test_an_adapter_asks_the_application_itself():
+    publisher = AgentPublisher(Starlette(), make_site(), check=False)
+    scope = {
+        "method": "GET",
+        "path": "/a",
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(b"accept", b"text/html")],
+    }
+    assert publisher.asked(scope) is None
+    asked = publisher.asked({**scope, "headers": [(b"accept", b"text/markdown"), (b"cookie", b"a=b")]})
+    assert asked is not None
+    assert (b"cookie", b"a=b") in asked.scope["headers"]
+    reply = asked.answer(200, [(b"Content-Type", b"text/html; charset=utf-8")], b"<p>a")
+    assert reply is not None
+    assert (reply.status, reply.body) == (200, b"a\n")
+    assert asked.answer(200, [(b"content-type", b"application/json")], b"{}") is None
+    assert dict(asked.passed([(b"Content-Type", b"text/html"), (b"Vary", b"Cookie")]))[b"vary"] == b"Cookie, Accept"

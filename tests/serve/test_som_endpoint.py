@@ -1,0 +1,307 @@
+"""The endpoint for single pages, its directory, and the ways in which a site points at them."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
+
+from awp_publish import AgentPublisher, Contact, Paths, Site
+from awp_publish.model import Door
+from awp_publish.protocols import som
+from awp_publish.serve.negotiate_formats import LARGEST
+from awp_publish.templating import head_links, link_header, robots_lines
+from tests.protocols.catalogs import make_catalog
+
+ENDPOINT = "/agents/som"
+OWN = "https://shop.example"
+CREDENTIALS = {"cookie": "a=b", "authorization": "Bearer c", "x-api-key": "d", "x-forwarded-user": "root"}
+
+
+async def page(request: Request) -> Response:
+    known = ", ".join(
+        name for name in ("cookie", "authorization", "x-api-key", "x-forwarded-user") if name in request.headers
+    )
+    return HTMLResponse(f"<p>{request.url}</p><p>{known or 'nobody'}</p>")
+
+
+async def session(request: Request) -> Response:
+    request.session["seen"] = request.session.get("seen", 0) + 1
+    return HTMLResponse(f"<p>{request.session['seen']}")
+
+
+async def status(request: Request) -> Response:
+    return HTMLResponse("<h1>No</h1>", int(request.path_params["status"]))
+
+
+async def fail(request: Request) -> Response:
+    raise ValueError("lost")
+
+
+ROUTES = [
+    Route("/", page),
+    Route("/page", page),
+    Route("/deep/{path:path}", page),
+    Route("/session", session),
+    Route("/status/{status}", status),
+    Route("/fail", fail),
+    Route("/json", lambda request: JSONResponse({})),
+    Route("/large", lambda request: HTMLResponse("x" * (LARGEST + 1))),
+    Route("/moved", lambda request: RedirectResponse("/page?moved")),
+    Route("/away", lambda request: RedirectResponse("https://elsewhere.example/")),
+    Route("/round", lambda request: RedirectResponse("/round")),
+    Route("/kept", lambda request: HTMLResponse("<p>a", headers={"cache-control": "private", "vary": "Cookie"})),
+    Route("/languages", lambda request: HTMLResponse("<p>a", headers={"vary": "Accept-Language, Cookie"})),
+]
+
+
+def make_client(open_client: Any, place: str = "inside", **options: Any) -> TestClient:
+    site = Site("Shop", "Sells things.", url=options.pop("url", OWN), **options)
+    app = Starlette(routes=ROUTES)
+    if place == "inside":
+        app.add_middleware(AgentPublisher, site=site, check=False)
+        app.add_middleware(SessionMiddleware, secret_key="not a secret at all")
+        return open_client(app)
+    app.add_middleware(SessionMiddleware, secret_key="not a secret at all")
+    return open_client(AgentPublisher(app, site=site, check=False))
+
+
+@pytest.fixture(params=["inside", "outermost"])
+def client(request, open_client) -> TestClient:
+    return make_client(open_client, request.param)
+
+
+def ask(client: TestClient, url: str, **given: Any) -> Any:
+    headers = given.pop("headers", {})
+    return client.get(ENDPOINT, params={"url": url, "format": "md", **given}, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("url", "found"),
+    [
+        (f"{OWN}/page", f"{OWN}/page"),
+        (f"{OWN}:443/page?a=1&b=%20c#part", f"{OWN}/page?a=1&b=%20c"),
+        ("HTTPS://SHOP.EXAMPLE/page", f"{OWN}/page"),
+        ("/page?a", f"{OWN}/page?a"),
+        ("page", f"{OWN}/page"),
+        (OWN, f"{OWN}/"),
+        (f"{OWN}/deep/../page", f"{OWN}/page"),
+        (f"{OWN}/deep/%2e%2e/page", f"{OWN}/page"),
+        (f"{OWN}/deep/ä b", f"{OWN}/deep/%C3%A4%20b"),
+        (f"{OWN}/moved", f"{OWN}/page?moved"),
+    ],
+)
+def test_a_page_of_this_site_is_given_as_a_stranger_sees_it(client, url, found):
+    answer = ask(client, url, headers={**CREDENTIALS, "host": "evil.example", "x-forwarded-host": "evil.example"})
+    assert answer.text == f"{found}\n\nnobody\n"
+    assert answer.headers["link"] == f'<{found}>; rel="canonical"'
+    assert answer.headers["cache-control"] == "public, max-age=300"
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://elsewhere.example/page",
+        "http://shop.example/page",
+        f"{OWN}:444/page",
+        "https://shop.example.evil.example/",
+        "https://shop.example@evil.example/",
+        "https://user@shop.example/page",
+        "//evil.example/page",
+        "\\\\evil.example/page",
+        f"{OWN}\\@evil.example/",
+        "file:///etc/passwd",
+        "https://[broken/",
+        "https://shop.example:port/",
+        "",
+        "/a\nb",
+        "/" + "a" * 9_000,
+    ],
+)
+def test_any_other_address_is_refused_and_never_fetched(client, url):
+    answer = ask(client, url)
+    assert (answer.status_code, answer.json()["code"]) == (400, "INVALID_URL")
+    assert answer.json()["error"] == "invalid_url"
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+REFUSED = {
+    "/status/404": 404,
+    "/status/410": 404,
+    "/status/401": 401,
+    "/status/403": 403,
+    "/status/500": 502,
+    "/fail": 502,
+    "/json": 404,
+    "/large": 404,
+    "/away": 404,
+    "/round": 404,
+    "/agent.json": 404,
+    "/.well-known/som.json": 404,
+    "/agents/som": 404,
+    "/agents/status": 404,
+    "/agents/anybody/invoke": 404,
+}
+
+
+@pytest.mark.parametrize(("path", "expected"), REFUSED.items())
+def test_what_is_no_page_for_everybody_is_not_found(client, path, expected):
+    answer = ask(client, path)
+    assert (answer.status_code, answer.json()["code"]) == (expected, "PAGE_NOT_FOUND")
+
+
+def test_what_the_page_says_of_caching_holds(client):
+    assert ask(client, "/kept").headers["cache-control"] == "private"
+    assert "vary" not in ask(client, "/kept").headers
+    assert ask(client, "/languages").headers["vary"] == "Accept-Language"
+
+
+def test_a_visit_that_begins_is_nobodys(client):
+    client.get("/session")
+    answer = ask(client, "/session")
+    assert (answer.text, answer.headers["cache-control"]) == ("1\n", "no-store")
+    assert "set-cookie" not in answer.headers
+    assert client.get("/session").text == "<p>2"
+
+
+def test_the_state_that_others_made_of_the_caller_stays_behind(open_client):
+    async def user(request: Request) -> Response:
+        return HTMLResponse(f"<p>{request.user.display_name or 'nobody'}")
+
+    class Backend:
+        async def authenticate(self, connection: Any) -> Any:
+            from starlette.authentication import AuthCredentials, SimpleUser
+
+            return (AuthCredentials(), SimpleUser("ada")) if "cookie" in connection.headers else None
+
+    app = Starlette(routes=[Route("/user", user)])
+    app.add_middleware(AgentPublisher, site=Site("Shop", "Sells.", url=OWN), check=False)
+    app.add_middleware(AuthenticationMiddleware, backend=Backend())  # type: ignore[arg-type]
+    client = open_client(app)
+    asked = {"accept": "text/markdown", "cookie": "a=b"}
+    assert client.get("/user", headers=asked).text == "ada\n"
+    assert ask(client, "/user", headers=asked).text == "nobody\n"
+
+
+def test_conditions_methods_and_formats(client):
+    params = {"url": "/page"}
+    first = client.get(ENDPOINT, params=params, headers={"accept": "text/markdown"})
+    assert (first.headers["content-type"], first.headers["vary"]) == ("text/markdown; charset=utf-8", "Accept")
+    asked = {"accept": "text/markdown", "if-none-match": first.headers["etag"]}
+    assert client.get(ENDPOINT, params=params, headers=asked).status_code == 304
+    head = client.head(ENDPOINT, params=params, headers={"accept": "text/markdown"})
+    assert (dict(head.headers), head.content) == (dict(first.headers), b"")
+    assert client.post(ENDPOINT, params=params).status_code == 405
+    assert client.options(ENDPOINT).headers["allow"] == "GET, HEAD, OPTIONS"
+    for wrong in ("&format=pdf", "&budget=huge", "&url=/page", "&format=md&format=som"):
+        assert client.get(f"{ENDPOINT}?url=/page{wrong}").status_code == 400
+
+
+def test_som_is_what_is_given_without_a_word(client):
+    answer = client.get(f"{ENDPOINT}?url={OWN}/page")
+    assert answer.headers["content-type"] == "application/som+json"
+    assert answer.json()["url"] == f"{OWN}/page"
+    assert answer.json()["som_version"] == som.SOM_VERSION
+
+
+def test_only_listed_origins_may_read_pages_from_a_browser(open_client):
+    listed = make_client(open_client, allow_origins=["https://friend.example"])
+    for origin, allowed in (("https://friend.example", "https://friend.example"), ("https://evil.example", None)):
+        answer = ask(listed, "/page", headers={"origin": origin})
+        assert answer.headers.get("access-control-allow-origin") == allowed
+        assert "access-control-allow-credentials" not in answer.headers
+
+
+def test_a_mounted_site_gives_its_own_pages_only(open_client):
+    site = Site("Shop", "Sells things.", url="https://example.com/shop")
+    mounted = AgentPublisher(Starlette(routes=ROUTES), site=site, check=False)
+    client = open_client(Starlette(routes=[Mount("/shop", mounted), Route("/page", page)]))
+
+    def told(url: str) -> Any:
+        return client.get(f"/shop{ENDPOINT}", params={"url": url, "format": "md"})
+
+    assert told("https://example.com/shop/page").text.startswith("https://example.com/shop/page\n")
+    assert told("/shop/page").status_code == 200
+    for above in ("https://example.com/page", "/page", "/shop/../page", "/shop/%2e%2e/page", "/shopping"):
+        assert told(above).status_code == 400
+
+
+def test_the_endpoint_can_be_moved(open_client):
+    client = make_client(open_client, paths=Paths(som="/page-for-agents"))
+    assert client.get("/page-for-agents?url=/page&format=md").status_code == 200
+    assert client.get("/.well-known/som.json").json()["endpoint"] == f"{OWN}/page-for-agents"
+
+
+# --- The directory, and what points at it ---
+
+
+def test_without_an_address_stands_the_directory(client):
+    directory, endpoint = client.get("/.well-known/som.json"), client.get(ENDPOINT)
+    assert directory.content == endpoint.content
+    assert endpoint.headers["content-type"] == "application/som+json"
+    assert endpoint.headers["access-control-allow-origin"] == "*"
+    asked = {"if-none-match": endpoint.headers["etag"]}
+    assert client.get(ENDPOINT, headers=asked).status_code == 304
+
+
+OPEN = Door(som.DOOR, som.SOM_VERSION, ENDPOINT)
+
+
+def test_the_directory_says_where_and_what():
+    facts = {"documentation": "/help", "contact": Contact(url="https://elsewhere.example/us")}
+    directory = som.render(make_catalog(doors=(OPEN,), site=facts))
+    usage = directory.pop("usage")
+    assert directory == {
+        "som_version": "0.1",
+        "endpoint": "https://books.example/agents/som",
+        "format": "SOM/1.0",
+        "scope": "full-page",
+        "freshness_seconds": 300,
+        "urls": ["https://books.example/help"],
+    }
+    assert isinstance(usage, dict)
+    assert "https://books.example/agents/som?url=" in usage["endpoint"]
+
+
+def test_heads_links_and_robots_point_at_it_as_the_proposals_write_it():
+    catalog = make_catalog(doors=(OPEN,))
+    element = '<link rel="alternate" type="application/som+json" href="/.well-known/som.json" title="SOM">'
+    assert element in head_links(catalog).splitlines()
+    member = '</.well-known/som.json>; rel="alternate"; type="application/som+json"; title="SOM"'
+    assert member in link_header(catalog).split(", ")
+    assert "alternate" not in link_header(catalog, of_pages=False)
+    assert robots_lines(catalog).splitlines() == [
+        "SOM-Endpoint: https://books.example/agents/som",
+        "SOM-Format: SOM/1.0",
+        "SOM-Scope: full-page",
+        "SOM-Freshness: 300",
+        "SOM-Auth: none",
+    ]
+
+
+def test_a_site_of_html_only_points_at_nothing():
+    catalog = make_catalog(doors=())
+    assert robots_lines(catalog) == ""
+    assert "som" not in head_links(catalog) + link_header(catalog)
+
+
+def test_pages_get_the_link_header_and_their_vary(open_client):
+    app = AgentPublisher(Starlette(routes=ROUTES), Site("Shop", "Sells.", url=OWN), link_headers=True, check=False)
+    answer = open_client(app).get("/page", headers={"accept": "*/*"})
+    assert 'rel="alternate"; type="application/som+json"' in answer.headers["link"]
+    assert answer.headers["vary"] == "Accept"
+
+
+def test_the_command_prints_the_lines():
+    command = [sys.executable, "-m", "awp_publish", "robots", "demo_site.app:app"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "SOM-Endpoint: http" in printed
+    assert "SOM-Format: SOM/1.0\n" in printed
