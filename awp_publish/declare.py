@@ -8,7 +8,7 @@ async def search(q: str) -> SearchResults: ...
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Final, Literal, TypeVar, Unpack, cast
 from urllib.parse import urlsplit
 
@@ -18,7 +18,7 @@ from awp_publish.discover.layers import is_bound_for_a_call, mark
 from awp_publish.guarding import check_guarding, published_authentication, read_guarding
 from awp_publish.include import SUBJECT as INCLUDE, Inclusion
 from awp_publish.liveness import Liveness
-from awp_publish.model import DEFAULT_OPERATION, Browsing, Catalog, Door, Paths, RateLimit, SiteFacts
+from awp_publish.model import DEFAULT_OPERATION, Catalog, Door, Paths, RateLimit, SiteFacts
 from awp_publish.offering import Offering, read_offering
 from awp_publish.options import (
     NAMES,
@@ -36,6 +36,7 @@ from awp_publish.problems import DeclarationError
 from awp_publish.prompts import Prompts
 from awp_publish.resolve import AgentDeclaration, Declaration, check_names, resolve
 from awp_publish.site_facts import read_site_facts, read_urls
+from awp_publish.site_limits import Limits, read_limits
 
 _ACTION_OPTIONS: Final = frozenset(ActionOptions.__annotations__)
 _NAMING: Final = ("name", "description")
@@ -43,20 +44,6 @@ _NAMING: Final = ("name", "description")
 
 F = TypeVar("F", bound=Callable[..., Any] | type)
 Listener = Callable[["Site"], None]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What the doors hold every call to. `timeout` in seconds, `max_body_bytes` in bytes.
-
-    `list_only_allowed` says that doors which tell their callers what there is tell each what they may call.
-    """
-
-    timeout: float = 30.0
-    max_body_bytes: int = 1_048_576
-    allow_origins: tuple[str, ...] = ()
-    list_only_allowed: bool = False
-    browsing: Browsing = field(default_factory=Browsing)
 
 
 class AgentHandle:
@@ -111,13 +98,7 @@ class Site:
             facts, authentication=published_authentication(self.guarding, facts.authentication)
         )
         self.paths = checked.get("paths", Paths())
-        self.limits = Limits(
-            checked.get("timeout", Limits.timeout),
-            checked.get("max_body_bytes", Limits.max_body_bytes),
-            tuple(checked.get("allow_origins", ())),
-            checked.get("list_only_allowed", False),
-            checked.get("browsing", Browsing()),
-        )
+        self.limits: Limits = read_limits(checked)
         self.offering: Offering = read_offering(checked)
         self.doors: tuple[str, ...] = tuple(dict.fromkeys(checked.get("doors", ())))
         self.liveness = Liveness(checked.get("status_endpoint", self.paths.status))

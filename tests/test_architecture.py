@@ -27,6 +27,7 @@ RANKS = {
     "tracing": 1,
     "liveness": 2,
     "site_facts": 2,
+    "site_limits": 2,
     "offering": 2,
     "discover": 2,
     "protocols": 2,

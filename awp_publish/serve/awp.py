@@ -20,9 +20,10 @@ from awp_publish.serve.awp_conversation import Conversation
 from awp_publish.serve.awp_desk import Desk
 from awp_publish.serve.awp_fetch import Surface, Tails
 from awp_publish.serve.awp_hello import VERSION
+from awp_publish.serve.awp_refusals import telling_of
 from awp_publish.serve.awp_sessions import SWEEP, Sessions
 from awp_publish.serve.awp_skills import CARRIED, PROTOCOL, Carried, Skills
-from awp_publish.serve.exchange import Telling, read_request_id
+from awp_publish.serve.exchange import read_request_id
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.problem_json import render_problem
 from awp_publish.serve.reply import Fields, Receive, Reply, Scope, Send, read_fields, send_reply
@@ -55,7 +56,7 @@ class AwpDoor:
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
-        self._telling = Telling(surroundings.catalog)
+        self._telling = telling_of(surroundings.catalog)
         self._desk = _make_desk(surroundings)
         self._origins = _own_origins(surroundings)
         self._tails = Tails()

@@ -1,10 +1,12 @@
 """How the AWP door says a Problem: the code of the eleven that its status means, and in `details` all that is known."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from awp_publish.browsing.errors import AwpError, Code
+from awp_publish.model import Catalog
 from awp_publish.policy.call import RawHeaders
-from awp_publish.problems import Problem, StoreUnavailable
+from awp_publish.problems import ConfirmationRequired, PrerequisiteRequired, Problem, StoreUnavailable, code_of
 from awp_publish.serve.exchange import Telling
 from awp_publish.serve.problem_json import describe_problem
 
@@ -18,8 +20,25 @@ _CODES: Final[dict[int, Code]] = {
     429: "RATE_LIMITED",
     504: "TIMEOUT",
 }
+RECOVERIES: Final[Mapping[str, str]] = {
+    code_of(ConfirmationRequired.slug): (
+        "Show details.confirmation.summary to your user. Only if they agree, send the same skills.invoke again with "
+        "details.confirmation.token as params.confirmation."
+    ),
+    code_of(PrerequisiteRequired.slug): (
+        "Invoke the skills that details.missing names, then retry with params.receipts: the list of the awp-receipt "
+        "that result.headers of each of their answers has."
+    ),
+}
+"""What callers of this door are told to do, where the way to do it is its own."""
+
 _NOT_TOLD: Final = (b"set-cookie", b"x-ratelimit-")
 """Beginnings of headers that an agent must not see, or sees under another name."""
+
+
+def telling_of(catalog: Catalog) -> Telling:
+    """How this door tells problems."""
+    return Telling(catalog, RECOVERIES)
 
 
 def tell_problem(problem: Problem, telling: Telling, request_id: str, added: RawHeaders = ()) -> AwpError:

@@ -20,10 +20,9 @@ from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem, Unknow
 from awp_publish.protocols.answers import answer_schema
 from awp_publish.serve.admission import Admission
 from awp_publish.serve.awp_messages import JsonText
-from awp_publish.serve.awp_refusals import headers_told, tell_problem
+from awp_publish.serve.awp_refusals import headers_told, tell_problem, telling_of
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.envelope import read_admission
-from awp_publish.serve.exchange import Telling
 from awp_publish.serve.reply import Receive, Scope, Send, read_fields
 from awp_publish.serve.request_body import wait_for_hang_up
 
@@ -53,7 +52,7 @@ class Skills:
         self._listed = [(action, _describe(action)) for action in catalog.actions]
         self._invoker = invoker
         self._proxies = admission.trusted_proxies
-        self._telling = Telling(catalog)
+        self._telling = telling_of(catalog)
         self._lists_only_allowed = lists_only_allowed
 
     def list(self, principal: Principal | None) -> dict[str, object]:

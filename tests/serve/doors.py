@@ -193,6 +193,11 @@ class A2aCaller:
 class AwpCaller:
     """The AWP door: `skills.invoke`, on a connection of its own for each call."""
 
+    ways: Mapping[str, str] = {
+        "ConfirmationRequired": "params.confirmation",
+        "PrerequisiteRequired": "params.receipts",
+    }
+
     def __init__(self, client: TestClient) -> None:
         self._client = client
 

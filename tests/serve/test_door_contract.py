@@ -199,7 +199,7 @@ def test_every_refusal_is_told_with_all_that_it_knows(shop, name):
 
 
 def test_what_the_site_declares_as_a_recovery_is_told_in_place_of_the_doors_own_words(open_client):
-    site = make_shop(doors=["mcp", "a2a"], secret_keys=KEYS, errors={"CONFIRMATION_REQUIRED": "Ring us up."})
+    site = make_shop(doors=["mcp", "a2a", "awp"], secret_keys=KEYS, errors={"CONFIRMATION_REQUIRED": "Ring us up."})
 
     @site.agent("pay", requires_human_confirmation=True)
     async def pay() -> str:
