@@ -15,6 +15,7 @@ from benchmarks.guarding import guarding
 from benchmarks.invoking import invoking
 from benchmarks.jobs import jobs
 from benchmarks.mcp import mcp
+from benchmarks.negotiating import negotiating
 from benchmarks.ordinary import ordinary
 from benchmarks.over_http import over_http
 from benchmarks.table import Row, exit_status, print_table
@@ -27,6 +28,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "jobs": (jobs, 30.0),
     "a2a": (a2a, 12.0),
     "mcp": (mcp, 30.0),
+    "negotiating": (negotiating, 16.0),
     "over_http": (over_http, 64.0),
     "freezing": (freezing, 60.0),
 }

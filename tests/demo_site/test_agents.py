@@ -22,6 +22,7 @@ DOCUMENTS = {
     "/.well-known/woa.json": "woa.json",
     "/.well-known/mcp-manifest.json": "mcp-manifest.json",
     "/.well-known/a2a-manifest.json": "a2a-manifest.json",
+    "/.well-known/som.json": "som.json",
 }
 needs_shared = pytest.mark.skipif(
     not SHARED.is_dir(), reason="the specifications and fixtures are not beside the project"
