@@ -17,6 +17,7 @@ from benchmarks.idle import idle
 from benchmarks.invoking import invoking
 from benchmarks.jobs import jobs
 from benchmarks.mcp import mcp
+from benchmarks.negotiating import negotiating
 from benchmarks.ordinary import ordinary
 from benchmarks.over_http import over_http
 from benchmarks.table import Row, exit_status, print_table
@@ -32,6 +33,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "idle": (idle, 30.0),
     "over_http": (over_http, 96.0),
     "browsing": (browsing, 30.0),
+    "negotiating": (negotiating, 16.0),
     "freezing": (freezing, 60.0),
 }
 """What is measured, and for about how many seconds."""

@@ -64,7 +64,9 @@ class Case:
         return self._scope(), _receiver(self.body), send
 
     def _headers(self) -> RawHeaders:
-        return (*USUAL_HEADERS, *self.headers, *(self.fresh() if self.fresh is not None else ()))
+        own = {name for name, _ in self.headers}
+        usual = (pair for pair in USUAL_HEADERS if pair[0] not in own)
+        return (*usual, *self.headers, *(self.fresh() if self.fresh is not None else ()))
 
     def _scope(self) -> Scope:
         """What uvicorn passes for a request of an ordinary client."""

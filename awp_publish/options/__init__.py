@@ -146,9 +146,9 @@ class SiteOptions(TypedDict, total=False):
     job_concurrency: Annotated[int, Strict(), Field(gt=0)]
     job_results: Duration
     status_interval: Duration
-    log_inputs: Flag
     pages: Flag | None
     page_formats_in_query: Flag
+    log_inputs: Flag
 
 
 @pydantic_config(_STRICT)

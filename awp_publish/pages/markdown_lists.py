@@ -8,6 +8,8 @@ from awp_publish.pages.tree import Node
 
 _SPACIOUS: Final = frozenset({"p", "blockquote", "pre", "table", "dl", "hr", "figure", *HEADINGS})
 
+_WRAPPERS: Final = frozenset({"article", "div", "section"})
+
 
 def is_loose(node: Node) -> bool:
     """Whether an item holds more than one block that wants to be apart (CommonMark 0.31.2, section 5.3)."""
@@ -15,9 +17,16 @@ def is_loose(node: Node) -> bool:
 
 
 def _is_spacious(item: Node) -> bool:
-    blocks = [child.tag for child in item.children if child.tag]
+    inner = _elements_of(item)
+    while len(inner) == 1 and inner[0].tag in _WRAPPERS:
+        inner = _elements_of(inner[0])
+    blocks = [child.tag for child in inner]
     spacious = sum(tag in _SPACIOUS for tag in blocks)
     return spacious > 1 or (spacious == 1 and any(tag in LISTS for tag in blocks))
+
+
+def _elements_of(node: Node) -> list[Node]:
+    return [child for child in node.children if child.tag]
 
 
 def starting_number(node: Node) -> int:

@@ -18,7 +18,8 @@ from awp_publish.serve.reply import AsgiApp, Message, RawHeaders, Receive, Reply
 
 Onward: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-ANYTHING: Final = b"*/*"
+ANYTHING: Final = (b"accept", b"*/*")
+"""The header of those who take what they get: that is HTML, whatever a further Accept header adds to it."""
 THREADS: Final = 2
 """Large pages that are rendered at a time: each needs memory many times its size."""
 
@@ -33,24 +34,11 @@ def go_on(app: AsgiApp, pages: Pages | None, link: bytes | None, patience: float
 
     Its `pages` can be had in other formats, None if they cannot; its HTML gets a `link` header, None for none.
     `patience` is how many seconds an answer may take from its first to its last byte. What this returns is no coroutine
-    itself, and brief: every ordinary request comes by there.
+    itself: all requests of browsers come by there.
     """
-    if pages is None:
-        return app if link is None else lambda scope, receive, send: app(scope, receive, adding(send, link))
-    consider, in_query = _Consideration(app, pages, link, patience), pages.in_query
-
-    def go_on_unless_asked(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        for name, value in scope["headers"]:
-            if name == b"accept" and value != ANYTHING:
-                return consider(scope, receive, send)
-        if in_query and b"format=" in scope["query_string"]:
-            return consider(scope, receive, send)
-        return app(scope, receive, send)
-
-    def go_on_with_links(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        return consider(scope, receive, send)
-
-    return go_on_unless_asked if link is None else go_on_with_links
+    if pages is not None:
+        return _Consideration(app, pages, link, patience)
+    return app if link is None else lambda scope, receive, send: app(scope, receive, adding(send, link))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ DOCUMENTS = {
     "/.well-known/woa.json": "woa.json",
     "/.well-known/mcp-manifest.json": "mcp-manifest.json",
     "/.well-known/a2a-manifest.json": "a2a-manifest.json",
+    "/.well-known/som.json": "som.json",
 }
 needs_shared = pytest.mark.skipif(
     not SHARED.is_dir(), reason="the specifications and fixtures are not beside the project"
@@ -213,3 +214,42 @@ def test_the_manifests_selectors_find_their_elements_in_the_pages(agent):
         assert selectors
         for selector in selectors:
             assert tree.css_first(selector) is not None, (action_id, selector)
+
+
+# --- The pages ---
+
+
+def test_a_page_is_read_as_markdown(agent):
+    page = agent.get("/books/moby-dick", headers={"accept": "text/markdown"})
+    assert page.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert page.headers["vary"] == "Accept, Cookie"
+    assert page.text.count("\n# ") == 1
+    assert "# Moby" in page.text
+    assert f"[Basket0]({ORIGIN}/basket)" in page.text
+    assert f"`POST {ORIGIN}/basket`" in page.text
+    assert "[button: " in page.text
+    asked = {"accept": "text/markdown", "if-none-match": page.headers["etag"]}
+    assert agent.get("/books/moby-dick", headers=asked).status_code == 304
+
+
+def test_a_page_is_read_as_som_by_its_own_address_and_by_the_endpoint(agent):
+    own = agent.get("/about", headers={"accept": "application/som+json"})
+    lent = agent.get("/agents/som", params={"url": f"{ORIGIN}/about"})
+    assert own.json() == lent.json()
+    assert {"navigation", "main", "footer"} <= {region["role"] for region in own.json()["regions"]}
+
+
+def test_what_is_not_for_everybody_is_not_lent(agent):
+    assert agent.get("/agents/som", params={"url": f"{ORIGIN}/checkout"}).status_code in (401, 404)
+    lost = agent.get("/nowhere", headers={"accept": "text/markdown"})
+    assert (lost.status_code, lost.headers["content-type"]) == (404, "text/markdown; charset=utf-8")
+
+
+def test_pages_and_robots_point_at_the_directory(agent):
+    page = agent.get("/", headers={"accept": "text/html"})
+    link = '<link rel="alternate" type="application/som+json" href="/.well-known/som.json" title="SOM">'
+    assert link in page.text
+    assert 'type="application/som+json"; title="SOM"' in page.headers["link"]
+    robots = agent.get("/robots.txt")
+    assert robots.headers["content-type"] == "text/plain; charset=utf-8"
+    assert f"SOM-Endpoint: {ORIGIN}/agents/som\nSOM-Format: SOM/1.0\n" in robots.text

@@ -117,7 +117,7 @@ def test_som_is_that_of_the_page(serve):
 
 
 def test_budgets_hold_less_of_the_page(serve):
-    client = serve("<main>" + "".join(f"<p>{number} {'many words ' * 40}</p>" for number in range(60)) + "</main>")
+    client = serve("<main>" + "".join(f"<p>{number} {'many words ' * 40}</p>" for number in range(300)) + "</main>")
     full, default, tight = (
         len(client.get("/", headers={"accept": f"application/som+json;budget={name}"}).content)
         for name in ("full", "default", "tight")

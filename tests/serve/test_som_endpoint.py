@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from starlette.applications import Starlette
@@ -26,10 +27,9 @@ CREDENTIALS = {"cookie": "a=b", "authorization": "Bearer c", "x-api-key": "d", "
 
 
 async def page(request: Request) -> Response:
-    known = ", ".join(
-        name for name in ("cookie", "authorization", "x-api-key", "x-forwarded-user") if name in request.headers
-    )
-    return HTMLResponse(f"<p>{request.url}</p><p>{known or 'nobody'}</p>")
+    known = ", ".join(name for name in CREDENTIALS if name in request.headers)
+    url = quote(str(request.url), safe=":/?=&%")
+    return HTMLResponse(f"<p>{url}</p><p>{known or 'nobody'}</p>")
 
 
 async def session(request: Request) -> Response:
