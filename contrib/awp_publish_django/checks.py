@@ -20,6 +20,7 @@ TAG: Final = "agents"
 MIDDLEWARE: Final = "awp_publish_django.middleware.AgentPublisherMiddleware"
 SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
 USERS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
+CORRECT: Final = "Correct the declaration of that name; docs/django.md says what may stand where."
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -30,7 +31,7 @@ def check_agents(**_: object) -> list[CheckMessage]:
     except ImproperlyConfigured as error:
         return [Error(str(error), hint='Set AWP_PUBLISH = {"SITE": "shop.agents.site"}.', id="awp_publish.E001")]
     except DeclarationError as error:
-        return [Error(f"{error.subject}: {error.detail}", hint=error.remedy or None, id="awp_publish.E002")]
+        return [Error(f"{error.subject}: {error.detail}", hint=error.remedy or CORRECT, id="awp_publish.E002")]
     return [message for check in CHECKS for message in check(publication)]
 
 
@@ -64,7 +65,8 @@ def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
     """Paths that the project answers too, which nobody reaches any more."""
     catalog = publication.site.catalog
     calls = [catalog.invoke_path_of(action) for action in catalog.actions]
-    for path in sorted({*publication.documents(), catalog.paths.status, *calls}):
+    doors = [getattr(catalog.paths, name) for name in publication.site.doors]
+    for path in sorted({*publication.documents(), catalog.paths.status, *calls, *doors}):
         try:
             found = get_resolver().resolve(path)
         except Resolver404:

@@ -28,7 +28,7 @@ from awp_publish_django.gateway import (
     when_closed,
 )
 from awp_publish_django.languages import speaking
-from awp_publish_django.portal import Visit
+from awp_publish_django.portal import Visit, is_wanted
 from awp_publish_django.project import BRIDGE, Bridge
 from awp_publish_django.publication import Publication, get_publication
 from awp_publish_django.responses import read_response, read_response_async
@@ -80,7 +80,7 @@ def _answer(
 
 def _call_view(go_on: Callable[[HttpRequest], HttpResponseBase], inner: HttpRequest) -> Reply:
     with speaking(inner):
-        return read_response(inner, go_on(inner))
+        return read_response(inner, go_on(inner), is_wanted)
 
 
 # --- ASGI ---

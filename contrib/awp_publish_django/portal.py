@@ -55,9 +55,19 @@ class Errand(Generic[T]):
             _tell(loop, partial(_succeed, self.answer, result))
 
     def _run_changed(self) -> T:
+        _ERRAND.set(self)
         for variable, value in self.changes:
             variable.set(value)
         return self.function()
+
+
+_ERRAND: Final[ContextVar[Errand[Any] | None]] = ContextVar("awp_publish_errand", default=None)
+
+
+def is_wanted() -> bool:
+    """Whether anybody still waits for what this thread does: a thread cannot be cancelled, but may ask."""
+    errand = _ERRAND.get()
+    return errand is None or not errand.answer.done()
 
 
 def _tell(loop: asyncio.AbstractEventLoop, news: Callable[[], None]) -> None:

@@ -4,12 +4,15 @@ A form's view tells people of success by a redirect (Post/Redirect/Get) and of m
 200. To a program both would say the opposite of what they mean, so they are told in words of their own.
 """
 
+import asyncio
 import json
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from html import unescape
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
+from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 from django.contrib.messages import ERROR, get_messages
 from django.contrib.messages.storage.base import Message
@@ -28,11 +31,22 @@ REDIRECTS: Final = (301, 302, 303)
 _JSON: Final = (b"content-type", b"application/json")
 
 
-def read_response(request: HttpRequest, response: HttpResponseBase) -> Reply:
-    """The reply of a view, in the thread that called it."""
+IsWanted: TypeAlias = Callable[[], bool]
+"""Whether anybody still waits for an answer."""
+
+
+class Unwanted(Exception):
+    """The call has timed out or was called off; its answer need not be complete."""
+
+
+def read_response(request: HttpRequest, response: HttpResponseBase, is_wanted: IsWanted) -> Reply:
+    """The reply of a view, in the thread that called it. Raises Unwanted."""
     try:
-        parts: Iterable[object] = response if response.streaming else (_content(response),)
-        return tell(request, response, b"".join(map(_as_bytes, parts)))
+        if not response.streaming:
+            return tell(request, response, _content(response))
+        if response.is_async:  # type: ignore[attr-defined]
+            return tell(request, response, async_to_sync(_gather)(response, is_wanted))
+        return tell(request, response, _read_parts(response, is_wanted))
     finally:
         close_response(response)
 
@@ -42,9 +56,40 @@ async def read_response_async(request: HttpRequest, response: HttpResponseBase) 
     try:
         if not response.streaming:
             return tell(request, response, _content(response))
-        return tell(request, response, b"".join([_as_bytes(part) async for part in response]))  # type: ignore[attr-defined]
+        if response.is_async:  # type: ignore[attr-defined]
+            return tell(request, response, await _gather(response, lambda: True))
+        return tell(request, response, await _read_in_thread(response))
     finally:
         close_response(response)
+
+
+async def _gather(response: HttpResponseBase, is_wanted: IsWanted) -> bytes:
+    parts: list[bytes] = []
+    async for part in response:  # type: ignore[attr-defined]
+        if not is_wanted():
+            raise Unwanted
+        parts.append(_as_bytes(part))
+    return b"".join(parts)
+
+
+async def _read_in_thread(response: HttpResponseBase) -> bytes:
+    """A synchronous iterator, which may block and need not end: it is left when nobody waits for it any more."""
+    has_left = threading.Event()
+    reading = asyncio.ensure_future(sync_to_async(_read_parts)(response, lambda: not has_left.is_set()))
+    try:
+        return await asyncio.shield(reading)
+    finally:
+        has_left.set()
+        await asyncio.gather(reading, return_exceptions=True)
+
+
+def _read_parts(response: HttpResponseBase, is_wanted: IsWanted) -> bytes:
+    parts: list[bytes] = []
+    for part in response:
+        if not is_wanted():
+            raise Unwanted
+        parts.append(_as_bytes(part))
+    return b"".join(parts)
 
 
 def _content(response: HttpResponseBase) -> bytes:

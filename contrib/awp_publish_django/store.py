@@ -19,7 +19,7 @@ from django.utils.connection import ConnectionDoesNotExist
 
 from awp_publish.stores.batches import Answer, BatchedStore, Order, Request, Run, Take
 from awp_publish.stores.steps import carry_out, unavailable
-from awp_publish.stores.store import Look
+from awp_publish.stores.store import Add, Look, Swap
 from awp_publish_django.models import Entry, Lock, Member
 
 ENDLESS: Final = 1e15
@@ -30,6 +30,9 @@ TOLERANCE: Final = 3600.0
 
 JOB: Final = "job:"
 """What the keys of background jobs begin with; the admin lists these."""
+
+MOST_AT_ONCE: Final = 500
+"""Keys in one question; SQLite takes no more than a thousand, of old."""
 
 PURGE_EVERY: Final = 64
 """Changes after which what has expired is forgotten."""
@@ -82,6 +85,7 @@ class _Worker:
         with transaction.atomic(using=self._using):
             if writes:
                 self._shelf.lock()
+            self._shelf.foresee(_keys_of(request.order for request in requests))
             now = self._clock()
             answers = [(request, self._answer(request.order, now)) for request in requests if request.begin()]
             if writes:
@@ -105,6 +109,12 @@ def _writes(order: Order) -> bool:
     return isinstance(order, Take) or any(type(step) is not Look for step in order.steps)
 
 
+def _keys_of(orders: Iterable[Order]) -> set[str]:
+    """The keys of values that will be looked at."""
+    steps = (step for order in orders if isinstance(order, Run) for step in order.steps)
+    return {step.key for step in steps if isinstance(step, (Look, Add, Swap))}
+
+
 def _problem_of(error: Exception) -> Exception:
     if not isinstance(error, (Error, ConnectionDoesNotExist)):
         return error
@@ -121,12 +131,21 @@ class DjangoShelf:
         self._entries: QuerySet[Entry] = Entry.objects.using(using)
         self._members: QuerySet[Member] = Member.objects.using(using)
         self._locks: QuerySet[Lock] = Lock.objects.using(using)
+        self._known: dict[str, Entry | None] = {}
 
     def lock(self) -> None:
         """Wait for whoever changes something, and keep others from it until the transaction ends."""
         name = _hash(self._namespace)
         while not self._locks.filter(name=name).update(turn=F("turn") + 1):
             self._locks.get_or_create(name=name)
+
+    def foresee(self, keys: Iterable[str]) -> None:
+        """A transaction begins, in which these values will be asked for: they are read together."""
+        names = [self._name("v", key) for key in keys]
+        self._known = dict.fromkeys(names)
+        for start in range(0, len(names), MOST_AT_ONCE):
+            for entry in self._entries.filter(key__in=names[start : start + MOST_AT_ONCE]):
+                self._known[entry.key] = entry
 
     def value(self, key: str, now: float) -> bytes | None:
         found = self._find("v", key, now)
@@ -141,7 +160,9 @@ class DjangoShelf:
         self._put(Entry(key=self._name("v", key), value=value, expires=expires, is_job=key.startswith(JOB)))
 
     def drop(self, key: str) -> None:
-        self._entries.filter(key=self._name("v", key)).delete()
+        name = self._name("v", key)
+        self._known[name] = None
+        self._entries.filter(key=name).delete()
 
     def count(self, key: str, events: int, closes: float) -> None:
         self._put(Entry(key=self._name("c", key), value=b"", events=events, expires=min(closes, ENDLESS)))
@@ -164,13 +185,18 @@ class DjangoShelf:
         return tuple(_names(found))
 
     def purge(self, now: float) -> None:
-        """Forget what has expired."""
+        """Forget what has expired. At the end of a transaction."""
         self._entries.filter(expires__lte=now).delete()
 
     def _find(self, kind: str, key: str, now: float) -> Entry | None:
-        return self._entries.filter(key=self._name(kind, key), expires__gt=now).first()
+        name = self._name(kind, key)
+        if name not in self._known:
+            self._known[name] = self._entries.filter(key=name).first()
+        found = self._known[name]
+        return found if found is not None and found.expires > now else None
 
     def _put(self, entry: Entry) -> None:
+        self._known[entry.key] = entry
         facts = {name: getattr(entry, name) for name in ("value", "events", "expires", "is_job")}
         if not self._entries.filter(key=entry.key).update(**facts):
             self._entries.create(key=entry.key, **facts)

@@ -14,6 +14,7 @@ from django.core.management import call_command  # noqa: E402
 from django.db import connections  # noqa: E402
 from django.test import AsyncClient, Client  # noqa: E402
 
+from tests.django.postgres import postgres as postgres  # noqa: E402
 from tests.django.servers import servers as servers  # noqa: E402
 
 
@@ -23,7 +24,7 @@ def _tables() -> Iterator[None]:
         call_command("migrate", database=database, run_syncdb=True, verbosity=0)
     yield
     connections.close_all()
-    for database in connections:
+    for database in ("default", "store"):
         Path(connections[database].settings_dict["NAME"]).unlink()
 
 

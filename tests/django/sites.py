@@ -45,6 +45,10 @@ def forgetful_of_tasks() -> Site:
     return make_site(doors=["a2a"])
 
 
+def shadowing() -> Site:
+    return make_site(doors=["mcp"], paths={"mcp": "/view"})
+
+
 def users() -> Site:
     return make_site(authenticate=ApplicationUser())
 
@@ -55,6 +59,7 @@ MAKERS: tuple[Callable[[], Site], ...] = (
     no_route,
     forgetful,
     forgetful_of_tasks,
+    shadowing,
     users,
 )
 globals().update({f"{make.__name__}_site": make() for make in MAKERS})

@@ -1,7 +1,13 @@
 """What `manage.py check` says of wrong settings, declarations and middleware."""
 
+import re
+from pathlib import Path
+
 import pytest
 from awp_publish_django.checks import MIDDLEWARE, TAG, USERS
+from awp_publish_django.conf import KINDS
+from awp_publish_django.management.commands.agents import Command
+from awp_publish_django.templatetags.agents import register
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
 from django.template import Context, Template
@@ -9,6 +15,7 @@ from django.test import override_settings
 
 from awp_publish import DeclarationError
 
+ROOT = Path(__file__).parents[2]
 HERE = "tests.django.sites"
 
 
@@ -65,9 +72,33 @@ def test_a_missing_middleware_and_one_in_the_wrong_place_are_told():
 def test_what_works_and_should_not_be_left_so_is_told():
     assert "http://shop.example" in told("insecure_site")["awp_publish.W001"]
     assert "/agent.json" in told("plain")["awp_publish.W002"]
+    assert "/view" in told("shadowing_site")["awp_publish.W002"]
     assert "order" in told("forgetful_site")["awp_publish.W003"]
     assert "A2A" in told("forgetful_of_tasks_site")["awp_publish.W003"]
     assert "awp_publish.W003" not in told("forgetful_site", DEBUG=True)
+
+
+def test_every_check_is_documented_and_has_a_hint():
+    source, page = (ROOT / name for name in ("contrib/awp_publish_django/checks.py", "docs/django.md"))
+    ids = re.findall(r'id="(awp_publish\.[EW]\d{3})"', source.read_text())
+    assert len(set(ids)) == len(ids) == source.read_text().count("hint=")
+    assert re.findall(r"^\| `(awp_publish\.\w+)` \|", page.read_text(), re.MULTILINE) == sorted(ids)
+    tested = (ROOT / "tests" / "django" / "test_checks.py").read_text()
+    assert [one for one in ids if one not in tested] == []
+
+
+def test_every_setting_and_command_is_documented():
+    page = (ROOT / "docs" / "django.md").read_text()
+    assert [name for name in KINDS if f"| `{name}` |" not in page] == []
+    parser = Command().create_parser("manage.py", "agents")
+    [verbs] = [list(action.choices or ()) for action in parser._actions if action.dest == "verb"]
+    assert set(verbs) == {"check", "show", "export", "worker"}
+    assert [verb for verb in verbs if f"agents {verb}" not in " ".join(page.split())] == []
+
+
+def test_every_tag_is_documented():
+    page = (ROOT / "docs" / "django.md").read_text()
+    assert [name for name in register.tags if name not in page] == []
 
 
 # --- Commands ---

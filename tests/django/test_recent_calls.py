@@ -89,6 +89,24 @@ def test_the_oldest_are_forgotten():
     assert numbers[-1] == PRUNE_EVERY * 2 - 1
 
 
+class PostgresRouter:
+    def db_for_write(self, model, **hints):
+        return "postgres"
+
+    db_for_read = db_for_write
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def _database(request):
+    if request.param == "sqlite":
+        yield
+        return
+    request.getfixturevalue("postgres")
+    with override_settings(DATABASE_ROUTERS=[f"{__name__}.PostgresRouter"]):
+        yield
+
+
+@pytest.mark.usefixtures("_database")
 def test_what_no_column_takes_is_kept_as_far_as_it_goes():
     recorder = Recorder(20)
     recorder({**FACTS, "principal": "\0\ud800" + "x" * 500, "input": {"q": "\0\ud800", "far": float("inf")}})

@@ -1,4 +1,4 @@
-"""The project's database keeps the contract of every store."""
+"""The project's database keeps the contract of every store, be it SQLite or PostgreSQL."""
 
 import time
 import uuid
@@ -31,10 +31,16 @@ def kind() -> str:
     return "django"
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest) -> str:
+    """Its alias."""
+    return "store" if request.param == "sqlite" else str(request.getfixturevalue("postgres"))
+
+
 @pytest.fixture
-def make_store(clock: Clock) -> Callable[[], Store]:
+def make_store(clock: Clock, database: str) -> Callable[[], Store]:
     namespace = uuid.uuid4().hex
-    return lambda: DjangoStore(namespace, using="store", clock=clock, timeout=20)
+    return lambda: DjangoStore(namespace, using=database, clock=clock, timeout=20)
 
 
 @pytest.fixture
@@ -49,12 +55,12 @@ def pass_time(clock: Clock) -> Callable[[float], None]:
     return clock.pass_time
 
 
-async def test_what_has_expired_is_forgotten(store, clock, pass_time):
+async def test_what_has_expired_is_forgotten(store, clock, pass_time, database):
     await store.run([Add(f"key{number}", b"one", 1) for number in range(5)])
     pass_time(2)
     for number in range(PURGE_EVERY):
         await store.run([Add("other", b"", 1), Look(f"{number}")])
-    assert await Entry.objects.using("store").filter(expires__lte=clock()).acount() == 0
+    assert await Entry.objects.using(database).filter(expires__lte=clock()).acount() == 0
 
 
 async def test_a_site_keeps_its_answers_in_the_database(clock):
