@@ -329,7 +329,10 @@ def test_a_result_is_what_its_revision_knows_and_no_more(app, open_client, versi
 @pytest.mark.parametrize("params", [{}, {"name": 7}, {"name": "count", "arguments": 7}, {"name": "count", "_meta": 7}])
 def test_params_that_are_none_of_a_call_are_refused_before_any_tool(app, open_client, version, params):
     sent = message("tools/call", version=version)
-    sent["params"] = {**sent["params"], **params}
     headers = {"mcp-name": "count"} if version == MODERN else {}
-    answer = post(open_client(app), sent, version, headers)
-    assert answer.json()["error"]["code"] in (-32602, -32020)
+    wrong = {**sent, "params": {**sent["params"], **params}}
+    right = {**sent, "params": {**sent["params"], "name": "count"}}
+    client = open_client(app)
+    answers = [post(client, one, version, headers).json() for one in (wrong, right, wrong, right)]
+    assert [answers[0]["error"]["code"], answers[1]["result"]["isError"]] in ([-32602, False], [-32020, False])
+    assert [answer.get("error") for answer in answers[:2]] == [answer.get("error") for answer in answers[2:]]
