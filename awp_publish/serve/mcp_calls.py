@@ -37,6 +37,7 @@ CANCELLED: Final = -32800
 STRUCTURED_SINCE: Final = "2025-06-18"
 """The revision that brought `structuredContent`."""
 
+_PLAIN: Final = frozenset({"name", "arguments", "_meta"})
 _CHALLENGES: Final = frozenset({401, 403})
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
@@ -46,8 +47,9 @@ WireResult: TypeAlias = dict[str, Any]
 class ToolCalls:
     """Carries out calls of tools. `challenges` says whether clients are sent to an authorization server.
 
-    It stands in the SDK's server as a middleware, which may answer in the place of a handler. So a result goes out as
-    it is made here, without being validated and copied once more.
+    It stands in the SDK's server as a middleware, which may answer in the place of a handler, and sends most answers
+    itself: a result goes out as it is made here, without being validated, copied and made JSON once more. For the SDK,
+    and whoever traces it, is left to know whether a call has failed.
     """
 
     stamp: Mapping[str, object] = MappingProxyType({})
@@ -61,13 +63,14 @@ class ToolCalls:
         self._invoker = invoker
         self._proxies = proxies
         self._challenges = challenges
+        self._valid: tuple[str, object] = ("", None)
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer `tools/call`, and pass on all else. Raises MCPError for a tool that does not exist."""
         if ctx.method != METHOD or ctx.request_id is None:
             return await call_next(ctx)
-        validate_client_request(METHOD, ctx.protocol_version, ctx.params)
         params = ctx.params or {}
+        self._validate(ctx.protocol_version, params)
         exchange, tool = exchange_of(ctx), self._lists.of(ctx).by_name.get(params["name"])
         if tool is None:
             raise self._unknown(exchange, params["name"])
@@ -81,7 +84,19 @@ class ToolCalls:
             result = await (self._progress.carry(ctx, exchange, call, carry) if is_told else carry())
         if result is None:
             raise MCPError(CANCELLED, "The caller has gone.")
-        return tell(result)
+        return {"isError": isinstance(result, Problem)} if exchange.is_answered else tell(result)
+
+    def _validate(self, version: str, params: Mapping[str, Any]) -> None:
+        """Refuse params that the revision does not know. Raises pydantic's ValidationError, which the SDK tells.
+
+        What a client says of itself is the same in every call, and takes the longest to look at: it is looked at when
+        it is not what was there last time.
+        """
+        is_plain = params.keys() <= _PLAIN and type(params.get("name")) is str
+        if is_plain and type(params.get("arguments", {})) is dict and (version, params.get("_meta")) == self._valid:
+            return
+        validate_client_request(METHOD, version, params)
+        self._valid = (version, params.get("_meta"))
 
     def _unknown(self, exchange: McpExchange, name: str) -> MCPError:
         problem = UnknownAgent(f'This site has no tool "{name[:100]}".')
@@ -131,7 +146,7 @@ class ToolCalls:
 
 
 def _message(request_id: types.RequestId, tell: Callable[[Result], WireResult], result: Result) -> bytes:
-    """The whole message, for an answer that does not go the SDK's way."""
+    """The whole message (JSON-RPC 2.0 section 5)."""
     try:
         return orjson.dumps({"jsonrpc": "2.0", "id": request_id, "result": tell(result)})
     except MCPError as refused:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from awp_publish.invoke import Call, Invoker, Result
 from awp_publish.problems import ConfirmationRequired, InvalidEnvelope, PrerequisiteRequired, Problem, code_of
-from awp_publish.serve.exchange import STATIC_HEADERS, Telling, read_request_id
+from awp_publish.serve.exchange import Telling, read_request_id
 from awp_publish.serve.problem_json import render_problem
 from awp_publish.serve.reply import NO_SNIFFING, Fields, Message, RawHeaders, Receive, Reply, Scope, Send, send_reply
 from awp_publish.serve.request_body import wait_for_hang_up
@@ -43,6 +43,7 @@ Addresses: TypeAlias = tuple[bytes, bytes]
 """Where the site's metadata is (RFC 9728), which gates name in challenges, and where that of this endpoint is."""
 
 CHALLENGE: Final = b"www-authenticate"
+_JSON: Final = (b"content-type", b"application/json")
 _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 """Beginnings of what a model must not see, or sees under another name."""
 
@@ -50,7 +51,8 @@ _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 class McpExchange:
     """One request and its answer.
 
-    `refusal` is the problem whose status the HTTP answer takes, `is_streamed` whether that answer may be a stream.
+    `refusal` is the problem whose status the HTTP answer takes, `is_streamed` whether that answer may be a stream,
+    `is_answered` whether it was given, so that what the SDK makes of the request goes nowhere.
     """
 
     __slots__ = (
@@ -59,12 +61,12 @@ class McpExchange:
         "_ended",
         "_extra",
         "_has_begun",
-        "_is_answered",
         "_send",
         "_start",
         "_telling",
         "fields",
         "gone",
+        "is_answered",
         "is_streamed",
         "refusal",
         "request_id",
@@ -94,17 +96,17 @@ class McpExchange:
         self._ended: asyncio.Event | None = None
         self._start: Message | None = None
         self._has_begun = False
-        self._is_answered = False
+        self.is_answered = False
         self.is_streamed = False
 
     # --- The HTTP answer ---
 
     async def send(self, message: Message) -> None:
-        """The SDK's answer, with our headers; dropped if the answer was given before.
+        """An answer, with our headers; dropped if one was given before.
 
         Its start waits for the first of its body: older streams begin before it is known whether the call is refused.
         """
-        if self._is_answered:
+        if self.is_answered:
             return
         if message["type"] == "http.response.start":
             self._start = message
@@ -126,19 +128,19 @@ class McpExchange:
     # --- A call ---
 
     async def run(self, invoker: Invoker, call: Call, answer: Callable[[Result], bytes]) -> Result | None:
-        """What a call comes to in the end, None if its caller has gone or has an answer already.
+        """What a call comes to, None if its caller has gone.
 
-        A handler that works on after its answer, or does not heed its deadline, must not keep its caller waiting: then
-        the message that `answer` makes of the result goes out while the SDK still waits for it.
+        The message that `answer` makes of the result is sent from here, as it is, while the SDK still waits for the
+        handler: one that works on after its answer, or does not heed its deadline, must not keep its caller waiting.
+        Only into a stream the SDK writes the results that it gets.
         """
         own, kept = asyncio.current_task(), list[Result]()
         self._ended = asyncio.Event()
 
         async def deliver(result: Result) -> None:
-            if asyncio.current_task() is own:
-                kept.append(result)
-            else:
-                await self._answer_early(answer(result))
+            kept.append(result)
+            if not self.is_streamed or asyncio.current_task() is not own:
+                await self._answer(answer(result))
 
         try:
             await invoker.run(call, deliver)
@@ -146,13 +148,13 @@ class McpExchange:
             self._ended.set()
         return kept[0] if kept else None
 
-    async def _answer_early(self, body: bytes) -> None:
+    async def _answer(self, body: bytes) -> None:
         if self._has_begun:
             await self._send({"type": "http.response.body", "body": b"event: message\r\ndata: " + body + b"\r\n\r\n"})
         else:
-            length = (b"content-length", b"%d" % len(body))
-            await send_reply(Reply(200, (*STATIC_HEADERS[:2], length), body), self.send)
-        self._is_answered = True
+            headers = (_JSON, (b"content-length", b"%d" % len(body)))
+            await send_reply(Reply(200, headers, body), self.send)
+        self.is_answered = True
 
     async def settle(self) -> None:
         """Wait until the handler has ended, which in older revisions runs in a task of the SDK's."""

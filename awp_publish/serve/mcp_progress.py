@@ -106,7 +106,12 @@ class ProgressCalls:
         """What a call comes to, and a background call's job; None if its caller has gone."""
         async with _telling(context.session) as teller:
             result = await carry()
-            if self._jobs is None or not call.action.is_background or not isinstance(result, Outcome):
+            if (
+                exchange.is_answered
+                or self._jobs is None
+                or not call.action.is_background
+                or not isinstance(result, Outcome)
+            ):
                 return result
             return await self._follow(self._jobs, context, exchange, call, result, teller)
 

@@ -7,6 +7,8 @@ import orjson
 import pytest
 from fastapi import FastAPI, Response
 from mcp import MCPError
+from mcp_types.methods import serialize_server_result
+from mcp_types.version import SUPPORTED_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -300,3 +302,37 @@ def test_headers_that_a_route_answers_with_reach_the_caller_but_cookies_never_re
     assert "secret" in answer.headers["set-cookie"]
     assert answer.json()["result"]["_meta"]["awp/headers"] == {"location": "/home"}
     assert "secret" not in answer.text
+
+
+# --- Results that no SDK has looked at ---
+
+
+@pytest.mark.parametrize("version", SUPPORTED_PROTOCOL_VERSIONS)
+@pytest.mark.parametrize(
+    ("name", "given", "is_answer"),
+    [
+        ("find_book", {"title": "Emma"}, True),
+        ("count", {}, True),
+        ("find_book", {}, False),
+        ("burn", {}, False),
+    ],
+)
+def test_a_result_is_what_its_revision_knows_and_no_more(app, open_client, version, name, given, is_answer):
+    sent = message("tools/call", {"name": name, "arguments": given}, version=version)
+    result = post(open_client(app), sent, version).json()["result"]
+    assert serialize_server_result("tools/call", version, result) == result
+    assert ("structuredContent" in result) is (version >= "2025-06-18" and is_answer)
+    assert ("resultType" in result) is (version == MODERN)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("params", [{}, {"name": 7}, {"name": "count", "arguments": 7}, {"name": "count", "_meta": 7}])
+def test_params_that_are_none_of_a_call_are_refused_before_any_tool(app, open_client, version, params):
+    sent = message("tools/call", version=version)
+    headers = {"mcp-name": "count"} if version == MODERN else {}
+    wrong = {**sent, "params": {**sent["params"], **params}}
+    right = {**sent, "params": {**sent["params"], "name": "count"}}
+    client = open_client(app)
+    answers = [post(client, one, version, headers).json() for one in (wrong, right, wrong, right)]
+    assert [answers[0]["error"]["code"], answers[1]["result"]["isError"]] in ([-32602, False], [-32020, False])
+    assert [answer.get("error") for answer in answers[:2]] == [answer.get("error") for answer in answers[2:]]
