@@ -43,8 +43,16 @@ def show(compiled: Compiled, budget: Budget, overlay: Overlay) -> JsonObject:
     regions = [{**region, "elements": _show_all(region["elements"], changes)} for region in som.document["regions"]]
     meta = {**som.document["meta"], "som_bytes": 0}
     document = {**som.document, "regions": regions, "meta": meta}
-    meta["som_bytes"] = len(orjson.dumps(document))
+    meta["som_bytes"] = _own_length(len(orjson.dumps(document)))
     return document
+
+
+def _own_length(length_with_zero: int) -> int:
+    """The length of a document that says its own length."""
+    length = length_with_zero
+    while length != length_with_zero - 1 + len(str(length)):
+        length = length_with_zero - 1 + len(str(length))
+    return length
 
 
 def _show_all(elements: Iterable[dict[str, Any]], changes: Changes) -> list[dict[str, Any]]:

@@ -1,11 +1,13 @@
 """A tiny site of a table of pages, and a loop that drives a session's methods against it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
+import pytest
 
+from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.fetching import Fetch, Fetched, Steps
 from awp_publish.browsing.limits import Limits
 from awp_publish.browsing.methods import METHODS
@@ -13,7 +15,8 @@ from awp_publish.browsing.origins import Origins
 from awp_publish.browsing.session import Session
 
 HOME = "https://shop.example"
-Answer = str | Fetched | Callable[[Fetch], Any]
+Answer: TypeAlias = Any
+"""HTML, an answer, or a function of the request that gives one of them."""
 
 
 def page(html: str, status: int = 200, *headers: tuple[str, str]) -> Fetched:
@@ -50,6 +53,11 @@ class Web:
                 fetch = steps.send(self.answer(fetch))
         except StopIteration as stop:
             return stop.value
+
+
+def details_of(refused: pytest.ExceptionInfo[AwpError]) -> dict[str, Any]:
+    """What an error says to programs, as they read it."""
+    return orjson.loads(orjson.dumps(refused.value.details))
 
 
 class Clock:

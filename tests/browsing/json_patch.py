@@ -4,7 +4,7 @@ import copy
 from typing import Any
 
 
-def apply_patch(document: Any, patch: list[dict[str, Any]]) -> Any:
+def apply_patch(document: Any, patch: Any) -> Any:
     document = copy.deepcopy(document)
     for operation in patch:
         if operation["path"] == "":

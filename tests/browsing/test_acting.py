@@ -3,7 +3,7 @@
 import pytest
 
 from awp_publish.browsing.errors import AwpError
-from tests.browsing.driving import Agent, page
+from tests.browsing.driving import Agent, details_of, page
 
 FORM = """<main><form action="/s" method=post>
 <label for=name>Name</label><input id=name name=name maxlength=5>
@@ -156,10 +156,10 @@ def test_what_an_element_cannot_do_is_refused_and_changes_nothing(agent, action,
 def test_a_refusal_names_what_the_element_can_do_and_which_choices_there_are(agent):
     with pytest.raises(AwpError) as refused:
         agent.act("type", "[name=ok]", value="x")
-    assert refused.value.details["actions"] == ["toggle"]
+    assert details_of(refused)["actions"] == ["toggle"]
     with pytest.raises(AwpError) as refused:
         agent.act("select", "[name=size]", value="medium")
-    assert refused.value.details["choices"] == [{"value": "s", "text": "Small"}, {"value": "l", "text": "Large"}]
+    assert details_of(refused)["choices"] == [{"value": "s", "text": "Small"}, {"value": "l", "text": "Large"}]
 
 
 def test_an_answer_says_what_was_meant_and_what_came_of_it(agent):
@@ -207,7 +207,7 @@ def test_a_link_to_elsewhere_is_refused(href):
     with pytest.raises(AwpError) as refused:
         agent.click("a")
     assert refused.value.code == "PERMISSION_DENIED"
-    assert refused.value.details["url"].startswith(href)
+    assert details_of(refused)["url"].startswith(href)
 
 
 @pytest.mark.parametrize("options", [{"submit": True}])

@@ -5,7 +5,7 @@ import pytest
 from awp_publish.browsing.addresses import BadAddress, is_absolute_url, parse_address
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.origins import Origins
-from tests.browsing.driving import Agent
+from tests.browsing.driving import Agent, details_of
 
 BASE = "https://shop.example/books/list?page=2#top"
 
@@ -77,7 +77,7 @@ def test_foreign_addresses_are_refused_and_never_asked_for(url):
     with pytest.raises(AwpError) as refused:
         agent.navigate(url)
     assert refused.value.code == "PERMISSION_DENIED"
-    assert refused.value.details["allowed"] == ["https://shop.example"]
+    assert details_of(refused)["allowed"] == ["https://shop.example"]
     assert len(agent.web.asked) == 1
 
 

@@ -1,5 +1,7 @@
 """Values are extracted with the id of the element that each is from."""
 
+from typing import Any
+
 import pytest
 
 from awp_publish.browsing.errors import AwpError
@@ -16,7 +18,7 @@ def agent() -> Agent:
     return Agent({"/": SHOP})
 
 
-def extracted(agent: Agent, query: object) -> tuple:
+def extracted(agent: Agent, query: object) -> tuple[Any, Any]:
     answer = agent.call("page.extract", fields={"x": query})
     assert list(answer) == ["data", "provenance"]
     return answer["data"]["x"], answer["provenance"]["x"]

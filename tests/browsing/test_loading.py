@@ -5,7 +5,7 @@ import pytest
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.fetching import Fetched
 from awp_publish.browsing.origins import Origins
-from tests.browsing.driving import HOME, Agent, headers_of, page, redirect
+from tests.browsing.driving import HOME, Agent, details_of, headers_of, page, redirect
 
 HELLO = "<title>Hello</title><main><h1>Hello</h1></main>"
 SEND = '<form method=post action="/send"><input name=a value=1><button>Send</button></form>'
@@ -112,7 +112,7 @@ def test_a_redirect_to_somewhere_else_fails_naming_where(location):
     with pytest.raises(AwpError) as failed:
         agent.navigate("/out")
     assert failed.value.code == "NAVIGATION_FAILED"
-    assert location.split(":")[-1] in failed.value.details["location"]
+    assert location.split(":")[-1] in details_of(failed)["location"]
     assert agent.url == "https://shop.example/"
 
 
@@ -182,8 +182,8 @@ def test_what_is_not_a_page_fails_and_leaves_the_page_before_it(failed):
     with pytest.raises(AwpError) as raised:
         agent.navigate("/x")
     assert raised.value.code == "NAVIGATION_FAILED"
-    assert raised.value.details["status"] == failed.status
-    assert raised.value.details["url"] == "https://shop.example/x"
+    assert details_of(raised)["status"] == failed.status
+    assert details_of(raised)["url"] == "https://shop.example/x"
     assert agent.url == "https://shop.example/"
     assert agent.som()["title"] == "Hello"
 
@@ -191,7 +191,7 @@ def test_what_is_not_a_page_fails_and_leaves_the_page_before_it(failed):
 def test_what_the_site_says_of_an_error_is_handed_on():
     with pytest.raises(AwpError) as raised:
         Agent({"/": answer(b'{"detail": "gone"}', "application/json", 410)})
-    assert raised.value.details["body"] == '{"detail": "gone"}'
+    assert details_of(raised)["body"] == '{"detail": "gone"}'
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,9 @@ VALUES = st.recursive(
     max_leaves=12,
 )
 ELEMENTS = st.lists(
-    st.fixed_dictionaries({"id": st.sampled_from("abcdefgh"), "attrs": VALUES}), max_size=8, unique_by=lambda e: e["id"]
+    st.fixed_dictionaries({"id": st.sampled_from("abcdefgh"), "attrs": VALUES}),
+    max_size=8,
+    unique_by=lambda e: str(e["id"]),
 )
 DOCUMENTS = st.fixed_dictionaries(
     {"regions": st.lists(st.fixed_dictionaries({"id": st.sampled_from("rst"), "elements": ELEMENTS}), max_size=3)},

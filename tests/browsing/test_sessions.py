@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import json
+from typing import Any
 
 import orjson
 import pytest
@@ -192,7 +193,7 @@ def test_expired_cookies_stay_behind(agent):
     assert len(later.browser.jar) == 0
 
 
-def _sound() -> dict:
+def _sound() -> dict[str, Any]:
     agent = Agent(SITE, start="/login")
     agent.navigate("/a")
     return json.loads(orjson.dumps(agent.session.export()))

@@ -1,9 +1,11 @@
 """Targets are found by id, by meaning, by selector, and by their fallbacks, in this order."""
 
+from typing import Any
+
 import pytest
 
 from awp_publish.browsing.errors import AwpError
-from tests.browsing.driving import Agent
+from tests.browsing.driving import Agent, details_of
 
 SHOP = """<main><h1>Shop</h1><p>Add nothing</p>
 <form action=/s><input name=q aria-label="Search books"><button id=add class=cart>Add to Cart</button>
@@ -15,7 +17,7 @@ def agent() -> Agent:
     return Agent({"/": SHOP, "/s": "<p>Sent"})
 
 
-def meant(agent: Agent, target: object) -> dict:
+def meant(agent: Agent, target: object) -> dict[str, Any]:
     return agent.act("scroll", target)["resolved"]
 
 
@@ -75,7 +77,7 @@ def test_what_is_not_found_names_every_strategy(agent):
     with pytest.raises(AwpError, match="Target element not found") as missed:
         agent.click(target)
     assert missed.value.code == "NOT_FOUND"
-    details = missed.value.details
+    details = details_of(missed)
     assert (details["ref"], details["strategy"], details["target"]) == ("e_0", "direct_lookup", target)
     tried = [attempt["strategy"] for attempt in details["attempted"]]
     assert tried == ["direct_lookup", "semantic_query", "css", "direct_lookup", "css"]
@@ -105,7 +107,7 @@ def test_what_is_no_target_is_refused(agent, target):
 
 
 def test_fallbacks_are_tried_only_so_often(agent):
-    endless: dict = {"ref": "e_0"}
+    endless: dict[str, Any] = {"ref": "e_0"}
     for _ in range(500):
         endless = {"ref": "e_0", "fallback": endless}
     for target in (endless, {"fallback": [{"ref": "e_0"}] * 50}):

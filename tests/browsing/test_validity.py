@@ -1,12 +1,14 @@
 """A form that a browser would not send is not sent, and the agent is told why, field by field."""
 
+from typing import Any
+
 import pytest
 
 from awp_publish.browsing.errors import AwpError
-from tests.browsing.driving import Agent
+from tests.browsing.driving import Agent, details_of
 
 
-def faults_of(controls: str, *acts: tuple, form: str = "", button: str = "") -> dict[str, str]:
+def faults_of(controls: str, *acts: tuple[str, str, object], form: str = "", button: str = "") -> dict[str, str]:
     """The names of the fields with what is wrong of each; none when the form was sent."""
     html = f'<form action="/s" {form}>{controls}<button id=go {button}>Go</button></form>'
     agent = Agent({"/": html, "/s": "<p>Done"})
@@ -15,7 +17,7 @@ def faults_of(controls: str, *acts: tuple, form: str = "", button: str = "") -> 
     try:
         agent.click("#go")
     except AwpError as error:
-        refused = error.describe()
+        refused: dict[str, Any] = dict(error.describe())
     else:
         assert len(agent.web.asked) == 2
         return {}
@@ -104,7 +106,7 @@ def test_every_field_is_named_with_its_id_and_label():
     agent = Agent({"/": html})
     with pytest.raises(AwpError, match="Email: a value is required") as refused:
         agent.click("#go")
-    first, second, third = refused.value.details["invalid"]
+    first, second, third = details_of(refused)["invalid"]
     assert first["element_id"] == agent.elements("text_input")[0]["id"]
     assert (first["name"], first["label"], first["reason"]) == ("email", "Email", "a value is required")
     assert (second["name"], second["reason"]) == ("r", "one of the group must be selected")

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ SCENARIOS = {
 
 
 @pytest.fixture
-def suite() -> dict:
+def suite() -> dict[str, Any]:
     if not SUITE.is_dir():
         pytest.skip("the workflow suite of the reference implementation is not beside the project")
     return json.loads((SUITE / "suite.json").read_text())
