@@ -108,6 +108,8 @@ class Elements:
 def _link(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
     attributes = node.attributes
     attrs: Attrs = {name: shorten_address(attributes[name]) for name in _LINK if name in attributes}
+    if attrs.get("rel") == "nofollow":  # meant for search engines; it says nothing of the link
+        del attrs["rel"]
     if "download" in attributes:
         attrs["download"] = attributes["download"] or True
     return attrs

@@ -36,12 +36,15 @@ MOST_SHADOWS: Final = 8
 _STRUCTURE: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "form", "details", "fieldset", "section", "article")
 """A list that holds one of these is no list of lines: what it holds is taken as it comes."""
 
+_SEPARATORS: Final = " \t\r\n\f\xa0\u200b.,:;!?|/\\-_()[]{}<>\u2013\u2014\u2022\u00b7\u00ab\u00bb\u2039\u203a"
+"""What stands between links and fields for the eye only: text of nothing else is no paragraph."""
+
 _OPAQUE: Final = frozenset(("hr", "iframe", "img", "input", "svg", "textarea"))
 """Elements of which the content is no text of the page."""
 
 _HOLDS_OTHERS: Final = frozenset(("section", "group", "details"))
 _CONSPICUOUS: Final = frozenset(("aria-hidden", "hidden", "inert", "role", "style"))
-_DRAWN: Final = frozenset(("img", "svg"))
+_LOOKED_AT: Final = STRIPPED | {"img", "svg"}
 _PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"br"}
 
 
@@ -133,9 +136,7 @@ class _Walk:
                 if shadow is None:
                     continue
                 opened = shadow
-            elif (suspects or tag in _DRAWN or not _CONSPICUOUS.isdisjoint(attributes) or tag in STRIPPED) and hides(
-                node
-            ):
+            elif (suspects or tag in _LOOKED_AT or not _CONSPICUOUS.isdisjoint(attributes)) and hides(node):
                 continue
             else:
                 opened = self._open(node, region, state)
@@ -157,11 +158,13 @@ class _Walk:
 
     def _flush(self) -> None:
         """Ends the text that stands in no element."""
-        if self._run is not None:
-            region, entry = self._run
-            entry.end = len(self._pieces)
+        if self._run is None:
+            return
+        region, entry = self._run
+        entry.end = len(self._pieces)
+        if "".join(self._pieces[entry.start : entry.end]).strip(_SEPARATORS):
             region.entries.append(entry)
-            self._run = None
+        self._run = None
 
     def _open(self, node: Node, region: Region, state: int) -> _Opened:
         if "inert" in node.attributes:
