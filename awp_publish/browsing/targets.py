@@ -23,6 +23,8 @@ _WHOLE_TEXT: Final = 0.95
 _PART_OF_TEXT: Final = 0.8
 _ROLE_ONLY: Final = 0.6
 _SELECTOR: Final = 0.9
+_LONGEST: Final = 200
+"""Characters of a text that are said of a target (MVP 5.4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ class Target:
 
     def describe(self) -> JsonObject:
         """The `resolved` member of an answer."""
-        return {"element_id": self.element["id"], "role": self.element["role"], "text": self.element.get("text")}
+        text = self.element.get("text")
+        shown = f"{text[:_LONGEST]}..." if isinstance(text, str) and len(text) > _LONGEST else text
+        return {"element_id": self.element["id"], "role": self.element["role"], "text": shown}
 
 
 @dataclass(slots=True)
