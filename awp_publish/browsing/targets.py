@@ -90,7 +90,7 @@ def _search(wanted: JsonObject, search: _Search, where: str) -> Target | None:
 
 def _by_id(ref: str, search: _Search) -> Target | None:
     search.attempts.append({"ref": ref, "strategy": "direct_lookup"})
-    for budget in (Budget.FULL, Budget.DEFAULT):
+    for budget in Budget:
         som = search.compiled.som(budget)
         found = next((element for element in elements_of(som.document) if element["id"] == ref), None)
         if found is not None and ref in som.places:
