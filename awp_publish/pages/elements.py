@@ -55,7 +55,7 @@ class Elements:
         if text:
             element["text"] = text
         if label and not (limits.compact and role == "link" and text):
-            element["label"] = label
+            element["label"] = limits.shorten(label, shortened)
         if role in ACTIONS:
             element["actions"] = ACTIONS[role]
         attrs = self._attrs(entry, text, label, limits, shortened)

@@ -229,10 +229,18 @@ class _Cut:
             if kept < 1 or used >= room:
                 self._losses[number].drop(entry, self._measure(entry)[0])
                 continue
-            taken = self._make(entry, Limits(most, kept), number)
+            taken = self._make_within(entry, Limits(most, kept), number, allowed[number])
             allowed[number] -= taken
             used += taken
         return used
+
+    def _make_within(self, entry: Entry, limits: Limits, number: int, allowed: int) -> int:
+        """Makes a list or a table anew with fewer parts when it is larger than it seemed; one part is always taken."""
+        taken = self._make(entry, limits, number)
+        if taken <= allowed + _OVERHEAD + LEAST_LENGTH or limits.units == 1:
+            return taken
+        fewer = max((limits.units or 1) * allowed // taken, 1)
+        return self._make(entry, Limits(limits.characters, fewer), number)
 
     def _keep_links(self, pools: Sequence[Sequence[Entry]], room: int) -> None:
         each = share_evenly([sum(map(self._link_cost, pool)) for pool in pools], room)

@@ -23,13 +23,13 @@ class Cells:
     rows: list[list[str]]
 
 
-def is_layout(table: Node) -> bool:
-    """Whether a table only arranges what it holds (6.3)."""
+def is_layout(table: Node, in_layout: bool = False) -> bool:
+    """Whether a table only arranges what it holds (6.3). One within such a table does, unless it has headers."""
     roles = table.attributes.get("role", "").lower().split()
     if table.tag != "table" or "presentation" in roles or "none" in roles:
         return table.tag == "table"
     cells = links = 0
-    arranging = not _ARRANGING.isdisjoint(table.attributes)
+    arranging = in_layout or not _ARRANGING.isdisjoint(table.attributes)
     for node in _within(table):
         if node.tag in ("th", "caption"):
             return False
