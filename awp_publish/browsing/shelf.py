@@ -65,7 +65,7 @@ class Compiled:
 class PageCache:
     """The pages last used: at most `pages` of them and about `html_bytes` of HTML, but always the last one.
 
-    Sessions in different threads may share it: a page may be compiled twice then, and is kept once.
+    It may be used from several threads, so that large pages can be made in one of their own.
     """
 
     __slots__ = ("_bytes", "_html_bytes", "_kept", "_lock", "_pages")

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Set as AbstractSet
 from itertools import islice
 from typing import Final
+from zlib import crc32
 
 MOST_DEPTH: Final = 512
 """Elements open at one time: what browsers take."""
@@ -74,16 +75,28 @@ _ATTRIBUTE: Final = re.compile(rb"[\s/]*+[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"
 _WINDOW: Final = MOST_TAG_BYTES // 2
 _PARTS: Final = 32
 
+SAMPLE_BYTES: Final = 4_096
+_SAMPLES: Final = 16
 
-def bound_markup(html: bytes) -> bytes:
-    """The markup, without the tags that go beyond the limits."""
-    return b"".join(_Nesting().within(html)) if _may_exceed(html) else html
+
+def bound_markup(html: bytes, suspect: bool = False) -> bytes:
+    """The markup, without the tags that go beyond the limits. One that is suspect for other reasons is read as well."""
+    return b"".join(_Nesting().within(html)) if suspect or _may_exceed(html) else html
+
+
+def samples_of(html: bytes) -> Iterator[bytes]:
+    """Short parts of a long page, evenly apart, from where its check sum says: nobody knows where without trying."""
+    step = len(html) // _SAMPLES
+    if step > 2 * SAMPLE_BYTES:
+        first = crc32(html) % (step - SAMPLE_BYTES)
+        yield from (html[at : at + SAMPLE_BYTES] for at in range(first, len(html), step))
 
 
 def _may_exceed(html: bytes) -> bool:
     """Whether a closer look is needed: many more start tags than end tags, or the other way, or a very long tag.
 
-    This counts and does not read; it costs about a tenth of the parsing.
+    This counts and does not read; it costs about a tenth of the parsing. End tags that end nothing deceive it: whoever
+    parses looks at samples too.
     """
     step, unclosed = max(len(html) // _PARTS, 1), 0
     for start in range(0, len(html), step):

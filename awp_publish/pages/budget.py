@@ -4,8 +4,9 @@
 
 1. every heading and every control is kept, with what they need to be operated;
 2. links that lead where an earlier one of the page leads are left out (8.2.1);
-3. the rest of the bytes is shared: three parts for text, two for links; what one does not need the other gets;
-4. texts, lists and tables are shortened to one common length, the largest that fits: short ones stay whole;
+3. the rest of the bytes is shared: seventeen parts for text, three for links; what one does not need the other gets;
+4. texts, items of lists and rows of tables are shortened to one common length, the largest that fits: short ones stay
+   whole;
 5. links are kept in the order of the page, with an equal share for each region: small regions keep all of theirs.
 
 What was left out is said at the end of its region, in a paragraph (8.2.4).
@@ -15,8 +16,11 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
-TEXT_SHARE: Final = 0.6
-LEAST_LENGTH: Final = 60
+TEXT_SHARE: Final = 0.85
+MOST_WHOLE: Final = 68_000
+"""Bytes that the document of an ordinary page does not exceed."""
+
+LEAST_LENGTH: Final = 200
 """Characters below which texts are not shortened; beyond that, whole ones are left out."""
 
 
@@ -24,8 +28,8 @@ class Budget(Enum):
     """How many bytes a document may take, about; what cannot be left out may take more. FULL has no limit."""
 
     FULL = None
-    DEFAULT = 65_536
-    TIGHT = 16_384
+    DEFAULT = MOST_WHOLE
+    TIGHT = 24_000
 
 
 def share_evenly(needs: Sequence[int], room: int) -> int:

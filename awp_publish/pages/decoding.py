@@ -35,6 +35,7 @@ _LABELS: Final[Mapping[str, str]] = {
     "euc-kr": "cp949",
     "ks_c_5601-1987": "cp949",
     "utf-16": "utf-16-le",
+    "utf16": "utf-16-le",
     "unicode": "utf-16-le",
     "x-user-defined": "cp1252",
 }
@@ -80,8 +81,8 @@ def _codec(label: str | None) -> str | None:
         return None
     name = label.strip().lower()
     try:
-        found = codecs.lookup(_LABELS.get(name, name))
-        b"a".decode(found.name)
+        found = codecs.lookup(_LABELS.get(name, name)).name
+        b"text".decode(found, "replace")
     except (LookupError, ValueError):
-        return "utf-16-le" if name in ("utf-16", "utf-16-le", "utf-16le", "unicode") else None
-    return found.name
+        return None
+    return found

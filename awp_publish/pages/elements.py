@@ -55,7 +55,7 @@ class Elements:
         if text:
             element["text"] = text
         if label and not (limits.compact and role == "link" and text):
-            element["label"] = label
+            element["label"] = limits.shorten(label, shortened)
         if role in ACTIONS:
             element["actions"] = ACTIONS[role]
         attrs = self._attrs(entry, text, label, limits, shortened)
@@ -108,6 +108,8 @@ class Elements:
 def _link(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
     attributes = node.attributes
     attrs: Attrs = {name: shorten_address(attributes[name]) for name in _LINK if name in attributes}
+    if attrs.get("rel") == "nofollow":  # meant for search engines; it says nothing of the link
+        del attrs["rel"]
     if "download" in attributes:
         attrs["download"] = attributes["download"] or True
     return attrs

@@ -40,7 +40,7 @@ class Names:
             collapse(attributes.get("placeholder")) if element.tag in _PROMPTED else "",
             self._content(element),
         ):
-            if found and found != text:
+            if found and found.lower() != text.lower():
                 return found
         return ""
 

@@ -29,19 +29,27 @@ INERT: Final = 4
 IN_FORM: Final = 8
 IN_LANDMARK: Final = 16
 IN_LINK: Final = 32
+IN_LAYOUT: Final = 64
 
 MOST_SHADOWS: Final = 8
 """Shadow roots one in another; what is in deeper ones counts as the content of the last."""
 
+MOST_LOOKS: Final = 2_000
+"""Blocks of a page that are looked at as possible legal lines."""
+
 _STRUCTURE: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "form", "details", "fieldset", "section", "article")
 """A list that holds one of these is no list of lines: what it holds is taken as it comes."""
+
+_SEPARATORS: Final = " \t\r\n\f\xa0\u200b.,:;!?|/\\-_()[]{}<>\u2013\u2014\u2022\u00b7\u00ab\u00bb\u2039\u203a"
+"""What stands between links and fields for the eye only: text of nothing else is no paragraph."""
 
 _OPAQUE: Final = frozenset(("hr", "iframe", "img", "input", "svg", "textarea"))
 """Elements of which the content is no text of the page."""
 
+_NOTHING_WITHOUT_CONTENT: Final = ("list", "paragraph", "section")
 _HOLDS_OTHERS: Final = frozenset(("section", "group", "details"))
 _CONSPICUOUS: Final = frozenset(("aria-hidden", "hidden", "inert", "role", "style"))
-_DRAWN: Final = frozenset(("img", "svg"))
+_LOOKED_AT: Final = STRIPPED | {"img", "svg"}
 _PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"br"}
 
 
@@ -89,10 +97,22 @@ def survey(tree: Tree, visibility: Visibility) -> Survey:
 
 
 class _Walk:
-    __slots__ = ("_hosts", "_pieces", "_regions", "_run", "_structured", "_summaries", "_tree", "_visibility", "_words")
+    __slots__ = (
+        "_hosts",
+        "_looks",
+        "_pieces",
+        "_regions",
+        "_run",
+        "_structured",
+        "_summaries",
+        "_tree",
+        "_visibility",
+        "_words",
+    )
 
     def __init__(self, tree: Tree, visibility: Visibility) -> None:
         self._tree, self._visibility = tree, visibility
+        self._looks = 0
         self._pieces: list[str] = []
         self._regions: list[Region] = []
         self._run: tuple[Region, Entry] | None = None
@@ -104,7 +124,10 @@ class _Walk:
     def survey(self) -> Survey:
         content = Region(landmarks.CONTENT, self._tree.body)
         self._walk(content)
-        return Survey([region for region in [*self._regions, content] if region.entries], self._pieces)
+        regions = [*self._regions, content]
+        for region in regions:
+            region.entries = [entry for entry in region.entries if entry.role]
+        return Survey([region for region in regions if region.entries], self._pieces)
 
     def _walk(self, region: Region) -> None:
         """One loop, for it runs for every node of a page. What is rare in it is asked of the methods below."""
@@ -133,9 +156,7 @@ class _Walk:
                 if shadow is None:
                     continue
                 opened = shadow
-            elif (suspects or tag in _DRAWN or not _CONSPICUOUS.isdisjoint(attributes) or tag in STRIPPED) and hides(
-                node
-            ):
+            elif (suspects or tag in _LOOKED_AT or not _CONSPICUOUS.isdisjoint(attributes)) and hides(node):
                 continue
             else:
                 opened = self._open(node, region, state)
@@ -150,18 +171,26 @@ class _Walk:
         if block:
             self._flush()
             self._pieces.append(" ")
-        if entry is not None:
-            entry.end = len(self._pieces)
-            if entry.role == "section" and entry.shadow is None and region.entries[-1:] == [entry]:
-                region.entries.pop()
+        if entry is None:
+            return
+        entry.end = len(self._pieces)
+        last = region.entries[-1:] == [entry]
+        empty = last if entry.role == "section" else not self._says_something(entry)
+        if empty and entry.role in _NOTHING_WITHOUT_CONTENT and entry.shadow is None:
+            entry.role = ""
+
+    def _says_something(self, entry: Entry) -> bool:
+        return any(not piece.isspace() for piece in self._pieces[entry.start : entry.end])
 
     def _flush(self) -> None:
         """Ends the text that stands in no element."""
-        if self._run is not None:
-            region, entry = self._run
-            entry.end = len(self._pieces)
+        if self._run is None:
+            return
+        region, entry = self._run
+        entry.end = len(self._pieces)
+        if "".join(self._pieces[entry.start : entry.end]).strip(_SEPARATORS):
             region.entries.append(entry)
-            self._run = None
+        self._run = None
 
     def _open(self, node: Node, region: Region, state: int) -> _Opened:
         if "inert" in node.attributes:
@@ -180,6 +209,7 @@ class _Walk:
         if node.tag not in INLINE or node.tag == "br":
             self._pieces.append(" ")
         if role is None:
+            state |= IN_LAYOUT if node.tag == "table" else 0
             held = node.tag == "legend" and node.parent is not None and node.parent.tag == "fieldset"
             return region, state | COVERED if held else state, None
         entry = Entry(node, role, state, len(self._pieces))
@@ -194,7 +224,9 @@ class _Walk:
 
     def _role(self, node: Node, state: int) -> str | None:
         role = role_of(node) if node.tag in MAPPED_TAGS or "role" in node.attributes else None
-        if (role == "list" and node in self._structured) or (role == "table" and is_layout(node)):
+        if (role == "list" and node in self._structured) or (
+            role == "table" and is_layout(node, bool(state & IN_LAYOUT))
+        ):
             role = None
         if state & COVERED and role not in ACTIONS and role != "heading":
             named = role == "image" and not state & IN_LINK and bool(node.attributes.get("alt", "").strip())
@@ -261,8 +293,9 @@ class _Walk:
             return None
         if node.tag in ("div", "ul", "ol") and is_link_list(node):
             return landmarks.NAVIGATION
-        if node.tag in ("div", "section") and is_legal_line(node, self._visibility):
-            return landmarks.FOOTER
+        if node.tag in ("div", "section") and self._looks < MOST_LOOKS:
+            self._looks += 1
+            return landmarks.FOOTER if is_legal_line(node, self._visibility) else None
         return None
 
 

@@ -1,25 +1,41 @@
 """Which entries of a survey a document has room for, and what it says of the others. The rules are in `budget`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urldefrag
 
 import orjson
 
-from awp_publish.pages.budget import LEAST_LENGTH, TEXT_SHARE, share_evenly
+from awp_publish.pages.budget import LEAST_LENGTH, MOST_WHOLE, TEXT_SHARE, share_evenly
 from awp_publish.pages.elements import Elements, Made
 from awp_publish.pages.regions import Entry, Region, Survey
 from awp_publish.pages.roles import CONTROLS
 from awp_publish.pages.shortening import Limits, Shortened
+from awp_publish.pages.tables import count_items, count_rows
+from awp_publish.pages.tree import Node
 
-_OVERHEAD: Final = 75
+_OVERHEAD: Final = 60
 """Bytes of an element beside its text, about."""
 
 _LINK_OVERHEAD: Final = 85
-_SUMMARY: Final = 150
-_KEPT_CHARACTERS: Final = 200
+_UNIT_OVERHEAD: Final = 12
+"""Bytes of an item of a list, or of a row of a table, beside its text, about."""
+
+_ID: Final = 15
+"""Bytes of an id, which an element does not have while it is measured, and of the comma behind it."""
+
+_REGION: Final = 150
+"""Bytes of a region beside its elements, with what is said of what is left out."""
+
+_UNITS: Final[Mapping[str, Callable[[Node], int]]] = {"list": count_items, "table": count_rows}
+"""What is shortened unit by unit: items of lists, rows of tables."""
+
+_MODEST: Final = Limits(200)
 """What headings and controls may say in a document that has to be cut (4.6)."""
+
+_COMPACT: Final = Limits(200, compact=True)
+"""What links may say in such a document."""
 
 
 @dataclass(slots=True)
@@ -32,6 +48,15 @@ class Loss:
     elements: int = 0
     structured: int = 0
     shortened: Shortened = field(default_factory=Shortened)
+
+    def add(self, other: "Loss") -> None:
+        """Counts what is missing from another region too."""
+        self.duplicates += other.duplicates
+        self.links += other.links
+        self.paragraphs += other.paragraphs
+        self.elements += other.elements
+        self.structured += other.structured
+        self.shortened.add(other.shortened)
 
     def drop(self, entry: Entry, characters: int) -> None:
         """Counts an entry that is left out. What a link says is in the text around it."""
@@ -77,11 +102,45 @@ class Selection:
 def choose(survey: Survey, elements: Elements, room: int | None) -> Selection:
     """The entries that fit in so many bytes; all of them when there is no limit."""
     pools = [list(_entries(region)) for region in survey.regions]
-    if room is None or _roughly(pools) <= 2 * room:
+    losses = [Loss() for _ in pools]
+    if room is None or sum(_OVERHEAD * len(pool) for pool in pools) <= 2 * room:
         made = {entry: elements.make(entry, Limits()) for pool in pools for entry in pool}
-        if room is None or sum(map(_bytes, made.values())) + _SUMMARY * len(pools) <= room:
-            return Selection(made, [Loss() for _ in pools])
+        taken = _merge_links(pools, made, losses)
+        if room is None or taken + _REGION * len(pools) <= room:
+            return Selection(made, losses)
     return _Cut(survey, elements, pools).select(room)
+
+
+def _merge_links(pools: Sequence[Sequence[Entry]], made: dict[Entry, Made], losses: Sequence[Loss]) -> int:
+    """Takes out links that say the very same as one before them (8.2.1), and says how many bytes the others take.
+
+    Before them in their region; or, when what there is goes beyond the usual size of a document, in the page.
+    """
+    said = {entry: orjson.dumps(one.element) for entry, one in made.items()}
+    total = sum(map(len, said.values())) + _ID * len(said)
+    seen: set[bytes] = set()
+    for pool, loss in zip(pools, losses, strict=True):
+        if total <= MOST_WHOLE:
+            seen = set()
+        for entry in pool:
+            if not _is_repeatable(entry):
+                continue
+            if said[entry] in seen:
+                loss.duplicates += 1
+                total -= len(said[entry]) + _ID
+                del made[entry]
+            seen.add(said[entry])
+    return total
+
+
+def _is_repeatable(entry: Entry) -> bool:
+    return entry.role == "link" and entry.shadow is None and _leads_away(entry.node.attributes.get("href", ""))
+
+
+def _leads_away(href: str) -> bool:
+    """Whether a link leads anywhere; others do by script what is not known, and are never the same."""
+    address = href.strip().lower()
+    return address not in ("", "#") and not address.startswith("javascript:")
 
 
 def _entries(region: Region) -> Iterator[Entry]:
@@ -92,102 +151,107 @@ def _entries(region: Region) -> Iterator[Entry]:
             yield from _entries(entry.shadow)
 
 
-def _roughly(pools: Sequence[Sequence[Entry]]) -> int:
-    return sum(_OVERHEAD * len(pool) for pool in pools)
-
-
-def _bytes(made: Made) -> int:
-    return len(orjson.dumps(made.element)) + 15
-
-
 class _Cut:
-    __slots__ = ("_elements", "_losses", "_made", "_pools", "_survey", "_texts")
+    """The making of a selection that does not keep everything. Regions are known by their numbers."""
+
+    __slots__ = ("_begun", "_elements", "_losses", "_made", "_pools", "_survey", "_texts")
 
     def __init__(self, survey: Survey, elements: Elements, pools: Sequence[Sequence[Entry]]) -> None:
         self._survey, self._elements, self._pools = survey, elements, pools
         self._made: dict[Entry, Made] = {}
         self._losses = [Loss() for _ in pools]
-        self._texts: dict[Entry, str] = {}
+        self._texts: dict[Entry, tuple[int, int]] = {}
+        self._begun: set[int] = set()
 
     def select(self, room: int) -> Selection:
-        left = room - _SUMMARY * len(self._pools) - self._keep_always()
-        links = [list(pool) for pool in self._links()]
+        always = [[entry for entry in pool if _always(entry)] for pool in self._pools]
         texts = [[entry for entry in pool if not _always(entry) and entry.role != "link"] for pool in self._pools]
-        wanted_links = sum(map(self._link_cost, _flat(links)))
-        wanted_text = sum(map(self._text_cost, _flat(texts)))
-        for_text = max(int(left * TEXT_SHARE), left - wanted_links)
-        left -= self._keep(texts, max(min(for_text, wanted_text), 0))
+        links = list(self._links())
+        left = room - sum(self._make(entry, _MODEST, number) for number, entry in _numbered(always))
+        wanted = sum(self._link_cost(entry) for _, entry in _numbered(links))
+        left -= self._keep_texts(texts, max(int(left * TEXT_SHARE), left - wanted, 0))
         self._keep_links(links, max(left, 0))
-        for loss, pool in zip(self._losses, self._pools, strict=True):
-            for entry in pool:
-                if entry in self._made:
-                    loss.shortened.add(self._made[entry].shortened)
+        for number, entry in _numbered(self._pools):
+            if entry in self._made:
+                self._losses[number].shortened.add(self._made[entry].shortened)
         return Selection(self._made, self._losses)
 
-    def _keep_always(self) -> int:
-        limits = Limits(_KEPT_CHARACTERS)
-        return sum(self._make(entry, limits) for entry in _flat(self._pools) if _always(entry))
-
-    def _make(self, entry: Entry, limits: Limits) -> int:
+    def _make(self, entry: Entry, limits: Limits, number: int) -> int:
+        """Makes an element, and says how many bytes it takes, with those of its region when it is the first there."""
         made = self._made[entry] = self._elements.make(entry, limits)
-        return _bytes(made)
+        shell = 0 if number in self._begun else _REGION
+        self._begun.add(number)
+        return len(orjson.dumps(made.element)) + _ID + shell
 
     def _links(self) -> Iterator[list[Entry]]:
-        """For each region its links, without those that lead where one before them leads."""
+        """For each region its links, without those that lead where one before them in the page leads."""
         seen: set[str] = set()
         for pool, loss in zip(self._pools, self._losses, strict=True):
             kept: list[Entry] = []
             for entry in pool:
-                if entry.role == "link" and not _always(entry):
-                    address = normalise_address(entry.node.attributes["href"])
-                    if address in seen:
-                        loss.duplicates += 1
-                        continue
-                    seen.add(address)
-                    kept.append(entry)
+                if entry.role != "link" or _always(entry):
+                    continue
+                address = normalise_address(entry.node.attributes["href"])
+                if address in seen and _leads_away(address):
+                    loss.duplicates += 1
+                    continue
+                seen.add(address)
+                kept.append(entry)
             yield kept
 
-    def _text(self, entry: Entry) -> str:
+    def _measure(self, entry: Entry) -> tuple[int, int]:
+        """Bytes of the text of an entry, and in how many units it comes."""
         if entry not in self._texts:
-            self._texts[entry] = self._survey.text(entry)
+            count = _UNITS.get(entry.role)
+            units = max(count(entry.node), 1) if count is not None else 1
+            self._texts[entry] = len(self._survey.text(entry).encode()), units
         return self._texts[entry]
 
     def _link_cost(self, entry: Entry) -> int:
-        return _LINK_OVERHEAD + len(self._text(entry).encode()) + len(entry.node.attributes["href"])
+        return _LINK_OVERHEAD + self._measure(entry)[0] + len(entry.node.attributes["href"])
 
-    def _text_cost(self, entry: Entry) -> int:
-        said = len(self._text(entry).encode())
-        return _OVERHEAD + said + (said // 3 if entry.role in ("list", "table") else 0)
+    def _unit_cost(self, entry: Entry) -> int:
+        said, units = self._measure(entry)
+        return said // units + (_UNIT_OVERHEAD if entry.role in _UNITS else 0)
 
-    def _keep(self, pools: Sequence[Sequence[Entry]], room: int) -> int:
+    def _keep_texts(self, pools: Sequence[Sequence[Entry]], room: int) -> int:
         """Keeps texts, shortened to one length, and says how many bytes they take."""
-        costs = {entry: self._text_cost(entry) for entry in _flat(pools)}
-        most = max(share_evenly(list(costs.values()), room), _OVERHEAD + LEAST_LENGTH)
-        shares = [sum(min(costs[entry], most) for entry in pool) for pool in pools]
-        each, used = share_evenly(shares, room), 0
-        limits = Limits(most - _OVERHEAD)
-        for pool, loss in zip(pools, self._losses, strict=True):
-            allowed = each
-            for entry in pool:
-                if allowed < min(costs[entry], most) or used >= room:
-                    loss.drop(entry, len(self._text(entry)))
-                    continue
-                taken = self._make(entry, limits)
-                allowed -= min(costs[entry], most)
-                used += taken
+        costs = [(self._unit_cost(entry), self._measure(entry)[1]) for _, entry in _numbered(pools)]
+        units = [cost for cost, count in costs for _ in range(count)]
+        most = max(share_evenly(units, room - _OVERHEAD * len(costs)), LEAST_LENGTH)
+        needs = [
+            sum(_OVERHEAD + min(self._unit_cost(one), most) * self._measure(one)[1] for one in pool) for pool in pools
+        ]
+        allowed, used = [share_evenly(needs, room)] * len(pools), 0
+        for number, entry in _numbered(pools):
+            cost, count = min(self._unit_cost(entry), most), self._measure(entry)[1]
+            kept = min((allowed[number] - _OVERHEAD) // max(cost, 1), count) if cost else 1
+            if kept < 1 or used >= room:
+                self._losses[number].drop(entry, self._measure(entry)[0])
+                continue
+            taken = self._make_within(entry, Limits(most, kept), number, allowed[number])
+            allowed[number] -= taken
+            used += taken
         return used
+
+    def _make_within(self, entry: Entry, limits: Limits, number: int, allowed: int) -> int:
+        """Makes a list or a table anew with fewer parts when it is larger than it seemed; one part is always taken."""
+        taken = self._make(entry, limits, number)
+        if taken <= allowed + _OVERHEAD + LEAST_LENGTH or limits.units == 1:
+            return taken
+        fewer = max((limits.units or 1) * allowed // taken, 1)
+        return self._make(entry, Limits(limits.characters, fewer), number)
 
     def _keep_links(self, pools: Sequence[Sequence[Entry]], room: int) -> None:
         each = share_evenly([sum(map(self._link_cost, pool)) for pool in pools], room)
-        limits = Limits(_KEPT_CHARACTERS, compact=True)
-        for pool, loss in zip(pools, self._losses, strict=True):
-            allowed = each
-            for entry in pool:
-                allowed -= self._link_cost(entry)
-                if allowed < 0:
-                    loss.drop(entry, 0)
-                    continue
-                self._make(entry, limits)
+        allowed, left = [each] * len(pools), room
+        for number, entry in _numbered(pools):
+            cost = self._link_cost(entry)
+            if cost > allowed[number] or cost + _REGION > left:
+                self._losses[number].drop(entry, 0)
+                continue
+            allowed[number] -= cost
+            left -= self._make(entry, _COMPACT, number)
 
 
 def _always(entry: Entry) -> bool:
@@ -200,8 +264,8 @@ def _always(entry: Entry) -> bool:
     )
 
 
-def _flat(pools: Iterable[Iterable[Entry]]) -> Iterator[Entry]:
-    return (entry for pool in pools for entry in pool)
+def _numbered(pools: Iterable[Iterable[Entry]]) -> Iterator[tuple[int, Entry]]:
+    return ((number, entry) for number, pool in enumerate(pools) for entry in pool)
 
 
 def normalise_address(href: str) -> str:

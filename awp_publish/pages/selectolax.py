@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
-from awp_publish.pages.bounding import bound_markup
+from awp_publish.pages.bounding import bound_markup, samples_of
 from awp_publish.pages.decoding import read_utf8
 from awp_publish.pages.tree import COMMENT, Comment, Element, Node, Template, Text, Tree, make_element
 
@@ -17,6 +17,8 @@ _TEXT: Final = 2
 
 _NO_EVENTS: Final = int(LexborDocumentOptions.WO_EVENTS)
 """Else each option is compared with all others of its select, so as to fill a `<selectedcontent>`."""
+
+_MOST_OPEN: Final = 64
 
 _MADE: Final[Mapping[str, type[Element]]] = {"template": Template, COMMENT: Comment}
 
@@ -31,8 +33,20 @@ def parse(html: str | bytes, charset: str | None = None) -> Tree:
     Markup nested so deep that its tree would take time out of proportion is flattened (see `bounding`).
     """
     data = read_utf8(html, charset)
-    parser = LexborHTMLParser(bound_markup(data), scripting=True, options=_NO_EVENTS)
+    suspect = any(_nests_deeply(sample) for sample in samples_of(data))
+    parser = LexborHTMLParser(bound_markup(data, suspect), scripting=True, options=_NO_EVENTS)
     return _Growth(parser).tree(len(data))
+
+
+def _nests_deeply(sample: bytes) -> bool:
+    """Whether more elements are open at the end of a sample of a page than so short a part of an ordinary one opens."""
+    node = LexborHTMLParser(sample, is_fragment=True, scripting=True, options=_NO_EVENTS).root
+    depth = 0
+    while node is not None and depth <= _MOST_OPEN:
+        while node.next is not None:
+            node = node.next
+        node, depth = node.last_child, depth + 1
+    return depth > _MOST_OPEN
 
 
 class _Growth:

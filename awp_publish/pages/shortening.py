@@ -7,10 +7,9 @@ from typing import Final, TypeVar
 _LEAST_SENTENCE: Final = 0.4
 """A text is cut after a sentence when that keeps so much of what it may have (4.6)."""
 
-_ITEM_BYTES: Final = 12
-_CELL_BYTES: Final = 3
-_OPTION_BYTES: Final = 30
-_LEAST_CHARACTERS: Final = 20
+_LEAST_CELL: Final = 20
+_OPTIONS: Final = 100
+"""Options of a select that is not said whole."""
 
 _OptionT = TypeVar("_OptionT", bound=Mapping[str, object])
 
@@ -36,12 +35,13 @@ class Shortened:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large one element may be: characters of a text, or of all that a list or a table says. None is no limit.
+    """How large one element may be: characters of a text, an item or a row, and how many items or rows.
 
-    `compact` leaves of a link only its text, or else its label, and where it leads.
+    None is no limit. `compact` leaves of a link only its text, or else its label, and where it leads.
     """
 
     characters: int | None = None
+    units: int | None = None
     compact: bool = False
 
     def shorten(self, text: str, shortened: Shortened) -> str:
@@ -59,48 +59,29 @@ class Limits:
 
     def take(self, items: Sequence[str], shortened: Shortened) -> list[str]:
         """As many items of a list as there is room for, and in words how many more there are (8.2)."""
-        if self.characters is None or sum(map(len, items)) + _ITEM_BYTES * len(items) <= self.characters:
-            return list(items)
-        room, kept = self.characters, list[str]()
-        for item in items:
-            text = shorten_text(item, max(self.characters // 2, _LEAST_CHARACTERS))
-            room -= len(text) + _ITEM_BYTES
-            if room < 0 and kept:
-                break
-            kept.append(text)
-            shortened.texts += len(text) < len(item)
-            shortened.characters += max(len(item) - len(text), 0)
-        more = items[len(kept) :]
+        kept, more = self.shorten_all(items[: self.units], shortened), items[len(items[: self.units]) :]
         shortened.items += len(more)
         shortened.characters += sum(map(len, more))
         return [*kept, f"[{len(more)} more items]"] if more else kept
 
     def take_rows(self, rows: Sequence[list[str]], shortened: Shortened) -> list[list[str]]:
         """As many rows of a table as there is room for."""
-        if self.characters is None:
-            return list(rows)
-        room, kept = self.characters, list[list[str]]()
-        cells = Limits(max(self.characters // 4, _LEAST_CHARACTERS))
-        for row in rows:
-            taken = cells.shorten_all(row, shortened)
-            room -= sum(len(cell) + _CELL_BYTES for cell in taken)
-            if room < 0 and kept:
-                break
-            kept.append(taken)
+        kept = [self._cells(row, shortened) for row in rows[: self.units]]
         more = rows[len(kept) :]
         shortened.rows += len(more)
         shortened.characters += sum(len(cell) for row in more for cell in row)
         return kept
 
+    def _cells(self, row: list[str], shortened: Shortened) -> list[str]:
+        if self.characters is None or sum(map(len, row)) <= self.characters:
+            return row
+        return Limits(max(self.characters // len(row), _LEAST_CELL)).shorten_all(row, shortened)
+
     def take_options(self, options: Sequence[_OptionT], shortened: Shortened) -> list[_OptionT]:
         """As many options of a select as there is room for, and those that are selected."""
         if self.characters is None:
             return list(options)
-        room, kept = max(self.characters, _OPTION_BYTES) * _OPTION_BYTES, list[_OptionT]()
-        for option in options:
-            room -= _OPTION_BYTES + len(str(option["text"])) + len(str(option["value"]))
-            if room >= 0 or "selected" in option:
-                kept.append(option)
+        kept = [option for place, option in enumerate(options) if place < _OPTIONS or "selected" in option]
         shortened.options += len(options) - len(kept)
         return kept
 

@@ -4,7 +4,7 @@ SOM specification 1.0 (documents of version 0.1), `som-schema.json`. What is not
 caption of a table is its label. What differs from the reference compiler is in docs/som.md.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -123,16 +123,21 @@ class _Document:
             "interactive_count": sum(1 for element in every if element["role"] in ACTIONS),
         }
 
-    def _regions(self, regions: Any) -> Iterator[dict[str, Any]]:
-        summaries = 0
-        for region, loss in zip(regions, self._selection.losses, strict=True):
-            elements = self._elements(region)
-            said = loss.sentence()
+    def _regions(self, regions: Sequence[Region]) -> Iterator[dict[str, Any]]:
+        """Regions of which something is kept. What the others lost is said with the last of them (3.1, 8.2.4)."""
+        losses = self._selection.losses
+        kept = [(region, loss) for region, loss in zip(regions, losses, strict=True) if self._keeps(region)]
+        for loss in losses:
+            if kept and all(loss is not other for _, other in kept):
+                kept[-1][1].add(loss)
+        for number, (region, loss) in enumerate(kept, 1):
+            facts, elements, said = self._region(region), self._elements(region), loss.sentence()
             if said:
-                summaries += 1
-                elements.append({"id": f"e_summary_{summaries}", "role": "paragraph", "text": said})
-            if elements:
-                yield {**self._region(region), "elements": elements}
+                elements.append({"id": f"e_summary_{number}", "role": "paragraph", "text": said})
+            yield {**facts, "elements": elements}
+
+    def _keeps(self, region: Region) -> bool:
+        return any(entry in self._selection.made for entry in region.entries)
 
     def _region(self, region: Region) -> dict[str, Any]:
         node, role = region.node, region.landmark.role

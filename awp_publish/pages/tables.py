@@ -1,4 +1,4 @@
-"""Tables: whether one holds data or only arranges the page (SOM 1.0, section 6.3), and what the cells of one say."""
+"""Lists and tables: whether a table holds data or only arranges the page (SOM 1.0, 6.3), and what their parts say."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ class Cells:
     rows: list[list[str]]
 
 
-def is_layout(table: Node) -> bool:
-    """Whether a table only arranges what it holds (6.3)."""
+def is_layout(table: Node, in_layout: bool = False) -> bool:
+    """Whether a table only arranges what it holds (6.3). One within such a table does, unless it has headers."""
     roles = table.attributes.get("role", "").lower().split()
     if table.tag != "table" or "presentation" in roles or "none" in roles:
         return table.tag == "table"
     cells = links = 0
-    arranging = not _ARRANGING.isdisjoint(table.attributes)
+    arranging = in_layout or not _ARRANGING.isdisjoint(table.attributes)
     for node in _within(table):
         if node.tag in ("th", "caption"):
             return False
@@ -51,6 +51,17 @@ def read_cells(table: Node, visibility: Visibility) -> Cells:
         elif any(texts):
             rows.append(texts)
     return Cells(headers, rows)
+
+
+def count_items(node: Node) -> int:
+    """How many items a list has."""
+    return sum(1 for child in node.children if child.tag == "li")
+
+
+def count_rows(table: Node) -> int:
+    """How many rows a table has, its headers too."""
+    parts = [part for part in table.children if part.tag in ("thead", "tbody", "tfoot")]
+    return sum(1 for part in [table, *parts] for row in part.children if row.tag == "tr")
 
 
 def caption_of(table: Node, visibility: Visibility) -> str:

@@ -1,0 +1,26 @@
+"""What tests of pages ask for: the published SOM files, which are not a part of this project."""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from jsonschema import Draft202012Validator
+
+FIXTURES = Path(__file__).resolve().parents[2].parent / "shared" / "fixtures" / "som"
+NEEDS_FIXTURES = pytest.mark.skipif(not FIXTURES.is_dir(), reason="the published SOM files are not here")
+
+
+def read_json(name: str) -> Any:
+    return orjson.loads((FIXTURES / name).read_bytes())
+
+
+def read_page(name: str) -> bytes:
+    return (FIXTURES / name).read_bytes()
+
+
+@pytest.fixture(scope="session")
+def som_schema() -> Draft202012Validator:
+    if not FIXTURES.is_dir():
+        pytest.skip("the published SOM files are not here")
+    return Draft202012Validator(read_json("spec/som-schema.json"))

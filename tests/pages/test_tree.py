@@ -1,0 +1,101 @@
+"""The tree of a page: the one of the HTML Standard, with paths to every node of the body."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from awp_publish.pages import parse
+from awp_publish.pages.tree import Element, Template
+
+
+def test_every_kind_of_node_counts_in_a_path():
+    tree = parse("<body><!-- note --><p>One</p>\n<p>Two <b>bold</b></p>")
+    assert [node.tag for node in tree.body.children] == ["!", "p", "", "p"]
+    assert tree.node_at("0/3/1/0").text == "bold"  # type: ignore[union-attr]
+    assert tree.node_at("0/3").path() == "0/3"  # type: ignore[union-attr]
+
+
+NOWHERE = ["", "1", "0/9", "0/-1", "0/x", "0/00", "0/0/0/0", "0//0", "0/²", f"0/1{'0' * 40}", "0#shadow"]
+
+
+@pytest.mark.parametrize("path", NOWHERE)
+def test_a_path_to_nothing_gives_nothing(path):
+    assert parse("<p>One</p>").node_at(path) is None
+
+
+def test_every_node_of_the_body_is_found_again_at_its_path():
+    tree = parse("<nav><a href=/>x</a></nav><table><tr><td>1<td>2</table><svg><title>t</title></svg><x-y>z</x-y>")
+    assert all(tree.node_at(node.path() or "") is node for node in tree.walk())
+    assert tree.head.path() is None
+
+
+def test_a_selector_gives_paths_in_the_order_of_the_page():
+    tree = parse("<h2>a</h2><p>b</p><h2>c</h2>" + "<i>d</i>" * 12)
+    assert tree.select("p, h2, p") == ["0/0", "0/1", "0/2"]
+    assert tree.select("i")[-1] == "0/14"
+    assert tree.select("title, head, html, .none") == []
+
+
+@pytest.mark.parametrize("selector", ["", "p >", "[[", "p:no-such", "*" * 2000])
+def test_what_is_no_selector_is_a_value_error(selector):
+    with pytest.raises(ValueError, match=r"selector"):
+        parse("<p>x</p>").select(selector)
+
+
+def test_attributes_without_a_value_are_empty_and_names_are_in_lower_case():
+    tree = parse('<INPUT Disabled NAME="Q"><svg><foreignObject>x</foreignObject></svg>')
+    field = tree.body.children[0]
+    assert (field.tag, dict(field.attributes)) == ("input", {"disabled": "", "name": "Q"})
+    assert [node.tag for node in tree.walk() if node.tag] == ["body", "input", "svg", "foreignobject"]
+
+
+def test_noscript_is_empty_and_leaves_the_head_in_one_piece():
+    tree = parse("<head><noscript><img src=x></noscript><title>T</title></head><body><noscript><p>no</p></noscript>")
+    assert [node.tag for node in tree.head.children] == ["noscript", "title"]
+    assert [list(node.children) for node in tree.tagged("noscript")] == [[], []]
+
+
+def test_shadow_roots_are_beside_the_children_and_have_paths_of_their_own():
+    tree = parse("<x-a><template shadowrootmode=open>in<x-b><template shadowroot=CLOSED><b>deep</b></template></x-b>")
+    (shadow,) = tree.tagged("template")
+    assert isinstance(shadow, Template)
+    assert shadow.shadow_mode == "open"
+    deep = tree.node_at("0/0#shadow/1#shadow/0")
+    assert isinstance(deep, Element)
+    assert (deep.tag, deep.path()) == ("b", "0/0#shadow/1#shadow/0")
+    assert tree.tagged("b") == ()
+
+
+def test_a_page_of_frames_and_an_empty_page_have_an_empty_body():
+    assert parse("<frameset><frame src=a></frameset>").body.children == ()
+    assert parse("").node_at("0") is not None
+    assert parse(b"").html_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "charset", "text"),
+    [
+        ("<p>käse \ud800</p>".encode("utf-8", "surrogatepass"), None, "käse \ufffd\ufffd\ufffd"),
+        ("<p>k\ud800</p>", None, "k\ufffd"),
+        ("<meta charset=windows-1251><p>Привет</p>".encode("cp1251"), None, "Привет"),
+        ("<meta charset=windows-1251><p>Привет</p>".encode(), "UTF-8", "Привет"),
+        ("<p>€</p>".encode("cp1252"), "iso-8859-1", "€"),
+        (b"\xef\xbb\xbf<p>\xe2\x82\xac</p>", "latin1", "€"),
+        ("<p>日本</p>".encode("shift_jis"), "Shift_JIS", "日本"),
+        ("\ufeff<p>x</p>".encode("utf-16-le"), "utf-8", "x"),
+        ("<p>x</p>".encode("utf-16-be"), "utf-16-be", "x"),
+        (b"<p>\xe2\x82\xac</p>", "no-such-charset", "€"),
+        (b"<p>x</p>", "base64", "x"),
+        (b"<p>x</p>", "\x00", "x"),
+        (b"<meta charset=utf-16><p>x</p>", None, "x"),
+    ],
+)
+def test_bytes_are_read_in_their_charset(source, charset, text):
+    (paragraph,) = parse(source, charset).tagged("p")
+    assert paragraph.children[0].text == text
+
+
+@given(st.one_of(st.text(), st.binary()), st.one_of(st.none(), st.text(max_size=12)))
+def test_whatever_is_given_has_a_tree_with_good_paths(source, charset):
+    tree = parse(source, charset)
+    assert all(tree.node_at(node.path() or "") is node for node in tree.walk())
+    assert tree.html_bytes >= 0
