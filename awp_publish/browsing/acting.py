@@ -57,9 +57,13 @@ class Act:
         return self.compiled.elements.get(control.place)
 
     def own_control(self) -> Control | None:
-        """The form control that the target is or is in."""
-        places = (place for place, _ in self.markup.ancestors(self.target.place))
-        return next((self.markup.controls[place] for place in places if place in self.markup.controls), None)
+        """The form control that the target is or is in, or that the label is for which it is or is in."""
+        for place, _ in self.markup.ancestors(self.target.place):
+            if place in self.markup.controls:
+                return self.markup.controls[place]
+            if place in self.markup.labels:
+                return self.markup.labelled_by(place)
+        return None
 
 
 def refuse_action(act: Act) -> AwpError:

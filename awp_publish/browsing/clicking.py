@@ -7,7 +7,7 @@ from awp_publish.browsing.acting import NOTHING, Act, Effect, require_enabled, r
 from awp_publish.browsing.browser import Visit
 from awp_publish.browsing.markup import Control, Place, kind_of
 from awp_publish.browsing.sending import send_form
-from awp_publish.browsing.state import Changed, Overlay, changed, is_checked, is_open, radio_group
+from awp_publish.browsing.state import Changed, Overlay, changed, is_checked, is_open
 from awp_publish.pages.tree import Node
 
 
@@ -74,7 +74,7 @@ def set_checked(control: Control, checked: bool, act: Act) -> Overlay:
 
 def choose_radio(control: Control, act: Act) -> Effect:
     """A radio button on, and the others of its group off."""
-    group = radio_group(control, act.markup)
+    group = act.markup.radio_group(control)
     require_room(act, len(group))
     chosen = {member.place: Changed(checked=member.place == control.place) for member in group}
     return Effect({**act.overlay, **chosen})

@@ -11,7 +11,7 @@ from awp_publish.browsing.markup import Control, kind_of
 from awp_publish.browsing.reading import read_flag, read_object
 from awp_publish.browsing.sanitising import FORMATS, number_of, sanitise
 from awp_publish.browsing.sending import submit_implicitly
-from awp_publish.browsing.state import Changed, Option, Overlay, changed, options_of, radio_group
+from awp_publish.browsing.state import Changed, Option, Overlay, changed, options_of
 from awp_publish.browsing.validity import length_of, utf16_length
 
 WRITABLE: Final = frozenset(FORMATS) | {"text", "search", "tel", "url", "email", "password", "textarea"}
@@ -148,7 +148,7 @@ def choose_in_group(control: Control, wanted: object, act: Act) -> Effect:
     if wanted is None or wanted is True:
         require_enabled(control, act)
         return choose_radio(control, act)
-    return choose_among(radio_group(control, act.markup), as_text(wanted, act), act)
+    return choose_among(act.markup.radio_group(control), as_text(wanted, act), act)
 
 
 def choose_among(radios: Sequence[Control], wanted: str, act: Act) -> Effect:

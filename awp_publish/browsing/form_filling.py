@@ -1,16 +1,19 @@
 """`semantic.fill_form`: several fields of a form at once, all of them or none (paper 6.4)."""
 
 from dataclasses import replace
+from typing import Final
 
 from awp_publish.browsing.acting import Act, Effect
 from awp_publish.browsing.clicking import choose_radio, set_checked
+from awp_publish.browsing.entries import BUTTONS, NEVER_SENT
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.filling import as_text, choose_among, choose_options, write_value
 from awp_publish.browsing.markup import Control, kind_of
 from awp_publish.browsing.reading import read_flag, read_object
 from awp_publish.browsing.sending import form_of, submit_implicitly
-from awp_publish.browsing.state import radio_group
 from awp_publish.browsing.targets import CERTAIN, Target
+
+_NOT_FILLED: Final = BUTTONS | NEVER_SENT | {"hidden"}
 
 
 def fill_form(act: Act) -> Effect:
@@ -21,32 +24,39 @@ def fill_form(act: Act) -> Effect:
     fields = read_object(act.intent, "fields", "intent.") or read_object(act.intent, "value", "intent.")
     if fields is None:
         raise missing("intent.fields")
-    if len(fields) > act.browser.limits.changed_controls:
-        refuse("There are too many fields", param="intent.fields")
+    if len(fields) > act.browser.limits.fields:
+        refuse(f"At most {act.browser.limits.fields} fields can be filled in at once", fields=len(fields))
+    known = _known_fields(act)
     overlay = act.overlay
     for name, value in fields.items():
-        control = _find(name, act)
+        control = _find(name, known, act)
         overlay = _fill(control, value, _upon(control, act, replace(act, overlay=overlay))).overlay or overlay
     if read_flag(read_object(act.intent, "options", "intent.") or {}, "submit", "intent.options."):
         return submit_implicitly(form_of(act), act, overlay)
     return Effect(overlay)
 
 
-def _find(wanted: str, act: Act) -> Control:
-    """The control with this element id, else this name, else this label, in the form of the target."""
+def _known_fields(act: Act) -> dict[str, Control]:
+    """The controls of the target's form: by element id, else by name, else by label in any case."""
     form = form_of(act)
-    controls = [c for c in act.markup.controls.values() if c.form == form and kind_of(c.node) != "hidden"]
-    folded = " ".join(wanted.split()).casefold()
-    ids = {control.place: act.element_id(control) for control in controls}
-    labels = {place: (act.compiled.label_of(known) or "").casefold() for place, known in ids.items()}
-    by_id = (control for control in controls if ids[control.place] == wanted)
-    by_name = (control for control in controls if control.name == wanted)
-    by_label = (control for control in controls if labels[control.place] == folded)
-    found = next((control for found in (by_id, by_name, by_label) for control in found), None)
+    controls = [c for c in act.markup.controls.values() if c.form == form and kind_of(c.node) not in _NOT_FILLED]
+    ids = {act.element_id(control): control for control in reversed(controls)}
+    names = {control.name: control for control in reversed(controls)}
+    labels = {_fold(act.compiled.label_of(known) or ""): control for known, control in ids.items()}
+    every = [*labels.items(), *names.items(), *ids.items()]
+    return {name: control for name, control in every if name}
+
+
+def _find(wanted: str, known: dict[str, Control], act: Act) -> Control:
+    found = known.get(wanted) or known.get(_fold(wanted))
     if found is None:
-        known = [{"element_id": ids[c.place], "name": c.name, "label": labels[c.place]} for c in controls[:100]]
-        raise AwpError("NOT_FOUND", f"The form has no field {wanted[:100]!r}", {"field": wanted, "fields": known})
+        details = {"field": wanted, "fields": list(known)[:100]}
+        raise AwpError("NOT_FOUND", f"The form has no field {wanted[:100]!r}", details)
     return found
+
+
+def _fold(label: str) -> str:
+    return " ".join(label.split()).casefold()
 
 
 def _upon(control: Control, act: Act, later: Act) -> Act:
@@ -68,7 +78,7 @@ def _fill(control: Control, value: object, act: Act) -> Effect:
 
 
 def _choose(control: Control, value: object, act: Act) -> Effect:
-    return choose_among(radio_group(control, act.markup), as_text(value, act), act)
+    return choose_among(act.markup.radio_group(control), as_text(value, act), act)
 
 
 def _as_flag(control: Control, value: object, act: Act) -> bool:

@@ -45,6 +45,7 @@ class Markup:
     controls: dict[Place, Control] = field(default_factory=dict)
     ids: dict[str, Place] = field(default_factory=dict)
     labels: dict[Place, Node] = field(default_factory=dict)
+    _groups: dict[tuple[Place | None, str], list[Control]] = field(default_factory=dict)
 
     def node_at(self, place: Place) -> Node | None:
         """The element at a place."""
@@ -65,6 +66,16 @@ class Markup:
     def within(self, place: Place) -> Iterator[Control]:
         """The controls inside an element."""
         return (control for control in self.controls.values() if control.place.startswith(place + "/"))
+
+    def radio_group(self, control: Control) -> list[Control]:
+        """The radio buttons of one group (HTML 4.10.5.1.16): one form, one name; a nameless one is alone."""
+        return self._groups[control.form, control.name] if control.name else [control]
+
+    def group_radios(self) -> None:
+        """Note the groups, once the owners of all controls are known."""
+        for control in self.controls.values():
+            if control.name and kind_of(control.node) == "radio":
+                self._groups.setdefault((control.form, control.name), []).append(control)
 
     def labelled_by(self, label: Place) -> Control | None:
         """The control that a label belongs to (HTML 4.10.4): by `for`, else the first one inside."""
@@ -121,6 +132,7 @@ def read_markup(tree: Tree) -> Markup:
         inner = _visit(place, node, around, markup, loose)
         waiting.extend(reversed(list(_children(place, node, inner))))
     _assign_by_attribute(markup)
+    markup.group_radios()
     return markup
 
 

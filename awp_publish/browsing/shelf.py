@@ -5,6 +5,7 @@ Sessions share one: many of them look at the same few pages. It is bounded, so i
 
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 from awp_publish.browsing.elements import elements_of
 from awp_publish.browsing.markup import Markup, Place, read_markup
@@ -62,27 +63,34 @@ class Compiled:
 
 
 class PageCache:
-    """The pages last used: at most `pages` of them and about `html_bytes` of HTML, but always the last one."""
+    """The pages last used: at most `pages` of them and about `html_bytes` of HTML, but always the last one.
 
-    __slots__ = ("_bytes", "_html_bytes", "_kept", "_pages")
+    It may be used from several threads, so that large pages can be made in one of their own.
+    """
+
+    __slots__ = ("_bytes", "_html_bytes", "_kept", "_lock", "_pages")
 
     def __init__(self, pages: int = 64, html_bytes: int = 1_000_000) -> None:
         self._pages = pages
         self._html_bytes = html_bytes
         self._kept: OrderedDict[tuple[bytes, str, str | None], tuple[Compiled, int]] = OrderedDict()
         self._bytes = 0
+        self._lock = Lock()
 
     def compiled(self, page: Page) -> Compiled:
         """What is made of a page, from the shelf or new."""
         key = (page.digest, page.url, page.charset)
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key][0]
         compiled = Compiled(page.url, page.html, parse(page.html, page.charset))
-        self._kept[key] = (compiled, len(page.html))
-        self._bytes += len(page.html)
-        self._shrink()
-        return compiled
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = (compiled, len(page.html))
+                self._bytes += len(page.html)
+                self._shrink()
+            return self._kept[key][0]
 
     def share(self, page: Page) -> Page:
         """The same page upon the bytes that are on the shelf: sessions that look at one page have its HTML once."""

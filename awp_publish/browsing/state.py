@@ -46,7 +46,10 @@ def value_of(control: Control, overlay: Overlay) -> str:
 
 
 def is_checked(control: Control, overlay: Overlay, markup: Markup) -> bool:
-    """Whether a checkbox or radio button is on; of several in a group that the HTML checks, the last one is."""
+    """Whether a checkbox or radio button is on; of several in a group that the HTML checks, the last one is.
+
+    A choice in a group is noted for all of its members, so an untouched one is in an untouched group.
+    """
     state = overlay.get(control.place)
     if state is not None and state.checked is not None:
         return state.checked
@@ -54,20 +57,8 @@ def is_checked(control: Control, overlay: Overlay, markup: Markup) -> bool:
         return False
     if kind_of(control.node) != "radio":
         return True
-    group = radio_group(control, markup)
-    later = group[[member.place for member in group].index(control.place) + 1 :]
-    return not any("checked" in member.node.attributes and member.place not in overlay for member in later)
-
-
-def radio_group(control: Control, markup: Markup) -> list[Control]:
-    """The radio buttons of one group (HTML 4.10.5.1.16): one form, one name; a nameless one is alone."""
-    if not control.name:
-        return [control]
-    return [
-        other
-        for other in markup.controls.values()
-        if other.name == control.name and other.form == control.form and kind_of(other.node) == "radio"
-    ]
+    group = reversed(markup.radio_group(control))
+    return next(member for member in group if "checked" in member.node.attributes) is control
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ _WHOLE_TEXT: Final = 0.95
 _PART_OF_TEXT: Final = 0.8
 _ROLE_ONLY: Final = 0.6
 _SELECTOR: Final = 0.9
+_LONGEST: Final = 200
+"""Characters of a text that are said of a target (MVP 5.4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,9 @@ class Target:
 
     def describe(self) -> JsonObject:
         """The `resolved` member of an answer."""
-        return {"element_id": self.element["id"], "role": self.element["role"], "text": self.element.get("text")}
+        text = self.element.get("text")
+        shown = f"{text[:_LONGEST]}..." if isinstance(text, str) and len(text) > _LONGEST else text
+        return {"element_id": self.element["id"], "role": self.element["role"], "text": shown}
 
 
 @dataclass(slots=True)
@@ -86,7 +90,7 @@ def _search(wanted: JsonObject, search: _Search, where: str) -> Target | None:
 
 def _by_id(ref: str, search: _Search) -> Target | None:
     search.attempts.append({"ref": ref, "strategy": "direct_lookup"})
-    for budget in (Budget.FULL, Budget.DEFAULT):
+    for budget in Budget:
         som = search.compiled.som(budget)
         found = next((element for element in elements_of(som.document) if element["id"] == ref), None)
         if found is not None and ref in som.places:

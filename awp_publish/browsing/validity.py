@@ -18,7 +18,6 @@ from awp_publish.browsing.state import (
     display_size,
     is_checked,
     options_of,
-    radio_group,
     selected_options,
     value_of,
 )
@@ -37,15 +36,16 @@ Check: TypeAlias = Callable[[Control, str, Mapping[str, str], str, Overlay, Mark
 
 def find_faults(form: Place, overlay: Overlay, markup: Markup) -> Iterator[tuple[Control, str]]:
     """The controls of a form that a browser would complain of, each with the first reason; a radio group once."""
-    seen: set[str] = set()
+    asked: set[str] = set()
     for control in markup.controls_of(form):
-        if _is_barred(control):
+        is_radio = kind_of(control.node) == "radio"
+        if _is_barred(control) or (is_radio and control.name in asked):
             continue
+        if is_radio:
+            asked.add(control.name)
         reason = fault_of(control, overlay, markup)
-        if reason is None or (kind_of(control.node) == "radio" and control.name in seen):
-            continue
-        seen.add(control.name)
-        yield control, reason
+        if reason is not None:
+            yield control, reason
 
 
 def _is_barred(control: Control) -> bool:
@@ -79,7 +79,7 @@ def _missing_choice(kind: str, control: Control, overlay: Overlay, markup: Marku
     if kind == "checkbox":
         return None if is_checked(control, overlay, markup) else "it must be checked"
     if kind == "radio":
-        group = radio_group(control, markup)
+        group = markup.radio_group(control)
         required = any("required" in member.node.attributes for member in group)
         answered = any(is_checked(member, overlay, markup) for member in group)
         return "one of the group must be selected" if required and not answered else None

@@ -32,7 +32,7 @@ RETRY_AFTER: Final = "10"
 
 _REMEDY: Final = (
     'Give BearerToken(...), ApiKey(...), JwtBearer(...), SessionUser("user_id"), ApplicationUser(), '
-    "a function (Credentials) -> Principal | str | None, or a list of these."
+    "SharedSecret(...), a function (Credentials) -> Principal | str | None, or a list of these."
 )
 
 _HARMLESS: Final = re.compile(r"accept.*|connection|content-.*|host|origin|sec-.*|user-agent|x-forwarded-.*")

@@ -31,8 +31,8 @@ REGISTERED: Final = frozenset({"a2a", "mcp", "acp", "ap2", "x402", "skyfire", "o
 DOOR_DOCUMENTS: Final = {"woa": ("document", woa.PATH)}
 """Doors to the document that describes what is behind them, and the member that names it."""
 
-SOCKETS: Final = {"awp": "x-awp-websocket"}
-"""Doors that speak WebSocket, and their identifiers: AWP alone would be the name of this very document."""
+SOCKETS: Final = frozenset({"awp"})
+"""Doors that speak WebSocket. (The Agent Web Protocol of that door is another than that of this document.)"""
 
 WHOLE_ANSWER: Final = "$"
 
@@ -73,7 +73,7 @@ def _protocols(catalog: Catalog) -> dict[str, object]:
 
 
 def _protocol_id(door: str) -> str:
-    return SOCKETS.get(door) or (door if door in REGISTERED or door.startswith("x-") else f"x-{door}")
+    return door if door in REGISTERED or door.startswith("x-") else f"x-{door}"
 
 
 def _door(catalog: Catalog, door: Door) -> dict[str, object]:

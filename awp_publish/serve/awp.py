@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 from urllib.parse import urlsplit
 
+from awp_publish.browsing.addresses import parse_address
 from awp_publish.declare import Site
 from awp_publish.model import Door
 from awp_publish.policy.tokens import Tokens
@@ -96,7 +97,7 @@ class AwpDoor:
         So an Origin has to be one of the site's own addresses or of `allow_origins`, whatever the field Host says.
         """
         origin = fields.get(b"origin")
-        allowed = self._surroundings.admission.allow_origins
+        allowed = [one.lower() for one in self._surroundings.admission.allow_origins]
         if origin is None or (named := origin.decode("latin-1").strip().lower()) in self._origins:
             return None
         if b"cookie" in fields:
@@ -157,8 +158,8 @@ def _make_desk(surroundings: Surroundings) -> Desk:
 
 
 def _own_origins(surroundings: Surroundings) -> frozenset[str]:
-    parts = [urlsplit(url.lower()) for url in surroundings.site.urls]
-    return frozenset(f"{one.scheme}://{one.netloc}" for one in parts)
+    """As browsers write them (Fetch, section 3.2): without the port that goes without saying."""
+    return frozenset(parse_address(url).origin for url in surroundings.site.urls)
 
 
 async def _send_denial(reply: Reply, scope: Scope, send: Send) -> None:

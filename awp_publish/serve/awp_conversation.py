@@ -13,7 +13,7 @@ from awp_publish.model import JsonObject
 from awp_publish.problems import Problem
 from awp_publish.serve.awp_callers import Identity, new_challenge
 from awp_publish.serve.awp_desk import Client, Desk, once
-from awp_publish.serve.awp_driving import drive
+from awp_publish.serve.awp_driving import drive, has_large_page
 from awp_publish.serve.awp_events import MUTATION, cursors_of, tell_changes
 from awp_publish.serve.awp_fetch import Surface
 from awp_publish.serve.awp_hello import read_hello, tell_hello
@@ -57,6 +57,9 @@ UNSUPPORTED: Final = (
 )
 """Beginnings of methods that one description or another has, and a browser without JavaScript and network has not."""
 
+READING: Final = {method.name for method in METHODS.values() if method.scope == "som:read"} | {"session.cookies.get"}
+"""Methods that change nothing: sent again, they are carried out again."""
+
 WAITS: Final = ("dom_content_loaded", "load", "network_idle", "som_stable")
 """Draft, Page Lifecycle. Without JavaScript a page that has come is all of these."""
 
@@ -96,16 +99,14 @@ class Conversation(Client):
         async with held.turn:
             self.check_open(held)
             run = partial(self._run, method, held, request, min(self.desk.longest, seconds or held.seconds))
-            if method.scope == "som:read":
-                result = await run()
-            else:
-                result = await once(held.repeats, request, run)
+            result = await (run() if method.name in READING else once(held.repeats, request, run))
             self.desk.sessions.touch(held)
             return result
 
     async def _run(self, method: Method, held: Held, request: Request, seconds: float) -> JsonObject:
         before = cursors_of(held.session) if MUTATION in self.wanted and method.scope == "page:act" else {}
-        result = await drive(method.run(held.session, request.params), self.surface.fetch, method.name, seconds)
+        steps, is_large = method.run(held.session, request.params), has_large_page(held.session)
+        result = await drive(steps, self.surface.fetch, method.name, seconds, in_thread=is_large)
         self.events += tell_changes(held.session, before)
         return result
 

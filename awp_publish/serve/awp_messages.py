@@ -133,7 +133,12 @@ def write_frame(message: Mapping[str, object], *, is_packed: bool) -> Message:
     """The frame of a message. Raises TypeError, ValueError or OverflowError for what the encoding cannot say."""
     if is_packed:
         return {"type": "websocket.send", "bytes": write_msgpack(message, _unwrap_value)}
-    return {"type": "websocket.send", "text": orjson.dumps(message, default=_unwrap_text).decode()}
+    return {"type": "websocket.send", "text": write_json(message).decode()}
+
+
+def write_json(value: object) -> bytes:
+    """JSON text, in which JsonText stands as it is. Raises TypeError for what JSON cannot say."""
+    return orjson.dumps(value, default=_unwrap_text)
 
 
 def _unwrap_text(value: object) -> object:

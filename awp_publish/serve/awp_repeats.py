@@ -14,26 +14,32 @@ import orjson
 
 from awp_publish.browsing.errors import AwpError
 from awp_publish.model import JsonObject
+from awp_publish.serve.awp_messages import write_json
 
 MOST: Final = 64
 """Answers that are remembered in one place."""
 
+MOST_BYTES: Final = 1_000_000
+"""Of their JSON, all together; the last one is remembered whatever its size."""
+
 
 class Recorded(NamedTuple):
-    """What was asked under a key, and what was answered."""
+    """What was asked under a key, what was answered, and how much that is."""
 
     fingerprint: bytes
     result: JsonObject
+    size: int
 
 
 class Repeats:
     """The answers under keys of one session or connection. `turn` has those with keys wait for one another."""
 
-    __slots__ = ("_recorded", "turn")
+    __slots__ = ("_bytes", "_recorded", "turn")
 
     def __init__(self) -> None:
         self.turn = asyncio.Lock()
         self._recorded: OrderedDict[str, Recorded] = OrderedDict()
+        self._bytes = 0
 
     def find(self, key: str, fingerprint: bytes) -> JsonObject | None:
         """The answer under a key. Raises AwpError CONFLICT if something else was asked under it."""
@@ -46,9 +52,12 @@ class Repeats:
 
     def keep(self, key: str, fingerprint: bytes, result: JsonObject) -> None:
         """Remember an answer."""
-        self._recorded[key] = Recorded(fingerprint, result)
-        if len(self._recorded) > MOST:
-            self._recorded.popitem(last=False)
+        size = len(write_json(result))
+        self._recorded[key] = Recorded(fingerprint, result, size)
+        self._bytes += size
+        while len(self._recorded) > 1 and (len(self._recorded) > MOST or self._bytes > MOST_BYTES):
+            _, oldest = self._recorded.popitem(last=False)
+            self._bytes -= oldest.size
 
 
 def fingerprint_of(method: str, params: Mapping[str, object]) -> bytes:

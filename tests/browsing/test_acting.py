@@ -316,3 +316,31 @@ def test_only_so_many_controls_of_a_page_can_be_changed():
         agent.act("toggle", f"#c{number}")
     with pytest.raises(AwpError, match="More than 3 controls"):
         agent.act("toggle", "#c3")
+
+
+@pytest.mark.parametrize(
+    ("href", "path"),
+    [("", "/"), (" /x ", "/x"), ("?a=1", "/?a=1")],
+)
+def test_an_address_is_taken_without_the_blanks_around_it(href, path):
+    agent = Agent({"/": f"<a href='{href}'>X</a>", "/x": "<p>x"})
+    agent.click("a")
+    assert agent.web.last.path == path
+
+
+@pytest.mark.parametrize("base", ["javascript:x", "https://["])
+def test_a_base_that_is_no_address_is_as_if_it_were_not_there(base):
+    agent = Agent({"/": f"<base href='{base}'><a href=x>X</a>", "/x": "<p>x"})
+    assert agent.click("a")["effects"]["url"] == "https://shop.example/x"
+
+
+def test_a_reset_button_without_a_form_does_nothing():
+    agent = Agent({"/": "<main><input id=a aria-label=A><button type=reset>R</button></main>"})
+    agent.act("type", "#a", value="1")
+    assert agent.click("button")["effects"]["som_changed"] is False
+
+
+@pytest.mark.parametrize("fields", [{}, {f"f{n}": "x" for n in range(101)}])
+def test_a_form_is_filled_with_some_fields_and_not_with_endless_ones(agent, fields):
+    with pytest.raises(AwpError, match="INVALID_REQUEST"):
+        agent.act("fill_form", {"css": "#name"}, fields=fields)

@@ -1,5 +1,6 @@
 """A page is observed as a whole or by what changed, and the patch really leads from one to the other."""
 
+import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -150,3 +151,38 @@ def test_deep_data_is_replaced_as_a_whole():
     patch = make_patch(before, after)
     assert apply_patch(before, patch) == after
     assert len(patch) == 1
+
+
+def test_choices_are_shown_where_the_page_shows_them():
+    options = "".join(f"<option value=v{n}>Option number {n}" for n in range(5000))
+    several = "<select id=more multiple><option>a<option>b</select>"
+    agent = Agent({"/": f"<main><form><select id=one>{options}</select>{several}</form></main>"})
+    agent.act("select", "#one", value="v4321")
+    agent.act("select", "#more", value=["a", "b"])
+    for budget in ("full", "default", "tight"):
+        regions = agent.som(budget=budget)["regions"]
+        one, more = [e["attrs"] for region in regions for e in region["elements"] if e["role"] == "select"]
+        assert [option["value"] for option in one["options"] if option.get("selected")] == [one["value"]] == ["v4321"]
+        assert (more["value"], more["selected_values"]) == ("a", ["a", "b"])
+    agent.act("clear", "#more")
+    more = agent.elements("select")[1]["attrs"]
+    assert "value" not in more
+    assert not any(option.get("selected") for option in more["options"])
+
+
+def test_what_is_typed_inside_of_a_shadow_root_is_shown():
+    html = "<main><div><template shadowrootmode=open><form><input aria-label=Inner></form></template></div></main>"
+    agent = Agent({"/": html})
+    agent.act("type", {"text": "inner"}, value="x")
+    assert '"value":"x"' in orjson.dumps(agent.som()).decode()
+
+
+def test_every_id_that_a_small_budget_shows_can_be_acted_upon():
+    links = "".join(f'<a href="/{n}" title="Place number {n} of many">Link {n}</a> ' for n in range(600))
+    agent = Agent({"/": f"<main><h1>Links</h1><p>{'word ' * 9000}</p>{links}</main>"})
+    for budget in ("default", "tight"):
+        shown = [e for region in agent.som(budget=budget)["regions"] for e in region["elements"] if e["role"] == "link"]
+        assert shown
+        for element in shown[::50]:
+            answer = agent.act("scroll", {"ref": element["id"]})
+            assert answer["resolved"]["element_id"] == element["id"]

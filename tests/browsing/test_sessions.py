@@ -2,7 +2,11 @@
 
 import contextlib
 import copy
+import dataclasses
 import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -10,8 +14,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from awp_publish.browsing.errors import CODES, AwpError
+from awp_publish.browsing.limits import Limits
+from awp_publish.browsing.methods import METHODS
 from awp_publish.browsing.origins import Origins
 from awp_publish.browsing.session import Session
+from awp_publish.browsing.shelf import PageCache
+from awp_publish.browsing.verbs import VERBS
 from tests.browsing.driving import HOME, Agent, page, redirect
 
 SITE = {
@@ -262,3 +270,51 @@ def test_errors_have_the_eleven_codes_and_say_what_they_know():
     assert len(CODES) == len(set(CODES)) == 11
     assert AwpError("TIMEOUT", "Too late").describe() == {"code": "TIMEOUT", "message": "Too late"}
     assert AwpError("CONFLICT", "Busy", {"a": 1}).describe()["details"] == {"a": 1}
+
+
+def test_the_documented_limits_are_those_that_hold():
+    text = (Path(__file__).parents[2] / "docs" / "browsing.md").read_text()
+    rows = re.findall(r"^\| (`[a-z_`, ]+) \| ([\d ,]+) \|", text, re.MULTILINE)
+    said: dict[str, int] = {}
+    for names, values in rows:
+        numbers = [int(number.replace(" ", "")) for number in values.split(", ")]
+        known = re.findall(r"`(\w+)`", names)
+        said |= dict(zip(known, numbers * len(known) if len(numbers) == 1 else numbers, strict=False))
+    assert said == {field.name: field.default for field in dataclasses.fields(Limits)}
+
+
+def test_the_documented_methods_are_those_that_there_are():
+    text = (Path(__file__).parents[2] / "docs" / "browsing.md").read_text()
+    said = [*re.findall(r"`((?:page|session)\.[a-z.]+)`", text), "session.cookies.clear"]
+    assert set(said) == set(METHODS)
+    actions = set(re.findall(r"`([a-z_]+)`", "".join(re.findall(r"^\| (`[a-z_`, ]+) \| [a-z]", text, re.MULTILINE))))
+    assert {*VERBS, "scroll"} <= actions
+
+
+def test_sessions_share_the_pages_that_they_look_at():
+    cache = PageCache()
+    one, other = (Agent(SITE, cache=cache) for _ in range(2))
+    kept = [agent.session.tab().history.entries[0].page for agent in (one, other)]
+    assert kept[0] is not None
+    assert kept[1] is not None
+    assert kept[0].html is kept[1].html
+    one.act("type", {"role": "text_input"}, value="mine")
+    assert "value" not in other.elements("text_input")[0]["attrs"]
+
+
+def test_a_cache_of_one_page_serves_sessions_on_many():
+    cache = PageCache(pages=1, html_bytes=1)
+    agents = [Agent(SITE, cache=cache, start=start) for start in ("/", "/a", "/b")]
+    assert [title(agent) for agent in agents] == ["Home", "A", "B"]
+    agents[0].act("type", {"role": "text_input"}, value="x")
+    assert title(agents[2]) == "B"
+    assert agents[0].elements("text_input")[0]["attrs"]["value"] == "x"
+
+
+def test_a_cache_can_be_used_from_several_threads():
+    cache = PageCache(pages=2)
+    with ThreadPoolExecutor(4) as threads:
+        titles = list(
+            threads.map(lambda number: title(Agent(SITE, cache=cache, start="/ab"[: number % 2 + 1])), range(60))
+        )
+    assert titles == ["Home", "A"] * 30

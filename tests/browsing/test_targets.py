@@ -119,3 +119,14 @@ def test_nothing_can_be_meant_before_a_page_is_loaded():
     with pytest.raises(AwpError, match="No page loaded yet") as missed:
         Agent().act("click", {"css": "a"})
     assert missed.value.code == "NOT_FOUND"
+
+
+def test_of_a_long_text_the_beginning_is_said():
+    agent = Agent({"/": f"<main><p>{'word ' * 100}</p></main>"})
+    assert meant(agent, {"text": "word"})["text"] == "word " * 40 + "..."
+
+
+def test_the_text_of_a_label_stands_for_what_it_labels():
+    agent = Agent({"/": "<main><form><label for=q>Find a book</label><input id=q name=q></form></main>"})
+    assert agent.act("type", {"text": "find a book"}, value="Emma")["resolved"]["role"] == "paragraph"
+    assert agent.elements("text_input")[0]["attrs"]["value"] == "Emma"

@@ -93,7 +93,7 @@ def test_protocols_are_the_doors_that_are_open() -> None:
             "endpoint": "https://books.example/a2a",
             "agent_card": "https://books.example/.well-known/agent-card.json",
         },
-        "x-awp": {"version": "1", "endpoint": "https://books.example/awp"},
+        "x-awp": {"version": "1", "endpoint": "wss://books.example/awp", "transport": "websocket"},
         "x-awas": {"version": "1.1", "endpoint": "https://books.example/.well-known/ai-actions.json"},
         "openapi": {"version": "3.1.0", "endpoint": "https://books.example/openapi.json"},
     }

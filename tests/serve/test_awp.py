@@ -32,13 +32,13 @@ def client(open_client) -> TestClient:
 def test_the_door_is_closed_until_a_site_opens_it(open_client):
     closed = open_client(AgentPublisher(Starlette(), site=Site("Shop", "Sells.", url="https://shop.example")))
     assert closed.get("/awp").status_code == 404
-    assert "x-awp-websocket" not in closed.get("/agent.json").json()["protocols"]
+    assert "x-awp" not in closed.get("/agent.json").json()["protocols"]
     with pytest.raises(WebSocketDisconnect), closed.websocket_connect("/awp"):
         pass
 
 
 def test_agent_json_says_where_the_open_door_is(client):
-    assert client.get("/agent.json").json()["protocols"]["x-awp-websocket"] == {
+    assert client.get("/agent.json").json()["protocols"]["x-awp"] == {
         "version": "0.1",
         "endpoint": "wss://shop.example/awp",
         "transport": "websocket",

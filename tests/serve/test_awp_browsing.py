@@ -162,6 +162,30 @@ def test_a_key_acts_once(caller):
     assert caller.ask("page.act", other, key="k-1")["error"]["code"] == "CONFLICT"
 
 
+def test_answers_under_many_keys_are_not_all_remembered(caller):
+    session = caller.create()
+    caller.do("page.navigate", session_id=session, url="/enter")
+
+    def turn_to(number: int, key: str) -> int:
+        intent = {"action": "type", "target": {"css": "input"}, "value": str(number)}
+        answer = caller.ask("page.act", {"session_id": session, "intent": intent}, key=key)
+        return int(answer["result"]["effects"]["som_cursor"])
+
+    first = turn_to(0, "k-0")
+    cursors = [turn_to(number, f"k-{number}") for number in range(1, 65)]
+    assert turn_to(64, "k-64") == cursors[-1]
+    assert turn_to(0, "k-0") > cursors[-1] > first
+
+
+def test_a_large_page_is_looked_at_without_holding_up_others(caller):
+    session, other = caller.create(), caller.create()
+    caller.do("page.navigate", session_id=session, url="/large")
+    asked = [caller.say("page.observe", {"session_id": one, "mode": "snapshot"}) for one in (session, other)]
+    answers = {(answer := caller.hear())["id"]: answer for _ in asked}
+    assert answers[asked[0]]["result"]["som"]["title"] == "Large"
+    assert answers[asked[1]]["error"]["message"] == "No page loaded yet"
+
+
 def test_requests_of_one_session_keep_their_order_and_others_need_not_wait(open_client):
     begun, go = threading.Event(), threading.Event()
 
