@@ -19,7 +19,7 @@ from awp_publish.serve.background import BACKGROUNDS, Background
 from awp_publish.serve.documents import Prepared, prepare
 from awp_publish.serve.doors import Doors, open_doors
 from awp_publish.serve.lifespan import run_lifespan
-from awp_publish.serve.live import describe_live_doors
+from awp_publish.serve.live import ENTRANCE, describe_live_doors
 from awp_publish.serve.problem_pages import problem_documents
 from awp_publish.serve.reply import AsgiApp, Message, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.serve.report import report, warn_of_memory
@@ -182,7 +182,10 @@ class AgentPublisher:
         return whole
 
     def _entrance(self, scope: Scope) -> AsgiApp:
-        """The same for what comes in while we serve, ourselves included: those who browse see our own pages too."""
+        """The same for what comes in while we serve, ourselves included: who browses sees our own pages too."""
+        if ENTRANCE in scope:
+            given: AsgiApp = scope[ENTRANCE]
+            return given
         app: AsgiApp | None = scope.get("app")
         return app if app is not None and getattr(app, "router", None) is routed(self.app) else self
 

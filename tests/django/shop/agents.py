@@ -13,6 +13,7 @@ site = Site(
     store=DjangoStore(using="store", timeout=20),
     authenticate=ApplicationUser(),
     timeout=10,
+    doors=["awp"],
 )
 
 
