@@ -19,7 +19,7 @@ from awp_publish.serve.background import BACKGROUNDS, Background
 from awp_publish.serve.documents import Prepared, prepare
 from awp_publish.serve.doors import Doors, open_doors
 from awp_publish.serve.lifespan import run_lifespan
-from awp_publish.serve.live import Answer, describe_live_doors
+from awp_publish.serve.live import ENTRANCE, Answer, describe_live_doors
 from awp_publish.serve.negotiate import Asked, Pages
 from awp_publish.serve.negotiate_exchange import ANYTHING, go_on
 from awp_publish.serve.negotiate_formats import Renditions
@@ -213,7 +213,10 @@ class AgentPublisher:
         return whole
 
     def _entrance(self, scope: Scope) -> AsgiApp:
-        """The same for what comes in while we serve, ourselves included: those who browse see our own pages too."""
+        """The same for what comes in while we serve, ourselves included: who browses sees our own pages too."""
+        if ENTRANCE in scope:
+            given: AsgiApp = scope[ENTRANCE]
+            return given
         app: AsgiApp | None = scope.get("app")
         return app if app is not None and getattr(app, "router", None) is routed(self.app) else self
 

@@ -25,6 +25,9 @@ MODULES: Final = {"mcp": "awp_publish.serve.mcp", "a2a": "awp_publish.serve.a2a"
 PACKAGES: Final = {"mcp": ("mcp",), "a2a": ("a2a",), "awp": ("selectolax", "msgpack")}
 """Doors of `Site(doors=...)`: where each is, and the packages it needs; its extra has the door's name."""
 
+ENTRANCE: Final = "awp_publish.entrance"
+"""The member of a scope in which a framework of its own way says where requests come in from outside."""
+
 Entrance: TypeAlias = Callable[[Scope], AsgiApp]
 """The application with all that stands around us, as a connection that has come in to us tells it."""
 

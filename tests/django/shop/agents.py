@@ -13,7 +13,7 @@ site = Site(
     store=DjangoStore(using="store", timeout=20),
     authenticate=ApplicationUser(),
     timeout=10,
-    doors=["mcp", "a2a"],
+    doors=["mcp", "a2a", "awp"],
 )
 
 
