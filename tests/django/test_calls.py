@@ -122,7 +122,10 @@ async def test_a_function_without_a_route_answers_a_call(agent):
 
 @pytest.mark.parametrize("kind", ["wsgi", "asgi"])
 def test_a_function_without_a_route_sees_the_database_as_its_request_does(kind):
-    post = Client().post if kind == "wsgi" else async_to_sync(AsyncClient().post)
+    async def post_async(*given: Any, **options: Any) -> Any:
+        return await AsyncClient().post(*given, **options)
+
+    post = Client().post if kind == "wsgi" else async_to_sync(post_async)
     with transaction.atomic():
         Book.objects.create(title="not committed")
         answer = post("/agents/count_books/invoke", '{"input": {}}', content_type="application/json")

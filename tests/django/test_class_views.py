@@ -2,6 +2,7 @@
 
 import json
 
+import django
 import pytest
 from awp_publish_django.project import DjangoProject
 from awp_publish_django.publication import get_publication
@@ -63,9 +64,13 @@ class Inside(View):
         return JsonResponse({"dropped": shelf})
 
 
+def decorating_async(decorator):
+    """Asynchronous methods can be decorated so since Django 5.2."""
+    return method_decorator(decorator) if django.VERSION >= (5, 2) else decorator
+
+
 class Asynchronous(View):
-    @method_decorator(site.action("read_async"))
-    @method_decorator(never_cache)
+    @decorating_async(site.action("read_async"))
     async def get(self, request: HttpRequest, shelf: str) -> HttpResponse:
         """Read a shelf."""
         return JsonResponse({"read": shelf})

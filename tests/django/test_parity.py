@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from awp_publish.cli import PATHS
-from awp_publish.protocols import ALL, som
+from awp_publish.protocols import protected_resource
 from tests.django.servers import COMMANDS
 from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message
 
@@ -28,13 +28,13 @@ def ask(servers: Mapping[str, str], method: str, path: str, **given: Any) -> dic
     return answers["starlette"]
 
 
-OPTIONAL = (document for protocol in ALL for document in protocol.documents if document.condition)
-CONDITIONAL = {document.path for document in OPTIONAL} - {som.PATH}  # its condition holds for this site
+ABSENT = {document.path for document in protected_resource.PROTOCOL.documents}
+"""What a site without an authorization server does not have."""
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_documents_are_the_same(servers, path):
-    if path in CONDITIONAL:
+    if path in ABSENT:
         assert all(httpx2.get(address + path).status_code == 404 for address in servers.values())
         return  # what is not ours is answered by each framework
     answer = ask(servers, "GET", path)
