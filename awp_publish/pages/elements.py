@@ -57,7 +57,7 @@ class Elements:
         if label and not (limits.compact and role == "link" and text):
             element["label"] = limits.shorten(label, shortened)
         if role in ACTIONS:
-            element["actions"] = ACTIONS[role]
+            element["actions"] = list(ACTIONS[role])
         attrs = self._attrs(entry, text, label, limits, shortened)
         if attrs:
             element["attrs"] = attrs

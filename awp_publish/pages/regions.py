@@ -214,7 +214,7 @@ class _Walk:
             return region, state | COVERED if held else state, None
         entry = Entry(node, role, state, len(self._pieces))
         region.entries.append(entry)
-        return region, self._inside(entry, state), entry
+        return region, self._inside(entry, state), None if role == "details" else entry
 
     def _begin(self, landmark: Landmark, node: Node, state: int) -> _Opened:
         self._flush()
