@@ -6,6 +6,7 @@ level. Text that stands in no element of its own is a paragraph of its own, inli
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 from awp_publish.pages import landmarks
@@ -82,6 +83,10 @@ class Survey:
     regions: Sequence[Region]
     pieces: Sequence[str]
 
+    def lengths(self) -> list[int]:
+        """How many characters there are before each piece, and in all."""
+        return list(accumulate(map(len, self.pieces), initial=0))
+
     def text(self, entry: Entry) -> str:
         """The visible text of an entry, whitespace collapsed (4.6)."""
         return " ".join("".join(self.pieces[entry.start : entry.end]).split())
@@ -134,6 +139,7 @@ class _Walk:
         pieces, hides, suspects = self._pieces, self._visibility.hides, self._visibility.reads_classes
         frames: list[_Frame] = []
         children, state, closing, block = iter(region.node.children), 0, None, True
+        inside: Sequence[Node]
         while True:
             node = next(children, None)
             if node is None:
@@ -150,6 +156,10 @@ class _Walk:
                 continue
             attributes = node.attributes
             if tag in _PLAIN and (not attributes or (not suspects and _CONSPICUOUS.isdisjoint(attributes))):
+                inside = node.children
+                if len(inside) == 1 and not inside[0].tag and (self._run is not None or state & COVERED):
+                    pieces.append(inside[0].text)
+                    continue
                 opened: _Opened = (region, state, None)
             elif tag == "template":
                 shadow = self._shadow(node, region, state)
@@ -160,7 +170,7 @@ class _Walk:
                 continue
             else:
                 opened = self._open(node, region, state)
-            inside: Sequence[Node] = node.content if isinstance(node, Template) else node.children
+            inside = node.content if isinstance(node, Template) else node.children
             if not inside or tag in _OPAQUE:
                 self._close(region, opened[2], tag not in INLINE)
                 continue
@@ -174,12 +184,12 @@ class _Walk:
         if entry is None:
             return
         entry.end = len(self._pieces)
-        last = region.entries[-1:] == [entry]
-        empty = last if entry.role == "section" else not self._says_something(entry)
-        if empty and entry.role in _NOTHING_WITHOUT_CONTENT and entry.shadow is None:
+        if entry.role in _NOTHING_WITHOUT_CONTENT and entry.shadow is None and not self._holds_anything(entry, region):
             entry.role = ""
 
-    def _says_something(self, entry: Entry) -> bool:
+    def _holds_anything(self, entry: Entry, region: Region) -> bool:
+        if entry.role == "section":
+            return region.entries[-1] is not entry
         return any(not piece.isspace() for piece in self._pieces[entry.start : entry.end])
 
     def _flush(self) -> None:

@@ -103,12 +103,18 @@ def choose(survey: Survey, elements: Elements, room: int | None) -> Selection:
     """The entries that fit in so many bytes; all of them when there is no limit."""
     pools = [list(_entries(region)) for region in survey.regions]
     losses = [Loss() for _ in pools]
-    if room is None or sum(_OVERHEAD * len(pool) for pool in pools) <= 2 * room:
+    if room is None or _roughly(survey, pools) <= 2 * room:
         made = {entry: elements.make(entry, Limits()) for pool in pools for entry in pool}
         taken = _merge_links(pools, made, losses)
         if room is None or taken + _REGION * len(pools) <= room:
             return Selection(made, losses)
     return _Cut(survey, elements, pools).select(room)
+
+
+def _roughly(survey: Survey, pools: Sequence[Sequence[Entry]]) -> int:
+    """Bytes of a document that says everything, at the least."""
+    links = sum(1 for _, entry in _numbered(pools) if entry.role == "link")
+    return _OVERHEAD * sum(map(len, pools)) + (_LINK_OVERHEAD - _OVERHEAD) * links + survey.lengths()[-1]
 
 
 def _merge_links(pools: Sequence[Sequence[Entry]], made: dict[Entry, Made], losses: Sequence[Loss]) -> int:
@@ -154,14 +160,16 @@ def _entries(region: Region) -> Iterator[Entry]:
 class _Cut:
     """The making of a selection that does not keep everything. Regions are known by their numbers."""
 
-    __slots__ = ("_begun", "_elements", "_losses", "_made", "_pools", "_survey", "_texts")
+    __slots__ = ("_begun", "_elements", "_lengths", "_losses", "_made", "_pools", "_sizes", "_width")
 
     def __init__(self, survey: Survey, elements: Elements, pools: Sequence[Sequence[Entry]]) -> None:
-        self._survey, self._elements, self._pools = survey, elements, pools
+        self._elements, self._pools = elements, pools
         self._made: dict[Entry, Made] = {}
         self._losses = [Loss() for _ in pools]
-        self._texts: dict[Entry, tuple[int, int]] = {}
+        self._sizes: dict[Entry, tuple[int, int]] = {}
         self._begun: set[int] = set()
+        self._lengths = survey.lengths()
+        self._width = len("".join(survey.pieces).encode()) / max(self._lengths[-1], 1)
 
     def select(self, room: int) -> Selection:
         always = [[entry for entry in pool if _always(entry)] for pool in self._pools]
@@ -201,11 +209,11 @@ class _Cut:
 
     def _measure(self, entry: Entry) -> tuple[int, int]:
         """Bytes of the text of an entry, and in how many units it comes."""
-        if entry not in self._texts:
+        if entry not in self._sizes:
             count = _UNITS.get(entry.role)
             units = max(count(entry.node), 1) if count is not None else 1
-            self._texts[entry] = len(self._survey.text(entry).encode()), units
-        return self._texts[entry]
+            self._sizes[entry] = int((self._lengths[entry.end] - self._lengths[entry.start]) * self._width), units
+        return self._sizes[entry]
 
     def _link_cost(self, entry: Entry) -> int:
         return _LINK_OVERHEAD + self._measure(entry)[0] + len(entry.node.attributes["href"])
