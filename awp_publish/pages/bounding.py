@@ -38,6 +38,10 @@ _CLOSES_P: Final = frozenset(
 _SPECIAL: Final = _CLOSES_P | _SCOPES | frozenset(b"body select tbody tfoot thead tr xmp".split())
 """Elements that the end tag of an ordinary element does not look beyond (13.2.6.4.7, any other end tag)."""
 
+_MEANT: Final = frozenset(b"a button h1 h2 h3 h4 h5 h6 optgroup option p select".split())
+"""What a page is read for. These do not nest, each ends the one before it, so a few more of them do no harm."""
+
+_SPARE: Final = 32
 _CLOSES: Final = {
     b"li": {b"li"},
     b"dd": {b"dd", b"dt"},
@@ -138,7 +142,8 @@ class _Nesting:
         if name in _VOID:
             return True
         self._close_before(name)
-        full = len(self._open) >= MOST_DEPTH or (name in _FORMATTING and len(self._formatting) >= MOST_FORMATTING)
+        full = len(self._open) >= MOST_DEPTH + (_SPARE if name in _MEANT else 0)
+        full = full or (name in _FORMATTING and name not in _MEANT and len(self._formatting) >= MOST_FORMATTING)
         if full:
             self._left_out[name] += 1
             return False

@@ -6,20 +6,20 @@ from typing import Final
 from awp_publish.pages.attributes import MOST_VALUE, Attrs, shorten_address
 from awp_publish.pages.roles import input_type
 from awp_publish.pages.shortening import Limits, Shortened
+from awp_publish.pages.tables import Said
 from awp_publish.pages.tree import Node
-from awp_publish.pages.visibility import Visibility, text_of
 
 _BUTTONS: Final = ("submit", "button", "reset", "image")
 _FLAGS: Final = ("required", "disabled", "multiple")
 _FLAGS_OF_INPUTS: Final = ("required", "disabled", "checked", "multiple")
 
 
-def read_control(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
+def read_control(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attrs:
     """What a native control is, holds, and asks for."""
     if node.tag == "input":
         return _input(node)
     if node.tag == "select":
-        return _select(node, visibility, limits, shortened)
+        return _select(node, said, limits, shortened)
     attrs: Attrs = {}
     if node.tag == "button":
         given = node.attributes.get("type", "").strip().lower()
@@ -57,9 +57,9 @@ def _flagged(node: Node, attrs: Attrs, flags: tuple[str, ...]) -> Attrs:
     return attrs
 
 
-def _select(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
+def _select(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attrs:
     multiple = "multiple" in node.attributes
-    options = list(_options(node, visibility))
+    options = list(_options(node, said))
     if not multiple and not any(option.get("selected") for option in options):
         chosen = next((option for option in options if "disabled" not in option), None)
         if chosen is not None:
@@ -79,21 +79,21 @@ def _select(node: Node, visibility: Visibility, limits: Limits, shortened: Short
     return _flagged(node, attrs, _FLAGS)
 
 
-def _options(select: Node, visibility: Visibility) -> Iterator[Attrs]:
+def _options(select: Node, said: Said) -> Iterator[Attrs]:
     """Every option, in order, with what its group says of it."""
     waiting: list[tuple[Node, str, bool]] = [(select, "", False)]
     while waiting:
         node, group, disabled = waiting.pop()
         if node.tag == "option":
-            yield _option(node, visibility, group, disabled)
+            yield _option(node, said, group, disabled)
             continue
         if node.tag == "optgroup":
             group, disabled = node.attributes.get("label", ""), "disabled" in node.attributes
         waiting.extend((child, group, disabled) for child in reversed(node.children) if child.tag)
 
 
-def _option(node: Node, visibility: Visibility, group: str, disabled: bool) -> Attrs:
-    text = text_of(node, visibility) or node.attributes.get("label", "")
+def _option(node: Node, said: Said, group: str, disabled: bool) -> Attrs:
+    text = said(node) or node.attributes.get("label", "")
     option: Attrs = {"value": node.attributes.get("value", text)[:MOST_VALUE], "text": text}
     if group:
         option["group"] = group

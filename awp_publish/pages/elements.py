@@ -11,9 +11,8 @@ from awp_publish.pages.names import Names, collapse
 from awp_publish.pages.regions import DISABLED, INERT, Entry, Survey
 from awp_publish.pages.roles import ACTIONS
 from awp_publish.pages.shortening import Limits, Shortened
-from awp_publish.pages.tables import read_cells
+from awp_publish.pages.tables import Said, read_cells
 from awp_publish.pages.tree import Node
-from awp_publish.pages.visibility import Visibility, text_of
 
 SomElement = dict[str, Any]
 """An element as its JSON will be."""
@@ -36,10 +35,10 @@ class Made:
 class Elements:
     """The making of elements of one page."""
 
-    __slots__ = ("_hints", "_names", "_survey", "_visibility")
+    __slots__ = ("_hints", "_names", "_survey")
 
-    def __init__(self, survey: Survey, names: Names, visibility: Visibility) -> None:
-        self._survey, self._names, self._visibility = survey, names, visibility
+    def __init__(self, survey: Survey, names: Names) -> None:
+        self._survey, self._names = survey, names
         self._hints: dict[str, list[str]] = {}
 
     def make(self, entry: Entry, limits: Limits) -> Made:
@@ -57,7 +56,7 @@ class Elements:
         if label and not (limits.compact and role == "link" and text):
             element["label"] = limits.shorten(label, shortened)
         if role in ACTIONS:
-            element["actions"] = ACTIONS[role]
+            element["actions"] = list(ACTIONS[role])
         attrs = self._attrs(entry, text, label, limits, shortened)
         if attrs:
             element["attrs"] = attrs
@@ -93,9 +92,9 @@ class Elements:
 
     def _own(self, node: Node, role: str, limits: Limits, shortened: Shortened) -> Attrs:
         if node.tag in ("input", "textarea", "select", "button"):
-            return read_control(node, self._visibility, limits, shortened)
+            return read_control(node, self._survey.said, limits, shortened)
         reading = _BY_ROLE.get(role)
-        return reading(node, self._visibility, limits, shortened) if reading is not None else {}
+        return reading(node, self._survey.said, limits, shortened) if reading is not None else {}
 
     def _hints_of(self, classes: str | None) -> list[str]:
         if not classes:
@@ -105,7 +104,7 @@ class Elements:
         return self._hints[classes]
 
 
-def _link(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
+def _link(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attrs:
     attributes = node.attributes
     attrs: Attrs = {name: shorten_address(attributes[name]) for name in _LINK if name in attributes}
     if attrs.get("rel") == "nofollow":  # meant for search engines; it says nothing of the link
@@ -115,13 +114,13 @@ def _link(node: Node, visibility: Visibility, limits: Limits, shortened: Shorten
     return attrs
 
 
-def _heading(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
+def _heading(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attrs:
     native = node.tag[1:] if node.tag in ("h1", "h2", "h3", "h4", "h5", "h6") else ""
     level = node.attributes.get("aria-level", "").strip() or native or "2"
     return {"level": int(level) if level in ("1", "2", "3", "4", "5", "6") else int(native or 2)}
 
 
-def _image(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
+def _image(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attrs:
     attributes = node.attributes
     attrs: Attrs = {"alt": collapse(attributes["alt"])} if "alt" in attributes else {}
     if "src" in attributes:
@@ -129,8 +128,8 @@ def _image(node: Node, visibility: Visibility, limits: Limits, shortened: Shorte
     return attrs
 
 
-def _list(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
-    items = (text_of(item, visibility) for item in node.children if item.tag == "li" and not visibility.hides(item))
+def _list(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attrs:
+    items = (said(item) for item in node.children if item.tag == "li")
     kept = limits.take([text for text in items if text], shortened)
     attrs: Attrs = {"ordered": node.tag == "ol"}
     if kept:
@@ -138,9 +137,9 @@ def _list(node: Node, visibility: Visibility, limits: Limits, shortened: Shorten
     return attrs
 
 
-def _table(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
+def _table(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attrs:
     """Headers and rows. The schema has no place for the caption of 4.3: it is the table's label."""
-    cells = read_cells(node, visibility)
+    cells = read_cells(node, said)
     rows = limits.take_rows(cells.rows, shortened)
     attrs: Attrs = {}
     if cells.headers:
@@ -150,30 +149,30 @@ def _table(node: Node, visibility: Visibility, limits: Limits, shortened: Shorte
     return attrs
 
 
-def _section(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
+def _section(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attrs:
     name = collapse(node.attributes.get("aria-label"))
     return {"section_label": name} if name else {}
 
 
-def _group(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
+def _group(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attrs:
     if node.tag != "fieldset":
         return {}
     legend = next((child for child in node.children if child.tag == "legend"), None)
-    attrs: Attrs = {"legend": text_of(legend, visibility)} if legend is not None else {}
+    attrs: Attrs = {"legend": said(legend) or ""} if legend is not None else {}
     if "disabled" in node.attributes:
         attrs["disabled"] = True
     return attrs
 
 
-def _details(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
+def _details(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attrs:
     summary = next((child for child in node.children if child.tag == "summary"), None)
     attrs: Attrs = {"open": "open" in node.attributes}
     if summary is not None:
-        attrs["summary"] = limits.shorten(text_of(summary, visibility), shortened)
+        attrs["summary"] = limits.shorten(said(summary) or "", shortened)
     return attrs
 
 
-def _iframe(node: Node, visibility: Visibility, limits: Limits, shortened: Shortened) -> Attrs:
+def _iframe(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attrs:
     attributes = node.attributes
     attrs: Attrs = {"src": shorten_address(attributes["src"])} if attributes.get("src") else {}
     if "srcdoc" in attributes:
@@ -183,7 +182,7 @@ def _iframe(node: Node, visibility: Visibility, limits: Limits, shortened: Short
     return attrs
 
 
-_BY_ROLE: Final[Mapping[str, Callable[[Node, Visibility, Limits, Shortened], Attrs]]] = {
+_BY_ROLE: Final[Mapping[str, Callable[[Node, Said, Limits, Shortened], Attrs]]] = {
     "link": _link,
     "heading": _heading,
     "image": _image,

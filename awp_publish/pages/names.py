@@ -1,5 +1,6 @@
 """What an element is called (SOM 1.0, section 4.5, label resolution)."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from awp_publish.pages.roles import input_type
@@ -14,6 +15,7 @@ MOST_REFERENCES: Final = 10
 MOST_NAME: Final = 1_000
 """Characters of a name."""
 
+_NAMING: Final = frozenset(("aria-label", "aria-labelledby", "title"))
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
 _PROMPTED: Final = frozenset(("input", "textarea"))
 
@@ -21,34 +23,37 @@ _PROMPTED: Final = frozenset(("input", "textarea"))
 class Names:
     """Names within one page. What names refer to is looked up once."""
 
-    __slots__ = ("_by_id", "_known", "_labels", "_tree", "_visibility")
+    __slots__ = ("_known", "_labels", "_tree", "_visibility")
 
     def __init__(self, tree: Tree, visibility: Visibility) -> None:
         self._tree, self._visibility = tree, visibility
-        self._by_id: dict[str, Node] | None = None
         self._known: dict[Node, str] = {}
         self._labels: dict[Node | str, tuple[Node, Node | None]] | None = None
 
     def label(self, element: Node, text: str) -> str:
         """The accessible name of an element, or "" when there is none, or none but its text."""
+        if text and element.tag == "a" and _NAMING.isdisjoint(element.attributes):
+            return ""
+        said = text.lower()
+        return next((name for name in self._candidates(element, text) if name and name.lower() != said), "")
+
+    def _candidates(self, element: Node, text: str) -> Iterator[str]:
+        """What may be the name, in the order of 4.5."""
         attributes = element.attributes
-        for found in (
-            self.referred(attributes.get("aria-labelledby")),
-            collapse(attributes.get("aria-label")),
-            self._labelled(element),
-            collapse(attributes.get("title")),
-            collapse(attributes.get("placeholder")) if element.tag in _PROMPTED else "",
-            self._content(element),
-        ):
-            if found and found.lower() != text.lower():
-                return found
-        return ""
+        yield self.referred(attributes.get("aria-labelledby"))
+        yield collapse(attributes.get("aria-label"))
+        yield self._labelled(element)
+        yield collapse(attributes.get("title"))
+        if element.tag in _PROMPTED:
+            yield collapse(attributes.get("placeholder"))
+        if not text:
+            yield self._content(element)
 
     def referred(self, ids: str | None) -> str:
         """The texts of the elements that a list of ids names, as `aria-labelledby` does."""
         if not ids:
             return ""
-        nodes = [self._ids().get(name) for name in ids.split()[:MOST_REFERENCES]]
+        nodes = [self._tree.with_id(name) for name in ids.split()[:MOST_REFERENCES]]
         return " ".join(text for node in nodes if node is not None and (text := self._text(node)))[:MOST_NAME]
 
     def _labelled(self, element: Node) -> str:
@@ -87,21 +92,12 @@ class Names:
                 alt = node.attributes.get("aria-label") or node.attributes.get("alt" if node.tag == "img" else "title")
                 found.append(alt or (title_of(node) if node.tag == "svg" else ""))
                 waiting.extend(reversed(node.children))
-        return collapse(" ".join(found)) if not _has_text(element) else ""
+        return collapse(" ".join(found))
 
     def _text(self, node: Node) -> str:
         if node not in self._known:
             self._known[node] = text_of(node, self._visibility, most_nodes=MOST_NODES)[:MOST_NAME]
         return self._known[node]
-
-    def _ids(self) -> dict[str, Node]:
-        if self._by_id is None:
-            self._by_id = {}
-            for node in self._tree.walk():
-                name = node.attributes.get("id")
-                if name:
-                    self._by_id.setdefault(name, node)
-        return self._by_id
 
     def _all_labels(self) -> dict[Node | str, tuple[Node, Node | None]]:
         """For an id, and for an element without one in `for`, its label and what in it is the element itself."""
@@ -119,10 +115,6 @@ class Names:
 def collapse(text: str | None) -> str:
     """Whitespace collapsed (4.6); at most so much as a name may have."""
     return " ".join(text[: MOST_NAME * 4].split())[:MOST_NAME] if text else ""
-
-
-def _has_text(element: Node) -> bool:
-    return any(not child.tag and not child.text.isspace() for child in element.children)
 
 
 def _first_labelable(label: Node) -> Node | None:

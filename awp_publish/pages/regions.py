@@ -4,8 +4,9 @@ Text is gathered once, in `Survey.pieces`; an entry says from where to where its
 level. Text that stands in no element of its own is a paragraph of its own, inline markup within it included (4.2).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, TypeAlias
 
 from awp_publish.pages import landmarks
@@ -43,6 +44,7 @@ _STRUCTURE: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "form", "detai
 _SEPARATORS: Final = " \t\r\n\f\xa0\u200b.,:;!?|/\\-_()[]{}<>\u2013\u2014\u2022\u00b7\u00ab\u00bb\u2039\u203a"
 """What stands between links and fields for the eye only: text of nothing else is no paragraph."""
 
+_PARTS: Final = frozenset(("caption", "legend", "li", "option", "td", "th"))
 _OPAQUE: Final = frozenset(("hr", "iframe", "img", "input", "svg", "textarea"))
 """Elements of which the content is no text of the page."""
 
@@ -81,6 +83,16 @@ class Survey:
 
     regions: Sequence[Region]
     pieces: Sequence[str]
+    parts: Mapping[Node, Entry]
+
+    def said(self, node: Node) -> str | None:
+        """The text of a part of an element: an item, a cell, an option, a summary. None when it is not to be seen."""
+        part = self.parts.get(node)
+        return None if part is None else self.text(part)
+
+    def lengths(self) -> list[int]:
+        """How many characters there are before each piece, and in all."""
+        return list(accumulate(map(len, self.pieces), initial=0))
 
     def text(self, entry: Entry) -> str:
         """The visible text of an entry, whitespace collapsed (4.6)."""
@@ -100,6 +112,7 @@ class _Walk:
     __slots__ = (
         "_hosts",
         "_looks",
+        "_parts",
         "_pieces",
         "_regions",
         "_run",
@@ -113,6 +126,7 @@ class _Walk:
     def __init__(self, tree: Tree, visibility: Visibility) -> None:
         self._tree, self._visibility = tree, visibility
         self._looks = 0
+        self._parts: dict[Node, Entry] = {}
         self._pieces: list[str] = []
         self._regions: list[Region] = []
         self._run: tuple[Region, Entry] | None = None
@@ -127,7 +141,7 @@ class _Walk:
         regions = [*self._regions, content]
         for region in regions:
             region.entries = [entry for entry in region.entries if entry.role]
-        return Survey([region for region in regions if region.entries], self._pieces)
+        return Survey([region for region in regions if region.entries], self._pieces, self._parts)
 
     def _walk(self, region: Region) -> None:
         """One loop, for it runs for every node of a page. What is rare in it is asked of the methods below."""
@@ -135,51 +149,54 @@ class _Walk:
         frames: list[_Frame] = []
         children, state, closing, block = iter(region.node.children), 0, None, True
         while True:
-            node = next(children, None)
-            if node is None:
-                self._close(region, closing, block)
+            for node in children:
+                tag = node.tag
+                if not tag:
+                    if self._run is None and not state & COVERED and not node.text.isspace():
+                        self._run = region, Entry(node, "paragraph", state, len(pieces))
+                    pieces.append(node.text)
+                    continue
+                inside, attributes = node.children, node.attributes
+                if tag in _PLAIN and (not attributes or (not suspects and _CONSPICUOUS.isdisjoint(attributes))):
+                    if len(inside) == 1 and not inside[0].tag and (state & COVERED or self._run is not None):
+                        pieces.append(inside[0].text)
+                        continue
+                    opened: _Opened | None = (region, state, None)
+                elif tag == "template":
+                    opened, inside = self._shadow(node, region, state), _content_of(node)
+                elif (suspects or tag in _LOOKED_AT or not _CONSPICUOUS.isdisjoint(attributes)) and hides(node):
+                    continue
+                else:
+                    opened = self._open(node, region, state)
+                if opened is None:
+                    continue
+                if not inside or tag in _OPAQUE:
+                    self._close(region, opened[2], tag not in INLINE)
+                    continue
+                frames.append((children, region, state, closing, block))
+                children, (region, state, closing), block = iter(inside), opened, tag not in INLINE
+                break
+            else:
+                if block or closing is not None:
+                    self._close(region, closing, block)
                 if not frames:
                     return
                 children, region, state, closing, block = frames.pop()
-                continue
-            tag = node.tag
-            if not tag:
-                if self._run is None and not state & COVERED and not node.text.isspace():
-                    self._run = region, Entry(node, "paragraph", state, len(pieces))
-                pieces.append(node.text)
-                continue
-            attributes = node.attributes
-            if tag in _PLAIN and (not attributes or (not suspects and _CONSPICUOUS.isdisjoint(attributes))):
-                opened: _Opened = (region, state, None)
-            elif tag == "template":
-                shadow = self._shadow(node, region, state)
-                if shadow is None:
-                    continue
-                opened = shadow
-            elif (suspects or tag in _LOOKED_AT or not _CONSPICUOUS.isdisjoint(attributes)) and hides(node):
-                continue
-            else:
-                opened = self._open(node, region, state)
-            inside: Sequence[Node] = node.content if isinstance(node, Template) else node.children
-            if not inside or tag in _OPAQUE:
-                self._close(region, opened[2], tag not in INLINE)
-                continue
-            frames.append((children, region, state, closing, block))
-            children, (region, state, closing), block = iter(inside), opened, tag not in INLINE
 
     def _close(self, region: Region, entry: Entry | None, block: bool) -> None:
         if block:
-            self._flush()
+            if self._run is not None:
+                self._flush()
             self._pieces.append(" ")
         if entry is None:
             return
         entry.end = len(self._pieces)
-        last = region.entries[-1:] == [entry]
-        empty = last if entry.role == "section" else not self._says_something(entry)
-        if empty and entry.role in _NOTHING_WITHOUT_CONTENT and entry.shadow is None:
+        if entry.role in _NOTHING_WITHOUT_CONTENT and entry.shadow is None and not self._holds_anything(entry, region):
             entry.role = ""
 
-    def _says_something(self, entry: Entry) -> bool:
+    def _holds_anything(self, entry: Entry, region: Region) -> bool:
+        if entry.role == "section":
+            return region.entries[-1] is not entry
         return any(not piece.isspace() for piece in self._pieces[entry.start : entry.end])
 
     def _flush(self) -> None:
@@ -202,6 +219,7 @@ class _Walk:
             entry = self._summaries.pop(node)
             self._flush()
             entry.start = len(self._pieces)
+            self._parts[node] = entry
             return region, state | COVERED, entry
         role = self._role(node, state)
         if node.tag not in INLINE or role is not None:
@@ -211,10 +229,19 @@ class _Walk:
         if role is None:
             state |= IN_LAYOUT if node.tag == "table" else 0
             held = node.tag == "legend" and node.parent is not None and node.parent.tag == "fieldset"
-            return region, state | COVERED if held else state, None
+            return region, state | COVERED if held else state, self._part(node, state)
         entry = Entry(node, role, state, len(self._pieces))
         region.entries.append(entry)
-        return region, self._inside(entry, state), entry
+        if node.tag in _PARTS:
+            self._parts[node] = entry
+        return region, self._inside(entry, state), None if role == "details" else entry
+
+    def _part(self, node: Node, state: int) -> Entry | None:
+        """Where the text of an item, a cell or an option goes, which its list, table or select will ask for."""
+        if node.tag not in _PARTS:
+            return None
+        part = self._parts[node] = Entry(node, "", state, len(self._pieces))
+        return part
 
     def _begin(self, landmark: Landmark, node: Node, state: int) -> _Opened:
         self._flush()
@@ -297,6 +324,10 @@ class _Walk:
             self._looks += 1
             return landmarks.FOOTER if is_legal_line(node, self._visibility) else None
         return None
+
+
+def _content_of(node: Node) -> Sequence[Node]:
+    return node.content if isinstance(node, Template) else ()
 
 
 def _is_host(node: Node) -> bool:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import urldefrag
 
 import orjson
 
@@ -59,10 +58,7 @@ class Loss:
         self.shortened.add(other.shortened)
 
     def drop(self, entry: Entry, characters: int) -> None:
-        """Counts an entry that is left out. What a link says is in the text around it."""
-        if entry.role == "link":
-            self.links += 1
-            return
+        """Counts a text that is left out."""
         if entry.role == "paragraph":
             self.paragraphs += 1
         else:
@@ -103,12 +99,18 @@ def choose(survey: Survey, elements: Elements, room: int | None) -> Selection:
     """The entries that fit in so many bytes; all of them when there is no limit."""
     pools = [list(_entries(region)) for region in survey.regions]
     losses = [Loss() for _ in pools]
-    if room is None or sum(_OVERHEAD * len(pool) for pool in pools) <= 2 * room:
+    if room is None or _roughly(survey, pools) <= 2 * room:
         made = {entry: elements.make(entry, Limits()) for pool in pools for entry in pool}
         taken = _merge_links(pools, made, losses)
         if room is None or taken + _REGION * len(pools) <= room:
             return Selection(made, losses)
     return _Cut(survey, elements, pools).select(room)
+
+
+def _roughly(survey: Survey, pools: Sequence[Sequence[Entry]]) -> int:
+    """Bytes of a document that says everything, at the least."""
+    links = sum(1 for _, entry in _numbered(pools) if entry.role == "link")
+    return _OVERHEAD * sum(map(len, pools)) + (_LINK_OVERHEAD - _OVERHEAD) * links + survey.lengths()[-1]
 
 
 def _merge_links(pools: Sequence[Sequence[Entry]], made: dict[Entry, Made], losses: Sequence[Loss]) -> int:
@@ -154,27 +156,43 @@ def _entries(region: Region) -> Iterator[Entry]:
 class _Cut:
     """The making of a selection that does not keep everything. Regions are known by their numbers."""
 
-    __slots__ = ("_begun", "_elements", "_losses", "_made", "_pools", "_survey", "_texts")
+    __slots__ = ("_begun", "_elements", "_lengths", "_losses", "_made", "_pools", "_sizes", "_width")
 
     def __init__(self, survey: Survey, elements: Elements, pools: Sequence[Sequence[Entry]]) -> None:
-        self._survey, self._elements, self._pools = survey, elements, pools
+        self._elements, self._pools = elements, pools
         self._made: dict[Entry, Made] = {}
         self._losses = [Loss() for _ in pools]
-        self._texts: dict[Entry, tuple[int, int]] = {}
+        self._sizes: dict[Entry, tuple[int, int]] = {}
         self._begun: set[int] = set()
+        self._lengths = survey.lengths()
+        self._width = len("".join(survey.pieces).encode()) / max(self._lengths[-1], 1)
 
     def select(self, room: int) -> Selection:
-        always = [[entry for entry in pool if _always(entry)] for pool in self._pools]
-        texts = [[entry for entry in pool if not _always(entry) and entry.role != "link"] for pool in self._pools]
-        links = list(self._links())
+        always, texts, links = self._sorted()
         left = room - sum(self._make(entry, _MODEST, number) for number, entry in _numbered(always))
-        wanted = sum(self._link_cost(entry) for _, entry in _numbered(links))
-        left -= self._keep_texts(texts, max(int(left * TEXT_SHARE), left - wanted, 0))
-        self._keep_links(links, max(left, 0))
+        costs = [[self._link_cost(entry) for entry in pool] for pool in links]
+        left -= self._keep_texts(texts, max(int(left * TEXT_SHARE), left - sum(map(sum, costs)), 0))
+        self._keep_links(links, costs, max(left, 0))
         for number, entry in _numbered(self._pools):
             if entry in self._made:
                 self._losses[number].shortened.add(self._made[entry].shortened)
         return Selection(self._made, self._losses)
+
+    def _sorted(self) -> tuple[list[list[Entry]], list[list[Entry]], list[list[Entry]]]:
+        """For each region what is always kept, its texts, and its links: none leads where one before it leads."""
+        always, texts, links = ([list[Entry]() for _ in self._pools] for _ in range(3))
+        seen: set[str] = set()
+        for number, entry in _numbered(self._pools):
+            if _always(entry):
+                always[number].append(entry)
+            elif entry.role != "link":
+                texts[number].append(entry)
+            elif (address := normalise_address(entry.node.attributes["href"])) not in seen or not _leads_away(address):
+                seen.add(address)
+                links[number].append(entry)
+            else:
+                self._losses[number].duplicates += 1
+        return always, texts, links
 
     def _make(self, entry: Entry, limits: Limits, number: int) -> int:
         """Makes an element, and says how many bytes it takes, with those of its region when it is the first there."""
@@ -183,32 +201,17 @@ class _Cut:
         self._begun.add(number)
         return len(orjson.dumps(made.element)) + _ID + shell
 
-    def _links(self) -> Iterator[list[Entry]]:
-        """For each region its links, without those that lead where one before them in the page leads."""
-        seen: set[str] = set()
-        for pool, loss in zip(self._pools, self._losses, strict=True):
-            kept: list[Entry] = []
-            for entry in pool:
-                if entry.role != "link" or _always(entry):
-                    continue
-                address = normalise_address(entry.node.attributes["href"])
-                if address in seen and _leads_away(address):
-                    loss.duplicates += 1
-                    continue
-                seen.add(address)
-                kept.append(entry)
-            yield kept
-
     def _measure(self, entry: Entry) -> tuple[int, int]:
         """Bytes of the text of an entry, and in how many units it comes."""
-        if entry not in self._texts:
+        if entry not in self._sizes:
             count = _UNITS.get(entry.role)
             units = max(count(entry.node), 1) if count is not None else 1
-            self._texts[entry] = len(self._survey.text(entry).encode()), units
-        return self._texts[entry]
+            self._sizes[entry] = int((self._lengths[entry.end] - self._lengths[entry.start]) * self._width), units
+        return self._sizes[entry]
 
     def _link_cost(self, entry: Entry) -> int:
-        return _LINK_OVERHEAD + self._measure(entry)[0] + len(entry.node.attributes["href"])
+        said = self._lengths[entry.end] - self._lengths[entry.start]
+        return _LINK_OVERHEAD + said + len(entry.node.attributes["href"])
 
     def _unit_cost(self, entry: Entry) -> int:
         said, units = self._measure(entry)
@@ -242,26 +245,24 @@ class _Cut:
         fewer = max((limits.units or 1) * allowed // taken, 1)
         return self._make(entry, Limits(limits.characters, fewer), number)
 
-    def _keep_links(self, pools: Sequence[Sequence[Entry]], room: int) -> None:
-        each = share_evenly([sum(map(self._link_cost, pool)) for pool in pools], room)
-        allowed, left = [each] * len(pools), room
-        for number, entry in _numbered(pools):
-            cost = self._link_cost(entry)
-            if cost > allowed[number] or cost + _REGION > left:
-                self._losses[number].drop(entry, 0)
-                continue
-            allowed[number] -= cost
-            left -= self._make(entry, _COMPACT, number)
+    def _keep_links(self, pools: Sequence[Sequence[Entry]], costs: Sequence[Sequence[int]], room: int) -> None:
+        each, left = share_evenly([sum(pool) for pool in costs], room), room
+        for number, pool in enumerate(pools):
+            allowed = each
+            for entry, cost in zip(pool, costs[number], strict=True):
+                if cost > allowed or cost + _REGION > left:
+                    self._losses[number].links += 1
+                    continue
+                allowed -= cost
+                left -= self._make(entry, _COMPACT, number)
 
 
 def _always(entry: Entry) -> bool:
-    """What no budget drops: headings and what can be operated; a link is only when it leads nowhere but to a script."""
-    return (
-        entry.role in CONTROLS
-        or entry.role == "heading"
-        or entry.shadow is not None
-        or (entry.role == "link" and "href" not in entry.node.attributes)
-    )
+    """What no budget drops: headings and what can be operated, a link too when it leads nowhere but to a script."""
+    role = entry.role
+    if role == "link":
+        return entry.shadow is not None or "href" not in entry.node.attributes
+    return role in CONTROLS or role == "heading" or entry.shadow is not None
 
 
 def _numbered(pools: Iterable[Iterable[Entry]]) -> Iterator[tuple[int, Entry]]:
@@ -274,6 +275,4 @@ def normalise_address(href: str) -> str:
     A link within the page is its fragment.
     """
     address = href.strip()
-    if address.startswith("#"):
-        return address
-    return urldefrag(address).url.removesuffix("/").lower() if "#" in address else address.removesuffix("/").lower()
+    return address if address.startswith("#") else address.partition("#")[0].removesuffix("/").lower()

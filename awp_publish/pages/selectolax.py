@@ -98,7 +98,7 @@ class _Growth:
             siblings.append(element)
             alike.append(element)
             given = found.attributes
-            if None in given.values():
+            if given and None in given.values():
                 given = {key: value or "" for key, value in given.items()}
             element.attributes = given  # type: ignore[assignment]
             child = found.first_child if name != "noscript" else None

@@ -95,7 +95,7 @@ class _Document:
         visibility = Visibility(self._tree)
         self._names = Names(self._tree, visibility)
         found = survey(self._tree, visibility)
-        self._selection = choose(found, Elements(found, self._names, visibility), room)
+        self._selection = choose(found, Elements(found, self._names), room)
         if left_out and self._selection.losses:
             self._selection.losses[-1].structured = left_out
         regions = list(self._regions(found.regions))

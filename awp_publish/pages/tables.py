@@ -1,11 +1,14 @@
 """Lists and tables: whether a table holds data or only arranges the page (SOM 1.0, 6.3), and what their parts say."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from awp_publish.pages.tree import Node
 from awp_publish.pages.visibility import Visibility, text_of
+
+Said: TypeAlias = Callable[[Node], str | None]
+"""Gives the text of a part of an element, or None when it is not to be seen."""
 
 _ARRANGING: Final = frozenset(("bgcolor", "border", "cellpadding", "cellspacing", "width"))
 _PARTS_OF_PAGES: Final = frozenset(("article", "aside", "footer", "form", "header", "main", "nav", "section", "table"))
@@ -39,18 +42,27 @@ def is_layout(table: Node, in_layout: bool = False) -> bool:
     return arranging or cells <= MOST_LAYOUT_CELLS or links >= MOST_DATA_LINKS
 
 
-def read_cells(table: Node, visibility: Visibility) -> Cells:
+def read_cells(table: Node, said: Said) -> Cells:
     """The texts of a table's cells. The first row with nothing but header cells is the headers."""
     headers: list[str] = []
     rows: list[list[str]] = []
-    for row in _rows(table, visibility):
-        cells = [cell for cell in row.children if cell.tag in ("td", "th") and not visibility.hides(cell)]
-        texts = [text for cell in cells for text in [text_of(cell, visibility)] * _span(cell)]
-        if not headers and cells and all(cell.tag == "th" for cell in cells):
+    for row in rows_of(table):
+        cells = [(cell, text) for cell in row.children if (text := said(cell)) is not None]
+        texts = [text for cell, text in cells for _ in range(_span(cell))]
+        if not headers and cells and all(cell.tag == "th" for cell, _ in cells):
             headers = texts
         elif any(texts):
             rows.append(texts)
     return Cells(headers, rows)
+
+
+def rows_of(table: Node) -> Iterator[Node]:
+    """Every row of a table, also those of which no cell is to be seen."""
+    for part in table.children:
+        if part.tag == "tr":
+            yield part
+        elif part.tag in ("thead", "tbody", "tfoot"):
+            yield from (row for row in part.children if row.tag == "tr")
 
 
 def count_items(node: Node) -> int:
@@ -60,8 +72,7 @@ def count_items(node: Node) -> int:
 
 def count_rows(table: Node) -> int:
     """How many rows a table has, its headers too."""
-    parts = [part for part in table.children if part.tag in ("thead", "tbody", "tfoot")]
-    return sum(1 for part in [table, *parts] for row in part.children if row.tag == "tr")
+    return sum(1 for _ in rows_of(table))
 
 
 def caption_of(table: Node, visibility: Visibility) -> str:
@@ -73,14 +84,6 @@ def caption_of(table: Node, visibility: Visibility) -> str:
 def _span(cell: Node) -> int:
     given = cell.attributes.get("colspan", "1").strip()
     return min(max(int(given[:6]), 1), MOST_SPAN) if given.isascii() and given.isdecimal() else 1
-
-
-def _rows(table: Node, visibility: Visibility) -> Iterator[Node]:
-    for part in table.children:
-        if part.tag == "tr" and not visibility.hides(part):
-            yield part
-        elif part.tag in ("thead", "tbody", "tfoot") and not visibility.hides(part):
-            yield from (row for row in part.children if row.tag == "tr" and not visibility.hides(row))
 
 
 def _within(table: Node) -> Iterator[Node]:

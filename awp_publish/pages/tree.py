@@ -90,13 +90,14 @@ class Text(Node):
 class Tree:
     """A page. `html_bytes` is the length of its source in UTF-8."""
 
-    __slots__ = ("_by_tag", "_find", "body", "head", "html_bytes", "root")
+    __slots__ = ("_by_id", "_by_tag", "_find", "body", "head", "html_bytes", "root")
 
     def __init__(
         self, root: Element, by_tag: Mapping[str, Sequence[Element]], find: Callable[[str], list[Node]], html_bytes: int
     ) -> None:
         self.root = root
         self._by_tag = by_tag
+        self._by_id: dict[str, Element] | None = None
         self._find = find
         self.html_bytes = html_bytes
         self.head = self._part("head")
@@ -105,6 +106,16 @@ class Tree:
     def tagged(self, tag: str) -> Sequence[Element]:
         """Every element of this name in document order, without those inside of templates."""
         return self._by_tag.get(tag, ())
+
+    def with_id(self, name: str) -> Element | None:
+        """The first element of this id, as a label or a description refers to it."""
+        if self._by_id is None:
+            self._by_id = {}
+            for element in (element for alike in self._by_tag.values() for element in alike):
+                found = element.attributes.get("id")
+                if found and self._by_id.setdefault(found, element) is not element:
+                    self._by_id[found] = min(self._by_id[found], element, key=_steps)
+        return self._by_id.get(name)
 
     def select(self, css: str) -> list[str]:
         """Paths of what a CSS selector matches in the body, in document order.
@@ -117,7 +128,7 @@ class Tree:
                 f"A selector of {len(css)} characters; the longest one taken has {MOST_SELECTOR_CHARACTERS}."
             )
         places = {path for node in self._find(css) if (path := node.path()) is not None}
-        return sorted(places, key=lambda path: [int(step) for step in path.split("/")])
+        return sorted(places, key=_numbers)
 
     def node_at(self, path: str) -> Node | None:
         """The node at a path, or None when there is none, or when this is no path."""
@@ -138,6 +149,14 @@ class Tree:
     def _part(self, tag: str) -> Element:
         found = next((node for node in self.root.children if node.tag == tag), None)
         return found if isinstance(found, Element) else _missing(tag, self.root)
+
+
+def _numbers(path: str) -> list[int]:
+    return [int(step) for step in path.split("/")]
+
+
+def _steps(node: Node) -> list[int]:
+    return _numbers(node.path() or "0")
 
 
 def make_element(tag: str, attributes: Mapping[str, str], parent: Node | None, index: int) -> Element:

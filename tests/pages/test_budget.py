@@ -1,0 +1,150 @@
+"""Budgets: what is kept, what is left out, and that the document says so."""
+
+import re
+
+import pytest
+
+from awp_publish.pages import Budget, compile_som
+from awp_publish.pages.budget import share_evenly
+from awp_publish.pages.selection import normalise_address
+from awp_publish.pages.shortening import shorten_text
+from tests.pages.conftest import FIXTURES, NEEDS_FIXTURES, read_json, read_page
+from tests.pages.reading import Document, compiled, elements_of
+
+CONTROLS = {"button", "text_input", "textarea", "select", "checkbox", "radio", "details"}
+LONG = (
+    "<nav>" + "".join(f"<a href=/n{number}>Link {number}</a> " for number in range(60)) + "</nav><main>"
+    + "".join(
+        f"<h2>Part {number}</h2><p>{'Some words of part. ' * 30}</p><p><a href=/p{number}>More</a> <a href=/p{number}#"
+        f"x>more</a></p><form action=/{number}><input name=q{number}><select><option>a<option>b</select>"
+        "<button>Go</button></form>"
+        f"<ul>{''.join(f'<li>Item {item} of {number}</li>' for item in range(30))}</ul>"
+        f"<table><tr><th>A<th>B{''.join(f'<tr><td>{row}<td>{number}' for row in range(30))}</table>"
+        for number in range(90)
+    )
+    + "</main><footer><p>© 2026</p></footer>"
+)  # fmt: skip
+
+
+def counted(document: Document) -> dict[str, int]:
+    roles = [one["role"] for one in elements_of(document)]
+    return {role: roles.count(role) for role in set(roles)}
+
+
+def text_of(document: Document) -> str:
+    texts = []
+    for one in elements_of(document):
+        attrs = one.get("attrs", {})
+        texts += [one.get("text", ""), *(item["text"] for item in attrs.get("items", []))]
+        texts += [cell for row in [attrs.get("headers", []), *attrs.get("rows", [])] for cell in row]
+    return " ".join(texts)
+
+
+@pytest.mark.parametrize("budget", [Budget.DEFAULT, Budget.TIGHT])
+def test_headings_and_controls_are_kept_whatever_the_budget(budget):
+    kept, all_of_it = counted(compiled(LONG, budget)), counted(compiled(LONG, Budget.FULL))
+    for role in {*CONTROLS, "heading"} & all_of_it.keys():
+        assert kept[role] == all_of_it[role]
+
+
+def test_the_default_budget_holds_and_is_used():
+    size = compiled(LONG)["meta"]["som_bytes"]
+    assert 0.85 * Budget.DEFAULT.value < size <= Budget.DEFAULT.value
+
+
+def test_a_document_that_is_cut_says_what_is_missing():
+    whole, cut = compiled(LONG, Budget.FULL), compiled(LONG)
+    said = " ".join(one["text"] for one in elements_of(cut) if one["id"].startswith("e_summary_"))
+    missing = counted(whole)["link"] - counted(cut)["link"]
+    assert sum(int(count) for count in re.findall(r"(\d+) (?:duplicate|more) links", said)) == missing
+    assert "texts shortened" in said
+    assert [one for one in elements_of(whole) if one["id"].startswith("e_summary_")] == []
+
+
+@pytest.mark.parametrize("budget", [Budget.DEFAULT, Budget.TIGHT])
+def test_a_small_page_loses_nothing(budget):
+    html = (
+        "<main>"
+        + f"<p>{'long text ' * 100}</p>"
+        + "<ul>"
+        + "<li>x y</li>" * 40
+        + "</ul><a href=/a>a</a><a href=/b>b</a></main>"
+    )
+    assert compiled(html, budget) == compiled(html, Budget.FULL)
+
+
+def test_links_that_say_the_same_are_said_once_in_a_region():
+    document = compiled(
+        "<nav><a href=/a>A</a><a href=/a>A</a><a href=/a>B</a><a href=#>A</a><a href=#>A</a></nav><p><a href=/a>A</a>"
+    )
+    assert [[one.get("text") for one in region["elements"]] for region in document["regions"]] == [
+        ["A", "B", "A", "A", "[1 duplicate links dropped, ~0 chars]"],
+        ["A", "A"],
+    ]
+
+
+def test_structured_data_does_not_take_the_room_of_the_page():
+    blocks = "".join(f'<script type="application/ld+json">{{"a": "{"x" * 9_000}{n}"}}</script>' for n in range(20))
+    document = compiled(f"<meta name=author content=A>{blocks}<p>{'text ' * 200}</p>")
+    assert document["structured_data"] == {"meta": {"author": "A"}}
+    assert "20 more blocks of structured data dropped" in elements_of(document)[-1]["text"]
+    assert len(compiled(blocks + "<p>x", Budget.FULL)["structured_data"]["json_ld"]) == 20
+
+
+ADDRESSES = {"/A/#x": "/a", "HTTP://X.example/": "http://x.example", "#top": "#top", " /b ": "/b", "": ""}
+
+
+@pytest.mark.parametrize(("href", "same"), ADDRESSES.items())
+def test_what_links_to_the_same_page_have_in_common(href, same):
+    assert normalise_address(href) == same
+
+
+def test_texts_are_cut_after_sentences_or_words():
+    assert shorten_text("One two. Three four five", 15) == "One two."
+    assert shorten_text("One two three four", 12) == "One two..."
+    assert shorten_text("abcdefghijkl", 8) == "abcde..."
+    assert shorten_text("short", 5) == "short"
+
+
+def test_room_is_shared_so_that_small_needs_are_met():
+    assert share_evenly([1, 2, 50, 60], 43) == 20
+    assert share_evenly([1, 2, 3], 10) == 3
+    assert share_evenly([], 10) == 0
+    assert share_evenly([5, 5], -1) == 0
+
+
+@NEEDS_FIXTURES
+def test_the_saved_article_keeps_three_times_the_text_of_the_reference_in_fewer_bytes():
+    golden, page = read_json("goldens/pages-wiki.som.json"), read_page("pages/wiki.html")
+    som = compile_som(page, "https://en.wikipedia.org/wiki/Rust_(programming_language)")
+    assert len(som.dump()) <= golden["meta"]["som_bytes"]
+    assert len(text_of(som.document)) >= 3 * len(text_of(golden))
+    full = compile_som(page, golden["url"], Budget.FULL)
+    assert len(full.dump()) <= 0.6 * len(page)
+    for role in {*CONTROLS, "heading"} & counted(full.document).keys():
+        assert counted(som.document)[role] == counted(full.document)[role]
+
+
+@NEEDS_FIXTURES
+def test_full_fidelity_has_every_visible_link_and_word_of_the_saved_article():
+    from awp_publish.pages import parse
+    from awp_publish.pages.visibility import Visibility, text_of as visible_text
+
+    assert FIXTURES.is_dir()
+    tree = parse(read_page("pages/wiki.html"))
+    document = compile_som(tree, "https://en.wikipedia.org/", Budget.FULL).document
+    visibility = Visibility(tree)
+    words = set(re.findall(r"\w+", visible_text(tree.body, visibility)))
+    assert words <= set(re.findall(r"\w+", text_of(document)))
+    shown = {
+        node.attributes["href"]
+        for node in tree.tagged("a")
+        if "href" in node.attributes and not any(visibility.hides(above) for above in _above(node))
+    }
+    assert shown == {one["attrs"]["href"] for one in elements_of(document) if one["role"] == "link"}
+
+
+def _above(node):
+    while node.tag != "body":
+        yield node
+        node = node.parent
