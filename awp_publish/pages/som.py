@@ -12,9 +12,10 @@ import orjson
 
 from awp_publish.pages.budget import Budget as Budget
 from awp_publish.pages.elements import Elements, SomElement
+from awp_publish.pages.entries import Entry, Region
 from awp_publish.pages.identifiers import Identifiers
 from awp_publish.pages.names import Names, collapse
-from awp_publish.pages.regions import Entry, Region, survey
+from awp_publish.pages.regions import survey
 from awp_publish.pages.roles import ACTIONS
 from awp_publish.pages.selection import choose
 from awp_publish.pages.selectolax import parse

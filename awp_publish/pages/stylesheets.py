@@ -11,6 +11,7 @@ from typing import Final
 
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _SIMPLE: Final = re.compile(r"(?:[a-z][a-z0-9]*)?([.#](?:[\w-]|[^\x00-\x7f])+)\Z", re.IGNORECASE)
+_MAY_MATTER: Final = re.compile("none|hidden|collapse|opacity|font-size|visible|clip", re.IGNORECASE)
 _SHOWN: Final = re.compile(r"display:(?!none)|visibility:visible")
 _ZERO: Final = r"0(?:\.0*)?(?:px|em|rem|%)?(?![\w.%])"
 _HIDDEN: Final = re.compile(
@@ -37,6 +38,8 @@ def read_hidden(sheets: list[str]) -> frozenset[str]:
     hidden: set[str] = set()
     shown: set[str] = set()
     for sheet in sheets:
+        if not _MAY_MATTER.search(sheet):
+            continue
         for selector, declarations in _top_rules(_COMMENT.sub(" ", sheet)):
             if hides(declarations):
                 hidden.update(_named(selector))
