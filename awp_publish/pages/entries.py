@@ -44,8 +44,13 @@ class Survey:
         return None if part is None else self.text(part)
 
     def lengths(self) -> list[int]:
-        """How many bytes of UTF-8 there are before each piece, and in all."""
-        return list(accumulate(map(len, map(str.encode, self.pieces)), initial=0))
+        """How many characters there are before each piece, and in all."""
+        return list(accumulate(map(len, self.pieces), initial=0))
+
+    def width(self) -> float:
+        """How many bytes of UTF-8 a character of this page takes, on average."""
+        text = "".join(self.pieces)
+        return len(text.encode()) / len(text) if text else 1.0
 
     def text(self, entry: Entry) -> str:
         """The visible text of an entry, whitespace collapsed (4.6)."""

@@ -105,7 +105,7 @@ def choose(survey: Survey, elements: Elements, room: int | None) -> Selection:
         taken = _merge_links(pools, made, losses)
         if room is None or taken + _REGION * len(pools) <= room:
             return Selection(made, losses)
-    return _Cut(elements, pools, lengths).select(room)
+    return _Cut(elements, pools, lengths, survey.width()).select(room)
 
 
 def _roughly(pools: Sequence[Sequence[Entry]], characters: int) -> int:
@@ -157,10 +157,12 @@ def _entries(region: Region) -> Iterator[Entry]:
 class _Cut:
     """The making of a selection that does not keep everything. Regions are known by their numbers."""
 
-    __slots__ = ("_begun", "_elements", "_lengths", "_losses", "_made", "_pools", "_sizes")
+    __slots__ = ("_begun", "_elements", "_lengths", "_losses", "_made", "_pools", "_sizes", "_width")
 
-    def __init__(self, elements: Elements, pools: Sequence[Sequence[Entry]], lengths: Sequence[int]) -> None:
-        self._elements, self._pools = elements, pools
+    def __init__(
+        self, elements: Elements, pools: Sequence[Sequence[Entry]], lengths: Sequence[int], width: float
+    ) -> None:
+        self._elements, self._pools, self._width = elements, pools, width
         self._made: dict[Entry, Made] = {}
         self._losses = [Loss() for _ in pools]
         self._sizes: dict[Entry, tuple[int, int]] = {}
@@ -206,7 +208,7 @@ class _Cut:
         if entry not in self._sizes:
             count = _UNITS.get(entry.role)
             units = max(count(entry.node), 1) if count is not None else 1
-            self._sizes[entry] = self._lengths[entry.end] - self._lengths[entry.start], units
+            self._sizes[entry] = int((self._lengths[entry.end] - self._lengths[entry.start]) * self._width), units
         return self._sizes[entry]
 
     def _link_cost(self, entry: Entry) -> int:
