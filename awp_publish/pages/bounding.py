@@ -25,6 +25,10 @@ MOST_TAG_BYTES: Final = 32_768
 
 MOST_ATTRIBUTES: Final = 512
 
+MOST_ROOTS: Final = 16
+"""Tags of `html` and `body`: the attributes of all of them are those of the first."""
+
+_ROOTS: Final = (b"html", b"body")
 _VOID: Final = frozenset(
     b"area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr".split()
 )
@@ -99,6 +103,12 @@ def samples_of(html: bytes) -> Iterator[bytes]:
         yield from (html[at : at + SAMPLE_BYTES] for at in range(first, len(html), step))
 
 
+def has_many_roots(sample: bytes) -> bool:
+    """Whether a sample has more tags of `html` and `body` than a page."""
+    text = sample.lower()
+    return text.count(b"<html") + text.count(b"<body") > MOST_ROOTS
+
+
 def _is_unbalanced(html: bytes) -> bool:
     """Whether anywhere many more tags begin than end elements, or the other way."""
     step, unclosed = max(len(html) // _PARTS, 1), 0
@@ -118,13 +128,14 @@ def _has_long_tag(html: bytes) -> bool:
 class _Nesting:
     """Which elements are open while the tags of a page are read one after another, roughly as a parser would say."""
 
-    __slots__ = ("_counts", "_formatting", "_left_out", "_open")
+    __slots__ = ("_counts", "_formatting", "_left_out", "_open", "_roots")
 
     def __init__(self) -> None:
         self._open: list[bytes] = []
         self._counts: Counter[bytes] = Counter()
         self._formatting: list[bytes] = []
         self._left_out: Counter[bytes] = Counter()
+        self._roots = 0
 
     def within(self, html: bytes) -> Iterator[bytes]:
         """The markup in pieces, without the tags beyond the limits."""
@@ -145,6 +156,9 @@ class _Nesting:
     def _start(self, name: bytes) -> bool:
         if name in _VOID:
             return True
+        if name in _ROOTS:
+            self._roots += 1
+            return self._roots <= MOST_ROOTS
         self._close_before(name)
         full = len(self._open) >= MOST_DEPTH + (_SPARE if name in _MEANT else 0)
         full = full or (name in _FORMATTING and name not in _MEANT and len(self._formatting) >= MOST_FORMATTING)
@@ -186,6 +200,8 @@ class _Nesting:
         return None
 
     def _end(self, name: bytes) -> bool:
+        if name in _ROOTS:
+            return True
         if self._left_out[name]:
             self._left_out[name] -= 1
             return False
