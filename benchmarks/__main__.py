@@ -17,6 +17,7 @@ from benchmarks.jobs import jobs
 from benchmarks.mcp import mcp
 from benchmarks.ordinary import ordinary
 from benchmarks.over_http import over_http
+from benchmarks.pages import pages
 from benchmarks.table import Row, exit_status, print_table
 
 GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
@@ -29,6 +30,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "mcp": (mcp, 30.0),
     "over_http": (over_http, 64.0),
     "freezing": (freezing, 60.0),
+    "pages": (pages, 40.0),
 }
 """What is measured, and for about how many seconds."""
 

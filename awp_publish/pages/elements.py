@@ -25,7 +25,7 @@ _WITHOUT_TEXT: Final = frozenset(("group", "list", "section", "table"))
 """Roles that never carry text: what they hold follows, or is in their attributes (8.2)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Made:
     """An element, and what of it was left out."""
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import orjson
 
 from awp_publish.pages.budget import Budget as Budget
+from awp_publish.pages.collector import collector_waits
 from awp_publish.pages.elements import Elements, SomElement
 from awp_publish.pages.entries import Entry, Region
 from awp_publish.pages.identifiers import Identifiers
@@ -65,8 +66,9 @@ def compile_som(
     A tree may be compiled more than once. `charset` is what a `Content-Type` said of bytes. What `budget` means is
     said in `budget`.
     """
-    tree = source if isinstance(source, Tree) else parse(source, charset)
-    return _Document(tree, url.encode("utf-8", "replace").decode(), budget).compile()
+    with collector_waits():
+        tree = source if isinstance(source, Tree) else parse(source, charset)
+        return _Document(tree, url.encode("utf-8", "replace").decode(), budget).compile()
 
 
 class _Document:
