@@ -16,6 +16,7 @@ MOST_NAME: Final = 1_000
 """Characters of a name."""
 
 _NAMING: Final = frozenset(("aria-label", "aria-labelledby", "title"))
+_SAID_BY_CONTENT: Final = frozenset(("a", "fieldset", "svg", "table"))
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
 _PROMPTED: Final = frozenset(("input", "textarea"))
 
@@ -32,8 +33,9 @@ class Names:
 
     def label(self, element: Node, text: str) -> str:
         """The accessible name of an element, or "" when there is none, or none but its text."""
-        if text and element.tag == "a" and _NAMING.isdisjoint(element.attributes):
-            return ""
+        if (text or element.tag not in _SAID_BY_CONTENT) and element.tag not in _LABELABLE:
+            if _NAMING.isdisjoint(element.attributes):
+                return ""
         said = text.lower()
         return next((name for name in self._candidates(element, text) if name and name.lower() != said), "")
 

@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
-from awp_publish.pages.bounding import bound_markup, samples_of
+from awp_publish.pages.bounding import bound_markup, has_many_roots, samples_of
+from awp_publish.pages.collector import collector_waits
 from awp_publish.pages.decoding import read_utf8
 from awp_publish.pages.tree import COMMENT, Comment, Element, Node, Template, Text, Tree, make_element
 
@@ -33,9 +34,10 @@ def parse(html: str | bytes, charset: str | None = None) -> Tree:
     Markup nested so deep that its tree would take time out of proportion is flattened (see `bounding`).
     """
     data = read_utf8(html, charset)
-    suspect = any(_nests_deeply(sample) for sample in samples_of(data))
+    suspect = any(has_many_roots(sample) or _nests_deeply(sample) for sample in samples_of(data))
     parser = LexborHTMLParser(bound_markup(data, suspect), scripting=True, options=_NO_EVENTS)
-    return _Growth(parser).tree(len(data))
+    with collector_waits():
+        return _Growth(parser).tree(len(data))
 
 
 def _nests_deeply(sample: bytes) -> bool:

@@ -7,10 +7,12 @@ not known, so they count for nothing.
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from functools import lru_cache
+from typing import Final, TypeAlias
 
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _SIMPLE: Final = re.compile(r"(?:[a-z][a-z0-9]*)?([.#](?:[\w-]|[^\x00-\x7f])+)\Z", re.IGNORECASE)
+_MAY_MATTER: Final = re.compile("none|hidden|collapse|opacity|font-size|visible|clip", re.IGNORECASE)
 _SHOWN: Final = re.compile(r"display:(?!none)|visibility:visible")
 _ZERO: Final = r"0(?:\.0*)?(?:px|em|rem|%)?(?![\w.%])"
 _HIDDEN: Final = re.compile(
@@ -20,6 +22,8 @@ _CLIPPED: Final = re.compile(r"(?:^|;)clip:rect\(0")
 _FLAT: Final = re.compile(rf"(?:^|;)(?:max-)?(?:height|width):{_ZERO}")
 
 MOST_RULES: Final = 20_000
+_MOST_KNOWN: Final = 10_000
+_Named: TypeAlias = tuple[frozenset[str], frozenset[str]]
 
 
 def hides(declarations: str) -> bool:
@@ -37,12 +41,27 @@ def read_hidden(sheets: list[str]) -> frozenset[str]:
     hidden: set[str] = set()
     shown: set[str] = set()
     for sheet in sheets:
-        for selector, declarations in _top_rules(_COMMENT.sub(" ", sheet)):
-            if hides(declarations):
-                hidden.update(_named(selector))
-            elif _SHOWN.search("".join(declarations.lower().split())):
-                shown.update(_named(selector))
+        if _MAY_MATTER.search(sheet):
+            named = _read_known(sheet) if len(sheet) <= _MOST_KNOWN else _read(sheet)
+            hidden.update(named[0])
+            shown.update(named[1])
     return frozenset(hidden - shown)
+
+
+def _read(sheet: str) -> _Named:
+    """What the rules of a sheet hide, and what they show."""
+    hidden: set[str] = set()
+    shown: set[str] = set()
+    for selector, declarations in _top_rules(_COMMENT.sub(" ", sheet)):
+        if hides(declarations):
+            hidden.update(_named(selector))
+        elif _SHOWN.search("".join(declarations.lower().split())):
+            shown.update(_named(selector))
+    return frozenset(hidden), frozenset(shown)
+
+
+_read_known = lru_cache(maxsize=128)(_read)
+"""The pages of a site have the same short sheets in them, so what was read is kept."""
 
 
 def _named(selector: str) -> Iterator[str]:
