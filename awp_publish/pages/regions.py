@@ -86,15 +86,21 @@ class _Walk:
             for node in children:
                 tag = node.tag
                 if not tag:
-                    if self._run is None and not state & COVERED and not node.text.isspace():
+                    if not state & COVERED and self._run is None and not node.text.isspace():
                         self._run = region, Entry(node, "paragraph", state, len(pieces))
                     pieces.append(node.text)
                     continue
                 inside, attributes = node.children, node.attributes
                 quiet = not attributes or (not suspects and _CONSPICUOUS.isdisjoint(attributes))
                 if quiet and tag in _PLAIN:
-                    opened: _Opened | None = (region, state, None)
-                elif quiet and tag == "a" and "href" in attributes:
+                    if len(inside) != 1 or inside[0].tag or (not state & COVERED and self._run is None):
+                        frames.append((children, region, state, closing, block))
+                        children, closing, block = iter(inside), None, False
+                        break
+                    pieces.append(inside[0].text)
+                    continue
+                opened: _Opened | None
+                if quiet and tag == "a" and "href" in attributes:
                     opened = self._link(node, region, state)
                 elif tag == "template":
                     opened, inside = self._shadow(node, region, state), _content_of(node)

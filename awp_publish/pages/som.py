@@ -87,7 +87,7 @@ class _Document:
     def __init__(self, tree: Tree, url: str, budget: Budget) -> None:
         self._tree, self._url, self._budget = tree, url, budget
         self._visibility = Visibility(tree)
-        self._identifiers = Identifiers(url, tree.body)
+        self._identifiers = Identifiers(url)
         self._structured = read_structured(tree)
         self._places: dict[str, str] = {}
 
