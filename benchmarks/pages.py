@@ -101,15 +101,15 @@ def _parted(html: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def _interleave(runs: Mapping[str, Callable[[], object]], seconds: float) -> dict[str, list[float]]:
-    """Seconds of every run, one figure a round."""
+    """Seconds of the processor for every run, one figure a round: what other processes do is not counted."""
     found: dict[str, list[float]] = {name: [] for name in runs}
     finish = time.monotonic() + seconds
     while len(found[next(iter(runs))]) < LEAST_ROUNDS or time.monotonic() < finish:
         for name, run in runs.items():
             gc.collect()
-            started = time.perf_counter()
+            started = time.process_time()
             run()
-            found[name].append(time.perf_counter() - started)
+            found[name].append(time.process_time() - started)
     return found
 
 

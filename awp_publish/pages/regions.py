@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
 from awp_publish.pages.entries import Entry, Region, Survey
-from awp_publish.pages.landmarks import CONTENT, FORM, Landmark, Landmarks
+from awp_publish.pages.landmarks import BEGINNERS, CONTENT, FORM, Landmark, Landmarks
 from awp_publish.pages.roles import ACTIONS, MAPPED_TAGS, role_of
 from awp_publish.pages.states import COVERED, DISABLED, IN_FORM, IN_LANDMARK, IN_LAYOUT, IN_LINK, INERT
 from awp_publish.pages.tables import is_layout
@@ -165,9 +165,10 @@ class _Walk:
     def _open(self, node: Node, region: Region, state: int) -> _Opened:
         if "inert" in node.attributes:
             state |= INERT
-        landmark = self._landmarks.of(node, state)
-        if landmark is not None:
-            return self._begin(landmark, node, state)
+        if node.tag in BEGINNERS or "role" in node.attributes:
+            landmark = self._landmarks.of(node, state)
+            if landmark is not None:
+                return self._begin(landmark, node, state)
         if node in self._summaries:
             entry = self._summaries.pop(node)
             self._flush()
@@ -203,7 +204,9 @@ class _Walk:
         return region, state & ~COVERED | (IN_FORM if landmark is FORM else 0) | IN_LANDMARK, None
 
     def _role(self, node: Node, state: int) -> str | None:
-        role = role_of(node) if node.tag in MAPPED_TAGS or "role" in node.attributes else None
+        if node.tag not in MAPPED_TAGS and self._hosts is None and "role" not in node.attributes:
+            return None
+        role = role_of(node)
         if (role == "list" and node in self._structured) or (
             role == "table" and is_layout(node, bool(state & IN_LAYOUT))
         ):
