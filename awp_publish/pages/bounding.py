@@ -83,7 +83,7 @@ _ATTRIBUTE: Final = re.compile(rb"[\s/]*+[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"
 _WINDOW: Final = MOST_TAG_BYTES // 2
 _PARTS: Final = 16
 _LONG: Final = 131_072
-SAMPLE_BYTES: Final = 4_096
+SAMPLE_BYTES: Final = 2_048
 
 
 def bound_markup(html: bytes, suspect: bool = False) -> bytes:

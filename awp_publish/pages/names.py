@@ -33,9 +33,9 @@ class Names:
 
     def label(self, element: Node, text: str) -> str:
         """The accessible name of an element, or "" when there is none, or none but its text."""
-        if (text or element.tag not in _SAID_BY_CONTENT) and element.tag not in _LABELABLE:
-            if _NAMING.isdisjoint(element.attributes):
-                return ""
+        tag = element.tag
+        if tag not in _LABELABLE and (text or tag not in _SAID_BY_CONTENT) and _NAMING.isdisjoint(element.attributes):
+            return ""
         said = text.lower()
         return next((name for name in self._candidates(element, text) if name and name.lower() != said), "")
 

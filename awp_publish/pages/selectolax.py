@@ -19,7 +19,7 @@ _TEXT: Final = 2
 _NO_EVENTS: Final = int(LexborDocumentOptions.WO_EVENTS)
 """Else each option is compared with all others of its select, so as to fill a `<selectedcontent>`."""
 
-_MOST_OPEN: Final = 64
+_MOST_OPEN: Final = 48
 
 _MADE: Final[Mapping[str, type[Element]]] = {"template": Template, COMMENT: Comment}
 
@@ -61,7 +61,7 @@ class _Growth:
         self._kinds: dict[int, _Kind] = {}
         self._by_tag: dict[str, list[Element]] = {}
         self._by_address: dict[int, Node] = {}
-        self._root = make_element("html", {}, None, 0)
+        self._root = make_element("html", {}, None)
 
     def tree(self, html_bytes: int) -> Tree:
         top, root = self._parser.root, self._root
@@ -87,7 +87,6 @@ class _Growth:
                 piece = text()
                 piece.text = found.text_content or ""
                 piece.parent = parent
-                piece.index = len(siblings)
                 siblings.append(piece)
                 found = found.next
                 continue
@@ -96,7 +95,6 @@ class _Growth:
             element.tag = name
             element.children = ()
             element.parent = parent
-            element.index = len(siblings)
             siblings.append(element)
             alike.append(element)
             given = found.attributes

@@ -66,9 +66,14 @@ def compile_som(
     A tree may be compiled more than once. `charset` is what a `Content-Type` said of bytes. What `budget` means is
     said in `budget`.
     """
+    place = url.encode("utf-8", "replace").decode()
     with collector_waits():
-        tree = source if isinstance(source, Tree) else parse(source, charset)
-        return _Document(tree, url.encode("utf-8", "replace").decode(), budget).compile()
+        if isinstance(source, Tree):
+            return _Document(source, place, budget).compile()
+        tree = parse(source, charset)
+        som = _Document(tree, place, budget).compile()
+        tree.take_apart()
+        return som
 
 
 class _Document:
@@ -87,7 +92,7 @@ class _Document:
     def __init__(self, tree: Tree, url: str, budget: Budget) -> None:
         self._tree, self._url, self._budget = tree, url, budget
         self._visibility = Visibility(tree)
-        self._identifiers = Identifiers(url, tree.body)
+        self._identifiers = Identifiers(url)
         self._structured = read_structured(tree)
         self._places: dict[str, str] = {}
 
