@@ -91,9 +91,11 @@ class Elements:
             attrs["description"] = described
 
     def _own(self, node: Node, role: str, limits: Limits, shortened: Shortened) -> Attrs:
+        """What tag and role bring along. A link that is called a button still leads somewhere."""
         if node.tag in ("input", "textarea", "select", "button"):
             return read_control(node, self._survey.said, limits, shortened)
-        reading = _BY_ROLE.get(role)
+        leads = role in ACTIONS and node.tag in ("a", "area") and "href" in node.attributes
+        reading = _BY_ROLE.get("link" if leads else role)
         return reading(node, self._survey.said, limits, shortened) if reading is not None else {}
 
     def _hints_of(self, classes: str | None) -> list[str]:

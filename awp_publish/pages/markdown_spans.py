@@ -5,7 +5,7 @@ weight.
 """
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
@@ -179,7 +179,21 @@ def _join_line(parts: list[str], spans: list[_Span]) -> str:
         for span in spans:
             span.delimiter = ""
         _write(parts, spans)
-    return "".join(parts).strip(" ")
+    return "".join(_kept_apart(parts)).strip(" ")
+
+
+def _kept_apart(parts: Iterable[str]) -> Iterator[str]:
+    """What stood apart by a delimiter that was left out, and would mean something else together."""
+    last = ""
+    for part in filter(None, parts):
+        if last.endswith("`") and part[0] == "`" and not last.endswith("\\`"):
+            yield " "
+        elif (last.endswith("]") and part[0] in "(:") or (
+            last.endswith("!") and part[0] == "[" and not last.endswith("\\!")
+        ):
+            yield "\\"
+        yield part
+        last = part
 
 
 _ROUNDS: Final = 3

@@ -50,7 +50,10 @@ _OPAQUE: Final = frozenset(("hr", "iframe", "img", "input", "svg", "textarea"))
 
 _NOTHING_WITHOUT_CONTENT: Final = ("list", "paragraph", "section")
 _HOLDS_OTHERS: Final = frozenset(("section", "group", "details"))
-_CONSPICUOUS: Final = frozenset(("aria-hidden", "hidden", "inert", "role", "style"))
+_CONSPICUOUS: Final = frozenset(("aria-hidden", "contenteditable", "hidden", "inert", "role", "style"))
+_CLAIMING: Final = frozenset(("contenteditable", "role"))
+"""Attributes that give an element a role that its tag has not."""
+
 _LOOKED_AT: Final = STRIPPED | {"img", "svg"}
 _PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"br"}
 
@@ -146,6 +149,7 @@ class _Walk:
     def _walk(self, region: Region) -> None:
         """One loop, for it runs for every node of a page. What is rare in it is asked of the methods below."""
         pieces, hides, suspects = self._pieces, self._visibility.hides, self._visibility.reads_classes
+        plain = _PLAIN - self._visibility.hidden
         frames: list[_Frame] = []
         children, state, closing, block = iter(region.node.children), 0, None, True
         while True:
@@ -157,7 +161,7 @@ class _Walk:
                     pieces.append(node.text)
                     continue
                 inside, attributes = node.children, node.attributes
-                if tag in _PLAIN and (not attributes or (not suspects and _CONSPICUOUS.isdisjoint(attributes))):
+                if tag in plain and (not attributes or (not suspects and _CONSPICUOUS.isdisjoint(attributes))):
                     if len(inside) == 1 and not inside[0].tag and (state & COVERED or self._run is not None):
                         pieces.append(inside[0].text)
                         continue
@@ -250,7 +254,7 @@ class _Walk:
         return region, state & ~COVERED | (IN_FORM if landmark is landmarks.FORM else 0) | IN_LANDMARK, None
 
     def _role(self, node: Node, state: int) -> str | None:
-        role = role_of(node) if node.tag in MAPPED_TAGS or "role" in node.attributes else None
+        role = role_of(node) if node.tag in MAPPED_TAGS or not _CLAIMING.isdisjoint(node.attributes) else None
         if (role == "list" and node in self._structured) or (
             role == "table" and is_layout(node, bool(state & IN_LAYOUT))
         ):
@@ -281,8 +285,8 @@ class _Walk:
 
     def _shadow(self, node: Node, region: Region, state: int) -> _Opened | None:
         """What a shadow root holds goes to its host, or, when there are too many, to where the host itself went."""
-        if not isinstance(node, Template) or node.shadow_mode is None or node.parent is None:
-            return None
+        if not isinstance(node, Template) or node.shadow_mode is None or isinstance(node.parent, Template | None):
+            return None  # a root of a root has no host: it stays a template
         self._flush()
         host = None if self._hosts is None else self._hosts.get(node.parent)
         if host is None or region.shadows >= MOST_SHADOWS:

@@ -1,8 +1,8 @@
-"""Classes and ids that the page's own `<style>` rules hide (SOM 1.0, section 6.2). Stylesheets elsewhere are not read.
+"""What the page's own `<style>` rules hide (SOM 1.0, section 6.2). Stylesheets elsewhere are not read.
 
-Only a rule whose selector is one class or one id, for every state of the element, is taken at its word: `.menu:hover`
-and `.a.b` say nothing about all of `.menu` or `.a`. Rules inside of `@media` and its like depend on a reader that is
-not known, so they count for nothing.
+Only a rule whose selector is one tag, one class or one id, for every state of the element, is taken at its word:
+`.menu:hover` and `.a.b` say nothing about all of `.menu` or `.a`. Rules inside of `@media` and its like depend on a
+reader that is not known, so they count for nothing.
 """
 
 import re
@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from typing import Final
 
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
-_SIMPLE: Final = re.compile(r"(?:[a-z][a-z0-9]*)?([.#](?:[\w-]|[^\x00-\x7f])+)\Z", re.IGNORECASE)
+_SIMPLE: Final = re.compile(r"(?!\Z)([a-z][a-z0-9-]*)?([.#](?:[\w-]|[^\x00-\x7f])+)?\Z", re.IGNORECASE)
+_NEVER_HIDDEN: Final = frozenset(("html", "body"))
+"""A page that hides all of itself shows itself by script, as AMP's do."""
+
 _SHOWN: Final = re.compile(r"display:(?!none)|visibility:visible")
 _ZERO: Final = r"0(?:\.0*)?(?:px|em|rem|%)?(?![\w.%])"
 _HIDDEN: Final = re.compile(
@@ -33,23 +36,26 @@ def hides(declarations: str) -> bool:
 
 
 def read_hidden(sheets: list[str]) -> frozenset[str]:
-    """Every `.class` and `#id` that the sheets hide, and that no rule shows again."""
-    hidden: set[str] = set()
+    """Every `tag`, `.class`, `#id`, `tag.class` and `tag#id` that the sheets hide, and that no rule shows again."""
+    hidden: set[tuple[str, str]] = set()
     shown: set[str] = set()
     for sheet in sheets:
         for selector, declarations in _top_rules(_COMMENT.sub(" ", sheet)):
             if hides(declarations):
                 hidden.update(_named(selector))
             elif _SHOWN.search("".join(declarations.lower().split())):
-                shown.update(_named(selector))
-    return frozenset(hidden - shown)
+                shown.update(name or tag for tag, name in _named(selector))
+    return frozenset(
+        tag + name for tag, name in hidden if (name or tag) not in shown and (name or tag not in _NEVER_HIDDEN)
+    )
 
 
-def _named(selector: str) -> Iterator[str]:
+def _named(selector: str) -> Iterator[tuple[str, str]]:
+    """The tag and the class or id of each simple selector; "" for what it does not name."""
     for one in selector.split(","):
         found = _SIMPLE.match(one.strip())
         if found is not None:
-            yield found[1]
+            yield (found[1] or "").lower(), found[2] or ""
 
 
 def _top_rules(sheet: str) -> Iterator[tuple[str, str]]:

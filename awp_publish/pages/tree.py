@@ -111,10 +111,13 @@ class Tree:
         """The first element of this id, as a label or a description refers to it."""
         if self._by_id is None:
             self._by_id = {}
-            for element in (element for alike in self._by_tag.values() for element in alike):
-                found = element.attributes.get("id")
-                if found and self._by_id.setdefault(found, element) is not element:
-                    self._by_id[found] = min(self._by_id[found], element, key=_steps)
+            waiting: list[Node] = [self.root]
+            while waiting:
+                node = waiting.pop()
+                found = node.attributes.get("id")
+                if found and isinstance(node, Element):
+                    self._by_id.setdefault(found, node)
+                waiting.extend(reversed(node.children))
         return self._by_id.get(name)
 
     def select(self, css: str) -> list[str]:
@@ -153,10 +156,6 @@ class Tree:
 
 def _numbers(path: str) -> list[int]:
     return [int(step) for step in path.split("/")]
-
-
-def _steps(node: Node) -> list[int]:
-    return _numbers(node.path() or "0")
 
 
 def make_element(tag: str, attributes: Mapping[str, str], parent: Node | None, index: int) -> Element:
