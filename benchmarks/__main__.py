@@ -20,6 +20,7 @@ from benchmarks.mcp import mcp
 from benchmarks.negotiating import negotiating
 from benchmarks.ordinary import ordinary
 from benchmarks.over_http import over_http
+from benchmarks.pages import pages
 from benchmarks.table import Row, exit_status, print_table
 
 GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
@@ -35,6 +36,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "browsing": (browsing, 30.0),
     "negotiating": (negotiating, 16.0),
     "freezing": (freezing, 60.0),
+    "pages": (pages, 40.0),
 }
 """What is measured, and for about how many seconds."""
 

@@ -25,6 +25,10 @@ MOST_TAG_BYTES: Final = 32_768
 
 MOST_ATTRIBUTES: Final = 512
 
+MOST_ROOTS: Final = 16
+"""Tags of `html` and `body`: the attributes of all of them are those of the first."""
+
+_ROOTS: Final = (b"html", b"body")
 _VOID: Final = frozenset(
     b"area base basefont bgsound br col embed frame hr image img input keygen link meta param source track wbr".split()
 )
@@ -77,50 +81,61 @@ _TOKEN: Final = re.compile(
 _ATTRIBUTE: Final = re.compile(rb"[\s/]*+[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>]*+))?+")
 
 _WINDOW: Final = MOST_TAG_BYTES // 2
-_PARTS: Final = 32
-
-SAMPLE_BYTES: Final = 4_096
-_SAMPLES: Final = 16
+_PARTS: Final = 16
+_LONG: Final = 131_072
+SAMPLE_BYTES: Final = 2_048
 
 
 def bound_markup(html: bytes, suspect: bool = False) -> bytes:
-    """The markup, without the tags that go beyond the limits. One that is suspect for other reasons is read as well."""
-    return b"".join(_Nesting().within(html)) if suspect or _may_exceed(html) else html
+    """The markup without the tags that go beyond the limits. It is read when it may go beyond them, or is suspect.
+
+    To find out costs a fifth of the parsing: of a short page tags are counted, of a long one the caller parses samples.
+    """
+    closely = suspect or _has_long_tag(html) or (len(html) < _LONG and _is_unbalanced(html))
+    return b"".join(_Nesting().within(html)) if closely else html
 
 
 def samples_of(html: bytes) -> Iterator[bytes]:
     """Short parts of a long page, evenly apart, from where its check sum says: nobody knows where without trying."""
-    step = len(html) // _SAMPLES
-    if step > 2 * SAMPLE_BYTES:
+    if len(html) >= _LONG:
+        step = len(html) // _PARTS
         first = crc32(html) % (step - SAMPLE_BYTES)
         yield from (html[at : at + SAMPLE_BYTES] for at in range(first, len(html), step))
 
 
-def _may_exceed(html: bytes) -> bool:
-    """Whether a closer look is needed: many more start tags than end tags, or the other way, or a very long tag.
+def has_many_roots(sample: bytes) -> bool:
+    """Whether a sample has more tags of `html` and `body` than a page."""
+    text = sample.lower()
+    return text.count(b"<html") + text.count(b"<body") > MOST_ROOTS
 
-    This counts and does not read; it costs about a tenth of the parsing. End tags that end nothing deceive it: whoever
-    parses looks at samples too.
-    """
+
+def _is_unbalanced(html: bytes) -> bool:
+    """Whether anywhere many more tags begin than end elements, or the other way."""
     step, unclosed = max(len(html) // _PARTS, 1), 0
     for start in range(0, len(html), step):
         part = html[start : start + step]
         unclosed += part.count(b"<") - 2 * part.count(b"</")
         if abs(unclosed) > MOST_DEPTH:
             return True
+    return False
+
+
+def _has_long_tag(html: bytes) -> bool:
+    """Whether so much stands between two tags that it may be a tag itself."""
     return any(html.find(b"<", at, at + _WINDOW) < 0 for at in range(0, len(html) - _WINDOW, _WINDOW))
 
 
 class _Nesting:
     """Which elements are open while the tags of a page are read one after another, roughly as a parser would say."""
 
-    __slots__ = ("_counts", "_formatting", "_left_out", "_open")
+    __slots__ = ("_counts", "_formatting", "_left_out", "_open", "_roots")
 
     def __init__(self) -> None:
         self._open: list[bytes] = []
         self._counts: Counter[bytes] = Counter()
         self._formatting: list[bytes] = []
         self._left_out: Counter[bytes] = Counter()
+        self._roots = 0
 
     def within(self, html: bytes) -> Iterator[bytes]:
         """The markup in pieces, without the tags beyond the limits."""
@@ -141,6 +156,9 @@ class _Nesting:
     def _start(self, name: bytes) -> bool:
         if name in _VOID:
             return True
+        if name in _ROOTS:
+            self._roots += 1
+            return self._roots <= MOST_ROOTS
         self._close_before(name)
         full = len(self._open) >= MOST_DEPTH + (_SPARE if name in _MEANT else 0)
         full = full or (name in _FORMATTING and name not in _MEANT and len(self._formatting) >= MOST_FORMATTING)
@@ -182,6 +200,8 @@ class _Nesting:
         return None
 
     def _end(self, name: bytes) -> bool:
+        if name in _ROOTS:
+            return True
         if self._left_out[name]:
             self._left_out[name] -= 1
             return False

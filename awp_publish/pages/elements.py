@@ -6,11 +6,12 @@ from typing import Any, Final
 
 from awp_publish.pages.attributes import Attrs, Value, read_common, shorten_address
 from awp_publish.pages.controls import read_control
-from awp_publish.pages.hints import hints_of
+from awp_publish.pages.entries import Entry, Survey
+from awp_publish.pages.hints import MOST_CHARACTERS, hints_of
 from awp_publish.pages.names import Names, collapse
-from awp_publish.pages.regions import DISABLED, INERT, Entry, Survey
 from awp_publish.pages.roles import ACTIONS
 from awp_publish.pages.shortening import Limits, Shortened
+from awp_publish.pages.states import DISABLED, INERT
 from awp_publish.pages.tables import Said, read_cells
 from awp_publish.pages.tree import Node
 
@@ -24,7 +25,7 @@ _WITHOUT_TEXT: Final = frozenset(("group", "list", "section", "table"))
 """Roles that never carry text: what they hold follows, or is in their attributes (8.2)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Made:
     """An element, and what of it was left out."""
 
@@ -35,11 +36,10 @@ class Made:
 class Elements:
     """The making of elements of one page."""
 
-    __slots__ = ("_hints", "_names", "_survey")
+    __slots__ = ("_names", "_survey")
 
     def __init__(self, survey: Survey, names: Names) -> None:
         self._survey, self._names = survey, names
-        self._hints: dict[str, list[str]] = {}
 
     def make(self, entry: Entry, limits: Limits) -> Made:
         """The element of an entry, in the order of members of 4.1. The id is the caller's to give."""
@@ -60,9 +60,9 @@ class Elements:
         attrs = self._attrs(entry, text, label, limits, shortened)
         if attrs:
             element["attrs"] = attrs
-        hints = self._hints_of(attributes.get("class"))
+        hints = hints_of(attributes.get("class", "")[:MOST_CHARACTERS])
         if hints:
-            element["hints"] = hints
+            element["hints"] = list(hints)
         return Made(element, shortened)
 
     def _attrs(self, entry: Entry, text: str, label: str, limits: Limits, shortened: Shortened) -> Attrs:
@@ -97,13 +97,6 @@ class Elements:
         leads = role in ACTIONS and node.tag in ("a", "area") and "href" in node.attributes
         reading = _BY_ROLE.get("link" if leads else role)
         return reading(node, self._survey.said, limits, shortened) if reading is not None else {}
-
-    def _hints_of(self, classes: str | None) -> list[str]:
-        if not classes:
-            return []
-        if classes not in self._hints:
-            self._hints[classes] = hints_of(classes)
-        return self._hints[classes]
 
 
 def _link(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attrs:
@@ -145,7 +138,7 @@ def _table(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attr
     rows = limits.take_rows(cells.rows, shortened)
     attrs: Attrs = {}
     if cells.headers:
-        attrs["headers"] = list[Value](limits.shorten_all(cells.headers, shortened))
+        attrs["headers"] = list[Value](limits.shorten_all(limits.take_columns(cells.headers, shortened), shortened))
     if rows:
         attrs["rows"] = [list[Value](row) for row in rows]
     return attrs

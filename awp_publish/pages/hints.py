@@ -1,6 +1,7 @@
 """Hints from the classes of an element, by the words of SOM 1.0, section 5, wherever in a class they are."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 _TRIGGERS: Final = {
@@ -28,10 +29,12 @@ _TRIGGERS: Final = {
     "required": "required|mandatory",
 }
 _PATTERNS: Final = tuple(sorted((hint, re.compile(words)) for hint, words in _TRIGGERS.items()))
-MOST_CHARACTERS: Final = 1_000
+MOST_CHARACTERS: Final = 500
+"""Characters of a `class` attribute that are read."""
 
 
-def hints_of(classes: str) -> list[str]:
-    """The hints of a `class` attribute, sorted."""
-    text = classes[:MOST_CHARACTERS].lower()
-    return [hint for hint, pattern in _PATTERNS if pattern.search(text)]
+@lru_cache(maxsize=1_024)
+def hints_of(classes: str) -> tuple[str, ...]:
+    """The hints of a `class` attribute, sorted. The pages of a site have the same classes, so they are kept."""
+    text = classes.lower()
+    return tuple(hint for hint, pattern in _PATTERNS if pattern.search(text))

@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import urlsplit
 
-from awp_publish.pages.tree import Node, Template
+from awp_publish.pages.tree import Node, Paths
 
 MOST_NAME: Final = 100
 """Characters of a name that count in an id (7.1)."""
@@ -35,13 +35,12 @@ def origin_of(url: str) -> str:
 class Identifiers:
     """The ids of one document."""
 
-    __slots__ = ("_given", "_origin", "_paths", "_regions", "_taken")
+    __slots__ = ("_given", "_origin", "_paths", "_regions")
 
-    def __init__(self, url: str, body: Node) -> None:
+    def __init__(self, url: str) -> None:
         self._origin = origin_of(url)
-        self._paths: dict[Node, str] = {body: "0"}
+        self._paths = Paths()
         self._given: Counter[str] = Counter()
-        self._taken: set[str] = set()
         self._regions: Counter[str] = Counter()
 
     def element(self, role: str, name: str, path: str) -> str:
@@ -60,24 +59,4 @@ class Identifiers:
 
     def path(self, node: Node) -> str:
         """The path of a node of the body."""
-        known = self._paths.get(node)
-        if known is not None:
-            return known
-        steps: list[Node] = []
-        above: Node | None = node
-        while above is not None and above not in self._paths:
-            steps.append(above)
-            above = above.parent
-        path = "" if above is None else self._paths[above]
-        for step in reversed(steps):
-            path = _longer(path, step)
-            if step.children or isinstance(step, Template):
-                self._paths[step] = path
-        return path
-
-
-def _longer(path: str, step: Node) -> str:
-    """A shadow root is no step of its own: `0/1` and, for what is first in its shadow, `0/1#shadow/0` (7.1)."""
-    if isinstance(step, Template) and step.shadow_mode is not None:
-        return f"{path}#shadow"
-    return f"{path}/{step.index}"
+        return self._paths.of(node) or "0"

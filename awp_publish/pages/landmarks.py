@@ -8,8 +8,10 @@ part of that, not of the page.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
+from awp_publish.pages.states import COVERED, IN_FORM, IN_LANDMARK
 from awp_publish.pages.tree import Node
 from awp_publish.pages.visibility import Visibility, text_of
 
@@ -76,6 +78,12 @@ _BOUNDARY: Final = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z])(?=[A-Z])|(?<=\D)(?=\d)"
 _LEGAL: Final = re.compile(r"©|\(c\)\s*\d{4}|\bcopyright\b[^a-z]{0,3}\d{4}|\ball rights reserved\b")
 _LEGAL_LINK: Final = re.compile(r"\s*(?:privacy|terms of)\b")
 MOST_LEGAL_CHARACTERS: Final = 400
+MOST_LOOKS: Final = 2_000
+"""Blocks of a page that are looked at as possible legal lines."""
+
+MOST_WORDS: Final = 500
+"""Characters of a class or an id that are read."""
+
 _MOST_NODES: Final = 120
 LEAST_LINKS: Final = 3
 
@@ -86,8 +94,12 @@ def landmark_by_role(element: Node) -> Landmark | None:
     return next((_ARIA[role] for role in roles if role in _ARIA), None)
 
 
+@lru_cache(maxsize=1_024)
 def landmark_by_words(text: str) -> Landmark | None:
-    """By the words of a class or an id. One name at a time: `card nav` is of two names, `card-nav` is one."""
+    """By the words of a class or an id. One name at a time: `card nav` is of two names, `card-nav` is one.
+
+    The pages of a site have the same classes, so what was found is kept for the next page.
+    """
     for name in text.split():
         words = " ".join(_BOUNDARY.split(name)).lower()
         if _PART_OF_SOMETHING.search(words) and "article body" not in words:
@@ -133,3 +145,39 @@ def is_legal_line(element: Node, visibility: Visibility) -> bool:
 _NOT_LEGAL: Final = frozenset(
     ("article", "button", "form", "h1", "h2", "h3", "input", "main", "nav", "select", "table", "textarea", "footer")
 )
+
+
+class Landmarks:
+    """Which elements of one page begin regions."""
+
+    __slots__ = ("_looks", "_visibility")
+
+    def __init__(self, visibility: Visibility) -> None:
+        self._visibility = visibility
+        self._looks = 0
+
+    def of(self, node: Node, state: int) -> Landmark | None:
+        """By the precedence of 3.3; but a `<form>` is a form, and in a form nothing else begins."""
+        tag, attributes = node.tag, node.attributes
+        if state & IN_FORM:
+            return None
+        found = TAGS.get(tag)
+        if found is not FORM and "role" in attributes:
+            found = landmark_by_role(node) or found
+        if state & COVERED:
+            return found if found in (FORM, DIALOG) else None
+        if found is not None or tag not in HINTED:
+            return found
+        for name in ("class", "id"):
+            said = landmark_by_words(attributes[name][:MOST_WORDS]) if name in attributes else None
+            if said is not None:
+                return said
+        return None if state & IN_LANDMARK else self._guess(node)
+
+    def _guess(self, node: Node) -> Landmark | None:
+        if node.tag in ("div", "ul", "ol") and is_link_list(node):
+            return NAVIGATION
+        if node.tag not in ("div", "section") or self._looks >= MOST_LOOKS:
+            return None
+        self._looks += 1
+        return FOOTER if is_legal_line(node, self._visibility) else None

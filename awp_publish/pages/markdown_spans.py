@@ -186,11 +186,9 @@ def _kept_apart(parts: Iterable[str]) -> Iterator[str]:
     """What stood apart by a delimiter that was left out, and would mean something else together."""
     last = ""
     for part in filter(None, parts):
-        if last.endswith("`") and part[0] == "`" and not last.endswith("\\`"):
+        if last[-1:] + part[0] in ("``", "![") and last[-2:-1] != "\\":
             yield " "
-        elif (last.endswith("]") and part[0] in "(:") or (
-            last.endswith("!") and part[0] == "[" and not last.endswith("\\!")
-        ):
+        elif last[-1:] + part[0] in ("](", "]:"):
             yield "\\"
         yield part
         last = part

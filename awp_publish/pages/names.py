@@ -15,7 +15,8 @@ MOST_REFERENCES: Final = 10
 MOST_NAME: Final = 1_000
 """Characters of a name."""
 
-_NAMING: Final = frozenset(("aria-label", "aria-labelledby", "title"))
+_NAMING: Final = frozenset(("aria-label", "aria-labelledby", "role", "title"))
+_SAID_BY_CONTENT: Final = frozenset(("a", "area", "fieldset", "svg", "table"))
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
 _PROMPTED: Final = frozenset(("input", "textarea"))
 
@@ -33,7 +34,8 @@ class Names:
 
     def label(self, element: Node, text: str) -> str:
         """The accessible name of an element, or "" when there is none, or none but its text."""
-        if text and element.tag == "a" and _NAMING.isdisjoint(element.attributes):
+        tag = element.tag
+        if tag not in _LABELABLE and (text or tag not in _SAID_BY_CONTENT) and _NAMING.isdisjoint(element.attributes):
             return ""
         said = text.lower()
         return next((name for name in self._candidates(element, text) if name and name.lower() != said), "")

@@ -4,39 +4,19 @@ Text is gathered once, in `Survey.pieces`; an entry says from where to where its
 level. Text that stands in no element of its own is a paragraph of its own, inline markup within it included (4.2).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from awp_publish.pages import landmarks
-from awp_publish.pages.landmarks import (
-    HINTED,
-    Landmark,
-    is_legal_line,
-    is_link_list,
-    landmark_by_role,
-    landmark_by_words,
-)
+from awp_publish.pages.entries import Entry, Region, Survey
+from awp_publish.pages.landmarks import CONTENT, FORM, Landmark, Landmarks
 from awp_publish.pages.roles import ACTIONS, MAPPED_TAGS, role_of
+from awp_publish.pages.states import COVERED, DISABLED, IN_FORM, IN_LANDMARK, IN_LAYOUT, IN_LINK, INERT
 from awp_publish.pages.tables import is_layout
 from awp_publish.pages.tree import Node, Template, Tree
 from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility
 
-COVERED: Final = 1
-"""Within an element that has the text: only what can be operated, headings and images are elements of their own."""
-DISABLED: Final = 2
-INERT: Final = 4
-IN_FORM: Final = 8
-IN_LANDMARK: Final = 16
-IN_LINK: Final = 32
-IN_LAYOUT: Final = 64
-
 MOST_SHADOWS: Final = 8
 """Shadow roots one in another; what is in deeper ones counts as the content of the last."""
-
-MOST_LOOKS: Final = 2_000
-"""Blocks of a page that are looked at as possible legal lines."""
 
 _STRUCTURE: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "form", "details", "fieldset", "section", "article")
 """A list that holds one of these is no list of lines: what it holds is taken as it comes."""
@@ -58,50 +38,6 @@ _LOOKED_AT: Final = STRIPPED | {"img", "svg"}
 _PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"br"}
 
 
-@dataclass(slots=True, eq=False)
-class Entry:
-    """What becomes an element: its node, and from where to where its text goes."""
-
-    node: Node
-    role: str
-    state: int
-    start: int = 0
-    end: int = 0
-    shadow: "Region | None" = None
-
-
-@dataclass(slots=True, eq=False)
-class Region:
-    """A region, or what a shadow root holds."""
-
-    landmark: Landmark
-    node: Node
-    entries: list[Entry] = field(default_factory=list)
-    shadows: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """The outcome: regions in the order in which they begin, what is in none of them last."""
-
-    regions: Sequence[Region]
-    pieces: Sequence[str]
-    parts: Mapping[Node, Entry]
-
-    def said(self, node: Node) -> str | None:
-        """The text of a part of an element: an item, a cell, an option, a summary. None when it is not to be seen."""
-        part = self.parts.get(node)
-        return None if part is None else self.text(part)
-
-    def lengths(self) -> list[int]:
-        """How many characters there are before each piece, and in all."""
-        return list(accumulate(map(len, self.pieces), initial=0))
-
-    def text(self, entry: Entry) -> str:
-        """The visible text of an entry, whitespace collapsed (4.6)."""
-        return " ".join("".join(self.pieces[entry.start : entry.end]).split())
-
-
 _Opened: TypeAlias = tuple[Region, int, Entry | None]
 _Frame: TypeAlias = tuple[Iterator[Node], Region, int, Entry | None, bool]
 
@@ -114,7 +50,7 @@ def survey(tree: Tree, visibility: Visibility) -> Survey:
 class _Walk:
     __slots__ = (
         "_hosts",
-        "_looks",
+        "_landmarks",
         "_parts",
         "_pieces",
         "_regions",
@@ -123,12 +59,11 @@ class _Walk:
         "_summaries",
         "_tree",
         "_visibility",
-        "_words",
     )
 
     def __init__(self, tree: Tree, visibility: Visibility) -> None:
         self._tree, self._visibility = tree, visibility
-        self._looks = 0
+        self._landmarks = Landmarks(visibility)
         self._parts: dict[Node, Entry] = {}
         self._pieces: list[str] = []
         self._regions: list[Region] = []
@@ -136,10 +71,9 @@ class _Walk:
         self._structured = _structured_lists(tree)
         self._summaries: dict[Node, Entry] = {}
         self._hosts: dict[Node, Entry] | None = {} if tree.tagged("template") else None
-        self._words: dict[str, Landmark | None] = {}
 
     def survey(self) -> Survey:
-        content = Region(landmarks.CONTENT, self._tree.body)
+        content = Region(CONTENT, self._tree.body)
         self._walk(content)
         regions = [*self._regions, content]
         for region in regions:
@@ -149,33 +83,41 @@ class _Walk:
     def _walk(self, region: Region) -> None:
         """One loop, for it runs for every node of a page. What is rare in it is asked of the methods below."""
         pieces, hides, suspects = self._pieces, self._visibility.hides, self._visibility.reads_classes
-        plain = _PLAIN - self._visibility.hidden
-        frames: list[_Frame] = []
+        frames, plain = list[_Frame](), _PLAIN - self._visibility.hidden
         children, state, closing, block = iter(region.node.children), 0, None, True
         while True:
             for node in children:
                 tag = node.tag
                 if not tag:
-                    if self._run is None and not state & COVERED and not node.text.isspace():
+                    if not state & COVERED and self._run is None and not node.text.isspace():
                         self._run = region, Entry(node, "paragraph", state, len(pieces))
                     pieces.append(node.text)
                     continue
                 inside, attributes = node.children, node.attributes
-                if tag in plain and (not attributes or (not suspects and _CONSPICUOUS.isdisjoint(attributes))):
-                    if len(inside) == 1 and not inside[0].tag and (state & COVERED or self._run is not None):
-                        pieces.append(inside[0].text)
-                        continue
-                    opened: _Opened | None = (region, state, None)
+                quiet = not attributes or (not suspects and _CONSPICUOUS.isdisjoint(attributes))
+                if quiet and tag in plain:
+                    if len(inside) != 1 or inside[0].tag or (not state & COVERED and self._run is None):
+                        frames.append((children, region, state, closing, block))
+                        children, closing, block = iter(inside), None, False
+                        break
+                    pieces.append(inside[0].text)
+                    continue
+                opened: _Opened | None
+                if quiet and tag == "a" and "href" in attributes:
+                    opened = self._link(node, region, state)
                 elif tag == "template":
                     opened, inside = self._shadow(node, region, state), _content_of(node)
-                elif (suspects or tag in _LOOKED_AT or not _CONSPICUOUS.isdisjoint(attributes)) and hides(node):
+                elif (suspects or tag in _LOOKED_AT or not quiet) and hides(node):
                     continue
                 else:
                     opened = self._open(node, region, state)
                 if opened is None:
                     continue
-                if not inside or tag in _OPAQUE:
-                    self._close(region, opened[2], tag not in INLINE)
+                single = len(inside) == 1 and not inside[0].tag and (opened[1] & COVERED or self._run is not None)
+                if single or not inside or tag in _OPAQUE:
+                    if single and tag not in _OPAQUE:
+                        pieces.append(inside[0].text)
+                    self._close(opened[0], opened[2], tag not in INLINE)
                     continue
                 frames.append((children, region, state, closing, block))
                 children, (region, state, closing), block = iter(inside), opened, tag not in INLINE
@@ -186,6 +128,16 @@ class _Walk:
                 if not frames:
                     return
                 children, region, state, closing, block = frames.pop()
+
+    def _link(self, node: Node, region: Region, state: int) -> _Opened:
+        """What `_open` would do for a link that says nothing but where it leads: most elements of most pages."""
+        if self._run is not None:
+            self._flush()
+        entry = Entry(node, "link", state, len(self._pieces))
+        region.entries.append(entry)
+        if self._hosts is not None and _is_host(node):
+            self._hosts[node] = entry
+        return region, state | COVERED | IN_LINK, entry
 
     def _close(self, region: Region, entry: Entry | None, block: bool) -> None:
         if block:
@@ -216,7 +168,7 @@ class _Walk:
     def _open(self, node: Node, region: Region, state: int) -> _Opened:
         if "inert" in node.attributes:
             state |= INERT
-        landmark = self._landmark(node, state)
+        landmark = self._landmarks.of(node, state)
         if landmark is not None:
             return self._begin(landmark, node, state)
         if node in self._summaries:
@@ -251,7 +203,7 @@ class _Walk:
         self._flush()
         region = Region(landmark, node)
         self._regions.append(region)
-        return region, state & ~COVERED | (IN_FORM if landmark is landmarks.FORM else 0) | IN_LANDMARK, None
+        return region, state & ~COVERED | (IN_FORM if landmark is FORM else 0) | IN_LANDMARK, None
 
     def _role(self, node: Node, state: int) -> str | None:
         role = role_of(node) if node.tag in MAPPED_TAGS or not _CLAIMING.isdisjoint(node.attributes) else None
@@ -293,41 +245,8 @@ class _Walk:
             return region, state, None
         if host.shadow is not None:
             return None
-        host.shadow = Region(landmarks.CONTENT, node, shadows=region.shadows + 1)
+        host.shadow = Region(CONTENT, node, shadows=region.shadows + 1)
         return host.shadow, (state | IN_FORM) & ~COVERED, None
-
-    def _landmark(self, node: Node, state: int) -> Landmark | None:
-        """By the precedence of 3.3; but a `<form>` is a form, and in a form nothing else begins."""
-        tag, attributes = node.tag, node.attributes
-        if state & IN_FORM:
-            return None
-        found = landmarks.TAGS.get(tag)
-        if found is not landmarks.FORM and "role" in attributes:
-            found = landmark_by_role(node) or found
-        if state & COVERED:
-            return found if found in (landmarks.FORM, landmarks.DIALOG) else None
-        if found is not None or tag not in HINTED:
-            return found
-        return (
-            self._by_words(attributes.get("class")) or self._by_words(attributes.get("id")) or self._guess(node, state)
-        )
-
-    def _by_words(self, text: str | None) -> Landmark | None:
-        if not text:
-            return None
-        if text not in self._words:
-            self._words[text] = landmark_by_words(text)
-        return self._words[text]
-
-    def _guess(self, node: Node, state: int) -> Landmark | None:
-        if state & IN_LANDMARK:
-            return None
-        if node.tag in ("div", "ul", "ol") and is_link_list(node):
-            return landmarks.NAVIGATION
-        if node.tag in ("div", "section") and self._looks < MOST_LOOKS:
-            self._looks += 1
-            return landmarks.FOOTER if is_legal_line(node, self._visibility) else None
-        return None
 
 
 def _content_of(node: Node) -> Sequence[Node]:

@@ -8,7 +8,7 @@ import orjson
 
 from awp_publish.pages.budget import LEAST_LENGTH, MOST_WHOLE, TEXT_SHARE, share_evenly
 from awp_publish.pages.elements import Elements, Made
-from awp_publish.pages.regions import Entry, Region, Survey
+from awp_publish.pages.entries import Entry, Region, Survey
 from awp_publish.pages.roles import CONTROLS
 from awp_publish.pages.shortening import Limits, Shortened
 from awp_publish.pages.tables import count_items, count_rows
@@ -99,18 +99,19 @@ def choose(survey: Survey, elements: Elements, room: int | None) -> Selection:
     """The entries that fit in so many bytes; all of them when there is no limit."""
     pools = [list(_entries(region)) for region in survey.regions]
     losses = [Loss() for _ in pools]
-    if room is None or _roughly(survey, pools) <= 2 * room:
+    lengths = survey.lengths()
+    if room is None or _roughly(pools, lengths[-1]) <= 2 * room:
         made = {entry: elements.make(entry, Limits()) for pool in pools for entry in pool}
         taken = _merge_links(pools, made, losses)
         if room is None or taken + _REGION * len(pools) <= room:
             return Selection(made, losses)
-    return _Cut(survey, elements, pools).select(room)
+    return _Cut(elements, pools, lengths, survey.width()).select(room)
 
 
-def _roughly(survey: Survey, pools: Sequence[Sequence[Entry]]) -> int:
+def _roughly(pools: Sequence[Sequence[Entry]], characters: int) -> int:
     """Bytes of a document that says everything, at the least."""
     links = sum(1 for _, entry in _numbered(pools) if entry.role == "link")
-    return _OVERHEAD * sum(map(len, pools)) + (_LINK_OVERHEAD - _OVERHEAD) * links + survey.lengths()[-1]
+    return _OVERHEAD * sum(map(len, pools)) + (_LINK_OVERHEAD - _OVERHEAD) * links + characters
 
 
 def _merge_links(pools: Sequence[Sequence[Entry]], made: dict[Entry, Made], losses: Sequence[Loss]) -> int:
@@ -158,14 +159,15 @@ class _Cut:
 
     __slots__ = ("_begun", "_elements", "_lengths", "_losses", "_made", "_pools", "_sizes", "_width")
 
-    def __init__(self, survey: Survey, elements: Elements, pools: Sequence[Sequence[Entry]]) -> None:
-        self._elements, self._pools = elements, pools
+    def __init__(
+        self, elements: Elements, pools: Sequence[Sequence[Entry]], lengths: Sequence[int], width: float
+    ) -> None:
+        self._elements, self._pools, self._width = elements, pools, width
         self._made: dict[Entry, Made] = {}
         self._losses = [Loss() for _ in pools]
         self._sizes: dict[Entry, tuple[int, int]] = {}
         self._begun: set[int] = set()
-        self._lengths = survey.lengths()
-        self._width = len("".join(survey.pieces).encode()) / max(self._lengths[-1], 1)
+        self._lengths = lengths
 
     def select(self, room: int) -> Selection:
         always, texts, links = self._sorted()

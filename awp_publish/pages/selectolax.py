@@ -8,7 +8,8 @@ from typing import Final, TypeAlias
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
-from awp_publish.pages.bounding import bound_markup, samples_of
+from awp_publish.pages.bounding import bound_markup, has_many_roots, samples_of
+from awp_publish.pages.collector import collector_waits
 from awp_publish.pages.decoding import read_utf8
 from awp_publish.pages.tree import COMMENT, Comment, Element, Node, Template, Text, Tree, make_element
 
@@ -18,7 +19,7 @@ _TEXT: Final = 2
 _NO_EVENTS: Final = int(LexborDocumentOptions.WO_EVENTS)
 """Else each option is compared with all others of its select, so as to fill a `<selectedcontent>`."""
 
-_MOST_OPEN: Final = 64
+_MOST_OPEN: Final = 48
 
 _MADE: Final[Mapping[str, type[Element]]] = {"template": Template, COMMENT: Comment}
 
@@ -33,9 +34,10 @@ def parse(html: str | bytes, charset: str | None = None) -> Tree:
     Markup nested so deep that its tree would take time out of proportion is flattened (see `bounding`).
     """
     data = read_utf8(html, charset)
-    suspect = any(_nests_deeply(sample) for sample in samples_of(data))
+    suspect = any(has_many_roots(sample) or _nests_deeply(sample) for sample in samples_of(data))
     parser = LexborHTMLParser(bound_markup(data, suspect), scripting=True, options=_NO_EVENTS)
-    return _Growth(parser).tree(len(data))
+    with collector_waits():
+        return _Growth(parser).tree(len(data))
 
 
 def _nests_deeply(sample: bytes) -> bool:
@@ -59,7 +61,7 @@ class _Growth:
         self._kinds: dict[int, _Kind] = {}
         self._by_tag: dict[str, list[Element]] = {}
         self._by_address: dict[int, Node] = {}
-        self._root = make_element("html", {}, None, 0)
+        self._root = make_element("html", {}, None)
 
     def tree(self, html_bytes: int) -> Tree:
         top, root = self._parser.root, self._root
@@ -85,7 +87,6 @@ class _Growth:
                 piece = text()
                 piece.text = found.text_content or ""
                 piece.parent = parent
-                piece.index = len(siblings)
                 siblings.append(piece)
                 found = found.next
                 continue
@@ -94,7 +95,6 @@ class _Growth:
             element.tag = name
             element.children = ()
             element.parent = parent
-            element.index = len(siblings)
             siblings.append(element)
             alike.append(element)
             given = found.attributes

@@ -11,10 +11,12 @@ from typing import Any, Final
 import orjson
 
 from awp_publish.pages.budget import Budget as Budget
+from awp_publish.pages.collector import collector_waits
 from awp_publish.pages.elements import Elements, SomElement
+from awp_publish.pages.entries import Entry, Region
 from awp_publish.pages.identifiers import Identifiers
 from awp_publish.pages.names import Names, collapse
-from awp_publish.pages.regions import Entry, Region, survey
+from awp_publish.pages.regions import survey
 from awp_publish.pages.roles import ACTIONS
 from awp_publish.pages.selection import choose
 from awp_publish.pages.selectolax import parse
@@ -64,8 +66,9 @@ def compile_som(
     A tree may be compiled more than once. `charset` is what a `Content-Type` said of bytes. What `budget` means is
     said in `budget`.
     """
-    tree = source if isinstance(source, Tree) else parse(source, charset)
-    return _Document(tree, url.encode("utf-8", "replace").decode(), budget).compile()
+    with collector_waits():
+        tree = source if isinstance(source, Tree) else parse(source, charset)
+        return _Document(tree, url.encode("utf-8", "replace").decode(), budget).compile()
 
 
 class _Document:
@@ -84,7 +87,7 @@ class _Document:
     def __init__(self, tree: Tree, url: str, budget: Budget) -> None:
         self._tree, self._url, self._budget = tree, url, budget
         self._visibility = Visibility(tree)
-        self._identifiers = Identifiers(url, tree.body)
+        self._identifiers = Identifiers(url)
         self._structured = read_structured(tree)
         self._places: dict[str, str] = {}
 

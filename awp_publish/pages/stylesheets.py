@@ -7,13 +7,15 @@ reader that is not known, so they count for nothing.
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from functools import lru_cache
+from typing import Final, TypeAlias
 
 _COMMENT: Final = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _SIMPLE: Final = re.compile(r"(?!\Z)([a-z][a-z0-9-]*)?([.#](?:[\w-]|[^\x00-\x7f])+)?\Z", re.IGNORECASE)
 _NEVER_HIDDEN: Final = frozenset(("html", "body"))
 """A page that hides all of itself shows itself by script, as AMP's do."""
 
+_MAY_MATTER: Final = re.compile("none|hidden|collapse|opacity|font-size|clip", re.IGNORECASE)
 _SHOWN: Final = re.compile(r"display:(?!none)|visibility:visible")
 _ZERO: Final = r"0(?:\.0*)?(?:px|em|rem|%)?(?![\w.%])"
 _HIDDEN: Final = re.compile(
@@ -23,6 +25,9 @@ _CLIPPED: Final = re.compile(r"(?:^|;)clip:rect\(0")
 _FLAT: Final = re.compile(rf"(?:^|;)(?:max-)?(?:height|width):{_ZERO}")
 
 MOST_RULES: Final = 20_000
+_MOST_KNOWN: Final = 10_000
+_Simple: TypeAlias = tuple[str, str]
+_Named: TypeAlias = tuple[frozenset[_Simple], frozenset[str]]
 
 
 def hides(declarations: str) -> bool:
@@ -37,20 +42,34 @@ def hides(declarations: str) -> bool:
 
 def read_hidden(sheets: list[str]) -> frozenset[str]:
     """Every `tag`, `.class`, `#id`, `tag.class` and `tag#id` that the sheets hide, and that no rule shows again."""
-    hidden: set[tuple[str, str]] = set()
+    hidden: set[_Simple] = set()
     shown: set[str] = set()
-    for sheet in sheets:
-        for selector, declarations in _top_rules(_COMMENT.sub(" ", sheet)):
-            if hides(declarations):
-                hidden.update(_named(selector))
-            elif _SHOWN.search("".join(declarations.lower().split())):
-                shown.update(name or tag for tag, name in _named(selector))
+    for sheet in sheets if any(map(_MAY_MATTER.search, sheets)) else ():
+        named = _read_known(sheet) if len(sheet) <= _MOST_KNOWN else _read(sheet)
+        hidden.update(named[0])
+        shown.update(named[1])
     return frozenset(
         tag + name for tag, name in hidden if (name or tag) not in shown and (name or tag not in _NEVER_HIDDEN)
     )
 
 
-def _named(selector: str) -> Iterator[tuple[str, str]]:
+def _read(sheet: str) -> _Named:
+    """What the rules of a sheet hide, and what they show."""
+    hidden: set[_Simple] = set()
+    shown: set[str] = set()
+    for selector, declarations in _top_rules(_COMMENT.sub(" ", sheet)):
+        if hides(declarations):
+            hidden.update(_named(selector))
+        elif _SHOWN.search("".join(declarations.lower().split())):
+            shown.update(name or tag for tag, name in _named(selector))
+    return frozenset(hidden), frozenset(shown)
+
+
+_read_known = lru_cache(maxsize=128)(_read)
+"""The pages of a site have the same short sheets in them, so what was read is kept."""
+
+
+def _named(selector: str) -> Iterator[_Simple]:
     """The tag and the class or id of each simple selector; "" for what it does not name."""
     for one in selector.split(","):
         found = _SIMPLE.match(one.strip())

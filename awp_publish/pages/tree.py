@@ -6,6 +6,7 @@ shadow root holds is not among the children of its host; its path goes through t
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Final
 
 SHADOW: Final = "#shadow"
@@ -17,14 +18,13 @@ _NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 
 
 class Node:
-    """One node. `tag` is in lower case, "" for text and "!" for a comment; `index` is its place among its siblings.
+    """One node. `tag` is in lower case, "" for text and "!" for a comment.
 
     `children` and `attributes` are to be read only. An attribute without a value has the value "".
     """
 
-    __slots__ = ("index", "parent")
+    __slots__ = ("parent",)
 
-    index: int
     parent: "Node | None"
     tag: str = ""
     text: str = ""
@@ -32,15 +32,8 @@ class Node:
     children: Sequence["Node"] = ()
 
     def path(self) -> str | None:
-        """The path of the node, or None for what is not in the body."""
-        steps: list[str] = []
-        node: Node | None = self
-        while node is not None and node.tag != "body":
-            above = node.parent
-            held = isinstance(above, Template)
-            steps.append(f"{SHADOW}/{node.index}" if held else f"/{node.index}")
-            node = above.parent if held and above is not None else above
-        return None if node is None else "0" + "".join(reversed(steps))
+        """The path of the node, or None for what is not in the body. For many nodes see `Paths`."""
+        return Paths().of(self)
 
 
 class Element(Node):
@@ -87,6 +80,42 @@ class Text(Node):
     text: str
 
 
+class Paths:
+    """The paths of nodes of one page: for many of them, each is found in about the time of its last step."""
+
+    __slots__ = ("_known", "_places")
+
+    def __init__(self) -> None:
+        self._known: dict[Node, str] = {}
+        self._places: dict[Node, int] = {}
+
+    def of(self, node: Node) -> str | None:
+        """The path of a node, or None for what is not in the body."""
+        steps: list[Node] = []
+        above: Node | None = node
+        while above is not None and above.tag != "body" and above not in self._known:
+            steps.append(above)
+            above = above.parent
+        if above is None:
+            return None
+        path = self._known.get(above, "0")
+        for step in reversed(steps):
+            path = self._longer(path, step)
+            if step.children or isinstance(step, Template):
+                self._known[step] = path
+        return path
+
+    def _longer(self, path: str, step: Node) -> str:
+        """A shadow root is no step of its own: `0/1` and, for what is first in its shadow, `0/1#shadow/0`."""
+        if isinstance(step, Template) and step.shadow_mode is not None:
+            return f"{path}{SHADOW}"
+        if step not in self._places and step.parent is not None:
+            parent = step.parent
+            siblings = parent.content if isinstance(parent, Template) else parent.children
+            self._places.update(zip(siblings, count(), strict=False))
+        return f"{path}/{self._places.get(step, 0)}"
+
+
 class Tree:
     """A page. `html_bytes` is the length of its source in UTF-8."""
 
@@ -110,15 +139,23 @@ class Tree:
     def with_id(self, name: str) -> Element | None:
         """The first element of this id, as a label or a description refers to it."""
         if self._by_id is None:
-            self._by_id = {}
-            waiting: list[Node] = [self.root]
-            while waiting:
-                node = waiting.pop()
-                found = node.attributes.get("id")
-                if found and isinstance(node, Element):
-                    self._by_id.setdefault(found, node)
-                waiting.extend(reversed(node.children))
+            self._by_id = self._ids()
         return self._by_id.get(name)
+
+    def _ids(self) -> dict[str, Element]:
+        """The elements of one name are in the order of the page; of different names the paths tell which is first."""
+        found: dict[str, Element] = {}
+        paths = Paths()
+        for alike in self._by_tag.values():
+            first: dict[str, Element] = {}
+            for element in alike:
+                if element.attributes.get("id"):
+                    first.setdefault(element.attributes["id"], element)
+            for name, element in first.items():
+                known = found.setdefault(name, element)
+                if known is not element and _is_before(paths.of(element), paths.of(known)):
+                    found[name] = element
+        return found
 
     def select(self, css: str) -> list[str]:
         """Paths of what a CSS selector matches in the body, in document order.
@@ -130,7 +167,8 @@ class Tree:
             raise ValueError(
                 f"A selector of {len(css)} characters; the longest one taken has {MOST_SELECTOR_CHARACTERS}."
             )
-        places = {path for node in self._find(css) if (path := node.path()) is not None}
+        paths = Paths()
+        places = {path for node in self._find(css) if (path := paths.of(node)) is not None}
         return sorted(places, key=_numbers)
 
     def node_at(self, path: str) -> Node | None:
@@ -158,17 +196,22 @@ def _numbers(path: str) -> list[int]:
     return [int(step) for step in path.split("/")]
 
 
-def make_element(tag: str, attributes: Mapping[str, str], parent: Node | None, index: int) -> Element:
+def _is_before(path: str | None, other: str | None) -> bool:
+    """What is in no body comes before it: it is in the head."""
+    return other is not None and (path is None or _numbers(path) < _numbers(other))
+
+
+def make_element(tag: str, attributes: Mapping[str, str], parent: Node | None) -> Element:
     """An element that has no children yet."""
     element = Template() if tag == "template" else Element()
     element.tag, element.attributes, element.children = tag, attributes, ()
-    element.parent, element.index = parent, index
+    element.parent = parent
     return element
 
 
 def _missing(tag: str, root: Element) -> Element:
     """The empty head or body of a page that has none, as one with framesets."""
-    return make_element(tag, _NO_ATTRIBUTES, root, len(root.children))
+    return make_element(tag, _NO_ATTRIBUTES, root)
 
 
 def _step(node: Node, step: str) -> Node | None:

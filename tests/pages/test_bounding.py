@@ -3,7 +3,7 @@
 import pytest
 
 from awp_publish.pages import parse
-from awp_publish.pages.bounding import MOST_ATTRIBUTES, MOST_DEPTH, MOST_FORMATTING, bound_markup
+from awp_publish.pages.bounding import MOST_ATTRIBUTES, MOST_DEPTH, MOST_FORMATTING, MOST_ROOTS, bound_markup
 
 
 def depth_of(html: str) -> int:
@@ -51,6 +51,11 @@ FLAT = {
 @pytest.mark.parametrize("html", FLAT.values(), ids=FLAT)
 def test_a_long_page_that_is_not_deep_stays_as_it_is(html):
     assert bound_markup(html.encode()) == html.encode()
+
+
+def test_the_attributes_of_many_bodies_are_those_of_the_first_ones():
+    (body,) = parse("".join(f"<body a{number}=1>" for number in range(20_000))).tagged("body")
+    assert 0 < len(body.attributes) <= MOST_ROOTS
 
 
 def test_a_tag_keeps_its_first_attributes_only():

@@ -13,6 +13,7 @@ import pytest
 
 from awp_publish.pages import Budget, compile_som, parse
 from awp_publish.pages.identifiers import Identifiers
+from awp_publish.pages.tree import Paths
 from tests.pages.conftest import FIXTURES, NEEDS_FIXTURES, read_json, read_page
 
 pytestmark = NEEDS_FIXTURES
@@ -26,12 +27,12 @@ class Both:
 
     def __init__(self, page: dict[str, Any]) -> None:
         tree = parse(read_page(page["html"]))
-        som = compile_som(tree, page["url"], Budget.FULL)
+        som, paths = compile_som(tree, page["url"], Budget.FULL), Paths()
         self.golden = [one for region in read_json(page["golden"])["regions"] for one in region["elements"]]
         by_id = {one["id"]: one for region in som.document["regions"] for one in _all(region["elements"])}
         self.ours = {path: by_id[name] for name, path in som.places.items()}
-        self._paths = [path for node in tree.walk() if (path := node.path()) is not None]
-        self._url, self._body = page["url"], tree.body
+        self._paths = [path for node in tree.walk() if (path := paths.of(node)) is not None]
+        self._url = page["url"]
         self._known = {one["id"]: som.places[one["id"]] for one in self.golden if one["id"] in som.places}
 
     def path(self, element: Element) -> str:
@@ -40,7 +41,7 @@ class Both:
             return self._known[element["id"]]
         plain, name = element["id"][:14], element.get("label") or element.get("text", "")
         for path in self._paths:
-            if Identifiers(self._url, self._body).element(element["role"], name, path) == plain:
+            if Identifiers(self._url).element(element["role"], name, path) == plain:
                 return path
         raise AssertionError(f"nowhere: {element}")
 

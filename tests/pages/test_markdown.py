@@ -31,7 +31,7 @@ WRITTEN = {
     "emphasis that touches": ("<p><b>a</b><b>b</b></p>", "**ab**\n"),
     "code and brackets parted by emphasis that is left out": (
         "<p><code>a</code><b><code>b</code></b>1 [c]<b>(d)</b>1 e!<b><a href=/f>f</a></b>1</p>",
-        "`a` `b`1 [c]\\(d)1 e!**[f](https://shop.example/f)**1\n",
+        "`a` `b`1 [c]\\(d)1 e! [f](https://shop.example/f)1\n",
     ),
     "emphasis without text": ("<p>a<b> </b>b</p>", "a b\n"),
     "line breaks": ("<p>a<br>b<br><br>c</p>", "a  \nb\n\nc\n"),

@@ -99,3 +99,9 @@ def test_whatever_is_given_has_a_tree_with_good_paths(source, charset):
     tree = parse(source, charset)
     assert all(tree.node_at(node.path() or "") is node for node in tree.walk())
     assert tree.html_bytes >= 0
+
+
+def test_of_elements_with_one_id_the_first_one_has_it():
+    tree = parse("<i id=a>1</i><b id=a>2</b><i id=a>3</i><b id=b>4</b><i id=b>5</i><p id=''>")
+    assert [tree.with_id(name).children[0].text for name in ("a", "b")] == ["1", "4"]  # type: ignore[union-attr]
+    assert tree.with_id("") is None

@@ -1,0 +1,119 @@
+"""Pages: a saved encyclopedia article compiled to SOM, beside selectolax's own parse of it, and how sizes grow.
+
+The article (589 KB, 1,907 links) and what the reference compiler makes of it are published files that are not a part of
+this project; where they are not beside the checkout nothing is measured. Before each time is taken the garbage of the
+run before is collected, so that neither side pays for the other's.
+"""
+
+import gc
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import orjson
+from selectolax.lexbor import LexborHTMLParser
+
+from awp_publish.pages import Budget, compile_som, parse
+from benchmarks.table import Limit, Row, at_least, at_most
+
+SOM: Final = Path(__file__).resolve().parents[1].parent / "shared" / "fixtures" / "som"
+URL: Final = "https://en.wikipedia.org/wiki/Rust_(programming_language)"
+LEAST_ROUNDS: Final = 5
+
+PARSE: Final = "selectolax's parse"
+WIDE: Final = "<p>One <b>two</b> <a href=/three>three</a></p>"
+DEEP: Final = 400
+
+
+def pages(seconds: float) -> list[Row]:
+    """The article at each budget, and pages that are ten times as long."""
+    article = SOM / "pages" / "wiki.html"
+    if not article.is_file():
+        return [Row("an article compiled to SOM", PARSE, None, at_most(9), "the published SOM files are not here")]
+    html = article.read_bytes()
+    return [*_speed(html, seconds * 0.5), *_sizes(html), *_growth(html, seconds * 0.5)]
+
+
+def _speed(html: bytes, seconds: float) -> Iterator[Row]:
+    runs: dict[str, Callable[[], object]] = {
+        PARSE: lambda: LexborHTMLParser(html),
+        "the tree of an article": lambda: parse(html),
+        **{f"an article compiled to SOM, {budget.name}": _compiling(html, budget) for budget in Budget},
+    }
+    found = _interleave(runs, seconds)
+    for name in [name for name in runs if name != PARSE]:
+        limit = at_most(9) if name.endswith(Budget.DEFAULT.name) else None
+        yield _compared(name, found, name, PARSE, limit)
+
+
+def _sizes(html: bytes) -> Iterator[Row]:
+    reference = orjson.loads((SOM / "goldens" / "pages-wiki.som.json").read_bytes())
+    usual = compile_som(html, URL)
+    whole = compile_som(html, URL, Budget.FULL)
+    size, most = len(usual.dump()), int(reference["meta"]["som_bytes"])
+    yield Row("bytes of the article, DEFAULT", "the reference", size / most, at_most(1), f"{size:,} : {most:,} bytes")
+    kept, known = _characters(usual.document), _characters(reference)
+    yield Row("text of the article, DEFAULT", "the reference", kept / known, at_least(3), f"{kept:,} : {known:,} chars")
+    size = len(whole.dump())
+    yield Row(
+        "bytes of the article, FULL", "its HTML", size / len(html), at_most(0.6), f"{size:,} : {len(html):,} bytes"
+    )
+
+
+def _characters(document: Mapping[str, Any]) -> int:
+    """Characters of all texts, items of lists and cells of tables."""
+    total = 0
+    for element in (element for region in document["regions"] for element in region["elements"]):
+        attrs = element.get("attrs", {})
+        total += len(element.get("text", "")) + sum(len(item["text"]) for item in attrs.get("items", ()))
+        total += sum(len(cell) for row in [attrs.get("headers", ()), *attrs.get("rows", ())] for cell in row)
+    return total
+
+
+def _growth(html: bytes, seconds: float) -> Iterator[Row]:
+    before, body, after = _parted(html)
+    for what, one, ten in (
+        ("an article ten times as long", html, before + body * 10 + after),
+        ("a wide page ten times as long", (WIDE * 2_000).encode(), (WIDE * 20_000).encode()),
+        ("ten deep pages in one", _deep(1), _deep(10)),
+    ):
+        runs = {f"one {budget.name}": _compiling(one, budget) for budget in Budget}
+        runs |= {f"ten {budget.name}": _compiling(ten, budget) for budget in Budget}
+        found = _interleave(runs, seconds / 3)
+        for budget in Budget:
+            yield _compared(f"{what}, {budget.name}", found, f"ten {budget.name}", f"one {budget.name}", at_most(11))
+
+
+def _compiling(html: bytes, budget: Budget) -> Callable[[], object]:
+    return lambda: compile_som(html, URL, budget).dump()
+
+
+def _deep(times: int) -> bytes:
+    return (("<div>" * DEEP + "<p>One <a href=/two>two</a></p>" + "</div>" * DEEP) * 10 * times).encode()
+
+
+def _parted(html: bytes) -> tuple[bytes, bytes, bytes]:
+    start, end = html.index(b"<body"), html.rindex(b"</body>")
+    start = html.index(b">", start) + 1
+    return html[:start], html[start:end], html[end:]
+
+
+def _interleave(runs: Mapping[str, Callable[[], object]], seconds: float) -> dict[str, list[float]]:
+    """Seconds of every run, one figure a round."""
+    found: dict[str, list[float]] = {name: [] for name in runs}
+    finish = time.monotonic() + seconds
+    while len(found[next(iter(runs))]) < LEAST_ROUNDS or time.monotonic() < finish:
+        for name, run in runs.items():
+            gc.collect()
+            started = time.perf_counter()
+            run()
+            found[name].append(time.perf_counter() - started)
+    return found
+
+
+def _compared(what: str, found: Mapping[str, list[float]], mine: str, rival: str, limit: Limit | None) -> Row:
+    ratio = median(one / other for one, other in zip(found[mine], found[rival], strict=True))
+    details = f"{median(found[mine]) * 1000:.1f} : {median(found[rival]) * 1000:.1f} ms"
+    return Row(what, PARSE if rival == PARSE else "the page itself", ratio, limit, details)
