@@ -69,7 +69,8 @@ class Names:
             return ""
         label, held = found
         if label not in self._said_by_label:  # many elements may have the id that a label names
-            self._said_by_label[label] = text_of(label, self._visibility, held, MOST_NODES)[:MOST_NAME]
+            said = text_of(label, self._visibility, held, MOST_NODES)[:MOST_NAME]
+            self._said_by_label[label] = said or self._images(label)
         return self._said_by_label[label]
 
     def _content(self, element: Node) -> str:
@@ -91,7 +92,7 @@ class Names:
         return self._images(element) if role_of(element) in ("button", "link") else ""
 
     def _images(self, element: Node) -> str:
-        """What the images of a link or a button say."""
+        """What the images of a link, a button or a label say."""
         found: list[str] = []
         waiting = list(reversed(element.children))
         for _ in range(MOST_NODES):
@@ -111,7 +112,8 @@ class Names:
 
     def _text(self, node: Node) -> str:
         if node not in self._known:
-            self._known[node] = text_of(node, self._visibility, most_nodes=MOST_NODES)[:MOST_NAME]
+            said = text_of(node, self._visibility, most_nodes=MOST_NODES)[:MOST_NAME]
+            self._known[node] = said or self._images(node)
         return self._known[node]
 
     def _all_labels(self) -> dict[Node | str, tuple[Node, Node | None]]:

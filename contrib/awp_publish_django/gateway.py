@@ -27,6 +27,7 @@ def scope_of(request: HttpRequest) -> Scope:
     scope.update(
         path=request.path,
         root_path=script_name_of(request),
+        query_string=str(meta.get("QUERY_STRING", "")).encode("latin-1", "replace"),
         scheme=request.scheme,  # that of the client, if the project trusts its proxy to say so
         client=(address, int(meta.get("REMOTE_PORT") or 0)) if address else None,
     )
@@ -48,7 +49,6 @@ def _scope_of_wsgi(request: HttpRequest) -> Scope:
         "http_version": version,
         "method": request.method or "GET",
         "raw_path": request.path.encode(),
-        "query_string": str(meta.get("QUERY_STRING", "")).encode("latin-1", "replace"),
         "headers": _headers_of(request),
         "server": (meta.get("SERVER_NAME", ""), int(meta.get("SERVER_PORT") or 0)),
         "state": {},
@@ -97,7 +97,7 @@ class Sent:
 
 def response_of(reply: Reply) -> HttpResponse:
     """A Django response with exactly the headers of a reply."""
-    return _with_headers(HttpResponse(reply.body, status=reply.status), reply.headers)
+    return with_headers(HttpResponse(reply.body, status=reply.status), reply.headers)
 
 
 def response_of_messages(messages: Iterator[Message]) -> HttpResponseBase:
@@ -107,10 +107,10 @@ def response_of_messages(messages: Iterator[Message]) -> HttpResponseBase:
     if start is None or first is None:
         return HttpResponse(status=400)  # the caller has gone; nobody reads this
     if first.get("more_body", False):
-        return _with_headers(StreamingHttpResponse(_bodies(first, messages), status=start["status"]), start["headers"])
+        return with_headers(StreamingHttpResponse(_bodies(first, messages), status=start["status"]), start["headers"])
     for _ in messages:  # a view may work on after its answer
         pass
-    return _with_headers(HttpResponse(first.get("body", b""), status=start["status"]), start["headers"])
+    return with_headers(HttpResponse(first.get("body", b""), status=start["status"]), start["headers"])
 
 
 async def response_of_stream(messages: AsyncIterator[Message]) -> HttpResponseBase:
@@ -121,10 +121,10 @@ async def response_of_stream(messages: AsyncIterator[Message]) -> HttpResponseBa
         return HttpResponse(status=400)
     if first.get("more_body", False):
         body = _bodies_async(first, messages)
-        return _with_headers(StreamingHttpResponse(body, status=start["status"]), start["headers"])
+        return with_headers(StreamingHttpResponse(body, status=start["status"]), start["headers"])
     async for _ in messages:
         pass
-    return _with_headers(HttpResponse(first.get("body", b""), status=start["status"]), start["headers"])
+    return with_headers(HttpResponse(first.get("body", b""), status=start["status"]), start["headers"])
 
 
 def _bodies(first: Message, messages: Iterator[Message]) -> Iterator[bytes]:
@@ -144,7 +144,8 @@ def when_closed(response: HttpResponseBase, do: Callable[[], object]) -> None:
     response._resource_closers.append(do)  # type: ignore[attr-defined]
 
 
-def _with_headers(response: R, headers: Headers) -> R:
+def with_headers(response: R, headers: Headers) -> R:
+    """The response with exactly these headers."""
     del response.headers["Content-Type"]
     for raw_name, raw_value in headers:
         name, value = raw_name.decode("latin-1"), raw_value.decode("latin-1")

@@ -28,6 +28,7 @@ from awp_publish_django.gateway import (
     when_closed,
 )
 from awp_publish_django.languages import speaking
+from awp_publish_django.pages import answer_page, answer_page_async
 from awp_publish_django.portal import Visit, is_wanted
 from awp_publish_django.project import BRIDGE, Bridge
 from awp_publish_django.publication import Publication, get_publication
@@ -65,7 +66,7 @@ def _answer(
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        return _linked(publication, go_on(request))
+        return _linked(publication, answer_page(publication, request, go_on))
     if (reply := publication.publisher.document(scope)) is not None:
         return response_of(reply)
     scope.update(identify(publication, request))
@@ -91,7 +92,7 @@ async def _answer_async(
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        return _linked(publication, await go_on(request))
+        return _linked(publication, await answer_page_async(publication, request, go_on))
     if (reply := publication.publisher.document(scope)) is not None:
         return response_of(reply)
     if publication.knows_callers:

@@ -214,9 +214,12 @@ class Portal:
         try:
             asyncio.run(self._keep_running(ready))
         except BaseException as error:
-            if ready.done():
+            if not ready.done():
+                ready.set_exception(error)
+            elif self._running is not None or not isinstance(error, RuntimeError):
                 raise
-            ready.set_exception(error)
+            # Else the process ends: what ran has been stopped. Python 3.12 starts no thread any more then, in which
+            # asyncio would wait for those of its pool.
 
     async def _keep_running(self, ready: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]") -> None:
         stop = asyncio.Event()

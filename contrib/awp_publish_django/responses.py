@@ -116,13 +116,13 @@ def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply
     if status == 400 and (refused := _errors_of_serializer(response)):
         return _as_json(422, {"detail": refused}, response)
     if not _is_form(request):
-        return Reply(status, _headers(response), body)
+        return Reply(status, headers_of(response), body)
     if status in REDIRECTS:
         return _as_json(*_result_of(request, response["Location"]), response)
     errors = [error for form in _forms_of(response) for error in _errors_of(form)] if status == 200 else []
     if errors:
         return _as_json(422, {"detail": errors}, response)
-    return Reply(status, _headers(response), body)
+    return Reply(status, headers_of(response), body)
 
 
 def _result_of(request: HttpRequest, location: str) -> tuple[int, dict[str, object]]:
@@ -177,11 +177,11 @@ def _errors_of_serializer(response: HttpResponseBase) -> list[Mapping[str, objec
 
 def _as_json(status: int, document: object, response: HttpResponseBase) -> Reply:
     named = (b"content-type", b"content-length", b"location")
-    kept = tuple(pair for pair in _headers(response) if pair[0] not in named)
+    kept = tuple(pair for pair in headers_of(response) if pair[0] not in named)
     return Reply(status, (_JSON, *kept), json.dumps(document).encode())
 
 
-def _headers(response: HttpResponseBase) -> RawHeaders:
+def headers_of(response: HttpResponseBase) -> RawHeaders:
     own = ((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in response.items())
     cookies = ((b"set-cookie", cookie.OutputString().encode("latin-1")) for cookie in response.cookies.values())
     return (*own, *cookies)

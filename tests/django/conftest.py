@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import django
 import pytest
@@ -24,8 +23,6 @@ def _tables() -> Iterator[None]:
         call_command("migrate", database=database, run_syncdb=True, verbosity=0)
     yield
     connections.close_all()
-    for database in ("default", "store"):
-        Path(connections[database].settings_dict["NAME"]).unlink()
 
 
 @pytest.fixture(autouse=True)

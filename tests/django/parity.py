@@ -8,11 +8,11 @@ from pathlib import Path
 
 import django
 from django.conf import settings
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.urls import path
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Site
@@ -95,7 +95,22 @@ site.declare(
 )
 
 
+PAGE = "<title>Shop</title><main><h1>Books</h1><p>All we have, <a href='/books/a'>by shelf</a>.</p></main>"
+
+
 # --- Django ---
+
+
+def django_page(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(f"{PAGE}<p>{request.GET.get('q', '')}</p>", headers={"Cache-Control": "private"})
+
+
+def django_gone(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(PAGE, status=410)
+
+
+def django_long(request: HttpRequest) -> StreamingHttpResponse:
+    return StreamingHttpResponse(iter([PAGE, "<p>and more</p>"]))
 
 
 def django_search(request: HttpRequest, shelf: str) -> JsonResponse:
@@ -122,6 +137,9 @@ def answer(document: object, status: int = 200) -> JsonResponse:
 urlpatterns = [
     path("books/<str:shelf>", django_search),
     path("orders", django_order),
+    path("page", django_page),
+    path("gone", django_gone),
+    path("long", django_long),
     path("errands", django_errand),
 ]
 
@@ -168,6 +186,19 @@ async def starlette_order(request: Request) -> JSONResponse:
     return JSONResponse({"error": "sold out"} if sold_out else {"title": title}, 409 if sold_out else 200)
 
 
+async def starlette_page(request: Request) -> HTMLResponse:
+    asked = request.query_params.get("q", "")
+    return HTMLResponse(f"{PAGE}<p>{asked}</p>", headers={"Cache-Control": "private"})
+
+
+async def starlette_gone(request: Request) -> HTMLResponse:
+    return HTMLResponse(PAGE, 410)
+
+
+async def starlette_long(request: Request) -> StreamingResponse:
+    return StreamingResponse(iter([PAGE, "<p>and more</p>"]), media_type="text/html")
+
+
 async def starlette_errand(request: Request) -> JSONResponse:
     raise NotImplementedError
 
@@ -175,6 +206,9 @@ async def starlette_errand(request: Request) -> JSONResponse:
 def make_starlette():
     routes = [
         Route("/books/{shelf}", starlette_search),
+        Route("/page", starlette_page),
+        Route("/gone", starlette_gone),
+        Route("/long", starlette_long),
         Route("/orders", starlette_order, methods=["POST"]),
         Route("/errands", starlette_errand, methods=["POST"]),
     ]

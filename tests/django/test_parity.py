@@ -47,6 +47,19 @@ def test_documents_are_the_same(servers, path):
     ask(servers, "POST", path)
 
 
+@pytest.mark.parametrize(
+    "accept", ["text/html", "text/markdown", "application/som+json", "text/markdown;q=0.5, text/html"]
+)
+@pytest.mark.parametrize("path", ["/page", "/page?q=a%20b", "/gone", "/long", "/agents/som?url=/page"])
+def test_pages_are_the_same(servers, path, accept):
+    answer = ask(servers, "GET", path, headers={"accept": accept})
+    head = ask(servers, "HEAD", path, headers={"accept": accept})
+    assert head["body"] == b""
+    if "etag" in answer["headers"]:
+        unchanged = ask(servers, "GET", path, headers={"accept": accept, "if-none-match": answer["headers"]["etag"]})
+        assert unchanged["status"] == 304
+
+
 CALLS = {
     "a route": ("search", {"input": {"shelf": "a b", "q": "ä&c"}}),
     "a function": ("add", {"input": {"first": 1, "second": 2}}),

@@ -109,6 +109,8 @@ NAMES = {
     "<b id=a>A</b><i id=b>B</i><input aria-labelledby='a no b' aria-label=no>": "A B",
     "<input aria-label=' A \n B ' title=no>": "A B",
     "<label for=f>A <b>B</b></label><input id=f title=no>": "A B",
+    "<label for=f><img src=x alt='A B'></label><input id=f>": "A B",
+    "<b id=a><svg><title>A B</title></svg></b><input aria-labelledby=a>": "A B",
     "<label>A B <select title=no><option>x</select></label>": "A B",
     "<label>A B <select id=s><option>x</select></label>": "A B",
     "<input title='A B' placeholder=no>": "A B",

@@ -1,9 +1,13 @@
 """A small shop, an ordinary Django project."""
 
+import atexit
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
+FOLDER = Path(tempfile.mkdtemp(prefix="awp-shop-"))
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 SECRET_KEY = "only for tests, and long enough for a check"
 DEBUG = False
 ALLOWED_HOSTS = ["*"]
@@ -49,13 +53,13 @@ TEMPLATES = [
 DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": os.environ.get("SHOP_DATABASE", Path(tempfile.gettempdir()) / f"awp-shop-{os.getpid()}.db"),
+        "NAME": os.environ.get("SHOP_DATABASE", FOLDER / "shop.db"),
         "ATOMIC_REQUESTS": True,
         "OPTIONS": {"timeout": 20},
     },
     "store": {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": os.environ.get("SHOP_STORE_DATABASE", Path(tempfile.gettempdir()) / f"awp-store-{os.getpid()}.db"),
+        "NAME": os.environ.get("SHOP_STORE_DATABASE", FOLDER / "store.db"),
         "OPTIONS": {"timeout": 20},
     },
 }

@@ -1,0 +1,180 @@
+"""Pages as SOM and Markdown: a view is asked for its page, and what it answers is made over, as the core says it."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from typing import Final
+
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase, StreamingHttpResponse
+from django.utils.cache import patch_vary_headers
+
+from awp_publish.serve.negotiate import READING, Asked
+from awp_publish.serve.negotiate_exchange import make_reply
+from awp_publish.serve.negotiate_formats import LARGEST
+from awp_publish.serve.negotiate_headers import HTML_TYPES, NOT_ASKED
+from awp_publish.serve.negotiate_wish import Reading, read_accept
+from awp_publish.serve.reply import Headers, Reply, read_fields
+from awp_publish_django.gateway import scope_of, with_headers
+from awp_publish_django.publication import Publication
+from awp_publish_django.responses import headers_of
+
+_READ: Final = ("GET", "accepted_types", "accepted_types_by_precedence", "headers")
+"""What Django reads once from META and keeps on a request."""
+
+_HTML: Final = tuple(name.decode() for name in HTML_TYPES)
+
+
+def answer_page(
+    publication: Publication, request: HttpRequest, go_on: Callable[[HttpRequest], HttpResponseBase]
+) -> HttpResponseBase:
+    """The answer of a view, in the format that the request accepts."""
+    reading = _read(request)
+    asked = _asked(publication, request, reading)
+    if asked is None:
+        return _varied(publication, go_on(request), reading)
+    with _asking(request, asked):
+        response = go_on(request)
+        body = _body_of(asked, response)
+    reply = asked.answer(response.status_code, headers_of(response), body) if body is not None else None
+    return _made_over(asked, response, reply)
+
+
+async def answer_page_async(
+    publication: Publication, request: HttpRequest, go_on: Callable[[HttpRequest], Awaitable[HttpResponseBase]]
+) -> HttpResponseBase:
+    """The same on an event loop."""
+    reading = _read(request)
+    asked = _asked(publication, request, reading)
+    if asked is None:
+        return _varied(publication, await go_on(request), reading)
+    with _asking(request, asked):
+        response = await go_on(request)
+        body = await _body_of_async(asked, response)
+    reply = await make_reply(asked, response.status_code, headers_of(response), body) if body is not None else None
+    return _made_over(asked, response, reply)
+
+
+# --- What is asked ---
+
+
+def _read(request: HttpRequest) -> Reading:
+    return read_accept(str(request.META.get("HTTP_ACCEPT", "")).encode("latin-1", "replace"))
+
+
+def _asked(publication: Publication, request: HttpRequest, reading: Reading) -> Asked | None:
+    is_likely = reading.wish is not None or publication.site.offering.in_query
+    if not is_likely or request.method not in READING:
+        return None
+    return publication.publisher.asked(scope_of(request))
+
+
+@contextmanager
+def _asking(request: HttpRequest, asked: Asked) -> Iterator[None]:
+    """The request as the view gets it; after that again as it came, for the middleware around us answers its caller."""
+    came, method = dict(request.META), request.method
+    for name in NOT_ASKED:
+        request.META.pop(f"HTTP_{name.decode().upper().replace('-', '_')}", None)
+    accepted = read_fields(asked.scope["headers"])[b"accept"].decode("latin-1")
+    request.META.update(
+        HTTP_ACCEPT=accepted, QUERY_STRING=asked.scope["query_string"].decode("latin-1"), REQUEST_METHOD="GET"
+    )
+    request.method = "GET"
+    _forget_what_was_read(request)
+    try:
+        yield
+    finally:
+        request.META.clear()
+        request.META.update(came)
+        request.method = method
+        _forget_what_was_read(request)
+
+
+def _forget_what_was_read(request: HttpRequest) -> None:
+    for name in _READ:
+        vars(request).pop(name, None)
+
+
+# --- What is answered ---
+
+
+def _body_of(asked: Asked, response: HttpResponseBase) -> bytes | None:
+    """The whole page, None for what is none or is too large; that can be sent as if it had not been read."""
+    if not asked.takes(response.status_code, headers_of(response)):
+        return None
+    if not isinstance(response, StreamingHttpResponse):
+        return _kept(response)
+    if response.is_async:
+        return None  # it belongs to an event loop, and there is none
+    return _collect(response)
+
+
+async def _body_of_async(asked: Asked, response: HttpResponseBase) -> bytes | None:
+    if not asked.takes(response.status_code, headers_of(response)):
+        return None
+    if not isinstance(response, StreamingHttpResponse):
+        return _kept(response)
+    return await _collect_async(response) if response.is_async else await sync_to_async(_collect)(response)
+
+
+def _kept(response: HttpResponseBase) -> bytes | None:
+    content: bytes = response.content  # type: ignore[attr-defined]
+    return content if len(content) <= LARGEST else None
+
+
+def _collect(response: StreamingHttpResponse) -> bytes | None:
+    parts, size, pieces = list[bytes](), 0, iter(response)
+    for part in pieces:
+        parts.append(part)
+        size += len(part)
+        if size > LARGEST:
+            response.streaming_content = chain(parts, pieces)
+            return None
+    return b"".join(parts)
+
+
+async def _collect_async(response: StreamingHttpResponse) -> bytes | None:
+    parts, size, pieces = list[bytes](), 0, aiter(response)
+    async for part in pieces:
+        parts.append(part)
+        size += len(part)
+        if size > LARGEST:
+            response.streaming_content = _chain(parts, pieces)
+            return None
+    return b"".join(parts)
+
+
+async def _chain(parts: list[bytes], pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+    async for part in pieces:
+        yield part
+
+
+def _made_over(asked: Asked, response: HttpResponseBase, reply: Reply | None) -> HttpResponseBase:
+    """What was asked for; the response of the view where there is no such reply."""
+    if reply is None:
+        _set_vary(response, asked.passed(headers_of(response)))
+        return response
+    made = HttpResponse(reply.body, status=reply.status)
+    with_headers(made, [pair for pair in reply.headers if pair[0] != b"set-cookie"])
+    made.cookies = response.cookies
+    closers = "_resource_closers"  # as Django's own: they are called when the answer has been sent
+    getattr(made, closers).extend(getattr(response, closers))
+    return made
+
+
+def _set_vary(response: HttpResponseBase, headers: Headers) -> None:
+    vary = read_fields(headers).get(b"vary")
+    if vary is not None:
+        response["Vary"] = vary.decode("latin-1")
+
+
+def _varied(publication: Publication, response: HttpResponseBase, reading: Reading) -> HttpResponseBase:
+    """HTML that was chosen says by what; a 304 says what the page would."""
+    is_chosen = publication.site.offering.pages and (reading.names_html or publication.settings.link_headers)
+    is_page = response.get("Content-Type", "").startswith(_HTML) or response.status_code == 304
+    if is_chosen and is_page:
+        patch_vary_headers(response, ["Accept"])
+    return response

@@ -1,0 +1,201 @@
+"""Pages of a Django project as SOM and Markdown, with Django's own middleware around and below."""
+
+import gzip
+import itertools
+
+import pytest
+from awp_publish_django.publication import get_publication
+from django.db import transaction
+from django.http import FileResponse, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.test import Client, override_settings
+from django.urls import path
+from som_parser import parse_som
+
+from awp_publish import Site
+from awp_publish.serve.negotiate_formats import LARGEST
+
+MARKDOWN = {"accept": "text/markdown"}
+OURS = "awp_publish_django.middleware.AgentPublisherMiddleware"
+
+
+def page(request):
+    seen = [
+        request.method,
+        request.META.get("HTTP_RANGE"),
+        request.headers.get("If-None-Match"),
+        request.GET.urlencode(),
+    ]
+    response = HttpResponse(f"<h1>Shelf</h1><p>{' '.join(map(str, seen))}</p>")
+    response.set_cookie("visits", "1", httponly=True)
+    return response
+
+
+def redirect(request):
+    return HttpResponseRedirect("/page")
+
+
+def data(request):
+    return HttpResponse("{}", content_type="application/json")
+
+
+def packed(request):
+    return HttpResponse(gzip.compress(b"<h1>Packed</h1>"), headers={"Content-Encoding": "gzip"})
+
+
+def endless(request):
+    return StreamingHttpResponse(itertools.repeat("<p>more</p>" * 10_000))
+
+
+@transaction.non_atomic_requests
+async def endless_async(request):
+    async def pieces():
+        while True:
+            yield "<p>more</p>" * 10_000
+
+    return StreamingHttpResponse(pieces())
+
+
+@transaction.non_atomic_requests
+async def later(request):
+    async def pieces():
+        yield "<h1>Later</h1>"
+        yield "<p>and more</p>"
+
+    return StreamingHttpResponse(pieces())
+
+
+def file(request):
+    return FileResponse(open(__file__, "rb"), content_type="text/html")
+
+
+def own(request):
+    kind = "text/markdown" if "text/markdown" in request.headers["Accept"] else "text/html"
+    return HttpResponse("# My own", content_type=kind)
+
+
+urlpatterns = [
+    path("page", page),
+    path("redirect", redirect),
+    path("data", data),
+    path("packed", packed),
+    path("endless", endless),
+    path("endless-async", endless_async),
+    path("later", later),
+    path("file", file),
+    path("own", own),
+]
+site = Site("Shop", "Sells books.", url="https://shop.example")
+asking_site = Site("Shop", "Sells books.", url="https://shop.example", page_formats_in_query=True)
+
+
+@pytest.fixture(autouse=True)
+def _shop():
+    changed = {"ROOT_URLCONF": __name__, "AWP_PUBLISH": {"SITE": f"{__name__}.site"}}
+    with override_settings(**changed, MIDDLEWARE=["django.middleware.http.ConditionalGetMiddleware", OURS]):
+        yield
+
+
+def test_a_page_is_given_as_markdown_with_the_cookie_of_its_view(client):
+    answer = client.get("/page?q=1", headers=MARKDOWN)
+    assert answer["content-type"] == "text/markdown; charset=utf-8"
+    assert answer.content.decode().startswith("# Shelf\n")
+    assert answer["vary"] == "Accept"
+    assert answer["link"] == '<https://shop.example/page?q=1>; rel="canonical"'
+    assert answer["content-length"] == str(len(answer.content))
+    assert answer.cookies["visits"]["httponly"]
+
+
+def test_a_page_is_given_as_som_that_others_can_read(client):
+    answer = client.get("/page", headers={"accept": "application/som+json"})
+    assert parse_som(answer.json()).url == "https://shop.example/page"
+
+
+def test_the_view_is_asked_for_the_whole_page_and_middleware_around_sees_what_the_caller_sent(client):
+    conditions = {"range": "bytes=0-1", "if-none-match": '"other"', **MARKDOWN}
+    answer = client.get("/page?q=1", headers=conditions)
+    assert "GET None None" in answer.content.decode()
+    tag = {"if-none-match": answer["etag"], **MARKDOWN}
+    assert client.get("/page?q=1", headers=tag).status_code == 304
+    assert client.head("/page?q=1", headers=MARKDOWN)["etag"] == answer["etag"]
+
+
+@pytest.mark.parametrize("accept", ["*/*", "text/html,*/*;q=0.8", "text/html, text/markdown;q=0.5"])
+def test_nothing_is_negotiated_that_nobody_asked_for(client, accept):
+    answer = client.get("/page", headers={"accept": accept})
+    assert answer["content-type"].startswith("text/html")
+    assert answer.get("vary") == ("Accept" if "text/html" in accept else None)
+
+
+def test_posts_are_answered_as_they_are(client):
+    assert client.post("/page", headers=MARKDOWN)["content-type"].startswith("text/html")
+
+
+def test_what_is_no_page_passes_as_it_is(client):
+    assert client.get("/redirect", headers=MARKDOWN)["location"] == "/page"
+    assert client.get("/data", headers=MARKDOWN).content == b"{}"
+    assert client.get("/own", headers=MARKDOWN).content == b"# My own"
+
+
+def test_a_compressed_page_is_read(client):
+    answer = client.get("/packed", headers=MARKDOWN)
+    assert answer.content.decode() == "# Packed\n"
+    assert "content-encoding" not in answer.headers
+
+
+def test_a_file_is_read_and_closed(client):
+    assert b"Pages of a Django project" in client.get("/file", headers=MARKDOWN).content
+
+
+def test_a_page_without_end_passes_as_it_comes(client):
+    answer = client.get("/endless", headers=MARKDOWN)
+    assert answer["content-type"].startswith("text/html")
+    assert answer["vary"] == "Accept"
+    sizes = itertools.accumulate(len(part) for part in answer.streaming_content)
+    assert next(size for size in sizes if size > 2 * LARGEST)
+    answer.close()
+
+
+async def test_a_page_without_end_passes_as_it_comes_under_asgi(async_client):
+    answer = await async_client.get("/endless-async", headers=MARKDOWN)
+    assert answer["content-type"].startswith("text/html")
+    size = 0
+    async for part in answer.streaming_content:
+        size += len(part)
+        if size > 2 * LARGEST:
+            break
+    assert size > 2 * LARGEST
+
+
+@pytest.mark.parametrize(
+    ("where", "begins"), [("/page", "# Shelf\n"), ("/later", "# Later\n"), ("/packed", "# Packed\n")]
+)
+async def test_pages_are_given_under_asgi(async_client, where, begins):
+    answer = await async_client.get(where, headers=MARKDOWN)
+    assert answer.content.decode().startswith(begins)
+    assert answer["vary"] == "Accept"
+
+
+async def test_the_endpoint_gives_pages_under_asgi(async_client):
+    answer = await async_client.get("/agents/som?url=/page&format=md")
+    assert answer.content.decode().startswith("# Shelf\n")
+
+
+def test_the_endpoint_gives_pages_under_wsgi(client):
+    answer = client.get("/agents/som", {"url": "https://shop.example/page", "format": "md"})
+    assert answer.content.decode().startswith("# Shelf\n")
+    assert client.get("/agents/som", {"url": "https://evil.example/"}).status_code == 400
+
+
+def test_a_format_in_the_address_is_not_seen_by_the_view():
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.asking_site"}):
+        get_publication()
+        answer = Client().get("/page?q=1&format=md")
+        assert answer.content.decode() == "# Shelf\n\nGET None None q=1\n"
+        assert answer["content-location"] == "https://shop.example/page?q=1&format=md"
+
+
+def test_links_and_formats_go_together():
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.site", "LINK_HEADERS": True}):
+        answer = Client().get("/page")
+        assert "/.well-known/woa.json" in answer["link"]
+        assert answer["vary"] == "Accept"
