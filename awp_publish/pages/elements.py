@@ -91,9 +91,11 @@ class Elements:
             attrs["description"] = described
 
     def _own(self, node: Node, role: str, limits: Limits, shortened: Shortened) -> Attrs:
+        """What tag and role bring along. A link that is called a button still leads somewhere."""
         if node.tag in ("input", "textarea", "select", "button"):
             return read_control(node, self._survey.said, limits, shortened)
-        reading = _BY_ROLE.get(role)
+        leads = role in ACTIONS and node.tag in ("a", "area") and "href" in node.attributes
+        reading = _BY_ROLE.get("link" if leads else role)
         return reading(node, self._survey.said, limits, shortened) if reading is not None else {}
 
 
@@ -136,7 +138,7 @@ def _table(node: Node, said: Said, limits: Limits, shortened: Shortened) -> Attr
     rows = limits.take_rows(cells.rows, shortened)
     attrs: Attrs = {}
     if cells.headers:
-        attrs["headers"] = list[Value](limits.shorten_all(cells.headers, shortened))
+        attrs["headers"] = list[Value](limits.shorten_all(limits.take_columns(cells.headers, shortened), shortened))
     if rows:
         attrs["rows"] = [list[Value](row) for row in rows]
     return attrs

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 from urllib.parse import urljoin
 
+from awp_publish.pages.markdown_controls import CONTROLS
 from awp_publish.pages.markdown_inline import Inline, write_link
 from awp_publish.pages.markdown_kinds import (
     BLOCKS,
@@ -28,6 +29,7 @@ from awp_publish.pages.markdown_spans import Piece, join_pieces
 from awp_publish.pages.markdown_tables import Filler, is_data, read_rows, write_table
 from awp_publish.pages.markdown_text import code_span, collapse, escape_line, escape_text, longest_run
 from awp_publish.pages.selectolax import parse
+from awp_publish.pages.structured import read_title
 from awp_publish.pages.tree import Node, Tree
 
 DEEPEST: Final = 80
@@ -86,8 +88,7 @@ class _Page:
         """The page's title, where no heading says what the page is."""
         if any(plain_text(heading) for heading in self._tree.tagged("h1")):
             return ""
-        titles = (collapse("".join(child.text for child in node.children)) for node in self._tree.tagged("title"))
-        return escape_text(next((title.strip() for title in titles if title.strip()), ""))
+        return escape_text(collapse(read_title(self._tree)).strip())
 
     # --- Blocks ---
 
@@ -98,13 +99,17 @@ class _Page:
     def _run(self, children: Iterable[Node], depth: int, tight: bool = False) -> None:
         pieces: list[Piece] = []
         for child in children:
-            if child.tag and (child.tag in BLOCKS or id(child) in self._holders) and is_seen(child):
+            if self._is_block(child) and is_seen(child):
                 self._text(pieces, tight)
                 pieces = []
                 self._block(child, depth + 1)
             else:
                 pieces += self._inline.pieces(child, linked=self._link is not None)
         self._text(pieces, tight)
+
+    def _is_block(self, node: Node) -> bool:
+        """Whether an element is one, or holds some; a control is told in its line, whatever it holds."""
+        return node.tag in BLOCKS or (id(node) in self._holders and node.tag not in CONTROLS)
 
     def _block(self, node: Node, depth: int) -> None:
         if depth > DEEPEST:
@@ -128,7 +133,7 @@ class _Page:
 
     def _strong(self, node: Node, depth: int) -> None:
         """The name of what follows: the legend of a group of controls, the summary of details."""
-        if any(child.tag in BLOCKS or id(child) in self._holders for child in node.children):
+        if self._holds_blocks(node):
             self._blocks(node, depth)
             return
         text = self._line(node)
@@ -220,7 +225,7 @@ class _Page:
             is_first = is_first and not item.is_written
 
     def _holds_blocks(self, node: Node) -> bool:
-        return any(child.tag in BLOCKS or id(child) in self._holders for child in node.children)
+        return any(self._is_block(child) for child in node.children)
 
     # --- Tables and forms ---
 

@@ -1,15 +1,19 @@
 """Controls of forms as a reader is told of them: what kind, under which name, and what is in them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
-from awp_publish.pages.markdown_kinds import is_seen, plain_text, walk_seen
+from awp_publish.pages.markdown_kinds import plain_text, walk_seen
 from awp_publish.pages.markdown_spans import Piece, Verbatim
 from awp_publish.pages.markdown_text import code_span, collapse, escape_text
 from awp_publish.pages.tree import Node
 
 MOST_OPTIONS: Final = 40
 """Options of a choice that are listed."""
+
+MOST_LOOKS: Final = 100
+"""Within a link or a button without text, so many nodes are asked for a name."""
 
 _BUTTONS: Final = frozenset({"submit", "button", "reset", "image"})
 _DEFAULTS: Final = {"submit": "Submit", "reset": "Reset"}
@@ -18,7 +22,8 @@ _DEFAULTS: Final = {"submit": "Submit", "reset": "Reset"}
 
 def write_control(node: Node) -> Sequence[Piece]:
     """The pieces for a control, none for a hidden one."""
-    return CONTROLS[node.tag](node)
+    pieces = CONTROLS[node.tag](node)
+    return (" ", *pieces, " ") if pieces else ()
 
 
 def _input(node: Node) -> Sequence[Piece]:
@@ -47,7 +52,7 @@ def _tick(node: Node, kind: str) -> Sequence[Piece]:
 
 
 def _button(node: Node) -> Sequence[Piece]:
-    return _button_called(plain_text(node) or _described(node), node)
+    return _button_called(plain_text(node) or describe(node), node)
 
 
 def _button_called(said: str, node: Node) -> Sequence[Piece]:
@@ -96,11 +101,18 @@ def _quoted(value: str) -> str:
     return f"“{text}”" if text else ""
 
 
-def _described(node: Node) -> str:
-    """The name of a button that shows a picture only."""
+def describe(node: Node) -> str:
+    """The name of a button or a link that shows a picture only: its own, or the first one within."""
+    names = (_name_of(one) for one in (node, *islice(walk_seen(node), MOST_LOOKS)) if one.tag)
+    return next((name for name in names if name), "")
+
+
+def _name_of(node: Node) -> str:
     given = node.attributes
-    inside = (one.attributes.get("aria-label") for one in node.children if one.tag and is_seen(one))
-    return given.get("aria-label") or given.get("title") or next((one for one in inside if one), "")
+    if said := collapse(given.get("aria-label") or given.get("title") or "").strip():
+        return said
+    titles = (plain_text(child) for child in node.children if child.tag == "title") if node.tag == "svg" else ()
+    return next(iter(titles), "")
 
 
 CONTROLS: Final[Mapping[str, Callable[[Node], Sequence[Piece]]]] = {

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, urljoin, urlsplit
 
-from awp_publish.pages.markdown_controls import CONTROLS, write_control
+from awp_publish.pages.markdown_controls import CONTROLS, describe, write_control
 from awp_publish.pages.markdown_kinds import BLOCKS, PREFORMATTED, children_of, is_seen, plain_text, raw_text
 from awp_publish.pages.markdown_spans import BREAK, CLOSE, Emphasis, Open, Piece, Verbatim, join_pieces
 from awp_publish.pages.markdown_text import code_span, collapse, escape_text
@@ -130,8 +130,7 @@ class Inline:
         """What a link is called: its text, or what those hear who do not see it."""
         paragraphs = join_pieces(self._children(node, depth, True))
         text = " ".join(line for lines in paragraphs for line in lines)
-        given = node.attributes
-        return text or escape_text(collapse(given.get("aria-label") or given.get("title") or "").strip(), True)
+        return text or escape_text(describe(node), True)
 
     def _image(self, node: Node, depth: int, linked: bool) -> Sequence[Piece]:
         """An image without a description is decoration, or nobody knows what it shows."""

@@ -31,7 +31,7 @@ SILENT: Final = frozenset(
 
 _BLOCKS: Final = (
     "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
-    "footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol optgroup p "
+    "footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol p "
     "plaintext pre search section summary table tbody td tfoot th thead tr ul xmp dir"
 )
 BLOCKS: Final = frozenset(_BLOCKS.split())

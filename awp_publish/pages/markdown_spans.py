@@ -5,7 +5,7 @@ weight.
 """
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
@@ -179,7 +179,19 @@ def _join_line(parts: list[str], spans: list[_Span]) -> str:
         for span in spans:
             span.delimiter = ""
         _write(parts, spans)
-    return "".join(parts).strip(" ")
+    return "".join(_kept_apart(parts)).strip(" ")
+
+
+def _kept_apart(parts: Iterable[str]) -> Iterator[str]:
+    """What stood apart by a delimiter that was left out, and would mean something else together."""
+    last = ""
+    for part in filter(None, parts):
+        if last[-1:] + part[0] in ("``", "![") and last[-2:-1] != "\\":
+            yield " "
+        elif last[-1:] + part[0] in ("](", "]:"):
+            yield "\\"
+        yield part
+        last = part
 
 
 _ROUNDS: Final = 3

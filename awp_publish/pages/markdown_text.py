@@ -37,8 +37,10 @@ def escape_text(text: str, in_brackets: bool = False) -> str:
 
 
 def _escape_once(bracket: re.Match[str]) -> str:
-    before = bracket.string[: bracket.start()]
-    return bracket[0] if (len(before) - len(before.rstrip("\\"))) % 2 else "\\" + bracket[0]
+    at = first = bracket.start()
+    while first and bracket.string[first - 1] == "\\":
+        first -= 1
+    return bracket[0] if (at - first) % 2 else "\\" + bracket[0]
 
 
 def escape_line(line: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from awp_publish.pages.roles import input_type
+from awp_publish.pages.roles import input_type, role_of
 from awp_publish.pages.tables import caption_of
 from awp_publish.pages.tree import Node, Tree
 from awp_publish.pages.visibility import Visibility, text_of, title_of
@@ -15,8 +15,8 @@ MOST_REFERENCES: Final = 10
 MOST_NAME: Final = 1_000
 """Characters of a name."""
 
-_NAMING: Final = frozenset(("aria-label", "aria-labelledby", "title"))
-_SAID_BY_CONTENT: Final = frozenset(("a", "fieldset", "svg", "table"))
+_NAMING: Final = frozenset(("aria-label", "aria-labelledby", "role", "title"))
+_SAID_BY_CONTENT: Final = frozenset(("a", "area", "fieldset", "svg", "table"))
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
 _PROMPTED: Final = frozenset(("input", "textarea"))
 
@@ -24,12 +24,13 @@ _PROMPTED: Final = frozenset(("input", "textarea"))
 class Names:
     """Names within one page. What names refer to is looked up once."""
 
-    __slots__ = ("_known", "_labels", "_tree", "_visibility")
+    __slots__ = ("_known", "_labels", "_said_by_label", "_tree", "_visibility")
 
     def __init__(self, tree: Tree, visibility: Visibility) -> None:
         self._tree, self._visibility = tree, visibility
         self._known: dict[Node, str] = {}
         self._labels: dict[Node | str, tuple[Node, Node | None]] | None = None
+        self._said_by_label: dict[Node, str] = {}
 
     def label(self, element: Node, text: str) -> str:
         """The accessible name of an element, or "" when there is none, or none but its text."""
@@ -64,7 +65,13 @@ class Names:
             return ""
         labels = self._all_labels()
         found = labels.get(element.attributes.get("id") or element) or labels.get(element)
-        return text_of(found[0], self._visibility, found[1], MOST_NODES)[:MOST_NAME] if found else ""
+        if found is None:
+            return ""
+        label, held = found
+        if label not in self._said_by_label:  # many elements may have the id that a label names
+            said = text_of(label, self._visibility, held, MOST_NODES)[:MOST_NAME]
+            self._said_by_label[label] = said or self._images(label)
+        return self._said_by_label[label]
 
     def _content(self, element: Node) -> str:
         """By what the element itself holds, where that is not its text."""
@@ -80,25 +87,33 @@ class Names:
             return title_of(element)
         if tag == "table":
             return caption_of(element, self._visibility)
-        return self._images(element) if tag in ("a", "button") else ""
+        if tag == "area":
+            return collapse(attributes.get("alt"))
+        return self._images(element) if role_of(element) in ("button", "link") else ""
 
     def _images(self, element: Node) -> str:
-        """What the images of a link or a button say."""
+        """What the images of a link, a button or a label say."""
         found: list[str] = []
         waiting = list(reversed(element.children))
         for _ in range(MOST_NODES):
             if not waiting:
                 break
             node = waiting.pop()
-            if node.tag and not self._visibility.hides(node):
+            if node.tag and not self._is_silent(node):
                 alt = node.attributes.get("aria-label") or node.attributes.get("alt" if node.tag == "img" else "title")
                 found.append(alt or (title_of(node) if node.tag == "svg" else ""))
                 waiting.extend(reversed(node.children))
         return collapse(" ".join(found))
 
+    def _is_silent(self, node: Node) -> bool:
+        """Whether a node says nothing. A drawing within a control is its icon, and may have a title without a role."""
+        hidden = self._visibility.withdraws if node.tag == "svg" else self._visibility.hides
+        return hidden(node)
+
     def _text(self, node: Node) -> str:
         if node not in self._known:
-            self._known[node] = text_of(node, self._visibility, most_nodes=MOST_NODES)[:MOST_NAME]
+            said = text_of(node, self._visibility, most_nodes=MOST_NODES)[:MOST_NAME]
+            self._known[node] = said or self._images(node)
         return self._known[node]
 
     def _all_labels(self) -> dict[Node | str, tuple[Node, Node | None]]:

@@ -30,7 +30,10 @@ _OPAQUE: Final = frozenset(("hr", "iframe", "img", "input", "svg", "textarea"))
 
 _NOTHING_WITHOUT_CONTENT: Final = ("list", "paragraph", "section")
 _HOLDS_OTHERS: Final = frozenset(("section", "group", "details"))
-_CONSPICUOUS: Final = frozenset(("aria-hidden", "hidden", "inert", "role", "style"))
+_CONSPICUOUS: Final = frozenset(("aria-hidden", "contenteditable", "hidden", "inert", "role", "style"))
+_CLAIMING: Final = frozenset(("contenteditable", "role"))
+"""Attributes that give an element a role that its tag has not."""
+
 _LOOKED_AT: Final = STRIPPED | {"img", "svg"}
 _PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"br"}
 
@@ -80,7 +83,7 @@ class _Walk:
     def _walk(self, region: Region) -> None:
         """One loop, for it runs for every node of a page. What is rare in it is asked of the methods below."""
         pieces, suspects = self._pieces, self._visibility.reads_classes
-        frames: list[_Frame] = []
+        frames, plain = list[_Frame](), _PLAIN - self._visibility.hidden
         children, state, closing, block = iter(region.node.children), 0, None, True
         while True:
             for node in children:
@@ -92,7 +95,7 @@ class _Walk:
                     continue
                 inside, attributes = node.content if isinstance(node, Template) else node.children, node.attributes
                 quiet = not attributes or (not suspects and _CONSPICUOUS.isdisjoint(attributes))
-                if quiet and tag in _PLAIN:
+                if quiet and tag in plain:
                     if len(inside) != 1 or inside[0].tag or (not state & COVERED and self._run is None):
                         frames.append((children, region, state, closing, block))
                         children, closing, block = iter(inside), None, False
@@ -207,9 +210,8 @@ class _Walk:
         return region, state & ~COVERED | (IN_FORM if landmark is FORM else 0) | IN_LANDMARK, None
 
     def _role(self, node: Node, state: int) -> str | None:
-        if node.tag not in MAPPED_TAGS and self._hosts is None and "role" not in node.attributes:
-            return None
-        role = role_of(node)
+        is_plain = node.tag not in MAPPED_TAGS and _CLAIMING.isdisjoint(node.attributes)
+        role = None if is_plain and self._hosts is None else role_of(node)
         if (role == "list" and node in self._structured) or (
             role == "table" and is_layout(node, bool(state & IN_LAYOUT))
         ):
@@ -240,8 +242,8 @@ class _Walk:
 
     def _shadow(self, node: Node, region: Region, state: int) -> _Opened | None:
         """What a shadow root holds goes to its host, or, when there are too many, to where the host itself went."""
-        if not isinstance(node, Template) or node.shadow_mode is None or node.parent is None:
-            return None
+        if not isinstance(node, Template) or node.shadow_mode is None or isinstance(node.parent, Template | None):
+            return None  # a root of a root has no host: it stays a template
         self._flush()
         host = None if self._hosts is None else self._hosts.get(node.parent)
         if host is None or region.shadows >= MOST_SHADOWS:

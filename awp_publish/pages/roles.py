@@ -71,7 +71,7 @@ _INPUT_TYPES: Final[Mapping[str, str | None]] = {
     "hidden": None,
 }
 
-NATIVE_CONTROLS: Final = frozenset(("a", "button", "details", "input", "select", "textarea"))
+NATIVE_CONTROLS: Final = frozenset(("a", "area", "button", "details", "input", "select", "textarea"))
 MAPPED_TAGS: Final = frozenset(_TAGS) | NATIVE_CONTROLS
 
 
@@ -93,11 +93,17 @@ def role_of(element: Node) -> str | None:
 
 def _native_role(element: Node) -> str | None:
     tag = element.tag
-    if tag == "a":
+    if tag in ("a", "area"):
         return "link" if "href" in element.attributes else None
     if tag == "input":
         return _INPUT_TYPES.get(input_type(element), "text_input")
-    return _TAGS.get(tag)
+    return _TAGS.get(tag) or ("text_input" if _is_editable(element) else None)
+
+
+def _is_editable(element: Node) -> bool:
+    """Whether an element is typed into (HTML Standard, 6.8.1)."""
+    given = element.attributes.get("contenteditable")
+    return given is not None and given.strip().lower() in ("", "true", "plaintext-only")
 
 
 def input_type(element: Node) -> str:

@@ -8,6 +8,9 @@ _LEAST_SENTENCE: Final = 0.4
 """A text is cut after a sentence when that keeps so much of what it may have (4.6)."""
 
 _LEAST_CELL: Final = 20
+_LEAST_COLUMN: Final = 8
+"""A row has so many times fewer cells than it may have characters."""
+
 _OPTIONS: Final = 100
 """Options of a select that is not said whole."""
 
@@ -66,11 +69,21 @@ class Limits:
 
     def take_rows(self, rows: Sequence[list[str]], shortened: Shortened) -> list[list[str]]:
         """As many rows of a table as there is room for."""
-        kept = [self._cells(row, shortened) for row in rows[: self.units]]
+        kept = [self._cells(self.take_columns(row, shortened), shortened) for row in rows[: self.units]]
         more = rows[len(kept) :]
         shortened.rows += len(more)
         shortened.characters += sum(len(cell) for row in more for cell in row)
         return kept
+
+    def take_columns(self, cells: list[str], shortened: Shortened) -> list[str]:
+        """As many cells of a row as there is room for: all, unless nearly nothing could be said in each."""
+        if self.characters is None:
+            return cells
+        most = max(self.characters // _LEAST_COLUMN, 1)
+        more = cells[most:]
+        shortened.texts += bool(more)
+        shortened.characters += sum(map(len, more))
+        return cells[:most] if more else cells
 
     def _cells(self, row: list[str], shortened: Shortened) -> list[str]:
         if self.characters is None or sum(map(len, row)) <= self.characters:

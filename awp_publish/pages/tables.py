@@ -15,7 +15,11 @@ _PARTS_OF_PAGES: Final = frozenset(("article", "aside", "footer", "form", "heade
 MOST_LAYOUT_CELLS: Final = 2
 MOST_DATA_LINKS: Final = 20
 MOST_SPAN: Final = 100
-"""A cell over more columns than this is one over this many; browsers stop at 1,000 (HTML, 4.9.11)."""
+"""A cell over more columns or rows than this is one over this many; browsers stop at 1,000 (HTML, 4.9.11)."""
+
+_REPEATED: Final = 4
+_CELL: Final = 8
+"""What a cell counts for beside its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +50,61 @@ def read_cells(table: Node, said: Said) -> Cells:
     """The texts of a table's cells. The first row with nothing but header cells is the headers."""
     headers: list[str] = []
     rows: list[list[str]] = []
-    for row in rows_of(table):
-        cells = [(cell, text) for cell in row.children if (text := said(cell)) is not None]
-        texts = [text for cell, text in cells for _ in range(_span(cell))]
+    given = [
+        (row, [(cell, text) for cell in row.children if (text := said(cell)) is not None]) for row in rows_of(table)
+    ]
+    grid = _Grid(_REPEATED * sum(len(text) + _CELL for _, cells in given for _, text in cells))
+    for row, cells in given:
+        texts = grid.write(row, cells)
         if not headers and cells and all(cell.tag == "th" for cell, _ in cells):
             headers = texts
-        elif any(texts):
+        elif any(text for _, text in cells):
             rows.append(texts)
     return Cells(headers, rows)
+
+
+class _Grid:
+    """Rows with their texts in the columns where they stand (HTML, 4.9.12): a wide or tall cell says its own again.
+
+    What is said again may cost so many times as much as what is said once, and no more: few bytes can span very much.
+    """
+
+    __slots__ = ("_below", "_part", "_spare")
+
+    def __init__(self, spare: int) -> None:
+        self._spare = spare
+        self._part: Node | None = None
+        self._below: dict[int, tuple[str, int]] = {}
+        """For a column, what reaches down into it, and over how many rows yet."""
+
+    def write(self, row: Node, cells: list[tuple[Node, str]]) -> list[str]:
+        """The texts of a row. What reaches down ends with its part of the table."""
+        above = self._below if row.parent is self._part else {}
+        self._part, self._below = row.parent, {}
+        texts: list[str] = []
+        for cell, text in cells:
+            self._reach_down(texts, above)
+            tall = _span(cell, "rowspan")
+            self._place(texts, text, tall)
+            for _ in range(_span(cell, "colspan") - 1):
+                if not self._affords(text):
+                    break
+                self._place(texts, text, tall)
+        self._reach_down(texts, above)
+        return texts
+
+    def _reach_down(self, texts: list[str], above: dict[int, tuple[str, int]]) -> None:
+        while len(texts) in above and self._affords(above[len(texts)][0]):
+            self._place(texts, *above[len(texts)])
+
+    def _place(self, texts: list[str], text: str, tall: int) -> None:
+        if tall > 1:
+            self._below[len(texts)] = text, tall - 1
+        texts.append(text)
+
+    def _affords(self, text: str) -> bool:
+        self._spare -= len(text) + _CELL
+        return self._spare >= 0
 
 
 def rows_of(table: Node) -> Iterator[Node]:
@@ -81,8 +132,8 @@ def caption_of(table: Node, visibility: Visibility) -> str:
     return text_of(found, visibility) if found is not None else ""
 
 
-def _span(cell: Node) -> int:
-    given = cell.attributes.get("colspan", "1").strip()
+def _span(cell: Node, name: str) -> int:
+    given = cell.attributes.get(name, "1").strip()
     return min(max(int(given[:6]), 1), MOST_SPAN) if given.isascii() and given.isdecimal() else 1
 
 

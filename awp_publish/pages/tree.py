@@ -146,11 +146,15 @@ class Tree:
         """The elements of one name are in the order of the page; of different names the paths tell which is first."""
         found: dict[str, Element] = {}
         paths = Paths()
-        for element in (element for alike in self._by_tag.values() for element in alike):
-            name = element.attributes.get("id")
-            known = found.setdefault(name, element) if name else element
-            if name and known.tag != element.tag and _is_before(paths.of(element), paths.of(known)):
-                found[name] = element
+        for alike in self._by_tag.values():
+            first: dict[str, Element] = {}
+            for element in alike:
+                if element.attributes.get("id"):
+                    first.setdefault(element.attributes["id"], element)
+            for name, element in first.items():
+                known = found.setdefault(name, element)
+                if known is not element and _is_before(paths.of(element), paths.of(known)):
+                    found[name] = element
         return found
 
     def select(self, css: str) -> list[str]:

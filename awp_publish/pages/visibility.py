@@ -12,7 +12,23 @@ STRIPPED: Final = frozenset(
 
 INLINE: Final = frozenset(
     (
-        *("a", "abbr", "acronym", "audio", "b", "bdi", "bdo", "big", "br", "button", "canvas", "cite", "code", "data"),
+        *(
+            "a",
+            "abbr",
+            "acronym",
+            "area",
+            "audio",
+            "b",
+            "bdi",
+            "bdo",
+            "big",
+            "br",
+            "button",
+            "canvas",
+            "cite",
+            "code",
+            "data",
+        ),
         *("del", "dfn", "em", "embed", "font", "i", "img", "input", "ins", "kbd", "map", "mark", "math", "meter"),
         *("mfrac", "mi", "mn", "mo", "mover", "mpadded", "mroot", "mrow", "ms", "mspace", "msqrt", "mstyle", "msub"),
         *("msubsup", "msup", "mtext", "munder", "munderover", "nobr", "object", "output", "picture", "progress", "q"),
@@ -36,6 +52,11 @@ class Visibility:
         self._styles: dict[str, bool] = {}
 
     @property
+    def hidden(self) -> frozenset[str]:
+        """What the rules of the page hide: tags among others (see `read_hidden`)."""
+        return self._hidden
+
+    @property
     def reads_classes(self) -> bool:
         """Whether a class or an id may hide an element of this page."""
         return bool(self._hidden)
@@ -45,11 +66,14 @@ class Visibility:
         tag, attributes = element.tag, element.attributes
         if tag in STRIPPED:
             return True
-        if not attributes:
+        if not attributes and not self._hidden:
             return tag == "svg"
+        return ((tag == "img" or tag == "svg") and _is_decoration(element)) or self.withdraws(element)
+
+    def withdraws(self, element: Node) -> bool:
+        """Whether the page itself hides an element: an attribute of it, or a rule."""
+        attributes = element.attributes
         if not _SAYS_SO.isdisjoint(attributes) and self._says_so(element):
-            return True
-        if (tag == "img" or tag == "svg") and _is_decoration(element):
             return True
         return bool(self._hidden) and self._is_hidden_by_sheet(element)
 
@@ -66,11 +90,14 @@ class Visibility:
         return known
 
     def _is_hidden_by_sheet(self, element: Node) -> bool:
+        tag, hidden = element.tag, self._hidden
+        if tag in hidden:
+            return True
         names = element.attributes.get("class")
-        if names and any(f".{name}" in self._hidden for name in names.split()):
+        if names and any(f".{name}" in hidden or f"{tag}.{name}" in hidden for name in names.split()):
             return True
         name = element.attributes.get("id")
-        return bool(name) and f"#{name}" in self._hidden
+        return bool(name) and (f"#{name}" in hidden or f"{tag}#{name}" in hidden)
 
 
 def _for_all(style: Node) -> bool:

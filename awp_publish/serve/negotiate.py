@@ -8,6 +8,7 @@ What is no HTML page passes as it is (a redirect, an image, an answer that the a
 and so does a page that is too large, or in a content coding that cannot be undone here.
 """
 
+import re
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -31,6 +32,9 @@ from awp_publish.serve.negotiate_wish import Wish, read_accept, read_query
 from awp_publish.serve.reply import Fields, Headers, RawHeaders, Reply, Scope, read_fields, route_path
 
 READING: Final = frozenset({"GET", "HEAD"})
+_TAG: Final = re.compile(rb'(W/)?("[^"]*")')
+"""An entity tag (RFC 9110 section 8.8.3)."""
+
 BYTES_OF_A_TOKEN: Final = 4
 """Of English text, about; the header x-markdown-tokens is an estimate."""
 
@@ -151,14 +155,15 @@ class Asked:
 
     def _condition(self, answered: Fields, etag: bytes) -> int:
         """RFC 9110 section 13.2.2, in its order; the caller's conditions are about the rendition and not the HTML."""
-        asked = self.fields
-        if b"if-match" in asked and not _is_listed(asked[b"if-match"], etag, weakly=False):
+        asked, modified = self.fields, answered.get(b"last-modified", b"")
+        if b"if-match" in asked:
+            if not _is_listed(asked[b"if-match"], etag, weakly=False):
+                return 412
+        elif b"if-unmodified-since" in asked and _is_since(asked[b"if-unmodified-since"], modified) is False:
             return 412
         if b"if-none-match" in asked:
             return 304 if _is_listed(asked[b"if-none-match"], etag, weakly=True) else 200
-        if b"if-modified-since" in asked and b"last-modified" in answered:
-            return 304 if _is_since(asked[b"if-modified-since"], answered[b"last-modified"]) else 200
-        return 200
+        return 304 if _is_since(asked.get(b"if-modified-since", b""), modified) else 200
 
 
 def read_lower(headers: Headers) -> Fields:
@@ -167,13 +172,16 @@ def read_lower(headers: Headers) -> Fields:
 
 
 def _is_listed(listed: bytes, etag: bytes, weakly: bool) -> bool:
-    candidates = [one.strip() for one in listed.split(b",")]
-    return b"*" in candidates or etag in (one.removeprefix(b"W/") if weakly else one for one in candidates)
+    """Section 13.1.1: one star, or tags. A comma or a star within quotes is part of a tag."""
+    if listed.strip() == b"*":
+        return True
+    return any(tag == etag and (weakly or not weak) for weak, tag in _TAG.findall(listed))
 
 
-def _is_since(asked: bytes, modified: bytes) -> bool:
+def _is_since(asked: bytes, modified: bytes) -> bool | None:
+    """Whether what was modified then has not changed since; None where one of the dates is none, or is not known."""
     try:
         since, last = (parsedate_to_datetime(text.decode("latin-1")) for text in (asked, modified))
         return last <= since
     except (ValueError, TypeError):
-        return False
+        return None

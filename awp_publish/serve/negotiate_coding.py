@@ -4,6 +4,9 @@ import zlib
 from typing import Final
 
 GZIP: Final = zlib.MAX_WBITS | 16
+MOST_MEMBERS: Final = 100
+"""Members of a gzip body: looking for the next one costs as much as the body is long."""
+
 _CODINGS: Final = {"gzip": (GZIP,), "x-gzip": (GZIP,), "deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS)}
 """RFC 9110 section 8.4.1. What is called deflate has its zlib header or, from many servers, has none."""
 
@@ -26,7 +29,9 @@ def is_decodable(coding: bytes) -> bool:
 def _inflate(body: bytes, window: int, most: int) -> bytes | None:
     """Members that follow one another are one body (RFC 1952 section 2.2)."""
     unpacked = bytearray()
-    while body:
+    for _ in range(MOST_MEMBERS):
+        if not body:
+            break
         engine = zlib.decompressobj(window)
         try:
             unpacked += engine.decompress(body, most + 1 - len(unpacked))
@@ -35,4 +40,4 @@ def _inflate(body: bytes, window: int, most: int) -> bytes | None:
         if len(unpacked) > most or not engine.eof:
             return None
         body = engine.unused_data if window == GZIP else b""
-    return bytes(unpacked)
+    return None if body else bytes(unpacked)

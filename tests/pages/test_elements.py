@@ -34,6 +34,11 @@ ROLES = {
     "<a href=/x role=treeitem>n</a>": ("link", ["click"]),
     "<input role=combobox aria-label=n>": ("text_input", ["type", "clear"]),
     "<span role=link>n</span>": ("link", ["click"]),
+    "<map><area href=/x alt=n></map>": ("link", ["click"]),
+    "<div contenteditable aria-label=n></div>": ("text_input", ["type", "clear"]),
+    "<span contenteditable=plaintext-only>n</span>": ("text_input", ["type", "clear"]),
+    "<div contenteditable=false>n</div>": ("paragraph", None),
+    "<h2 contenteditable>n</h2>": ("heading", None),
 }
 
 
@@ -59,6 +64,9 @@ HIDDEN = [
     "<svg><text>x</text></svg>",
     "<script>x</script><style>p{}</style><template><p>x</p></template><noscript>x</noscript><!-- x -->",
     "<style>.a{display:none}</style><p class='b a'>x</p>",
+    "<style>p{display:none}</style><p>x</p>",
+    "<style>b{display:none}</style><b>x</b>",
+    "<style>P.a{display:none}</style><p class=a>x</p>",
     "<style>p, div#a { VISIBILITY : hidden }</style><p id=a>x</p>",
     "<input type=hidden value=x>",
     "<datalist><option>x</datalist>",
@@ -79,6 +87,10 @@ SHOWN = [
     "<p aria-hidden=false>x</p>",
     "<p class=hidden>x</p>",
     "<style>.a:hover{display:none}</style><p class=a>x</p>",
+    "<style>b.a{display:none}</style><p class=a>x</p>",
+    "<style>p{display:none} p{display:block}</style><p>x</p>",
+    "<style>html, body{visibility:hidden}</style><p>x</p>",
+    "<style>*, , >{display:none}</style><p>x</p>",
     "<style>.a.b{display:none}</style><p class=a>x</p>",
     "<style>.m .a{display:none}</style><p class=a>x</p>",
     "<style>@media print{.a{display:none}}</style><p class=a>x</p>",
@@ -97,6 +109,8 @@ NAMES = {
     "<b id=a>A</b><i id=b>B</i><input aria-labelledby='a no b' aria-label=no>": "A B",
     "<input aria-label=' A \n B ' title=no>": "A B",
     "<label for=f>A <b>B</b></label><input id=f title=no>": "A B",
+    "<label for=f><img src=x alt='A B'></label><input id=f>": "A B",
+    "<b id=a><svg><title>A B</title></svg></b><input aria-labelledby=a>": "A B",
     "<label>A B <select title=no><option>x</select></label>": "A B",
     "<label>A B <select id=s><option>x</select></label>": "A B",
     "<input title='A B' placeholder=no>": "A B",
@@ -105,6 +119,11 @@ NAMES = {
     "<input type=image alt='A B' src=x>": "A B",
     "<a href=/><img src=x alt='A B'></a>": "A B",
     "<button><svg aria-hidden=false role=img><title>A B</title></svg></button>": "A B",
+    "<button><svg><title>A B</title></svg></button>": "A B",
+    "<a href=/><svg aria-label='A B'></svg></a>": "A B",
+    "<button><svg aria-hidden=true><title>no</title></svg><i aria-label='A B'></i></button>": "A B",
+    "<div role=button><img src=x alt='A B'></div>": "A B",
+    "<map><area href=/ alt='A B'></map>": "A B",
     "<fieldset><legend>A <b>B</b></legend></fieldset>": "A B",
     "<table><caption>A B</caption><tr><td>x</table>": "A B",
 }
@@ -121,6 +140,7 @@ def test_a_name_that_is_the_text_is_not_said_twice(html):
 
 
 ATTRS = {
+    "<a href=/x role=button>y</a>": {"href": "/x", "source_role": "button"},
     "<a href=/x target=_blank rel=noopener hreflang=de type=text/x referrerpolicy=origin download title=t>y</a>": {
         "href": "/x",
         "target": "_blank",
@@ -243,6 +263,18 @@ def test_a_table_of_data_says_headers_and_rows_and_what_can_be_operated_follows(
     assert [one["role"] for one in others] == ["link", "heading", "text_input"]
 
 
+def test_cells_over_several_columns_and_rows_are_said_in_each_of_them():
+    html = (
+        "<table><thead><tr><th rowspan=2>A<th>B</thead><tr><td rowspan=2>a<td rowspan=9 colspan=2>b<td>c"
+        "<tr><td>d<tr><td>e<tr></table>"
+    )
+    (table,) = elements_in(html)
+    assert table["attrs"] == {
+        "headers": ["A", "B"],
+        "rows": [["a", "b", "b", "c"], ["a", "b", "b", "d"], ["e", "b", "b"]],
+    }
+
+
 LAYOUT = [
     "<table border=0><tr><td>a<td>b<td>c</table>",
     "<table><tr><td>a<td>b</table>",
@@ -279,6 +311,14 @@ def test_what_is_in_a_link_or_a_paragraph_and_can_be_operated_is_not_lost():
 
 def test_texts_of_blocks_are_parted():
     assert only("<button><div>One</div><div>Two</div>Three<br>Four</button>")["text"] == "One Two Three Four"
+
+
+def test_a_root_within_a_root_has_no_host():
+    root = "<template shadowrootmode=open>"
+    assert said(f"<my-a>{root}<p>a</p>{root}<p>b</p></template></template></my-a>") == [
+        ("section", ""),
+        ("paragraph", "a"),
+    ]
 
 
 def test_shadow_roots_are_with_their_hosts():

@@ -29,6 +29,10 @@ WRITTEN = {
     "emphasis within a word": ("<p>un<em>believ</em>able</p>", "un*believ*able\n"),
     "emphasis that Markdown would not see": ("<p><b>Note:</b>read</p>", "Note:read\n"),
     "emphasis that touches": ("<p><b>a</b><b>b</b></p>", "**ab**\n"),
+    "code and brackets parted by emphasis that is left out": (
+        "<p><code>a</code><b><code>b</code></b>1 [c]<b>(d)</b>1 e!<b><a href=/f>f</a></b>1</p>",
+        "`a` `b`1 [c]\\(d)1 e! [f](https://shop.example/f)1\n",
+    ),
     "emphasis without text": ("<p>a<b> </b>b</p>", "a b\n"),
     "line breaks": ("<p>a<br>b<br><br>c</p>", "a  \nb\n\nc\n"),
     "emphasis over line breaks": ("<p><b>a<br><br>b</b></p>", "**a**\n\n**b**\n"),
@@ -43,6 +47,19 @@ WRITTEN = {
     "a link that says its name to listeners only": (
         '<a href="/c" aria-label="Cart"></a>',
         "[Cart](https://shop.example/c)\n",
+    ),
+    "links and buttons that are pictures": (
+        '<a href="/c"><svg><title>Cart</title></svg></a> <a href="/d"><i title="Disk"></i></a> '
+        '<button><span><svg aria-label="Close"></svg></span></button>',
+        "[Cart](https://shop.example/c) [Disk](https://shop.example/d) [button: Close]\n",
+    ),
+    "controls that hold blocks": (
+        "<button><div>Buy</div></button><span><select name=s><optgroup label=g><option>1<option>2</select></span>",
+        "[button: Buy] [choice `s`: 1 (selected), 2]\n",
+    ),
+    "controls are apart from their labels": (
+        "<label>User</label><input name=u><label>Word<input name=w></label>",
+        "User [text field `u`] Word [text field `w`]\n",
     ),
     "an address with brackets": ('<a href="/a_(b) c)">x</a>', "[x](https://shop.example/a_%28b%29%20c%29)\n"),
     "brackets in a link": ('<a href="/a">[1]</a>', "[\\[1\\]](https://shop.example/a)\n"),

@@ -2,6 +2,7 @@
 
 from hashlib import sha256
 
+import orjson
 import pytest
 import som_parser
 from hypothesis import given, settings, strategies as st
@@ -210,6 +211,19 @@ HOSTILE = {
     "an image in an address": f"<img alt=x src='data:{'x' * 1_000_000}'><button>x</button>",
     "options": "<select>" + "<option>x</option>" * 20_000 + "</select>",
 }
+
+
+def test_cells_that_span_much_do_not_make_a_document_much_longer_than_its_page():
+    for cell in ("<td colspan=1000>x", "<td colspan=99 rowspan=99>x", f"<td colspan=99>{'x' * 1_000}"):
+        html = "<table><tr><th>h" + f"<tr>{cell}" * 500
+        assert len(compile_som(html, "https://a.example/", Budget.FULL).dump()) < 8 * len(html)
+
+
+def test_a_row_without_end_is_cut_where_a_document_has_to_be_small():
+    html = "<table><tr>" + "<th>h" * 20_000 + "<tr>" + "<td>" * 20_000 + "x</table>"
+    document = compiled(html, Budget.TIGHT)
+    assert len(orjson.dumps(document)) < Budget.TIGHT.value
+    assert "shortened" in elements_of(document)[-1]["text"]
 
 
 @pytest.mark.parametrize("html", HOSTILE.values(), ids=HOSTILE)

@@ -207,6 +207,11 @@ class TestConditions:
         assert status(if_modified_since="Fri, 20 Nov 2026 00:00:00 GMT") == 200
         assert status(if_modified_since="yesterday") == 200
         assert status(if_none_match='"other"', if_modified_since=modified) == 200
+        assert status(if_none_match='"a,*,b"') == 200
+        assert status(if_unmodified_since="Fri, 20 Nov 2026 00:00:00 GMT") == 412
+        assert status(if_unmodified_since=modified) == 200
+        assert status(if_unmodified_since="yesterday") == 200
+        assert status(if_match="*", if_unmodified_since="Fri, 20 Nov 2026 00:00:00 GMT") == 200
         assert status(if_match='"other"') == 412
         assert status(if_match="*") == 200
 
