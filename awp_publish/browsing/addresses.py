@@ -108,7 +108,7 @@ def _parse_without_fragment(text: str, base: Address | None) -> Address:
     scheme, rest = found[1].lower(), text[found.end() :]
     if scheme not in DEFAULT_PORTS:
         raise BadAddress(f"{scheme}: is not a scheme of a page")
-    if base is not None and scheme == base.scheme and rest[:1] not in ("/", "\\"):
+    if base is not None and scheme == base.scheme and not rest.startswith("//"):
         return _parse_relative(rest, base)
     return _parse_absolute(scheme, rest.lstrip("/\\"))
 

@@ -28,7 +28,7 @@ BASE = "https://shop.example/books/list?page=2#top"
         ("//shop.example/x", "https://shop.example/x"),
         ("\\\\other.example\\x", "https://other.example/x"),
         ("/\\other.example", "https://other.example/"),
-        ("https:/x", "https://x/"),
+        ("https:/x", "https://shop.example/x"),
         ("https:x", "https://shop.example/books/x"),
         ("http:x", "http://x/"),
         ("HTTPS://SHOP.Example:443/A", "https://shop.example/A"),

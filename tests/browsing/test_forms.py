@@ -26,6 +26,10 @@ def query_of(controls: str, target: str = "#go") -> str:
     ("controls", "query"),
     [
         ("<input name=a value=1><input name=b value=2>", "a=1&b=2"),
+        ("<input type=datetime-local name=a value='2026-04-01 10:00:00.000'>", "a=2026-04-01T10%3A00"),
+        ("<input type=datetime-local name=a value='2026-04-01T10:00:30.500'>", "a=2026-04-01T10%3A00%3A30.5"),
+        ("<input type=datetime-local name=a value='2026-04-01T10:00:00.25'>", "a=2026-04-01T10%3A00%3A00.25"),
+        ("<input type=range name=a min=0 max=1 step=0.0000001 value=0.00000012>", "a=1e-7"),
         ("<input name=b value=1><input name=a value=2><input name=b value=3>", "b=1&a=2&b=3"),
         ("<input value=1><input name='' value=2>", ""),
         ("<input name=a>", "a="),

@@ -239,6 +239,11 @@ def test_links_are_relative_to_the_base_of_the_page(base):
     assert agent.click("a")["effects"]["url"] == "https://shop.example/books/42"
 
 
+def test_an_empty_link_leads_to_the_base_of_the_page():
+    agent = Agent({"/": "<head><base href=/books/></head><a href=''>B</a>", "/books/": HELLO})
+    assert agent.click("a")["effects"]["url"] == "https://shop.example/books/"
+
+
 def test_times_are_measured_with_the_clock_that_is_given():
     agent = Agent({}, start=None)
 
