@@ -92,7 +92,7 @@ def is_absolute_url(text: str) -> bool:
     """Whether a text is an absolute URL of any scheme; http(s) ones are looked at closely."""
     found = _SCHEME.match(text)
     if found is None or found[1].lower() not in DEFAULT_PORTS:
-        return found is not None and len(text) > found.end()
+        return found is not None
     host = text[found.end() :].lstrip("/\\")
     try:
         parse_address(f"{found[1]}://{re.sub(r'^[^/?#]*@', '', host)}")

@@ -16,8 +16,13 @@ _LONGEST: Final = 1_000
 _ESCAPE: Final = re.compile(r"\\(?:([dDwWsS]|[pP]\{[^}]*\})|u\{[^}]*\}|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)", re.DOTALL)
 _SET: Final = "\x01"
 """Stands for an escape that means many characters, such as `\\d`."""
+_ANYWHERE, _IN_CLASS_ONLY, _NEVER = "\x02", "\x03", "\x04"
+_KNOWN: Final = frozenset("^$\\.*+?()[]{}|/bBnrtvf0123456789ckxu")
+_RESERVED: Final = frozenset("-&!#%,:;<=>@`~")
+"""What may be escaped (ECMAScript, SyntaxCharacter), and what inside of a class only (ClassSetReservedPunctuator)."""
+_FLAGS: Final = re.compile(r"\(\?[a-zA-Z-]+\)")
 _DOUBLE: Final = r"(?!&&|!!|##|\$\$|%%|\*\*|\+\+|,,|\.\.|::|;;|<<|==|>>|\?\?|@@|\^\^|``|~~)"
-_CHARACTER: Final = _DOUBLE + r"[^\[\](){}/|\-\x01]"
+_CHARACTER: Final = _DOUBLE + r"[^\[\](){}/|\-\x01\x04]"
 _CLASS: Final = re.compile(rf"\[\^?(?:{_CHARACTER}-{_CHARACTER}|{_CHARACTER}|{_SET})*\]")
 _PART: Final = re.compile(r"\\.|[\[\]]", re.DOTALL)
 _WORD: Final = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
@@ -43,7 +48,7 @@ def compile_constraint(pattern: str) -> Matches | None:
     Browsers read it with the flag `v`, under which many a pattern that was good before is none. Classes inside of
     classes, which that flag brought, are not judged.
     """
-    if len(pattern) > _LONGEST or not _has_sound_classes(pattern) or _compile(pattern) is None:
+    if len(pattern) > _LONGEST or not _is_read_by_browsers(pattern) or _compile(pattern) is None:
         return None
     return _compile(f"^(?:{pattern})$")
 
@@ -67,7 +72,15 @@ def _widen(pattern: str) -> str:
     return "".join(parts) + pattern[end:]
 
 
-def _has_sound_classes(pattern: str) -> bool:
-    """ECMAScript, ClassSetSyntaxCharacter and ClassSetReservedDoublePunctuator: `[\\w-]` and `[(]` need a backslash."""
-    rest = _CLASS.sub("", _ESCAPE.sub(lambda escape: _SET if escape[1] else "\x02", pattern))
-    return "[" not in rest and "]" not in rest
+def _is_read_by_browsers(pattern: str) -> bool:
+    """ECMAScript, flag `v`: `[\\w-]` and `[(]` need a backslash, `\\_` must have none, and `(?i)` is nothing."""
+    rest = _CLASS.sub("", _ESCAPE.sub(_stand_in, pattern))
+    return not {"[", "]", _IN_CLASS_ONLY, _NEVER} & set(rest) and _FLAGS.search(rest) is None
+
+
+def _stand_in(escape: re.Match[str]) -> str:
+    """One character for an escape: of many characters, good anywhere, good in a class, good nowhere."""
+    if escape[1]:
+        return _SET
+    known = escape[0][1]
+    return _ANYWHERE if known in _KNOWN else _IN_CLASS_ONLY if known in _RESERVED else _NEVER

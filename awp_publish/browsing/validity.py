@@ -86,7 +86,7 @@ def _missing_choice(kind: str, control: Control, overlay: Overlay, markup: Marku
         return "one of the group must be selected" if required and not answered else None
     placeholder = _placeholder_option(control)
     chosen = [option for option in selected_options(control, overlay) if option.number != placeholder]
-    return None if any(not option.disabled for option in chosen) else "an option must be selected"
+    return None if chosen else "an option must be selected"
 
 
 def _placeholder_option(control: Control) -> int | None:

@@ -96,6 +96,8 @@ def test_a_form_sends_its_entries(controls, query):
         ("<button id=b name=b value=1>B</button>", "b=1"),
         ("<button id=b name=b>B</button>", "b="),
         ("<button id=b type=nonsense name=b>B</button>", "b="),
+        ("<button id=b name=b dirname=c>B</button>", "b="),
+        ("<input id=b type=submit name=b dirname=c>", "b=&c=ltr"),
         ("<input id=b type=submit name=b>", "b="),
         ("<input id=b type=submit name=b value='Buy it'>", "b=Buy+it"),
         ("<input id=b type=image name=b alt=B>", "b.x=0&b.y=0"),
