@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from awp_publish.pages.markdown_kinds import is_seen, plain_text, walk_seen
+from awp_publish.pages.markdown_kinds import Sight
 from awp_publish.pages.markdown_spans import Piece, Verbatim
 from awp_publish.pages.markdown_text import code_span, collapse, escape_text
 from awp_publish.pages.tree import Node
@@ -16,12 +16,12 @@ _DEFAULTS: Final = {"submit": "Submit", "reset": "Reset"}
 """What browsers write on buttons that say nothing (HTML Standard, section 4.10.5.1.18)."""
 
 
-def write_control(node: Node) -> Sequence[Piece]:
+def write_control(node: Node, sight: Sight) -> Sequence[Piece]:
     """The pieces for a control, none for a hidden one."""
-    return CONTROLS[node.tag](node)
+    return CONTROLS[node.tag](node, sight)
 
 
-def _input(node: Node) -> Sequence[Piece]:
+def _input(node: Node, sight: Sight) -> Sequence[Piece]:
     kind = (node.attributes.get("type") or "text").strip().lower()
     if kind == "hidden":
         return ()
@@ -46,8 +46,8 @@ def _tick(node: Node, kind: str) -> Sequence[Piece]:
     return [" ", Verbatim(sign, is_control=kind == "checkbox"), f" {escape_text(label)} " if label else " "]
 
 
-def _button(node: Node) -> Sequence[Piece]:
-    return _button_called(plain_text(node) or _described(node), node)
+def _button(node: Node, sight: Sight) -> Sequence[Piece]:
+    return _button_called(sight.plain_text(node) or _described(node, sight), node)
 
 
 def _button_called(said: str, node: Node) -> Sequence[Piece]:
@@ -56,24 +56,24 @@ def _button_called(said: str, node: Node) -> Sequence[Piece]:
     return [Verbatim(f"[button: {text}{off}]" if text else f"[button{off}]", is_control=True)]
 
 
-def _textarea(node: Node) -> Sequence[Piece]:
-    return [_told("text area", node, _quoted(plain_text(node)))]
+def _textarea(node: Node, sight: Sight) -> Sequence[Piece]:
+    return [_told("text area", node, _quoted(sight.plain_text(node)))]
 
 
-def _select(node: Node) -> Sequence[Piece]:
-    options = [one for one in walk_seen(node) if one.tag == "option"]
+def _select(node: Node, sight: Sight) -> Sequence[Piece]:
+    options = [one for one in sight.walk(node) if one.tag == "option"]
     chosen = {id(one) for one in options if "selected" in one.attributes}
     if not chosen and options and "multiple" not in node.attributes:
         chosen = {id(options[0])}
-    listed = [_option(one, id(one) in chosen) for one in options[:MOST_OPTIONS]]
+    listed = [_option(one, sight, id(one) in chosen) for one in options[:MOST_OPTIONS]]
     if len(options) > MOST_OPTIONS:
         listed.append(f"and {len(options) - MOST_OPTIONS} more")
     kind = "choice of several" if "multiple" in node.attributes else "choice"
     return [_told(kind, node, ", ".join(one for one in listed if one))]
 
 
-def _option(node: Node, is_chosen: bool) -> str:
-    text = escape_text(collapse(node.attributes.get("label") or plain_text(node)).strip(), in_brackets=True)
+def _option(node: Node, sight: Sight, is_chosen: bool) -> str:
+    text = escape_text(collapse(node.attributes.get("label") or sight.plain_text(node)).strip(), in_brackets=True)
     return f"{text} (selected)" if text and is_chosen else text
 
 
@@ -96,14 +96,14 @@ def _quoted(value: str) -> str:
     return f"“{text}”" if text else ""
 
 
-def _described(node: Node) -> str:
+def _described(node: Node, sight: Sight) -> str:
     """The name of a button that shows a picture only."""
     given = node.attributes
-    inside = (one.attributes.get("aria-label") for one in node.children if one.tag and is_seen(one))
+    inside = (one.attributes.get("aria-label") for one in sight.elements_in(node))
     return given.get("aria-label") or given.get("title") or next((one for one in inside if one), "")
 
 
-CONTROLS: Final[Mapping[str, Callable[[Node], Sequence[Piece]]]] = {
+CONTROLS: Final[Mapping[str, Callable[[Node, Sight], Sequence[Piece]]]] = {
     "input": _input,
     "button": _button,
     "textarea": _textarea,
