@@ -6,7 +6,7 @@ A page has one address, so its route takes GET and has no parameters in its path
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from awp_publish.describe import title_of
 from awp_publish.discover import Route
@@ -96,9 +96,15 @@ class DeclaredPages:
 def _resolve(declared: _Declared, index: RouteIndex, site_name: str) -> Page:
     options, route = declared.options, _route_of(declared, index)
     path = quote(declared.path or route.template, safe=_PLAIN)
-    handler = declared.function or next(iter(route.handlers), None)
-    description = options.get("description") or (docstring_of(handler) if handler is not None else None)
-    return Page(path=path, title=options.get("title") or _title_of(path, site_name), description=description)
+    title = options.get("title") or _title_of(unquote(path), site_name)
+    return Page(path=path, title=title, description=options.get("description") or _described(declared, route))
+
+
+def _described(declared: _Declared, route: Route) -> str | None:
+    """What the handler says of itself. A class's docstring is about all of its methods, so the method's comes first."""
+    function, behind = declared.function, route.handlers[:1]
+    handlers = (*behind, function) if isinstance(function, type) else (function, *behind)
+    return next((text for text in map(docstring_of, filter(None, handlers)) if text), None)
 
 
 def _route_of(declared: _Declared, index: RouteIndex) -> Route:
@@ -109,22 +115,24 @@ def _route_of(declared: _Declared, index: RouteIndex) -> Route:
     found = index.of_handler(declared.function)
     readable = {route.template: route for route in reversed(found) if "GET" in route.methods}
     if path is not None:
-        readable = {template: route for template, route in readable.items() if route.takes("GET", path)}
-    if len(readable) != 1:
-        raise DeclarationError(subject, *_wrong(found, list(readable), path))
-    (template, route), *_ = readable.items()
+        fitting = {template: route for template, route in readable.items() if route.takes("GET", path)}
+    else:
+        fitting = {template: route for template, route in readable.items() if "{" not in template} or readable
+    if len(fitting) != 1:
+        raise DeclarationError(subject, *_wrong(found, list(fitting), path))
+    (template, route), *_ = fitting.items()
     if path is None:
         _check_is_one(subject, template)
     return route
 
 
-def _wrong(found: Sequence[Route], readable: Sequence[str], path: str | None) -> tuple[str, str]:
+def _wrong(found: Sequence[Route], fitting: Sequence[str], path: str | None) -> tuple[str, str]:
     """Why a handler stands for no page, or for several; and what to do."""
     if not found:
         remedy = 'Register it with a route, or name its path: site.page("/path").'
         return "no route of this application leads to what it decorates.", remedy
     known = listing(route.template for route in found)
-    if readable:
+    if fitting:
         return f"is reachable in several ways ({known}).", 'Choose one: @site.page("/path").'
     if path is not None:
         return f"path: none of the routes of what it decorates takes GET {path} ({known}).", "Name one of them."

@@ -97,6 +97,12 @@ def test_a_path_chooses_among_the_addresses_of_a_handler():
     assert found == [Page("/en/about", "About", "What we are.")]
 
 
+def test_an_address_without_parameters_is_the_page_of_a_handler_that_has_others():
+    site = make_site()
+    site.page()(about)
+    assert [page.path for page in pages_of(site, Route("/about/{part}", about), Route("/about", about))] == ["/about"]
+
+
 def test_one_decorator_may_stand_on_several_handlers():
     site, page = make_site(), None
     page = site.page(description="To read.")
@@ -127,7 +133,7 @@ def test_addresses_are_written_as_the_web_writes_them():
     site = make_site()
     site.page()(about)
     (page,) = pages_of(site, Route("/über uns", about))
-    assert page.path == "/%C3%BCber%20uns"
+    assert page == Page("/%C3%BCber%20uns", "Über uns", "What we are.")
 
 
 @pytest.mark.parametrize("given", [{"titel": "About"}, {"title": ""}, {"title": 1}, {"description": " "}])
