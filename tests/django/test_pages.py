@@ -1,9 +1,11 @@
-"""Pages of a Django project: declared on views, found by the URLconf."""
+"""Pages of a Django project: declared on views, found by the URLconf, read by MCP clients."""
+
+import json
 
 import pytest
 from awp_publish_django.project import DjangoProject
 from django.http import HttpRequest, HttpResponse
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from django.urls import include, path
 from django.utils.decorators import method_decorator
 from django.views import View
@@ -12,6 +14,7 @@ from django.views.decorators.http import require_GET
 from awp_publish import DeclarationError
 from awp_publish.model import Page
 from tests.django.sites import make_site
+from tests.serve.mcp_messages import headers_of, message
 
 site = make_site(pages=True)
 
@@ -73,3 +76,13 @@ def test_a_view_with_parameters_is_no_page():
     lost.page()(book)
     with pytest.raises(DeclarationError, match="has parameters"):
         lost.freeze(DjangoProject(tuple(urlpatterns)))
+
+
+@pytest.mark.parametrize(("address", "told"), [("/page", "a page"), ("/agent.json/", None), ("/nothing", None)])
+def test_an_mcp_client_reads_pages_through_the_whole_of_django(client: Client, address, told):
+    sent = message("resources/read", {"uri": f"https://shop.example{address}"})
+    answer = client.post("/mcp", json.dumps(sent), content_type="application/json", headers=headers_of(sent)).json()
+    if told is None:
+        assert answer["error"]["code"] == -32602
+    else:
+        assert answer["result"]["contents"][0]["text"] == f"{told}\n"
