@@ -36,7 +36,7 @@ def test_the_parser_refuses_what_the_schema_allows(som_schema):
         assert not som_parser.is_valid_som(document)
 
 
-VECTORS = {("https://example.com/any", "e_67907d9e1564"), ("http://127.0.0.1:8000/", "e_0c8540bc05e1")}
+VECTORS = [("https://example.com/any", "e_67907d9e1564"), ("http://127.0.0.1:8000/", "e_0c8540bc05e1")]
 
 
 @pytest.mark.parametrize(("url", "expected"), VECTORS)
