@@ -9,21 +9,24 @@ async def search(q: str) -> SearchResults: ...
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal, TypeVar, Unpack, cast
+from typing import Any, Literal, TypeVar, Unpack
 from urllib.parse import urlsplit
 
+from awp_publish.agent_handle import AgentHandle
+from awp_publish.declared_pages import DeclaredPages
 from awp_publish.describe import Defaults
 from awp_publish.discover import find_openapi, find_routes
 from awp_publish.discover.layers import is_bound_for_a_call, mark
 from awp_publish.guarding import check_guarding, published_authentication, read_guarding
 from awp_publish.include import SUBJECT as INCLUDE, Inclusion
 from awp_publish.liveness import Liveness
-from awp_publish.model import DEFAULT_OPERATION, Catalog, Door, Paths, RateLimit, SiteFacts
+from awp_publish.model import Catalog, Door, Paths, RateLimit, SiteFacts
 from awp_publish.offering import Offering, read_offering
 from awp_publish.options import (
     NAMES,
     ActionOptions,
     AgentOptions,
+    PageOptions,
     SiteOptions,
     check,
     check_action,
@@ -34,50 +37,12 @@ from awp_publish.options import (
 from awp_publish.policy.call import CallListener
 from awp_publish.problems import DeclarationError
 from awp_publish.prompts import Prompts
-from awp_publish.resolve import AgentDeclaration, Declaration, check_names, resolve
+from awp_publish.resolve import AgentDeclaration, Declaration, check_names, check_skills, resolve
 from awp_publish.site_facts import read_site_facts, read_urls
 from awp_publish.site_limits import Limits, read_limits
 
-_ACTION_OPTIONS: Final = frozenset(ActionOptions.__annotations__)
-_NAMING: Final = ("name", "description")
-"""What an agent's decorator gives to its one operation, and to none of several."""
-
 F = TypeVar("F", bound=Callable[..., Any] | type)
 Listener = Callable[["Site"], None]
-
-
-class AgentHandle:
-    """What `site.agent(...)` returns: a decorator for a single function, and a namespace for several operations."""
-
-    def __init__(self, site: "Site", agent_id: str, options: AgentOptions) -> None:
-        """`options` are as they were given: those of an action hold for each operation."""
-        self._site = site
-        self._id = agent_id
-        given = cast(ActionOptions, {key: value for key, value in options.items() if key in _ACTION_OPTIONS})
-        self._named: ActionOptions = cast(ActionOptions, {key: given[key] for key in _NAMING if key in given})
-        self._shared: ActionOptions = cast(
-            ActionOptions, {key: value for key, value in given.items() if key not in _NAMING}
-        )
-        self._declare: Callable[[Callable[..., Any] | type], object] | None = None
-
-    def __call__(self, function: F) -> F:
-        """Declare `function` as the agent's default operation, under its name and description. Returns it unchanged."""
-        if self._declare is None:
-            self._declare = self.operation(DEFAULT_OPERATION, **self._named)
-        self._declare(function)
-        return function
-
-    def operation(self, name: str, /, **options: Unpack[ActionOptions]) -> Callable[[F], F]:
-        """Declare a function (with or without a route) as the operation `name` of this agent.
-
-        The action behind it is called `{agent}_{name}`, and just `{agent}` for "default".
-        """
-        subject = f'operation "{name}" of agent "{self._id}"'
-        if not isinstance(name, str):
-            raise DeclarationError(f'agent "{self._id}"', 'an operation has a name: @agent.operation("find").')
-        suffix = "" if name == DEFAULT_OPERATION else "_" + name.lower().replace("-", "_")
-        merged: ActionOptions = {**self._shared, **options, "agent": self._id, "operation": name}
-        return self._site._declaring(subject, self._id + suffix, merged, "either")
 
 
 class Site:
@@ -106,6 +71,7 @@ class Site:
         self._agents: dict[str, AgentDeclaration] = {}
         self._inclusions: list[Inclusion] = []
         self._prompts = Prompts()
+        self._pages = DeclaredPages(self._refuse_when_frozen)
         self._catalogs: tuple[Catalog, ...] = ()
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
@@ -127,7 +93,7 @@ class Site:
             if name in options:
                 raise DeclarationError(subject, f"{name}: is an option of actions, not of agents.")
         self._agents[agent_id] = AgentDeclaration.read(agent_id, check_agent(subject, options))
-        return AgentHandle(self, agent_id, options)
+        return AgentHandle(self._declaring, agent_id, options)
 
     def prompt(
         self, prompt_id: str, /, *, title: str | None = None, description: str | None = None
@@ -135,6 +101,13 @@ class Site:
         """Declare a prompt: a function that makes a text for a person's own model of what the person fills in."""
         self._refuse_when_frozen(f'prompt "{prompt_id}"')
         return self._prompts.declare(prompt_id, title, description)
+
+    def page(self, path: str | None = None, /, **options: Unpack[PageOptions]) -> Callable[[F], F]:
+        """Declare a page: decorate its route handler, or call it with the `path` of a page that was not written here.
+
+        Without a title it is called by the end of its path; without a description by the handler's docstring.
+        """
+        return self._pages.declare(path, options)
 
     def declare(self, action_id: str, /, **options: Unpack[ActionOptions]) -> None:
         """Declare an action by `method` and `path`, for handlers that cannot be decorated or were not written here."""
@@ -226,8 +199,10 @@ class Site:
         if not self._catalogs:
             declared = list(self._declarations.values())
             defaults = Defaults(self.limits.timeout, self.guarding.enforce_prerequisites)
-            actions, agents = resolve(declared, self._agents, self._inclusions, find_routes(app), defaults)
+            routes = find_routes(app)
+            actions, agents = resolve(declared, self._agents, self._inclusions, routes, defaults)
             check_names(self.facts, actions)
+            check_skills(actions, doors)
             check_guarding(self.guarding, actions)
             catalog = Catalog(
                 url=self.urls[0],
@@ -235,6 +210,7 @@ class Site:
                 actions=actions,
                 agents=agents,
                 prompts=self._prompts.resolve(),
+                pages=self._pages.resolve(routes, self.facts.name),
                 paths=self.paths,
                 doors=tuple(doors),
                 documents=frozenset(documents),

@@ -186,6 +186,18 @@ class Prompt:
     write: Function = field(compare=False, repr=False)
 
 
+# --- Pages ---
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that a site names. `path` is percent-encoded, below the site's url."""
+
+    path: str
+    title: str
+    description: str | None = None
+
+
 # --- The site ---
 
 
@@ -255,6 +267,7 @@ class Catalog:
     actions: tuple[Action, ...]
     agents: tuple[Agent, ...]
     prompts: tuple[Prompt, ...] = ()
+    pages: tuple[Page, ...] = ()
     status: Status = Status()
     paths: Paths = Paths()
     doors: tuple[Door, ...] = ()

@@ -20,7 +20,7 @@ from awp_publish.discover import Route
 from awp_publish.discover.index import RouteIndex, choose
 from awp_publish.discover.layers import docstring_of
 from awp_publish.include import Inclusion, include_routes
-from awp_publish.model import DEFAULT_OPERATION, Action, Agent, JsonObject, SiteFacts
+from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Door, JsonObject, SiteFacts
 from awp_publish.options import ActionOptions, AgentOptions
 from awp_publish.problems import DeclarationError
 
@@ -159,6 +159,16 @@ def check_names(site: SiteFacts, actions: Sequence[Action]) -> None:
         for step in workflow.steps:
             if step not in known:
                 raise DeclarationError("site", f'workflows: "{workflow.id}" names the unknown action "{step}".')
+
+
+def check_skills(actions: Sequence[Action], doors: Iterable[Door]) -> None:
+    """Refuse an A2A door behind which nothing can be called: an agent card names its skills (A2A 1.0, AgentCard)."""
+    if not actions and any(door.protocol == "a2a" for door in doors):
+        raise DeclarationError(
+            "site",
+            'doors: "a2a" has nothing to call; an agent card names a skill.',
+            "Declare an action, or leave it out.",
+        )
 
 
 def _group(actions: Sequence[Action], agents: Mapping[str, AgentDeclaration]) -> Iterable[Agent]:

@@ -35,6 +35,8 @@ RANKS = {
     "describe": 3,
     "include": 3,
     "prompts": 3,
+    "declared_pages": 3,
+    "agent_handle": 3,
     "resolve": 3,
     "declare": 3,
     "policy": 3,

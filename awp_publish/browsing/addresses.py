@@ -92,7 +92,7 @@ def is_absolute_url(text: str) -> bool:
     """Whether a text is an absolute URL of any scheme; http(s) ones are looked at closely."""
     found = _SCHEME.match(text)
     if found is None or found[1].lower() not in DEFAULT_PORTS:
-        return found is not None and len(text) > found.end()
+        return found is not None
     host = text[found.end() :].lstrip("/\\")
     try:
         parse_address(f"{found[1]}://{re.sub(r'^[^/?#]*@', '', host)}")
@@ -108,7 +108,7 @@ def _parse_without_fragment(text: str, base: Address | None) -> Address:
     scheme, rest = found[1].lower(), text[found.end() :]
     if scheme not in DEFAULT_PORTS:
         raise BadAddress(f"{scheme}: is not a scheme of a page")
-    if base is not None and scheme == base.scheme and rest[:1] not in ("/", "\\"):
+    if base is not None and scheme == base.scheme and not rest.startswith("//"):
         return _parse_relative(rest, base)
     return _parse_absolute(scheme, rest.lstrip("/\\"))
 

@@ -37,8 +37,7 @@ def _is_own_summary(node: Node) -> bool:
 
 
 def _follow(link: Node, act: Act) -> Effect:
-    href = link.attributes["href"].strip("\t\n\f\r ")
-    address = act.browser.resolve(href, act.base_address()) if href else act.page.address.with_fragment(None)
+    address = act.browser.resolve(link.attributes["href"], act.base_address())
     return Effect(visit=Visit(address, referrer=act.page.address), is_link=True)
 
 

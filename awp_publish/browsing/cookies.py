@@ -122,7 +122,8 @@ def parse_set_cookie(text: str, address: Address, now: float) -> Cookie | None:
         http_only="httponly" in attributes,
         same_site=attributes.get("samesite", "").capitalize(),
     )
-    return cookie if _is_allowed(cookie, address) else None
+    has_whole_path = attributes.get("path") == "/"
+    return cookie if _is_allowed(cookie, address, has_whole_path=has_whole_path) else None
 
 
 def _read_attributes(text: str) -> dict[str, str]:
@@ -151,13 +152,18 @@ def _read_expiry(attributes: dict[str, str], now: float) -> float | None:
     return None if expires is None else min(expires, now + _LONGEST_AGE)
 
 
-def _is_allowed(cookie: Cookie, address: Address) -> bool:
-    """Secure cookies only over a safe way, and the promises of the name prefixes (6265bis, 4.1.3 and 5.7)."""
+def _is_allowed(cookie: Cookie, address: Address, *, has_whole_path: bool) -> bool:
+    """Secure cookies only over a safe way, and the promises of the name prefixes (6265bis, 4.1.3 and 5.7).
+
+    A path has to be said to be promised. Without a name, servers may take the value for one.
+    """
     if cookie.secure and not address.is_trustworthy:
         return False
-    name = cookie.name.lower()
+    name = (cookie.name or cookie.value).lower()
+    if not cookie.name and name.startswith(("__host-", "__secure-")):
+        return False
     if name.startswith("__host-"):
-        return cookie.secure and cookie.host_only and cookie.path == "/"
+        return cookie.secure and cookie.host_only and has_whole_path
     return cookie.secure or not name.startswith("__secure-")
 
 

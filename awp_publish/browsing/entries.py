@@ -73,7 +73,7 @@ def _plain_value(control: Control, kind: str, overlay: Overlay) -> str:
 
 def _direction_entry(control: Control, kind: str, overlay: Overlay) -> Iterator[Entry]:
     dirname = control.node.attributes.get("dirname", "")
-    if dirname and kind in _WITH_DIRECTION:
+    if dirname and kind in _WITH_DIRECTION and control.node.tag != "button":
         yield Entry(dirname, direction_of(control, kind, overlay))
 
 

@@ -61,13 +61,21 @@ def _redirect(fetched: Fetched, visit: Visit, browser: Browser) -> Visit | None:
     location = header_of(fetched.headers, "location")
     if fetched.status not in _REDIRECTS or not location:
         return None
-    address = _own_address(location, visit, browser, fetched.status)
+    address = _own_address(_as_utf8(location), visit, browser, fetched.status)
     if address.fragment is None:
         address = address.with_fragment(visit.address.fragment)
     becomes_get = visit.method == "POST" and fetched.status in (301, 302, 303)
     if becomes_get:
         return Visit(address, referrer=visit.referrer)
     return replace(visit, address=address)
+
+
+def _as_utf8(value: str) -> str:
+    """Browsers take the bytes of a Location for UTF-8 where they are."""
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
 
 
 def _refresh(fetched: Fetched, page: Page, browser: Browser) -> Visit | None:

@@ -47,10 +47,12 @@ def read_page(fetched: Fetched, address: Address, method: str, largest: int) -> 
 
     Raises:
         AwpError: NAVIGATION_FAILED for what is not a page: an error without an HTML body (MVP 4.4), a download, a
-            picture, a body that is larger than allowed.
+            picture, a body that is larger than allowed, or compressed.
     """
     content_type = header_of(fetched.headers, "content-type") or _sniff(fetched.body)
     media_type = content_type.partition(";")[0].strip().lower()
+    if header_of(fetched.headers, "content-encoding").strip().lower() not in ("", "identity"):
+        _fail("The answer is compressed, which nobody asked for", fetched, address, content_type)
     if len(fetched.body) > largest:
         _fail(f"The answer is larger than {largest} bytes", fetched, address, content_type)
     if header_of(fetched.headers, "content-disposition").strip().lower().startswith("attachment"):

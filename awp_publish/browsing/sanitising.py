@@ -57,9 +57,20 @@ def sanitise(kind: str, value: str, attributes: Mapping[str, str]) -> str:
     if kind == "file":
         return ""
     if kind in SCALED:
-        value = value.replace(" ", "T", 1) if kind == "datetime-local" else value
-        return value if number_of(kind, value) is not None else ""
+        found = value if number_of(kind, value) is not None else ""
+        return _normalise_local_time(found) if kind == "datetime-local" else found
     return value
+
+
+def _normalise_local_time(value: str) -> str:
+    """With a T between, and the shortest possible time (HTML 2.3.5.5)."""
+    day, _, time = value.replace(" ", "T", 1).partition("T")
+    found = _TIME.fullmatch(time)
+    if found is None:
+        return value
+    fraction = (found[4] or "").rstrip("0")
+    seconds = f":{found[3]}" if found[3] not in (None, "00") or fraction else ""
+    return f"{day}T{found[1]}:{found[2]}{seconds}" + (f".{fraction}" if fraction else "")
 
 
 def _without_breaks(value: str) -> str:
@@ -96,7 +107,7 @@ def _round_to_step(number: Decimal, largest: Decimal, attributes: Mapping[str, s
 
 
 def _write_number(number: Decimal) -> str:
-    return str(int(number)) if number == number.to_integral_value() else str(number.normalize())
+    return str(int(number)) if number == number.to_integral_value() else str(number.normalize()).lower()
 
 
 def bounds_of(kind: str, attributes: Mapping[str, str]) -> tuple[Decimal | None, Decimal | None]:

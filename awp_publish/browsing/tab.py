@@ -10,14 +10,14 @@ from awp_publish.browsing.extracting import extract
 from awp_publish.browsing.fetching import Fetch, Fetched, Steps
 from awp_publish.browsing.history import Entry, History
 from awp_publish.browsing.loading import Loading, load
-from awp_publish.browsing.observing import observe
+from awp_publish.browsing.observing import observe, write_cursor
 from awp_publish.browsing.page import Page
 from awp_publish.browsing.reading import read_text, require_object
 from awp_publish.browsing.scrolling import scroll
 from awp_publish.browsing.showing import show
 from awp_publish.browsing.state import Overlay
 from awp_publish.browsing.targets import require_target, resolve_target
-from awp_publish.browsing.verbs import FORM_WIDE, SCROLL, VERBS, plain_name
+from awp_publish.browsing.verbs import ACTIONS, FORM_WIDE, RESERVED, SCROLL, VERBS, plain_name
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget
 
@@ -75,8 +75,12 @@ class Tab:
         found = resolve_target(target, compiled, self._browser.limits.fallbacks, forms=action in FORM_WIDE)
         if action == SCROLL:
             return _at_once(scroll(entry, intent, found))
+        if action.startswith(RESERVED):
+            raise AwpError(
+                "UNSUPPORTED", f"Not supported: {action[:100]}", {"action": action[:100], "actions": ACTIONS}
+            )
         if action not in VERBS:
-            refuse(f"Unknown action: {read_text(intent, 'action') or ''}", actions=[*VERBS, SCROLL])
+            refuse(f"Unknown action: {read_text(intent, 'action') or ''}", actions=ACTIONS)
         act = Act(action, found, intent, page, compiled, entry.overlay, self._browser)
         return self._alone(self._act(act))
 
@@ -187,8 +191,15 @@ class Tab:
         effects: dict[str, object] = {"navigated": False, "som_changed": changed}
         if effect.visit is not None:
             effects |= yield from self._lead_on(effect.visit, effect, changed)
-        said = {**effects, "som_cursor": self.history.cursor, "confidence": act.target.confidence}
-        return {"status": "ok", "resolved": act.target.describe(), "effects": said}
+        cursor, target = self.history.cursor, act.target
+        effects |= {"navigation": effects["navigated"], "som_cursor": cursor, "confidence": target.confidence}
+        return {
+            "status": "ok",
+            "resolved": target.describe(),
+            "effects": effects,
+            "target_resolved": target.describe_certainty(),
+            "artifacts": {"som_cursor": write_cursor(cursor)},
+        }
 
     def _lead_on(self, visit: Visit, effect: Effect, changed: bool) -> Steps:
         try:

@@ -41,6 +41,10 @@ class Target:
         shown = f"{text[:_LONGEST]}..." if isinstance(text, str) and len(text) > _LONGEST else text
         return {"element_id": self.element["id"], "role": self.element["role"], "text": shown}
 
+    def describe_certainty(self) -> JsonObject:
+        """The `target_resolved` member of an answer (draft, Result Object)."""
+        return {"element_id": self.element["id"], "confidence": self.confidence}
+
 
 @dataclass(slots=True)
 class _Search:

@@ -6,12 +6,13 @@ backtracking counts as satisfied, as a broken one does in a browser. The server 
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Final, TypeAlias
 
 from awp_publish.browsing.addresses import is_absolute_url
 from awp_publish.browsing.entries import BUTTONS, NEVER_SENT
 from awp_publish.browsing.markup import Control, Markup, Place, kind_of
-from awp_publish.browsing.patterns import compile_pattern
+from awp_publish.browsing.patterns import compile_constraint
 from awp_publish.browsing.sanitising import SCALED, bounds_of, number_of, step_of
 from awp_publish.browsing.state import (
     Overlay,
@@ -41,7 +42,7 @@ def find_faults(form: Place, overlay: Overlay, markup: Markup) -> Iterator[tuple
         is_radio = kind_of(control.node) == "radio"
         if _is_barred(control) or (is_radio and control.name in asked):
             continue
-        if is_radio:
+        if is_radio and control.name:  # a nameless one is a group of its own
             asked.add(control.name)
         reason = fault_of(control, overlay, markup)
         if reason is not None:
@@ -85,7 +86,7 @@ def _missing_choice(kind: str, control: Control, overlay: Overlay, markup: Marku
         return "one of the group must be selected" if required and not answered else None
     placeholder = _placeholder_option(control)
     chosen = [option for option in selected_options(control, overlay) if option.number != placeholder]
-    return None if any(not option.disabled for option in chosen) else "an option must be selected"
+    return None if chosen else "an option must be selected"
 
 
 def _placeholder_option(control: Control) -> int | None:
@@ -132,7 +133,7 @@ def _pattern_fault(kind: str, value: str, attributes: Mapping[str, str]) -> str 
     said = attributes.get("pattern")
     if said is None or kind not in _ONE_LINE:
         return None
-    matches = compile_pattern(f"^(?:{said})$")
+    matches = compile_constraint(said)
     parts = value.split(",") if kind == "email" and "multiple" in attributes else [value]
     if matches is None or all(matches(part) for part in parts):
         return None
@@ -151,5 +152,13 @@ def _range_fault(kind: str, value: str, attributes: Mapping[str, str]) -> str | 
         return f"it is less than {attributes.get('min', 0)}"
     if largest is not None and number > largest:
         return f"it is more than {attributes.get('max', 100)}"
+    return None if _is_on_a_step(kind, number, attributes) else "it is not one of the allowed steps"
+
+
+def _is_on_a_step(kind: str, number: Decimal, attributes: Mapping[str, str]) -> bool:
+    """Beyond the precision of numbers there is nothing to complain of, as in browsers."""
     step, base = step_of(kind, attributes)
-    return None if step is None or abs(number - base) % step == 0 else "it is not one of the allowed steps"
+    try:
+        return step is None or abs(number - base) % step == 0
+    except InvalidOperation:  # so many steps cannot be counted
+        return True

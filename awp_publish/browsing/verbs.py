@@ -23,6 +23,9 @@ VERBS: Final[Mapping[str, Verb]] = {
 }
 """Beside these there is `scroll`, which acts upon no element."""
 SCROLL: Final = "scroll"
+ACTIONS: Final = [*VERBS, SCROLL]
+RESERVED: Final = ("intent.", "skill.")
+"""Namespaces of the draft for what is more than one action upon one page; the site's actions are in skills.invoke."""
 NAMESPACES: Final = ("primitive.", "semantic.")
 FORM_WIDE: Final = frozenset({"submit", "submit_form", "fill_form"})
 """The actions that a whole form can be the target of."""

@@ -74,11 +74,13 @@ __all__ = [
     "URL",
     "ActionOptions",
     "AgentOptions",
+    "PageOptions",
     "SiteOptions",
     "check",
     "check_action",
     "check_agent",
     "check_identifier",
+    "check_page",
     "check_site",
 ]
 
@@ -199,6 +201,14 @@ class AgentOptions(ActionOptions, total=False):
     metadata: Annotated[Mapping[str, object], AfterValidator(check_json)]
 
 
+@pydantic_config(_STRICT)
+class PageOptions(TypedDict, total=False):
+    """What a page may say about itself. See docs/pages.md."""
+
+    title: Text
+    description: Text
+
+
 NAMES: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
 URL: Final = TypeAdapter(Annotated[str, AfterValidator(check_url)])
 _TEXT: Final = TypeAdapter(Text)
@@ -206,6 +216,8 @@ _ID: Final = TypeAdapter(Id)
 _SITE: Final = TypeAdapter(SiteOptions)
 _ACTION: Final = TypeAdapter(ActionOptions)
 _AGENT: Final = TypeAdapter(AgentOptions)
+_PAGE: Final = TypeAdapter(PageOptions)
+_PATH: Final = TypeAdapter(Annotated[str, AfterValidator(check_path)])
 
 
 def check_site(name: object, description: object, options: SiteOptions) -> tuple[str, str, SiteOptions]:
@@ -225,6 +237,13 @@ def check_action(subject: str, options: ActionOptions) -> ActionOptions:
 def check_agent(subject: str, options: AgentOptions) -> AgentOptions:
     """An agent's options, read. Raises DeclarationError that names the subject and the field."""
     return check(subject, _AGENT, options, known=AgentOptions.__annotations__)
+
+
+def check_page(subject: str, path: object, options: PageOptions) -> PageOptions:
+    """A page's options, read; `path` is None where it is not given. Raises DeclarationError that names the field."""
+    if path is not None:
+        check(subject, _PATH, path, "path")
+    return check(subject, _PAGE, options, known=PageOptions.__annotations__)
 
 
 def check_identifier(subject: str, identifier: object) -> str:

@@ -60,6 +60,9 @@ TAGS: Final[Mapping[str, Landmark]] = {
 HINTED: Final = frozenset(("div", "section", "article", "ul", "ol"))
 """Elements of which the words of class and id are read."""
 
+BEGINNERS: Final = HINTED | TAGS.keys()
+"""Elements that may begin a region without a role."""
+
 _PHRASES: Final = (
     (MAIN, re.compile(r"\b(?:main content|maincontent|primary content|article body)\b")),
     (NAVIGATION, re.compile(r"\b(?:(?:top|sub|side|site|main|mega)?(?:nav|menu)(?:bar|s)?|navigation)\b")),

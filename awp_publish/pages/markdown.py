@@ -17,11 +17,9 @@ from awp_publish.pages.markdown_kinds import (
     HEADINGS,
     LISTS,
     PREFORMATTED,
+    Sight,
     children_of,
     holders_of_blocks,
-    is_seen,
-    plain_text,
-    raw_text,
 )
 from awp_publish.pages.markdown_lines import Lines
 from awp_publish.pages.markdown_lists import gather_terms, is_loose, number_of, starting_number
@@ -55,7 +53,8 @@ class _Page:
 
     def __init__(self, tree: Tree, url: str) -> None:
         self._tree = tree
-        self._inline = Inline(_base_of(tree, url))
+        self._sight = Sight(tree)
+        self._inline = Inline(_base_of(tree, url), self._sight)
         self._holders = holders_of_blocks(tree)
         self._lines = Lines()
         self._filler = Filler()
@@ -86,7 +85,7 @@ class _Page:
 
     def _title(self) -> str:
         """The page's title, where no heading says what the page is."""
-        if any(plain_text(heading) for heading in self._tree.tagged("h1")):
+        if any(self._sight.reaches(one) and self._sight.plain_text(one) for one in self._tree.tagged("h1")):
             return ""
         return escape_text(collapse(read_title(self._tree)).strip())
 
@@ -99,7 +98,7 @@ class _Page:
     def _run(self, children: Iterable[Node], depth: int, tight: bool = False) -> None:
         pieces: list[Piece] = []
         for child in children:
-            if self._is_block(child) and is_seen(child):
+            if child.tag and self._is_block(child) and self._sight.meets(child):
                 self._text(pieces, tight)
                 pieces = []
                 self._block(child, depth + 1)
@@ -113,7 +112,7 @@ class _Page:
 
     def _block(self, node: Node, depth: int) -> None:
         if depth > DEEPEST:
-            self._text([escape_text(plain_text(node))])
+            self._text([escape_text(self._sight.plain_text(node))])
         else:
             self._writers.get(node.tag, self._blocks)(node, depth)
 
@@ -165,7 +164,7 @@ class _Page:
         self._is_tight = around
 
     def _code(self, node: Node, depth: int) -> None:
-        text = raw_text(node).replace("\r\n", "\n").rstrip().strip("\n")
+        text = self._sight.raw_text(node).replace("\r\n", "\n").rstrip().strip("\n")
         if text:
             fence = "`" * max(3, longest_run(text) + 1)
             self._lines.block([fence + _language_of(node), *text.split("\n"), fence])
@@ -180,9 +179,7 @@ class _Page:
         # Directly after the text of an item only a list that starts with 1 is one (section 5.3).
         begins_tight = around and is_tight and number == 1
         self._is_tight = is_tight
-        for child in children_of(node):
-            if not child.tag or not is_seen(child):
-                continue
+        for child in self._sight.elements_in(node):
             if child.tag == "li":
                 number = number_of(child, number)
             sign = f"{number}{marker} " if is_ordered else f"{marker} "
@@ -210,7 +207,7 @@ class _Page:
     def _terms(self, node: Node, depth: int) -> None:
         """Terms and what is said of them, as a list: Markdown has no other way."""
         is_first = True
-        for terms, definitions in gather_terms(node):
+        for terms, definitions in gather_terms(node, self._sight):
             names = [f"**{line}**" for line in map(self._line, terms) if line]
             simple = all(not self._holds_blocks(one) for one in definitions)
             with self._lines.item("- ", tight=not is_first) as item:
@@ -230,7 +227,7 @@ class _Page:
     # --- Tables and forms ---
 
     def _table(self, node: Node, depth: int) -> None:
-        rows = read_rows(node)
+        rows = read_rows(node, self._sight)
         if not is_data(node, rows):
             self._arranged(node, depth)
             return

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from awp_publish.pages.markdown_kinds import plain_text, walk_seen
+from awp_publish.pages.markdown_kinds import Sight
 from awp_publish.pages.markdown_spans import Piece, Verbatim
 from awp_publish.pages.markdown_text import code_span, collapse, escape_text
 from awp_publish.pages.tree import Node
@@ -20,13 +20,13 @@ _DEFAULTS: Final = {"submit": "Submit", "reset": "Reset"}
 """What browsers write on buttons that say nothing (HTML Standard, section 4.10.5.1.18)."""
 
 
-def write_control(node: Node) -> Sequence[Piece]:
+def write_control(node: Node, sight: Sight) -> Sequence[Piece]:
     """The pieces for a control, none for a hidden one."""
-    pieces = CONTROLS[node.tag](node)
+    pieces = CONTROLS[node.tag](node, sight)
     return (" ", *pieces, " ") if pieces else ()
 
 
-def _input(node: Node) -> Sequence[Piece]:
+def _input(node: Node, sight: Sight) -> Sequence[Piece]:
     kind = (node.attributes.get("type") or "text").strip().lower()
     if kind == "hidden":
         return ()
@@ -51,8 +51,8 @@ def _tick(node: Node, kind: str) -> Sequence[Piece]:
     return [" ", Verbatim(sign, is_control=kind == "checkbox"), f" {escape_text(label)} " if label else " "]
 
 
-def _button(node: Node) -> Sequence[Piece]:
-    return _button_called(plain_text(node) or describe(node), node)
+def _button(node: Node, sight: Sight) -> Sequence[Piece]:
+    return _button_called(sight.plain_text(node) or describe(node, sight), node)
 
 
 def _button_called(said: str, node: Node) -> Sequence[Piece]:
@@ -61,24 +61,24 @@ def _button_called(said: str, node: Node) -> Sequence[Piece]:
     return [Verbatim(f"[button: {text}{off}]" if text else f"[button{off}]", is_control=True)]
 
 
-def _textarea(node: Node) -> Sequence[Piece]:
-    return [_told("text area", node, _quoted(plain_text(node)))]
+def _textarea(node: Node, sight: Sight) -> Sequence[Piece]:
+    return [_told("text area", node, _quoted(sight.plain_text(node)))]
 
 
-def _select(node: Node) -> Sequence[Piece]:
-    options = [one for one in walk_seen(node) if one.tag == "option"]
+def _select(node: Node, sight: Sight) -> Sequence[Piece]:
+    options = [one for one in sight.walk(node) if one.tag == "option"]
     chosen = {id(one) for one in options if "selected" in one.attributes}
     if not chosen and options and "multiple" not in node.attributes:
         chosen = {id(options[0])}
-    listed = [_option(one, id(one) in chosen) for one in options[:MOST_OPTIONS]]
+    listed = [_option(one, sight, id(one) in chosen) for one in options[:MOST_OPTIONS]]
     if len(options) > MOST_OPTIONS:
         listed.append(f"and {len(options) - MOST_OPTIONS} more")
     kind = "choice of several" if "multiple" in node.attributes else "choice"
     return [_told(kind, node, ", ".join(one for one in listed if one))]
 
 
-def _option(node: Node, is_chosen: bool) -> str:
-    text = escape_text(collapse(node.attributes.get("label") or plain_text(node)).strip(), in_brackets=True)
+def _option(node: Node, sight: Sight, is_chosen: bool) -> str:
+    text = escape_text(collapse(node.attributes.get("label") or sight.plain_text(node)).strip(), in_brackets=True)
     return f"{text} (selected)" if text and is_chosen else text
 
 
@@ -101,21 +101,22 @@ def _quoted(value: str) -> str:
     return f"“{text}”" if text else ""
 
 
-def describe(node: Node) -> str:
+def describe(node: Node, sight: Sight) -> str:
     """The name of a button or a link that shows a picture only: its own, or the first one within."""
-    names = (_name_of(one) for one in (node, *islice(walk_seen(node), MOST_LOOKS)) if one.tag)
+    names = (_name_of(one, sight) for one in (node, *islice(sight.walk(node), MOST_LOOKS)) if one.tag)
     return next((name for name in names if name), "")
 
 
-def _name_of(node: Node) -> str:
+def _name_of(node: Node, sight: Sight) -> str:
     given = node.attributes
     if said := collapse(given.get("aria-label") or given.get("title") or "").strip():
         return said
-    titles = (plain_text(child) for child in node.children if child.tag == "title") if node.tag == "svg" else ()
+    is_picture = node.tag == "svg"
+    titles = (sight.plain_text(child) for child in node.children if child.tag == "title") if is_picture else ()
     return next(iter(titles), "")
 
 
-CONTROLS: Final[Mapping[str, Callable[[Node], Sequence[Piece]]]] = {
+CONTROLS: Final[Mapping[str, Callable[[Node, Sight], Sequence[Piece]]]] = {
     "input": _input,
     "button": _button,
     "textarea": _textarea,

@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import quote, urljoin, urlsplit
 
 from awp_publish.pages.markdown_controls import CONTROLS, describe, write_control
-from awp_publish.pages.markdown_kinds import BLOCKS, PREFORMATTED, children_of, is_seen, plain_text, raw_text
+from awp_publish.pages.markdown_kinds import BLOCKS, PREFORMATTED, Sight, children_of
 from awp_publish.pages.markdown_spans import BREAK, CLOSE, Emphasis, Open, Piece, Verbatim, join_pieces
 from awp_publish.pages.markdown_text import code_span, collapse, escape_text
 from awp_publish.pages.tree import Node
@@ -38,8 +38,9 @@ _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
 class Inline:
     """Writes running text of one page, whose relative addresses are resolved against `base`."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, sight: Sight) -> None:
         self._base = base
+        self._sight = sight
         parts = urlsplit(base)
         self._origin = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
         self._writers: Mapping[str, Callable[[Node, int, bool], Sequence[Piece]]] = {
@@ -56,17 +57,17 @@ class Inline:
             **dict.fromkeys(EMPHASIS, self._emphasis),
             **dict.fromkeys(CODE, self._code),
             **dict.fromkeys(_SCRIPTS, self._script),
-            **dict.fromkeys(CONTROLS, lambda node, depth, linked: write_control(node)),
+            **dict.fromkeys(CONTROLS, lambda node, depth, linked: write_control(node, sight)),
         }
 
     def pieces(self, node: Node, depth: int = 0, linked: bool = False) -> list[Piece]:
         """The pieces that a node gives. `linked` inside of a link, where there can be no other."""
         if node.tag == "":
             return [escape_text(collapse(node.text), in_brackets=linked)]
-        if not is_seen(node):
+        if not self._sight.meets(node):
             return []
         if depth >= DEEPEST:
-            return [escape_text(f" {plain_text(node)} ", in_brackets=linked)]
+            return [escape_text(f" {self._sight.plain_text(node)} ", in_brackets=linked)]
         writer = self._writers.get(node.tag, self._children)
         return list(writer(node, depth, linked))
 
@@ -104,7 +105,7 @@ class Inline:
         return [Open(EMPHASIS[node.tag]), *self._children(node, depth, linked), CLOSE]
 
     def _code(self, node: Node, depth: int, linked: bool) -> Sequence[Piece]:
-        span = code_span(raw_text(node))
+        span = code_span(self._sight.raw_text(node))
         return [Verbatim(span)] if span else []
 
     def _script(self, node: Node, depth: int, linked: bool) -> Sequence[Piece]:
@@ -130,7 +131,7 @@ class Inline:
         """What a link is called: its text, or what those hear who do not see it."""
         paragraphs = join_pieces(self._children(node, depth, True))
         text = " ".join(line for lines in paragraphs for line in lines)
-        return text or escape_text(describe(node), True)
+        return text or escape_text(describe(node, self._sight), True)
 
     def _image(self, node: Node, depth: int, linked: bool) -> Sequence[Piece]:
         """An image without a description is decoration, or nobody knows what it shows."""
@@ -144,7 +145,7 @@ class Inline:
         return [Verbatim(f"![{text}]({address})" if address else text)]
 
     def _picture(self, node: Node, depth: int, linked: bool) -> Sequence[Piece]:
-        titles = (plain_text(child) for child in node.children if child.tag == "title")
+        titles = (self._sight.plain_text(child) for child in node.children if child.tag == "title")
         said = node.attributes.get("aria-label") or (next(titles, "") if node.attributes.get("role") == "img" else "")
         return [escape_text(collapse(said), in_brackets=linked)]
 
@@ -161,7 +162,7 @@ class Inline:
         return [Verbatim(write_link(escape_text(title, True), address))] if address else []
 
     def _formula(self, node: Node, depth: int, linked: bool) -> Sequence[Piece]:
-        span = code_span(node.attributes.get("alttext") or plain_text(node))
+        span = code_span(node.attributes.get("alttext") or self._sight.plain_text(node))
         return [Verbatim(span)] if span else []
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from awp_publish.pages.markdown_kinds import HEADINGS, LISTS, children_of, is_seen
+from awp_publish.pages.markdown_kinds import HEADINGS, LISTS, Sight, children_of
 from awp_publish.pages.tree import Node
 
 _SPACIOUS: Final = frozenset({"p", "blockquote", "pre", "table", "dl", "hr", "figure", *HEADINGS})
@@ -43,10 +43,10 @@ def _number(text: str, usual: int) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else usual
 
 
-def gather_terms(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
+def gather_terms(node: Node, sight: Sight) -> Iterator[tuple[list[Node], list[Node]]]:
     """The groups of a `dl`: terms, and what is said of them. A `div` may stand around each (HTML, section 4.4.9)."""
     terms, definitions = list[Node](), list[Node]()
-    for part in _parts_of(node):
+    for part in _parts_of(node, sight):
         if part.tag == "dt" and definitions:
             yield terms, definitions
             terms, definitions = [], []
@@ -55,11 +55,9 @@ def gather_terms(node: Node) -> Iterator[tuple[list[Node], list[Node]]]:
         yield terms, definitions
 
 
-def _parts_of(node: Node) -> Iterator[Node]:
-    for child in children_of(node):
-        if not child.tag or not is_seen(child):
-            continue
+def _parts_of(node: Node, sight: Sight) -> Iterator[Node]:
+    for child in sight.elements_in(node):
         if child.tag == "div":
-            yield from (one for one in child.children if one.tag and is_seen(one))
+            yield from sight.elements_in(child)
         else:
             yield child

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from awp_publish.pages.markdown_inline import Inline
-from awp_publish.pages.markdown_kinds import BLOCKS, is_seen
+from awp_publish.pages.markdown_kinds import BLOCKS, Sight
 from awp_publish.pages.tree import Node
 
 MOST_SPANNED: Final = 40
@@ -40,31 +40,24 @@ class Filler:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A table's rows in the order in which they are shown; how many of the first are headings; its caption."""
+    """A table's cells, row by row as they are shown; whether the first row is of headings; the table's caption."""
 
-    rows: Sequence[Node]
+    rows: Sequence[Sequence[Node]]
     has_heading: bool
     caption: Node | None
 
 
-def read_rows(table: Node) -> Rows:
+def read_rows(table: Node, sight: Sight) -> Rows:
     """The rows of a table without those of tables within it."""
     head, body, foot, caption = list[Node](), list[Node](), list[Node](), None
-    for part in table.children:
-        if not part.tag or not is_seen(part):
-            continue
+    for part in sight.elements_in(table):
         if part.tag == "caption":
             caption = caption or part
-        rows = [part] if part.tag == "tr" else [row for row in part.children if row.tag == "tr" and is_seen(row)]
+        rows = [part] if part.tag == "tr" else [row for row in sight.elements_in(part) if row.tag == "tr"]
         {"thead": head, "tfoot": foot}.get(part.tag, body).extend(rows)
-    if head:
-        return Rows([*head, *body, *foot], True, caption)
-    first = cells_of(body[0]) if body else []
-    return Rows([*body, *foot], bool(first) and all(cell.tag == "th" for cell in first), caption)
-
-
-def cells_of(row: Node) -> list[Node]:
-    return [cell for cell in row.children if cell.tag in ("td", "th") and is_seen(cell)]
+    shown = [[cell for cell in sight.elements_in(row) if cell.tag in ("td", "th")] for row in (*head, *body, *foot)]
+    first = shown[0] if body else []
+    return Rows(shown, bool(head) or (bool(first) and all(cell.tag == "th" for cell in first)), caption)
 
 
 def is_data(table: Node, rows: Rows) -> bool:
@@ -75,17 +68,17 @@ def is_data(table: Node, rows: Rows) -> bool:
     if "table" in held:
         return False
     is_marked = rows.has_heading or rows.caption is not None or _has_headings(rows)
-    widest = max((len(cells_of(row)) for row in rows.rows), default=0)
+    widest = max(map(len, rows.rows), default=0)
     return held <= _IN_CELLS if is_marked else widest > 1 and not held - {"p", "div"}
 
 
 def _has_headings(rows: Rows) -> bool:
-    return any(cell.tag == "th" for row in rows.rows for cell in cells_of(row))
+    return any(cell.tag == "th" for row in rows.rows for cell in row)
 
 
 def _blocks_of(rows: Rows) -> Iterator[str]:
     """Names of the blocks within the cells; nobody looks into a table within."""
-    waiting = [child for row in rows.rows for cell in cells_of(row) for child in cell.children]
+    waiting = [child for row in rows.rows for cell in row for child in cell.children]
     while waiting:
         node = waiting.pop()
         if node.tag in BLOCKS:
@@ -101,7 +94,7 @@ def write_table(rows: Rows, inline: Inline, filler: Filler) -> list[str]:
     if not width or not any(any(cells) for cells in written):
         return []
     heading = written.pop(0) if rows.has_heading else [""] * width
-    aligned = [_alignment(cell) for cell in cells_of(rows.rows[0])] if rows.has_heading else []
+    aligned = [_alignment(cell) for cell in rows.rows[0]] if rows.has_heading else []
     heading += [""] * (width - len(heading))
     aligned += ["---"] * (width - len(aligned))
     return [_line(heading), _line(aligned[:width]), *(_line(cells) for cells in written)]
@@ -111,12 +104,12 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _write_rows(rows: Sequence[Node], inline: Inline, filler: Filler) -> Iterator[list[str]]:
+def _write_rows(rows: Sequence[Sequence[Node]], inline: Inline, filler: Filler) -> Iterator[list[str]]:
     """Cells that span rows leave empty cells below themselves, so that every column stays one."""
     reaching: dict[int, int] = {}
     for row in rows:
         written: list[str] = []
-        for cell in cells_of(row):
+        for cell in row:
             written += _skip(len(written), reaching, filler)
             columns = _span(cell, "colspan", MOST_SPANNED)
             if (below := _span(cell, "rowspan", len(rows)) - 1) > 0 and len(reaching) < MOST_SPANNED:

@@ -4,11 +4,11 @@ Text is gathered once, in `Survey.pieces`; an entry says from where to where its
 level. Text that stands in no element of its own is a paragraph of its own, inline markup within it included (4.2).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from awp_publish.pages.entries import Entry, Region, Survey
-from awp_publish.pages.landmarks import CONTENT, FORM, Landmark, Landmarks
+from awp_publish.pages.landmarks import BEGINNERS, CONTENT, FORM, Landmark, Landmarks
 from awp_publish.pages.roles import ACTIONS, MAPPED_TAGS, role_of
 from awp_publish.pages.states import COVERED, DISABLED, IN_FORM, IN_LANDMARK, IN_LAYOUT, IN_LINK, INERT
 from awp_publish.pages.tables import is_layout
@@ -82,7 +82,7 @@ class _Walk:
 
     def _walk(self, region: Region) -> None:
         """One loop, for it runs for every node of a page. What is rare in it is asked of the methods below."""
-        pieces, hides, suspects = self._pieces, self._visibility.hides, self._visibility.reads_classes
+        pieces, suspects = self._pieces, self._visibility.reads_classes
         frames, plain = list[_Frame](), _PLAIN - self._visibility.hidden
         children, state, closing, block = iter(region.node.children), 0, None, True
         while True:
@@ -93,7 +93,7 @@ class _Walk:
                         self._run = region, Entry(node, "paragraph", state, len(pieces))
                     pieces.append(node.text)
                     continue
-                inside, attributes = node.children, node.attributes
+                inside, attributes = node.content if isinstance(node, Template) else node.children, node.attributes
                 quiet = not attributes or (not suspects and _CONSPICUOUS.isdisjoint(attributes))
                 if quiet and tag in plain:
                     if len(inside) != 1 or inside[0].tag or (not state & COVERED and self._run is None):
@@ -102,15 +102,7 @@ class _Walk:
                         break
                     pieces.append(inside[0].text)
                     continue
-                opened: _Opened | None
-                if quiet and tag == "a" and "href" in attributes:
-                    opened = self._link(node, region, state)
-                elif tag == "template":
-                    opened, inside = self._shadow(node, region, state), _content_of(node)
-                elif (suspects or tag in _LOOKED_AT or not quiet) and hides(node):
-                    continue
-                else:
-                    opened = self._open(node, region, state)
+                opened = self._enter(node, quiet, region, state)
                 if opened is None:
                     continue
                 single = len(inside) == 1 and not inside[0].tag and (opened[1] & COVERED or self._run is not None)
@@ -128,6 +120,17 @@ class _Walk:
                 if not frames:
                     return
                 children, region, state, closing, block = frames.pop()
+
+    def _enter(self, node: Node, quiet: bool, region: Region, state: int) -> _Opened | None:
+        """What begins with an element, or None when nothing of it is to be seen."""
+        tag = node.tag
+        if quiet and tag == "a" and "href" in node.attributes:
+            return self._link(node, region, state)
+        if tag == "template":
+            return self._shadow(node, region, state)
+        if (not quiet or tag in _LOOKED_AT or self._visibility.reads_classes) and self._visibility.hides(node):
+            return None
+        return self._open(node, region, state)
 
     def _link(self, node: Node, region: Region, state: int) -> _Opened:
         """What `_open` would do for a link that says nothing but where it leads: most elements of most pages."""
@@ -168,9 +171,10 @@ class _Walk:
     def _open(self, node: Node, region: Region, state: int) -> _Opened:
         if "inert" in node.attributes:
             state |= INERT
-        landmark = self._landmarks.of(node, state)
-        if landmark is not None:
-            return self._begin(landmark, node, state)
+        if node.tag in BEGINNERS or "role" in node.attributes:
+            landmark = self._landmarks.of(node, state)
+            if landmark is not None:
+                return self._begin(landmark, node, state)
         if node in self._summaries:
             entry = self._summaries.pop(node)
             self._flush()
@@ -206,7 +210,8 @@ class _Walk:
         return region, state & ~COVERED | (IN_FORM if landmark is FORM else 0) | IN_LANDMARK, None
 
     def _role(self, node: Node, state: int) -> str | None:
-        role = role_of(node) if node.tag in MAPPED_TAGS or not _CLAIMING.isdisjoint(node.attributes) else None
+        is_plain = node.tag not in MAPPED_TAGS and _CLAIMING.isdisjoint(node.attributes)
+        role = None if is_plain and self._hosts is None else role_of(node)
         if (role == "list" and node in self._structured) or (
             role == "table" and is_layout(node, bool(state & IN_LAYOUT))
         ):
@@ -247,10 +252,6 @@ class _Walk:
             return None
         host.shadow = Region(CONTENT, node, shadows=region.shadows + 1)
         return host.shadow, (state | IN_FORM) & ~COVERED, None
-
-
-def _content_of(node: Node) -> Sequence[Node]:
-    return node.content if isinstance(node, Template) else ()
 
 
 def _is_host(node: Node) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -29,6 +29,9 @@ _REGION: Final = 150
 
 _UNITS: Final[Mapping[str, Callable[[Node], int]]] = {"list": count_items, "table": count_rows}
 """What is shortened unit by unit: items of lists, rows of tables."""
+
+_ALWAYS: Final = CONTROLS | {"heading"}
+"""Roles that no budget drops."""
 
 _MODEST: Final = Limits(200)
 """What headings and controls may say in a document that has to be cut (4.6)."""
@@ -154,10 +157,18 @@ def _entries(region: Region) -> Iterator[Entry]:
             yield from _entries(entry.shadow)
 
 
+class _Cost(NamedTuple):
+    """Bytes of a text, bytes of one of the units that it comes in, and how many those are."""
+
+    said: int
+    unit: int
+    units: int
+
+
 class _Cut:
     """The making of a selection that does not keep everything. Regions are known by their numbers."""
 
-    __slots__ = ("_begun", "_elements", "_lengths", "_losses", "_made", "_pools", "_sizes", "_width")
+    __slots__ = ("_begun", "_elements", "_lengths", "_losses", "_made", "_pools", "_width")
 
     def __init__(
         self, elements: Elements, pools: Sequence[Sequence[Entry]], lengths: Sequence[int], width: float
@@ -165,7 +176,6 @@ class _Cut:
         self._elements, self._pools, self._width = elements, pools, width
         self._made: dict[Entry, Made] = {}
         self._losses = [Loss() for _ in pools]
-        self._sizes: dict[Entry, tuple[int, int]] = {}
         self._begun: set[int] = set()
         self._lengths = lengths
 
@@ -184,17 +194,26 @@ class _Cut:
         """For each region what is always kept, its texts, and its links: none leads where one before it leads."""
         always, texts, links = ([list[Entry]() for _ in self._pools] for _ in range(3))
         seen: set[str] = set()
-        for number, entry in _numbered(self._pools):
-            if _always(entry):
-                always[number].append(entry)
-            elif entry.role != "link":
-                texts[number].append(entry)
-            elif (address := normalise_address(entry.node.attributes["href"])) not in seen or not _leads_away(address):
-                seen.add(address)
-                links[number].append(entry)
-            else:
-                self._losses[number].duplicates += 1
+        for number, pool in enumerate(self._pools):
+            for entry in pool:
+                if entry.role in _ALWAYS or entry.shadow is not None:
+                    always[number].append(entry)
+                elif entry.role != "link":
+                    texts[number].append(entry)
+                elif "href" not in entry.node.attributes:  # what it does, a script knows
+                    always[number].append(entry)
+                elif self._is_new(entry, seen):
+                    links[number].append(entry)
+                else:
+                    self._losses[number].duplicates += 1
         return always, texts, links
+
+    def _is_new(self, link: Entry, seen: set[str]) -> bool:
+        address = normalise_address(link.node.attributes["href"])
+        if address in seen and _leads_away(address):
+            return False
+        seen.add(address)
+        return True
 
     def _make(self, entry: Entry, limits: Limits, number: int) -> int:
         """Makes an element, and says how many bytes it takes, with those of its region when it is the first there."""
@@ -203,41 +222,36 @@ class _Cut:
         self._begun.add(number)
         return len(orjson.dumps(made.element)) + _ID + shell
 
-    def _measure(self, entry: Entry) -> tuple[int, int]:
-        """Bytes of the text of an entry, and in how many units it comes."""
-        if entry not in self._sizes:
-            count = _UNITS.get(entry.role)
-            units = max(count(entry.node), 1) if count is not None else 1
-            self._sizes[entry] = int((self._lengths[entry.end] - self._lengths[entry.start]) * self._width), units
-        return self._sizes[entry]
-
     def _link_cost(self, entry: Entry) -> int:
         said = self._lengths[entry.end] - self._lengths[entry.start]
         return _LINK_OVERHEAD + said + len(entry.node.attributes["href"])
 
-    def _unit_cost(self, entry: Entry) -> int:
-        said, units = self._measure(entry)
-        return said // units + (_UNIT_OVERHEAD if entry.role in _UNITS else 0)
-
     def _keep_texts(self, pools: Sequence[Sequence[Entry]], room: int) -> int:
         """Keeps texts, shortened to one length, and says how many bytes they take."""
-        costs = [(self._unit_cost(entry), self._measure(entry)[1]) for _, entry in _numbered(pools)]
-        units = [cost for cost, count in costs for _ in range(count)]
-        most = max(share_evenly(units, room - _OVERHEAD * len(costs)), LEAST_LENGTH)
-        needs = [
-            sum(_OVERHEAD + min(self._unit_cost(one), most) * self._measure(one)[1] for one in pool) for pool in pools
-        ]
-        allowed, used = [share_evenly(needs, room)] * len(pools), 0
-        for number, entry in _numbered(pools):
-            cost, count = min(self._unit_cost(entry), most), self._measure(entry)[1]
-            kept = min((allowed[number] - _OVERHEAD) // max(cost, 1), count) if cost else 1
-            if kept < 1 or used >= room:
-                self._losses[number].drop(entry, self._measure(entry)[0])
-                continue
-            taken = self._make_within(entry, Limits(most, kept), number, allowed[number])
-            allowed[number] -= taken
-            used += taken
+        costs = [[self._cost(entry) for entry in pool] for pool in pools]
+        units = [cost.unit for pool in costs for cost in pool for _ in range(cost.units)]
+        most = max(share_evenly(units, room - _OVERHEAD * sum(map(len, pools))), LEAST_LENGTH)
+        needs = [sum(_OVERHEAD + min(cost.unit, most) * cost.units for cost in pool) for pool in costs]
+        each, used = share_evenly(needs, room), 0
+        for number, pool in enumerate(pools):
+            allowed = each
+            for entry, cost in zip(pool, costs[number], strict=True):
+                kept = min((allowed - _OVERHEAD) // max(min(cost.unit, most), 1), cost.units)
+                if kept < 1 or used >= room:
+                    self._losses[number].drop(entry, cost.said)
+                    continue
+                taken = self._make_within(entry, Limits(most, kept), number, allowed)
+                allowed -= taken
+                used += taken
         return used
+
+    def _cost(self, entry: Entry) -> _Cost:
+        said = int((self._lengths[entry.end] - self._lengths[entry.start]) * self._width)
+        count = _UNITS.get(entry.role)
+        if count is None:
+            return _Cost(said, said, 1)
+        units = max(count(entry.node), 1)
+        return _Cost(said, said // units + _UNIT_OVERHEAD, units)
 
     def _make_within(self, entry: Entry, limits: Limits, number: int, allowed: int) -> int:
         """Makes a list or a table anew with fewer parts when it is larger than it seemed; one part is always taken."""
@@ -257,14 +271,6 @@ class _Cut:
                     continue
                 allowed -= cost
                 left -= self._make(entry, _COMPACT, number)
-
-
-def _always(entry: Entry) -> bool:
-    """What no budget drops: headings and what can be operated, a link too when it leads nowhere but to a script."""
-    role = entry.role
-    if role == "link":
-        return entry.shadow is not None or "href" not in entry.node.attributes
-    return role in CONTROLS or role == "heading" or entry.shadow is not None
 
 
 def _numbered(pools: Iterable[Iterable[Entry]]) -> Iterator[tuple[int, Entry]]:

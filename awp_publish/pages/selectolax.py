@@ -11,6 +11,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 from awp_publish.pages.bounding import bound_markup, has_many_roots, samples_of
 from awp_publish.pages.collector import collector_waits
 from awp_publish.pages.decoding import read_utf8
+from awp_publish.pages.selectors import select
 from awp_publish.pages.tree import COMMENT, Comment, Element, Node, Template, Text, Tree, make_element
 
 _TEXT: Final = 2
@@ -127,6 +128,9 @@ class _Growth:
             waiting += zip(fragment.template_fragments(), inner, strict=False) if inner else ()
 
     def _find(self, css: str) -> list[Node]:
+        return select(css, self._find_compound)
+
+    def _find_compound(self, css: str) -> list[Node]:
         try:
             found = self._parser.css(css)
         except SelectolaxError as problem:

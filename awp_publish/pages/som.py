@@ -66,9 +66,14 @@ def compile_som(
     A tree may be compiled more than once. `charset` is what a `Content-Type` said of bytes. What `budget` means is
     said in `budget`.
     """
+    place = url.encode("utf-8", "replace").decode()
     with collector_waits():
-        tree = source if isinstance(source, Tree) else parse(source, charset)
-        return _Document(tree, url.encode("utf-8", "replace").decode(), budget).compile()
+        if isinstance(source, Tree):
+            return _Document(source, place, budget).compile()
+        tree = parse(source, charset)
+        som = _Document(tree, place, budget).compile()
+        tree.take_apart()
+        return som
 
 
 class _Document:

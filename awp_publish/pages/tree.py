@@ -187,6 +187,13 @@ class Tree:
             yield node
             waiting.extend(reversed(node.children))
 
+    def take_apart(self) -> None:
+        """Lets go of all nodes at once. Else they wait for Python's garbage collector, for each knows its parent."""
+        for alike in self._by_tag.values():
+            for element in alike:
+                element.children = ()
+        self.root.children = self.head.children = self.body.children = ()
+
     def _part(self, tag: str) -> Element:
         found = next((node for node in self.root.children if node.tag == tag), None)
         return found if isinstance(found, Element) else _missing(tag, self.root)

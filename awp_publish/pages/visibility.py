@@ -61,6 +61,15 @@ class Visibility:
         """Whether a class or an id may hide an element of this page."""
         return bool(self._hidden)
 
+    def conceals(self, element: Node) -> bool:
+        """Whether a page says that an element is not for its readers: an attribute of it, its style, a rule."""
+        attributes = element.attributes
+        if not attributes:
+            return False
+        if not _SAYS_SO.isdisjoint(attributes) and self._says_so(element):
+            return True
+        return bool(self._hidden) and self._is_hidden_by_sheet(element)
+
     def hides(self, element: Node) -> bool:
         """Whether nothing of an element is to be seen."""
         tag, attributes = element.tag, element.attributes

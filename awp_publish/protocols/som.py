@@ -4,7 +4,7 @@ SOM documents are of version 0.1 of the SOM specification, whose text calls the 
 members of somspec.org's publisher; the lines are those of Plasmate's proposal "Robots.txt for the Agentic Web". The
 directory stands where the proposal "SOM-first websites" has a page's own SOM, with the same media type, because a site
 has many pages. Deliberately not emitted: `SOM-Token-Budget` (pages differ), `SOM-Rate-Limit`, `SOM-Attribution` (no
-declaration makes any). `urls` are the pages that a site has declared by other means.
+declaration makes any). `urls` are the pages that a site has declared, and those that its facts name.
 """
 
 from collections.abc import Mapping
@@ -74,11 +74,11 @@ def endpoint_of(catalog: Catalog) -> str:
 
 
 def _pages(catalog: Catalog) -> list[str]:
-    """Pages of this site that its facts name."""
-    site = catalog.site
+    """The pages that are declared, then those of this site that its facts name."""
+    site, declared = catalog.site, [catalog.absolute(page.path) for page in catalog.pages]
     named = (site.documentation, site.contact.url if site.contact else None)
     addresses = (catalog.absolute(one) if one.startswith("/") else one for one in named if one is not None)
-    return list(dict.fromkeys(one for one in addresses if _is_below(catalog, one)))
+    return list(dict.fromkeys([*declared, *(one for one in addresses if _is_below(catalog, one))]))
 
 
 def _is_below(catalog: Catalog, address: str) -> bool:

@@ -23,10 +23,11 @@ from awp_publish.serve.live import ENTRANCE, Answer, describe_live_doors
 from awp_publish.serve.negotiate import Asked, Pages
 from awp_publish.serve.negotiate_exchange import ANYTHING, go_on
 from awp_publish.serve.negotiate_formats import Renditions
+from awp_publish.serve.page_reading import PageReader
 from awp_publish.serve.problem_pages import problem_documents
 from awp_publish.serve.reply import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.serve.report import report, warn_of_memory
-from awp_publish.serve.som import describe_pages, open_som
+from awp_publish.serve.som import describe_pages
 from awp_publish.serve.status import StatusKeeper
 from awp_publish.serve.woa import door_of
 from awp_publish.templating import link_header
@@ -240,12 +241,10 @@ class AgentPublisher:
         return _Published(_host_of(catalog), documents, self._open_doors(catalog), pages, onward, is_plain)
 
     def _open_doors(self, catalog: Catalog) -> Doors:
-        own: dict[str, Answer] = {}
+        reader = None
         if self._renditions is not None:
-            own[catalog.paths.som] = open_som(
-                self.site, catalog, self._whole, self._renditions, self.owns, lambda: self._state
-            )
-        return open_doors(self.site, catalog, self.app, self._status, self._background, own, self._entrance)
+            reader = PageReader(self.site, catalog, self._whole, self._renditions, self.owns, lambda: self._state)
+        return open_doors(self.site, catalog, self.app, self._status, self._background, reader, self._entrance)
 
     def _documents(self, catalog: Catalog) -> Iterable[Document]:
         for protocol in self._protocols:

@@ -144,6 +144,8 @@ class Connection:
             self._ending = _TOO_LARGE
             return
         seconds = self._pace.take()
+        if seconds and self._is_flood():
+            return
         try:
             request = read_request(frame)
         except Unreadable as error:
@@ -161,11 +163,14 @@ class Connection:
         self._tasks.add(task)
         task.add_done_callback(self._forget)
 
-    async def _slow_down(self, request: Request, seconds: float) -> None:
+    def _is_flood(self) -> bool:
+        """Whether there were too many messages too often, whatever they said."""
         self._strikes += 1
         if self._strikes >= STRIKES:
             self._ending = _FLOOD
-            return
+        return self._strikes >= STRIKES
+
+    async def _slow_down(self, request: Request, seconds: float) -> None:
         milliseconds = round(seconds * 1000) + 1
         error = AwpError("RATE_LIMITED", "There were too many messages.", {"retry_after_ms": milliseconds})
         await self._write(tell_error(request.id, error, request), is_packed=request.is_packed)

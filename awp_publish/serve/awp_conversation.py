@@ -107,7 +107,7 @@ class Conversation(Client):
         before = cursors_of(held.session) if MUTATION in self.wanted and method.scope == "page:act" else {}
         steps, is_large = method.run(held.session, request.params), has_large_page(held.session)
         result = await drive(steps, self.surface.fetch, method.name, seconds, in_thread=is_large)
-        self.events += tell_changes(held.session, before)
+        self.events += tell_changes(held.session, before, request.trace)
         return result
 
     # --- The handshake ---

@@ -6,6 +6,7 @@ Nothing changes by itself where no JavaScript runs, so the event follows the ans
 from collections.abc import Mapping
 from typing import Final
 
+from awp_publish.browsing.observing import write_cursor
 from awp_publish.browsing.session import Session
 from awp_publish.serve.awp_messages import tell_event
 
@@ -17,8 +18,11 @@ def cursors_of(session: Session) -> Mapping[str, int]:
     return {tab.id: tab.history.cursor for tab in session.tabs.values() if tab.history.current is not None}
 
 
-def tell_changes(session: Session, before: Mapping[str, int]) -> list[dict[str, object]]:
-    """The events of the pages that have changed since. The patch makes the present SOM of the one before."""
+def tell_changes(session: Session, before: Mapping[str, int], trace: str) -> list[dict[str, object]]:
+    """The events of the pages that have changed since, in the trace of the request that did it.
+
+    The patch makes the present SOM of the one before.
+    """
     events = []
     for page_id, cursor in before.items():
         tab = session.tabs.get(page_id)
@@ -26,6 +30,6 @@ def tell_changes(session: Session, before: Mapping[str, int]) -> list[dict[str, 
             continue
         told = tab.observe({"mode": "mutations", "cursor": cursor})
         if told.get("changed"):
-            where = {"session_id": session.id, "page_id": page_id, "cursor": f"c:{told['cursor']}"}
-            events.append(tell_event(MUTATION, {**where, "patch": told["patch"]}))
+            where = {"session_id": session.id, "page_id": page_id, "cursor": write_cursor(tab.history.cursor)}
+            events.append(tell_event(MUTATION, {**where, "patch": told["patch"]}, trace))
     return events

@@ -10,6 +10,7 @@ from typing import Final
 
 import awp_publish
 from awp_publish.browsing.errors import AwpError, refuse
+from awp_publish.browsing.observing import FORMATS
 from awp_publish.model import Browsing, Catalog, JsonObject
 from awp_publish.serve.awp_events import MUTATION
 
@@ -131,9 +132,8 @@ def _feature_names(catalog: Catalog) -> list[str]:
 
 
 def _features(catalog: Catalog, browsing: Browsing, limits: JsonObject) -> dict[str, object]:
-    formats = ["som+json", "som+msgpack"]
     return {
-        "som": {"snapshot": True, "mutation": True, "formats": formats, "max_bytes": browsing.page_bytes},
+        "som": {"snapshot": True, "mutation": True, "formats": list(FORMATS), "max_bytes": browsing.page_bytes},
         "skills": {"invoke": bool(catalog.actions), "registry": True},
         "network": {"proxy": False, "profiles": []},
         "limits": limits,

@@ -102,7 +102,7 @@ def _read_meta(meta: Mapping[str, object]) -> tuple[str | None, str]:
         refuse("meta.idempotency_key must be text.", member="meta.idempotency_key")
     if isinstance(trace, str) and _TRACE.fullmatch(trace):
         return key, trace
-    return key, secrets.token_hex(16)
+    return key, new_trace()
 
 
 # --- Answers ---
@@ -110,23 +110,28 @@ def _read_meta(meta: Mapping[str, object]) -> tuple[str | None, str]:
 
 def tell_result(request: Request, result: JsonObject) -> dict[str, object]:
     """The response of a request that succeeded."""
-    return {"id": request.id, "type": "response", "result": result, "meta": _meta_of(request)}
+    return {"id": request.id, "type": "response", "result": result, "meta": _meta_of(request.trace)}
 
 
 def tell_error(request_id: str, error: AwpError, request: Request | None = None) -> dict[str, object]:
     """The response of a request that did not."""
-    told: dict[str, object] = {"id": request_id, "type": "response", "error": error.describe()}
-    return told if request is None else {**told, "meta": _meta_of(request)}
+    trace = new_trace() if request is None else request.trace
+    return {"id": request_id, "type": "response", "error": error.describe(), "meta": _meta_of(trace)}
 
 
-def tell_event(method: str, params: JsonObject) -> dict[str, object]:
-    """An event."""
-    return {"type": "event", "method": method, "params": params}
+def tell_event(method: str, params: JsonObject, trace: str) -> dict[str, object]:
+    """An event, in the trace of the request that brought it about."""
+    return {"type": "event", "method": method, "params": params, "meta": _meta_of(trace)}
 
 
-def _meta_of(request: Request) -> JsonObject:
-    """Draft, Tracing: responses should have both."""
-    return {"trace_id": request.trace, "span_id": secrets.token_hex(8)}
+def new_trace() -> str:
+    """A trace id of ours."""
+    return secrets.token_hex(16)
+
+
+def _meta_of(trace: str) -> JsonObject:
+    """Draft, Tracing: responses and events should have both."""
+    return {"trace_id": trace, "span_id": secrets.token_hex(8)}
 
 
 def write_frame(message: Mapping[str, object], *, is_packed: bool) -> Message:

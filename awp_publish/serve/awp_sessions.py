@@ -9,6 +9,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 from awp_publish.browsing.errors import AwpError, missing, refuse
@@ -97,7 +98,7 @@ class Sessions:
             self._origins,
             user_agent=_read_text(params, "user_agent"),
             locale=_read_text(params, "locale") or _read_text(profile, "locale"),
-            limits=self.limits,
+            limits=replace(self.limits, pages=_read_most_pages(params, self.limits.pages)),
             cache=self._cache,
         )
         return self._keep(session, holder, principal, params, longest)
@@ -230,6 +231,17 @@ def read_milliseconds(params: Mapping[str, object], name: str, otherwise: float)
     if isinstance(given, bool) or not isinstance(given, (int, float)) or given <= 0:
         refuse(f"{name} must be a positive number of milliseconds.", param=name)
     return given / 1000
+
+
+def _read_most_pages(params: Mapping[str, object], most: int) -> int:
+    """`limits.max_pages` of the draft: fewer pages than the site allows. Raises AwpError for what is no number."""
+    limits = params.get("limits")
+    wanted = limits.get("max_pages") if isinstance(limits, dict) else None
+    if wanted is None:
+        return most
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
+        refuse("limits.max_pages must be a positive whole number.", param="limits.max_pages")
+    return min(wanted, most)
 
 
 def _read_text(params: Mapping[str, object], name: str) -> str | None:

@@ -52,18 +52,18 @@ async def invoke_skill(client: Client, request: Request) -> JsonObject:
 
 
 async def _invoke(client: Client, held: Held | None, carried: Carried) -> JsonObject:
-    """One request to our own door, in which the whole application has its say; the cookies are those of the action."""
+    """One request to our own door, in which the whole application has its say; the cookies are those of the action.
+
+    A session is a visitor of its own: with one, the connection's cookies stay out of the call, and out of the session.
+    """
     desk, action = client.desk, carried.action
     home = parse_address(desk.catalog.absolute(desk.catalog.paths.awp))
     goal = parse_address(desk.catalog.absolute(desk.catalog.endpoint_of(action)[1]))
     headers = _headers_of(client, carried, home)
     if held is not None:
         browser = held.session.browser
-        headers = [
-            *headers,
-            ("user-agent", browser.user_agent),
-            ("cookie", browser.jar.header_for(goal, browser.clock())),
-        ]
+        visitor = {"user-agent": browser.user_agent, "cookie": browser.jar.header_for(goal, browser.clock())}
+        headers = [*(pair for pair in headers if pair[0] not in visitor), *visitor.items()]
     fetch = Fetch("POST", home.target, tuple(pair for pair in headers if pair[1]), b"{}", home.origin)
     fetched = await client.surface.fetch(fetch, {CARRIED: carried})
     if held is not None:

@@ -12,7 +12,7 @@ from awp_publish.invoke import Answered, Call, Result
 from awp_publish.model import Catalog
 from awp_publish.request import Encoder, Request
 from awp_publish.serve.answer import read_answer
-from awp_publish.serve.reply import AsgiApp, Headers, Message, Scope, route_path
+from awp_publish.serve.reply import AsgiApp, Headers, Message, Scope, mount_of
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -113,8 +113,7 @@ class _Exchange:
 
 
 def _derive_scope(outer: Scope, method: str, request: Request) -> Scope:
-    path: str = outer["path"]
-    mounted = path[: len(path) - len(route_path(outer))] if outer.get("root_path") else ""
+    mounted = mount_of(outer) if outer.get("root_path") else ""
     headers = [pair for pair in outer["headers"] if pair[0] not in NOT_CARRIED]
     if request.headers or request.cookies:
         headers = _with_own(headers, request)

@@ -22,7 +22,9 @@ from awp_publish.serve.exchange import Telling
 from awp_publish.serve.invoke_address import InvokeAddress
 from awp_publish.serve.jobs import JobsDoor
 from awp_publish.serve.live import Answer, AnswerRest, Entrance, LiveDoor, Surroundings, open_live_doors
+from awp_publish.serve.page_reading import PageReader
 from awp_publish.serve.reply import AsgiApp, Fields, Receive, Scope, Send
+from awp_publish.serve.som import open_som
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import WoaDoor
 
@@ -61,10 +63,10 @@ def open_doors(
     app: AsgiApp,
     status: StatusKeeper,
     background: Background | None,
-    own: Mapping[str, Answer],
+    pages: PageReader | None,
     entrance: Entrance,
 ) -> Doors:
-    """The doors of one public address of a site, and `own`, which are at paths known beforehand."""
+    """The doors of one public address of a site; `pages` reads its pages, None where they are HTML only."""
     enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
     accept = background.accepting(catalog) if background is not None else None
     observer = Observer(site.guarding.log_inputs, site.call_listeners)
@@ -72,9 +74,12 @@ def open_doors(
     admission = read_admission_of(site)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
     calls = {path: partial(woa.answer, agent_id) for path, agent_id in address.calls(catalog).items()}
-    live = open_live_doors(Surroundings(site, catalog, invoker, enforcement, admission, background, entrance))
+    live = open_live_doors(Surroundings(site, catalog, invoker, enforcement, admission, background, entrance, pages))
     below = dict(_jobs_door(catalog, admission, enforcement, background.jobs) if background is not None else {})
-    exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status), **own, **calls}
+    exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status)}
+    if pages is not None:
+        exact[catalog.paths.som] = open_som(pages)
+    exact |= calls
     for door in live:
         exact |= door.exact
         below |= door.below

@@ -14,6 +14,7 @@ from awp_publish.policy.enforcement import Enforcement
 from awp_publish.problems import DeclarationError
 from awp_publish.serve.admission import Admission
 from awp_publish.serve.background import Background
+from awp_publish.serve.page_reading import PageReader
 from awp_publish.serve.reply import AsgiApp, Receive, Scope, Send
 
 Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -34,7 +35,7 @@ Entrance: TypeAlias = Callable[[Scope], AsgiApp]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a live door is made of, for one public address of a site."""
+    """What a live door is made of, for one public address of a site. `pages` is None where pages are HTML only."""
 
     site: Site
     catalog: Catalog
@@ -43,6 +44,7 @@ class Surroundings:
     admission: Admission
     background: Background | None
     entrance: Entrance
+    pages: PageReader | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.mcp_calls import PROTOCOL, ToolCalls
 from awp_publish.serve.mcp_exchange import EXCHANGE, RECOVERIES, Addresses, McpExchange
 from awp_publish.serve.mcp_lists import make_lists
+from awp_publish.serve.mcp_pages import PageResources
 from awp_publish.serve.mcp_progress import ProgressCalls, wants_progress
 from awp_publish.serve.mcp_prompts import PromptLists
 from awp_publish.serve.mcp_resources import Resources
@@ -183,7 +184,8 @@ def _make_server(surroundings: Surroundings) -> Server[Any]:
     challenges = protected_resource.is_published(catalog)
     progress = ProgressCalls(surroundings.background.jobs if surroundings.background is not None else None)
     calls = ToolCalls(lists, progress, surroundings.invoker, proxies, challenges=challenges)
-    resources = Resources(surroundings.site, catalog.url)
+    pages = PageResources(surroundings.pages) if surroundings.pages is not None else None
+    resources = Resources(surroundings.site, catalog.url, pages)
     server: Server[Any] = Server(
         mcp_server_card.name_of(catalog),
         version=site.version,
@@ -198,6 +200,8 @@ def _make_server(surroundings: Surroundings) -> Server[Any]:
     server.add_request_handler("tools/list", types.PaginatedRequestParams, lists.list_tools)
     server.add_request_handler("resources/list", types.PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
+    if pages is not None:
+        server.add_request_handler("resources/templates/list", types.PaginatedRequestParams, pages.list_templates)
     if catalog.prompts:
         prompts = PromptLists(catalog, surroundings.site.limits.timeout)
         server.add_request_handler("prompts/list", types.PaginatedRequestParams, prompts.list_prompts)

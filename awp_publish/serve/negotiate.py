@@ -29,7 +29,7 @@ from awp_publish.serve.negotiate_headers import (
 )
 from awp_publish.serve.negotiate_memory import Rendition
 from awp_publish.serve.negotiate_wish import Wish, read_accept, read_query
-from awp_publish.serve.reply import Fields, Headers, RawHeaders, Reply, Scope, read_fields, route_path
+from awp_publish.serve.reply import Fields, Headers, RawHeaders, Reply, Scope, mount_of, read_fields, route_path
 
 READING: Final = frozenset({"GET", "HEAD"})
 _TAG: Final = re.compile(rb'(W/)?("[^"]*")')
@@ -80,7 +80,7 @@ def path_and_query(scope: Scope, query: bytes) -> str:
     """A request's target below the site's url, as its client wrote it, fit to stand in a header."""
     raw = scope.get("raw_path")
     written = raw.split(b"?", 1)[0].decode("latin-1") if raw else quote(scope["path"])
-    root = quote(scope["path"][: len(scope["path"]) - len(route_path(scope))])
+    root = quote(mount_of(scope))
     path = written[len(root) :] if written.startswith(root) else quote(route_path(scope))
     asked = f"?{quote(query, safe=PLAIN + '/')}" if query else ""
     return quote(path, safe=PLAIN.replace("?", "")) + asked

@@ -107,3 +107,9 @@ def route_path(scope: Scope) -> str:
         return path
     rest = path[len(root) :]
     return rest if rest == "" or rest.startswith("/") else path
+
+
+def mount_of(scope: Scope) -> str:
+    """The path under which the application is mounted, as far as it is part of a request's path."""
+    path: str = scope["path"]
+    return path[: len(path) - len(route_path(scope))]

@@ -44,6 +44,7 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
     """Add the search page and the page of each book."""
 
     @app.get("/search", response_model=SearchResults, responses=page_responses())
+    @site.page(title="All our books")
     @site.action(
         "search_books",
         type="search",

@@ -19,6 +19,7 @@ def register_shop(app: FastAPI, site: Site, database: Database) -> None:
     """Add the home page and the page about the shop."""
 
     @app.get("/", response_model=Home, responses=page_responses())
+    @site.page(title="The shop window")
     def show_home(answer: CurrentAnswer) -> Home | Response:
         """See what is in the window: today's opening line, the books on the front table, the subjects we shelve."""
         with database.reading() as connection:
@@ -35,6 +36,7 @@ def register_shop(app: FastAPI, site: Site, database: Database) -> None:
         return f"User-agent: *\nAllow: /\n\n{robots_lines(site.catalog)}"
 
     @app.get("/about", response_model=About, responses=page_responses())
+    @site.page(title="About the shop")
     def show_about(answer: CurrentAnswer) -> About | Response:
         """Read what this shop is and where its facts come from."""
         with database.reading() as connection:

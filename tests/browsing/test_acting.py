@@ -140,7 +140,7 @@ def test_a_click_within_open_details_leaves_them_open(agent):
         ("select", "[name=size]", {"value": "s"}, "INVALID_REQUEST", "must be a string"),
         ("select", "[value=cash]", "gold", "INVALID_REQUEST", "No radio button"),
         ("fly", "#name", None, "INVALID_REQUEST", "Unknown action: fly"),
-        ("intent.checkout", "#name", None, "INVALID_REQUEST", "Unknown action: intent.checkout"),
+        ("intent.checkout", "#name", None, "UNSUPPORTED", "Not supported: intent.checkout"),
         (7, "#name", None, "INVALID_REQUEST", "action must be a string"),
         ("submit", "#plain", None, "INVALID_REQUEST", "in no form"),
     ],
@@ -166,9 +166,12 @@ def test_an_answer_says_what_was_meant_and_what_came_of_it(agent):
     result = agent.act("type", {"ref": agent.elements("text_input")[0]["id"]}, value="Ada")
     assert result["status"] == "ok"
     assert result["resolved"]["role"] == "text_input"
-    assert result["effects"] == {"navigated": False, "som_changed": True, "som_cursor": 2, "confidence": 1.0}
+    effects = {"navigated": False, "som_changed": True, "navigation": False, "som_cursor": 2, "confidence": 1.0}
+    assert result["effects"] == effects
+    assert result["target_resolved"] == {"element_id": result["resolved"]["element_id"], "confidence": 1.0}
+    assert result["artifacts"] == {"som_cursor": "c:2"}
     effects = agent.click("#go")["effects"]
-    assert effects["navigated"] is True
+    assert (effects["navigated"], effects["navigation"]) == (True, True)
     assert (effects["url"], effects["status"], effects["title"]) == ("https://shop.example/s", 200, "Sent")
     assert effects["som_cursor"] == 3
 

@@ -49,10 +49,17 @@ def sent(set_cookies: list[str], to: str, by: str = str(SHOP), now: float = NOW)
         ("__Host-a=1; Path=/; Secure; Domain=shop.example", "https://www.shop.example/", ""),
         ("__Host-a=1; Secure; Path=/books", "https://www.shop.example/books/", ""),
         ("__Secure-a=1; Path=/", "https://www.shop.example/", ""),
+        ("=__Secure-a; Path=/; Secure", "https://www.shop.example/", ""),
+        ("__host-a; Path=/; Secure", "https://www.shop.example/", ""),
     ],
 )
 def test_a_cookie_goes_where_it_may(set_cookie, to, header):
     assert sent([set_cookie], to) == header
+
+
+def test_a_promise_of_the_whole_host_says_its_path():
+    assert sent(["__Host-a=1; Secure"], "https://www.shop.example/", by="https://www.shop.example/") == ""
+    assert sent(["a=1; Secure"], "https://www.shop.example/", by="https://www.shop.example/") == "a=1"
 
 
 def test_longer_paths_come_first_then_older_cookies():

@@ -35,6 +35,11 @@ def test_a_field_is_the_first_match_and_where_it_is_from(agent):
     assert extracted(agent, {"query": {"ref": price["id"]}}) == ("It costs $49.99 today.", price["id"])
 
 
+@pytest.mark.parametrize("pattern", [r"^\w+ ٣$", r"^[\w]+ [\d]$", r"^Caf\w \d$", r"^[^\D]|^\w", r"^[é\w]+\W\d"])
+def test_letters_and_digits_are_those_of_any_script(pattern):
+    assert extracted(Agent({"/": "<p>Café ٣</p>"}), {"text_match": pattern})[0] == "Café ٣"
+
+
 def test_all_matches_are_arrays(agent):
     first, second = agent.elements("link")
     query = {"role": "link", "all": True, "props": ["text", "href", "value"]}

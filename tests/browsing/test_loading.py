@@ -1,5 +1,7 @@
 """Pages are loaded as browsers load them: redirects, refreshes, kinds of content, headers."""
 
+import gzip
+
 import pytest
 
 from awp_publish.browsing.errors import AwpError
@@ -114,6 +116,21 @@ def test_a_redirect_to_somewhere_else_fails_naming_where(location):
     assert failed.value.code == "NAVIGATION_FAILED"
     assert location.split(":")[-1] in details_of(failed)["location"]
     assert agent.url == "https://shop.example/"
+
+
+def test_a_redirect_may_be_written_in_utf8():
+    bytes_of_utf8 = "/caf\u00e9".encode().decode("latin-1")
+    agent = Agent({"/": HELLO, "/a": redirect(bytes_of_utf8), "/b": redirect("/caf\u00e9"), "/caf%C3%A9": HELLO})
+    assert [agent.navigate(url)["url"] for url in ("/a", "/b")] == ["https://shop.example/caf%C3%A9"] * 2
+
+
+def test_a_compressed_answer_is_not_taken_for_a_page():
+    agent = Agent({"/": answer(gzip.compress(b"<h1>x"), "text/html", 200, ("Content-Encoding", "gzip"))}, start=None)
+    with pytest.raises(AwpError, match="compressed") as refused:
+        agent.navigate("/")
+    assert refused.value.code == "NAVIGATION_FAILED"
+    identity = answer(b"<h1>x", "text/html", 200, ("Content-Encoding", "identity"))
+    assert Agent({"/": identity}).som()["regions"]
 
 
 @pytest.mark.parametrize("status", [304, 302, 300])
@@ -237,6 +254,11 @@ def test_an_answer_without_content_leaves_the_page_as_it_is(status):
 def test_links_are_relative_to_the_base_of_the_page(base):
     agent = Agent({"/": f'<head><base target=_top><base href="{base}"></head><a href=42>B</a>', "/books/42": HELLO})
     assert agent.click("a")["effects"]["url"] == "https://shop.example/books/42"
+
+
+def test_an_empty_link_leads_to_the_base_of_the_page():
+    agent = Agent({"/": "<head><base href=/books/></head><a href=''>B</a>", "/books/": HELLO})
+    assert agent.click("a")["effects"]["url"] == "https://shop.example/books/"
 
 
 def test_times_are_measured_with_the_clock_that_is_given():

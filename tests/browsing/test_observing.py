@@ -186,3 +186,29 @@ def test_every_id_that_a_small_budget_shows_can_be_acted_upon():
         for element in shown[::50]:
             answer = agent.act("scroll", {"ref": element["id"]})
             assert answer["resolved"]["element_id"] == element["id"]
+
+
+def test_a_snapshot_may_be_asked_to_be_short():
+    agent = Agent({"/": paragraphs(*(f"Paragraph {number} " + "of many words " * 20 for number in range(200)))})
+    whole, tight = (agent.som(budget=budget)["meta"]["som_bytes"] for budget in ("default", "tight"))
+    assert tight < whole
+    assert agent.som(max_bytes=whole, format="som+json") == agent.som()
+    assert agent.som(max_bytes=whole - 1, format="som+msgpack") == agent.som(budget="tight")
+    with pytest.raises(AwpError, match="longer than max_bytes") as refused:
+        agent.som(max_bytes=tight - 1)
+    assert refused.value.details == {"max_bytes": tight - 1, "som_bytes": tight}
+
+
+@pytest.mark.parametrize(
+    ("params", "code"),
+    [
+        ({"max_bytes": 0}, "INVALID_REQUEST"),
+        ({"max_bytes": "1"}, "INVALID_REQUEST"),
+        ({"format": "som+xml"}, "UNSUPPORTED"),
+        ({"format": 1}, "INVALID_REQUEST"),
+    ],
+)
+def test_what_a_snapshot_cannot_be_is_refused(params, code):
+    with pytest.raises(AwpError) as refused:
+        Agent({"/": paragraphs("One")}).som(**params)
+    assert refused.value.code == code

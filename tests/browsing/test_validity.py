@@ -35,7 +35,6 @@ def faults_of(controls: str, *acts: tuple[str, str, object], form: str = "", but
         "<input type=radio name=a value=1><input type=radio name=a value=2 required>",
         "<select name=a required><option value=''>Choose<option>1</select>",
         "<select name=a required multiple><option>1</select>",
-        "<select name=a required><option disabled selected>1</select>",
         "<input type=file name=a required>",
         "<input type=email name=a value=nobody>",
         "<input type=email name=a value='a@b c'>",
@@ -64,6 +63,18 @@ def test_the_form_is_held_back(controls):
 
 
 @pytest.mark.parametrize(
+    "pattern", [r"[a-z0-9\-]+", r"[\&\-]", r"[\]\.]+", r"[\(]", r"[!.]", r"[\w.]+", r"[ -@]", "é+", r"\d{2}", r"[\/]"]
+)
+def test_a_pattern_is_read_as_browsers_read_it(pattern):
+    assert list(faults_of(f"<input name=a pattern='{pattern}' value='Ä٣'>")) == ["a"]
+
+
+def test_a_radio_button_without_a_name_is_a_group_of_its_own():
+    boxes = "<input type=radio required id=first><input type=radio required>"
+    assert faults_of(boxes, ("click", "#first", None)) == {"": "one of the group must be selected"}
+
+
+@pytest.mark.parametrize(
     "controls",
     [
         "<input name=a required value=x>",
@@ -86,6 +97,14 @@ def test_the_form_is_held_back(controls):
         "<input type=time name=a min=22:00 max=06:00 value=23:00>",
         "<input type=date name=a min=2026-01-01 step=7 value=2026-01-08>",
         "<input name=a maxlength=2 minlength=2 value=long>",
+        "<input type=number name=a min=1 value=1e40><input type=number name=b min=0 step=1e-300 value=123456.7>",
+        "<input name=a pattern='a)|(b' value=c><input name=b pattern='[' value=c>",
+        "<input name=a pattern='[a-z0-9-]+' value='c!'><input name=b pattern='[\\w-]' value='!'>",
+        "<input name=a pattern='\\_' value=c><input name=b pattern='(?i)a' value=c>",
+        "<input name=a pattern='\\-' value=x>",
+        "<select name=a required><option disabled selected>1<option>2</select>",
+        "<input type=url name=a value='x:'>",
+        "<input name=a pattern='[(]' value=c><input name=b pattern='[a!!]' value=c>",
     ],
 )
 def test_the_form_is_sent(controls):

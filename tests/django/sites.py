@@ -42,7 +42,9 @@ def forgetful() -> Site:
 
 
 def forgetful_of_tasks() -> Site:
-    return make_site(doors=["a2a"])
+    site = make_site(doors=["a2a"])
+    site.declare("view", method="GET", path="/view", description="View.")
+    return site
 
 
 def shadowing() -> Site:

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 from awp_publish.pages.markdown import write_markdown
-from awp_publish.pages.markdown_kinds import plain_text
+from awp_publish.pages.markdown_kinds import Sight
 from awp_publish.pages.selectolax import parse
 
 URL = "https://shop.example/books/emma?page=2"
@@ -181,7 +181,8 @@ BLOCKS = st.recursive(
 
 
 def squeezed(page: str) -> str:
-    return re.sub(r"\s+", "", plain_text(parse(page).body))
+    tree = parse(page)
+    return re.sub(r"\s+", "", Sight(tree).plain_text(tree.body))
 
 
 @given(st.lists(BLOCKS, max_size=4).map("".join))

@@ -13,7 +13,7 @@ from fastapi import FastAPI, Response
 from google.protobuf.json_format import MessageToDict, ParseDict
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, ApiKey, Site
+from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site
 from awp_publish.serve.reply import AsgiApp
 from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, serving, state, stream, words
 from tests.serve.guarded import known_callers, make_shop
@@ -228,3 +228,9 @@ async def test_a_stream_over_a_real_connection_tells_each_thing_when_it_happens(
             go.set()
             assert '"done"' in orjson.loads((await anext(told))[5:])["artifactUpdate"]["artifact"]["parts"][1]["text"]
             assert "TASK_STATE_COMPLETED" in await anext(told)
+
+
+def test_a_door_behind_which_nothing_can_be_called_is_refused_at_the_start():
+    site = make_shop(doors=["a2a"])
+    with pytest.raises(DeclarationError, match='doors: "a2a" has nothing to call'):
+        AgentPublisher(FastAPI(), site=site).open()

@@ -39,12 +39,15 @@ def test_too_many_messages_are_told_when_to_come_back(open_client):
     assert all(error["details"]["retry_after_ms"] >= 1 for error in errors)
 
 
-def test_a_flood_is_left(open_client, monkeypatch):
+@pytest.mark.parametrize(
+    "say", [lambda caller: caller.say("session.list"), lambda caller: caller.socket.send_text("{")]
+)
+def test_a_flood_is_left(open_client, monkeypatch, say):
     monkeypatch.setattr(awp_connection, "STRIKES", 5)
     client = open_client(publish(make_site(browsing={"messages_per_second": 1})))
     with AwpClient.greeted(client) as caller:
         for _ in range(10):
-            caller.say("session.list")
+            say(caller)
         with pytest.raises(WebSocketDisconnect) as left:
             [caller.hear() for _ in range(10)]
     assert left.value.code == 1008

@@ -227,6 +227,7 @@ def test_a_client_that_wants_it_is_told_what_its_actions_made_of_a_page(client):
         params = {"intent": {"action": "type", "target": {"css": "input"}, "value": "Ann"}}
         caller.do("page.act", session_id=session, **params)
         event = caller.hear()
+        assert event["meta"].keys() == {"trace_id", "span_id"}
         assert (event["type"], event["method"], "id" in event) == ("event", "page.som_mutation", False)
         told = event["params"]
         assert (told["session_id"], told["page_id"]) == (session, "p_1")

@@ -72,6 +72,8 @@ def test_a_session_says_of_itself_what_it_was_told(client):
         ({"timeout_ms": 0}, "INVALID_REQUEST"),
         ({"timeout_ms": True}, "INVALID_REQUEST"),
         ({"ttl_ms": "1h"}, "INVALID_REQUEST"),
+        ({"limits": {"max_pages": 0}}, "INVALID_REQUEST"),
+        ({"limits": {"max_pages": "8"}}, "INVALID_REQUEST"),
         ({"persist": True}, "UNSUPPORTED"),
         ({"network": {"proxy": {"mode": "sticky_per_domain"}}}, "UNSUPPORTED"),
     ],
@@ -108,6 +110,16 @@ def test_there_are_no_more_pages_than_the_site_wants(open_client):
         session = caller.create()
         caller.do("page.create", session_id=session)
         assert caller.fail("page.create", session_id=session)["code"] == "RATE_LIMITED"
+
+
+def test_a_session_may_ask_for_fewer_pages_and_not_for_more(open_client):
+    client = open_client(publish(make_site(browsing={"pages_per_session": 2})))
+    with AwpClient.greeted(client) as caller:
+        for wanted, most in ((1, 1), (8, 2)):
+            session = caller.create(limits={"max_pages": wanted, "max_js_heap_mb": 64})
+            for _ in range(most - 1):
+                caller.do("page.create", session_id=session)
+            assert caller.fail("page.create", session_id=session)["details"] == {"max_pages_per_session": most}
 
 
 def test_a_key_makes_one_session(client):

@@ -205,3 +205,17 @@ def test_who_signs_in_by_a_skill_is_known_to_the_pages_of_that_session(shop_with
         caller.do("page.navigate", session_id=session, url="/")
         assert "Hello Ann." in str(caller.do("page.observe", session_id=session)["som"])
         assert caller.do("skills.invoke", session_id=session, skill="who")["output"] == {"name": "Ann"}
+
+
+def test_a_session_and_its_connection_are_two_visitors(shop_with_sessions):
+    entered = shop_with_sessions.post("/enter", data={"name": "Bob"}, follow_redirects=False)
+    cookie = entered.headers["set-cookie"].partition(";")[0]
+    with AwpClient.greeted(shop_with_sessions, {"cookie": cookie}) as caller:
+        session = caller.create()
+        assert caller.do("skills.invoke", skill="who")["output"] == {"name": "Bob"}
+        error = caller.fail("skills.invoke", session_id=session, skill="who")
+        assert error["details"]["code"] == "AUTHENTICATION_REQUIRED"
+        assert caller.do("session.cookies.get", session_id=session)["count"] == 0
+        caller.do("skills.invoke", session_id=session, skill="sign_in", args={"name": "Ann"})
+        assert caller.do("skills.invoke", session_id=session, skill="who")["output"] == {"name": "Ann"}
+        assert caller.do("skills.invoke", skill="who")["output"] == {"name": "Bob"}

@@ -1,0 +1,88 @@
+"""Pages of a Django project: declared on views, found by the URLconf, read by MCP clients."""
+
+import json
+
+import pytest
+from awp_publish_django.project import DjangoProject
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
+from django.urls import include, path
+from django.utils.decorators import method_decorator
+from django.views import View
+from django.views.decorators.http import require_GET
+
+from awp_publish import DeclarationError
+from awp_publish.model import Page
+from tests.django.sites import make_site
+from tests.serve.mcp_messages import headers_of, message
+
+site = make_site(pages=True)
+
+
+@site.page(title="About us")
+@require_GET
+def about(request: HttpRequest) -> HttpResponse:
+    """What we are."""
+    return HttpResponse("<h1>About</h1>")
+
+
+class Help(View):
+    """Help."""
+
+    @method_decorator(site.page())
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """Find help."""
+        return HttpResponse("<h1>Help</h1>")
+
+
+@method_decorator(site.page(), name="dispatch")
+class Contact(View):
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """How to write to us."""
+        return HttpResponse("<h1>Contact</h1>")
+
+
+class Prices(View):
+    @site.page()
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """What things cost."""
+        return HttpResponse("<h1>Prices</h1>")
+
+
+def book(request: HttpRequest, slug: str) -> HttpResponse:
+    return HttpResponse("<h1>Book</h1>")
+
+
+site.page("/books/emma")
+below = [path("help/", Help.as_view()), path("contact/", Contact.as_view()), path("prices/", Prices.as_view())]
+urlpatterns = [path("about/", about), path("shop/", include(below)), path("books/<slug:slug>", book)]
+
+
+def test_pages_are_found_by_the_urlconf():
+    pages = site.freeze(DjangoProject(tuple(urlpatterns))).pages
+    assert set(pages) == {
+        Page("/about/", "About us", "What we are."),
+        Page("/shop/help/", "Help", "Find help."),
+        Page("/shop/contact/", "Contact", "How to write to us."),
+        Page("/shop/prices/", "Prices", "What things cost."),
+        Page("/books/emma", "Emma"),
+    }
+    for view in (Prices, Help, Contact):  # Django applies a method's decorator once more for each request
+        assert view.as_view()(RequestFactory().get("/")).status_code == 200
+
+
+def test_a_view_with_parameters_is_no_page():
+    lost = make_site()
+    lost.page()(book)
+    with pytest.raises(DeclarationError, match="has parameters"):
+        lost.freeze(DjangoProject(tuple(urlpatterns)))
+
+
+@pytest.mark.parametrize(("address", "told"), [("/page", "a page"), ("/agent.json/", None), ("/nothing", None)])
+def test_an_mcp_client_reads_pages_through_the_whole_of_django(client: Client, address, told):
+    sent = message("resources/read", {"uri": f"https://shop.example{address}"})
+    answer = client.post("/mcp", json.dumps(sent), content_type="application/json", headers=headers_of(sent)).json()
+    if told is None:
+        assert answer["error"]["code"] == -32602
+    else:
+        assert answer["result"]["contents"][0]["text"] == f"{told}\n"

@@ -1,0 +1,62 @@
+"""CSS selectors over a page: what combinators mean, and that none of them takes longer than the page is long."""
+
+import pytest
+
+from awp_publish.pages.selectolax import parse
+
+PAGE = (
+    '<main id=m class="a b"><ul><li class=x>1<li>2<li class=x>3<!-- c --><li><b>4</b> and <i>5</i></ul>'
+    "<div><div class=a><p>q</p><p class=x>r<span>s</span></p></div><div><p title='a > b, c'>t</p></div></div></main>"
+)
+
+
+def texts(selector: str) -> list[str]:
+    tree = parse(PAGE)
+    nodes = [tree.node_at(path) for path in tree.select(selector)]
+    return ["" if node is None else next((child.text for child in node.children if child.text), "") for node in nodes]
+
+
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        ("div p", ["q", "r", "t"]),
+        ("div div>p", ["q", "r", "t"]),
+        ("main > p", []),
+        ("html body > main li", ["1", "2", "3", " and "]),
+        (".a p + p", ["r"]),
+        (".x ~ li", ["2", "3", " and "]),
+        ("li + li + .x", ["3"]),
+        (".x + li, b\n~ i", ["2", " and ", "5"]),
+        (":is(ul, .a) > p", ["q", "r"]),
+        ("li:nth-child(2n + 1)", ["1", "3"]),
+        ("li:nth-child( 2 of .x )", ["3"]),
+        ("p:not(.a > p)", ["t"]),
+        ("li:has(b + i)", [" and "]),
+        ('[title="a > b, c"]', ["t"]),
+        ("div > div:has(> .x) p", ["q", "r"]),
+        ("div\\>p", []),
+        (":is(.a) .x", ["1", "3", "r"]),
+    ],
+)
+def test_a_selector_means_what_the_standard_says(selector, found):
+    assert texts(selector) == found
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        *("> p", "p >", "p > > p", "p,,p", ",p", "p,", "p + ~ p", "p )", "(", "'"),
+        *(":is(a b c)", ":not(a ~ b, c ~ d)", ":is(:is(:is(:is(p))))", ":has(:has(a b) ~ c)"),
+    ],
+)
+def test_what_is_no_selector_or_takes_too_long_is_refused(selector):
+    with pytest.raises(ValueError, match="selector"):
+        texts(selector)
+
+
+@pytest.mark.parametrize("combinator", [" ", " ~ ", " + ", " > "])
+@pytest.mark.parametrize("first", ["no-such ", ""])
+def test_no_selector_makes_the_process_hang(combinator, first):
+    """To try all ways in which sixty of four hundred can stand before one another takes longer than the universe."""
+    deep, long = "<div>" * 60, "<div>x</div>" * 400
+    parse(f"<main>{deep}{long}</main>").select(first + combinator.join(["div"] * 60) + ":empty")
