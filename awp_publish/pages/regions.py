@@ -76,8 +76,12 @@ class _Walk:
         content = Region(CONTENT, self._tree.body)
         self._walk(content)
         regions = [*self._regions, content]
-        for region in regions:
+        waiting = list(regions)
+        while waiting:
+            region = waiting.pop()
             region.entries = [entry for entry in region.entries if entry.role]
+            if self._hosts:
+                waiting.extend(entry.shadow for entry in region.entries if entry.shadow is not None)
         return Survey([region for region in regions if region.entries], self._pieces, self._parts)
 
     def _walk(self, region: Region) -> None:

@@ -321,6 +321,12 @@ def test_a_root_within_a_root_has_no_host():
     ]
 
 
+def test_a_paragraph_of_nothing_is_none_in_a_shadow_root_too():
+    assert said("<my-a><template shadowrootmode=open><p> </p><p>a</p></template></my-a>") == [
+        *[("section", ""), ("paragraph", "a")],
+    ]
+
+
 def test_shadow_roots_are_with_their_hosts():
     html = (
         "<my-card class=x>light<template shadowrootmode=open><h2>T</h2>text<my-b><template shadowroot=closed><button>B"

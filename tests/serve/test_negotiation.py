@@ -334,6 +334,16 @@ def test_a_small_body_that_unpacks_to_a_huge_one_is_not_unpacked(serve):
         assert b"".join(answer.iter_raw()) == bomb
 
 
+def test_members_of_a_packed_body_are_one_page_unless_there_are_very_many(serve):
+    client = serve(
+        lambda request: HTMLResponse(
+            gzip.compress(b"<p>x") * int(request.url.path[1:]), headers={"content-encoding": "gzip"}
+        )
+    )
+    assert client.get("/2", headers=MARKDOWN).text == "x\n\nx\n"
+    assert client.get("/101", headers=MARKDOWN).headers["content-type"].startswith("text/html")
+
+
 def test_a_stream_is_made_over_when_it_is_whole(serve):
     client = serve(lambda request: StreamingResponse(_drip(3, b"<p>x</p>"), media_type="text/html"))
     answer = client.get("/", headers=MARKDOWN)
