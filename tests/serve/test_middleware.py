@@ -110,6 +110,7 @@ def test_every_document_points_at_the_others(site, open_client):
 
 
 def test_websockets_pass(site, open_client):
+    declare_status(site)
     app = FastAPI()
 
     @app.websocket("/talk")
