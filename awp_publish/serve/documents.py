@@ -51,7 +51,6 @@ class Prepared:
     codings: tuple[str, ...]
     variants: tuple[Variant, ...]
     modified: datetime
-    digest: str
     media_type: str
 
     @property
@@ -133,9 +132,9 @@ def _whole_seconds(moment: datetime) -> datetime:
 
 
 def _prepare_one(document: Document, body: bytes, link: bytes, before: Prepared | None, now: datetime) -> Prepared:
-    digest = hashlib.sha256(body).hexdigest()[:32]
-    if before is not None and before.digest == digest:
+    if before is not None and before.body == body:
         return before
+    digest = hashlib.sha256(body).hexdigest()[:32]
     shared: RawHeaders = (
         (b"content-type", document.media_type.encode()),
         (b"cache-control", f"public, max-age={document.max_age}".encode()),
@@ -149,7 +148,7 @@ def _prepare_one(document: Document, body: bytes, link: bytes, before: Prepared 
     )
     encoded = dict(_codings(body))
     variants = tuple(_variant(digest, coding, data, shared) for coding, data in encoded.items())
-    return Prepared(tuple(encoded), variants, now, digest, document.media_type.split(";", 1)[0])
+    return Prepared(tuple(encoded), variants, now, document.media_type.split(";", 1)[0])
 
 
 def _variant(digest: str, coding: str, body: bytes, shared: RawHeaders) -> Variant:
