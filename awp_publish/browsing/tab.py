@@ -1,25 +1,43 @@
 """`Tab`: one page of a session, as its methods see it: navigate, act, go back, observe, extract."""
 
 from collections.abc import Generator, Mapping
+from typing import Final
 
-from awp_publish.browsing.acting import Act, Effect
+from awp_publish.browsing.acting import ACTIONS, FORM_WIDE, RESERVED, SCROLL, VERBS, Act, Effect, plain_name
 from awp_publish.browsing.addresses import Address
-from awp_publish.browsing.browser import Browser, Visit
-from awp_publish.browsing.errors import AwpError, refuse
-from awp_publish.browsing.extracting import extract
-from awp_publish.browsing.fetching import Fetch, Fetched, Steps
-from awp_publish.browsing.history import Entry, History
-from awp_publish.browsing.loading import Loading, load
-from awp_publish.browsing.observing import observe, write_cursor
-from awp_publish.browsing.page import Page
-from awp_publish.browsing.reading import read_text, require_object
-from awp_publish.browsing.scrolling import scroll
-from awp_publish.browsing.showing import show
+from awp_publish.browsing.browser import Browser, Entry, History, Loading, Visit, load
+from awp_publish.browsing.errors import AwpError, read_number, read_text, refuse, require_object
+from awp_publish.browsing.observing import extract, observe, show, write_cursor
+from awp_publish.browsing.page import Fetch, Fetched, Page, Steps
 from awp_publish.browsing.state import Overlay
-from awp_publish.browsing.targets import require_target, resolve_target
-from awp_publish.browsing.verbs import ACTIONS, FORM_WIDE, RESERVED, SCROLL, VERBS, plain_name
+from awp_publish.browsing.targets import Target, require_target, resolve_target
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget
+
+# --- The action `scroll` ---
+
+SCREEN: Final = 300
+BOTTOM: Final = 1_000_000
+_STEPS: Final = {"up": -SCREEN, "down": SCREEN}
+_ENDS: Final = {"top": 0, "bottom": BOTTOM}
+
+
+def scroll(entry: Entry, intent: JsonObject, target: Target | None) -> JsonObject:
+    """Move by `amount` screens in a direction (`value` or `direction`: up, down), or to the top or bottom."""
+    direction = read_text(intent, "direction", "intent.") or read_text(intent, "value", "intent.") or "down"
+    amount = read_number(intent, "amount", "intent.")
+    if direction in _ENDS:
+        entry.scroll_y = _ENDS[direction]
+    elif direction in _STEPS:
+        steps = max(-BOTTOM, min(1 if amount is None else amount, BOTTOM))
+        entry.scroll_y = max(0, min(entry.scroll_y + _STEPS[direction] * steps, BOTTOM))
+    else:
+        refuse("Invalid param: intent.value must be up, down, top or bottom", param="intent.value")
+    return {
+        "status": "ok",
+        "resolved": None if target is None else target.describe(),
+        "effects": {"navigated": False, "som_changed": False, "scroll_y": entry.scroll_y},
+    }
 
 
 class Tab:

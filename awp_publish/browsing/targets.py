@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from awp_publish.browsing.elements import elements_of, regions_of
-from awp_publish.browsing.errors import AwpError, missing, refuse
+from awp_publish.browsing.errors import AwpError, missing, read_object, read_text, refuse
 from awp_publish.browsing.markup import Place
-from awp_publish.browsing.reading import read_object, read_text
-from awp_publish.browsing.shelf import Compiled
+from awp_publish.browsing.page import Compiled, elements_of, regions_of
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget
 

@@ -4,26 +4,81 @@ SOM specification 1.0 (documents of version 0.1), `som-schema.json`. What is not
 caption of a table is its label. What differs from the reference compiler is in docs/som.md.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.pages.budget import Budget as Budget
-from awp_publish.pages.collector import collector_waits
-from awp_publish.pages.elements import Elements, SomElement
-from awp_publish.pages.entries import Entry, Region
-from awp_publish.pages.identifiers import Identifiers
+from awp_publish.pages.elements import Elements, SomElement, shorten_text
 from awp_publish.pages.names import Names, collapse
-from awp_publish.pages.regions import survey
+from awp_publish.pages.regions import Entry, Region, survey
 from awp_publish.pages.roles import ACTIONS
-from awp_publish.pages.selection import choose
-from awp_publish.pages.selectolax import parse
-from awp_publish.pages.shortening import shorten_text
+from awp_publish.pages.selection import Budget as Budget, choose
+from awp_publish.pages.selectolax import collector_waits, parse
 from awp_publish.pages.structured import read_structured, read_title, trim_structured
-from awp_publish.pages.tree import Tree
+from awp_publish.pages.tree import Node, Paths, Tree
 from awp_publish.pages.visibility import Visibility
+
+# --- Ids of elements and regions (SOM 1.0, section 7) ---
+
+MOST_NAME: Final = 100
+"""Characters of a name that count in an id (7.1)."""
+
+_DIGITS: Final = 12
+_DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a URL, without the scheme's own port; "null" for one without a host (7.1).
+
+    What is no URL is its own origin.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return url
+    if not parts.scheme:
+        return url
+    if parts.scheme not in _DEFAULT_PORTS or not host:
+        return "null"
+    name = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{name}" + ("" if port in (None, _DEFAULT_PORTS[parts.scheme]) else f":{port}")
+
+
+class Identifiers:
+    """The ids of one document."""
+
+    __slots__ = ("_given", "_origin", "_paths", "_regions")
+
+    def __init__(self, url: str) -> None:
+        self._origin = origin_of(url)
+        self._paths = Paths()
+        self._given: Counter[str] = Counter()
+        self._regions: Counter[str] = Counter()
+
+    def element(self, role: str, name: str, path: str) -> str:
+        """`e_` and twelve digits of a hash; with a number behind it when the document has that id already (7.3)."""
+        text = f"{self._origin}|{role}|{name.lower().strip()[:MOST_NAME]}|{path}"
+        plain = "e_" + sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+        self._given[plain] += 1
+        count = self._given[plain]
+        return plain if count == 1 else f"{plain}_{count}"
+
+    def region(self, base: str) -> str:
+        """`r_` and the role, from the second of a role on with its number (7.2)."""
+        count = self._regions[base]
+        self._regions[base] += 1
+        return f"r_{base}_{count}" if count else f"r_{base}"
+
+    def path(self, node: Node) -> str:
+        """The path of a node of the body."""
+        return self._paths.of(node) or "0"
+
 
 VERSION: Final = "0.1"
 MEDIA_TYPE: Final = "application/som+json"

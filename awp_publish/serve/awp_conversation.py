@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from awp_publish.browsing.errors import AwpError, refuse
-from awp_publish.browsing.methods import METHODS, Method
+from awp_publish.browsing.session import METHODS, Method
 from awp_publish.model import JsonObject
 from awp_publish.problems import Problem
 from awp_publish.serve.awp_callers import Identity, new_challenge

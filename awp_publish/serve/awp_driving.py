@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.fetching import Fetch, Fetched, Steps
+from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.browsing.session import Session
 from awp_publish.model import JsonObject
 

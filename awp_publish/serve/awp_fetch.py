@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.fetching import Fetch, Fetched
+from awp_publish.browsing.page import Fetch, Fetched
 from awp_publish.serve.page_fetch import FORWARDED, PageAnswer, PageExchange, PageRequest
 from awp_publish.serve.reply import AsgiApp, Scope
 

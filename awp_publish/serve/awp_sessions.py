@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.browser import Limits
 from awp_publish.browsing.errors import AwpError, missing, refuse
-from awp_publish.browsing.limits import Limits
-from awp_publish.browsing.origins import Origins
+from awp_publish.browsing.page import PageCache
 from awp_publish.browsing.session import Session
-from awp_publish.browsing.shelf import PageCache
 from awp_publish.model import Browsing, JsonObject
 from awp_publish.serve.awp_repeats import Repeats
 from awp_publish.values import seconds_of

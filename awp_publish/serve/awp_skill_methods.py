@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from awp_publish.browsing.addresses import Address, parse_address
-from awp_publish.browsing.fetching import Fetch
+from awp_publish.browsing.page import Fetch
 from awp_publish.model import JsonObject
 from awp_publish.problems import Problem
 from awp_publish.serve.awp_callers import with_header

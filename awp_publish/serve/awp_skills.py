@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final
 
 from awp_publish.browsing.errors import AwpError, missing, refuse
-from awp_publish.browsing.fetching import Fetched
+from awp_publish.browsing.page import Fetched
 from awp_publish.invoke import Call, Invoker, Result
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject
 from awp_publish.policy.principal import Principal, Signed

@@ -7,12 +7,11 @@ from typing import Any, TypeAlias
 import orjson
 import pytest
 
+from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.browser import Limits
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.fetching import Fetch, Fetched, Steps
-from awp_publish.browsing.limits import Limits
-from awp_publish.browsing.methods import METHODS
-from awp_publish.browsing.origins import Origins
-from awp_publish.browsing.session import Session
+from awp_publish.browsing.page import Fetch, Fetched, Steps
+from awp_publish.browsing.session import METHODS, Session
 
 HOME = "https://shop.example"
 Answer: TypeAlias = Any

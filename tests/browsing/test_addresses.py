@@ -2,9 +2,8 @@
 
 import pytest
 
-from awp_publish.browsing.addresses import BadAddress, is_absolute_url, parse_address
+from awp_publish.browsing.addresses import BadAddress, Origins, is_absolute_url, parse_address
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.origins import Origins
 from tests.browsing.driving import Agent, details_of
 
 BASE = "https://shop.example/books/list?page=2#top"

@@ -6,11 +6,10 @@ import orjson
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
+from awp_publish.browsing.addresses import Origins
 from awp_publish.browsing.errors import CODES, AwpError
-from awp_publish.browsing.fetching import Fetch
-from awp_publish.browsing.methods import METHODS
-from awp_publish.browsing.origins import Origins
-from awp_publish.browsing.session import Session
+from awp_publish.browsing.page import Fetch
+from awp_publish.browsing.session import METHODS, Session
 from tests.browsing.driving import HOME, Agent, page, redirect
 from tests.browsing.json_patch import apply_patch
 

@@ -2,11 +2,9 @@
 
 import pytest
 
-from awp_publish.browsing.addresses import parse_address
-from awp_publish.browsing.cookie_dates import parse_cookie_date
-from awp_publish.browsing.cookies import CookieJar, parse_set_cookie
+from awp_publish.browsing.addresses import Origins, parse_address
+from awp_publish.browsing.cookies import CookieJar, parse_cookie_date, parse_set_cookie
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.origins import Origins
 from tests.browsing.driving import Agent, headers_of, page, redirect
 
 NOW = 1_800_000_000.0

@@ -221,7 +221,7 @@ def test_a_page_in_another_encoding_sends_its_forms_in_it():
 
 
 def _untyped(html):
-    from awp_publish.browsing.fetching import Fetched
+    from awp_publish.browsing.page import Fetched
 
     return Fetched(200, (("content-type", "text/html"),), html.encode())
 
@@ -249,7 +249,7 @@ def test_a_form_to_another_site_is_refused(action):
 
 
 def test_a_form_that_fails_is_an_error_and_not_a_click_without_effect():
-    from awp_publish.browsing.fetching import Fetched
+    from awp_publish.browsing.page import Fetched
 
     failing = Fetched(500, (("content-type", "application/json"),), b"{}")
     agent = Agent({"/": '<form action="/s"><button id=go>Go</button></form>', "/s": failing})

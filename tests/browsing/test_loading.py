@@ -4,9 +4,9 @@ import gzip
 
 import pytest
 
+from awp_publish.browsing.addresses import Origins
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.fetching import Fetched
-from awp_publish.browsing.origins import Origins
+from awp_publish.browsing.page import Fetched
 from tests.browsing.driving import HOME, Agent, details_of, headers_of, page, redirect
 
 HELLO = "<title>Hello</title><main><h1>Hello</h1></main>"

@@ -13,13 +13,12 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from awp_publish.browsing.acting import VERBS
+from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.browser import Limits
 from awp_publish.browsing.errors import CODES, AwpError
-from awp_publish.browsing.limits import Limits
-from awp_publish.browsing.methods import METHODS
-from awp_publish.browsing.origins import Origins
-from awp_publish.browsing.session import Session
-from awp_publish.browsing.shelf import PageCache
-from awp_publish.browsing.verbs import VERBS
+from awp_publish.browsing.page import PageCache
+from awp_publish.browsing.session import METHODS, Session
 from tests.browsing.driving import HOME, Agent, page, redirect
 
 SITE = {

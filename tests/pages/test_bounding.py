@@ -3,7 +3,7 @@
 import pytest
 
 from awp_publish.pages import parse
-from awp_publish.pages.bounding import MOST_ATTRIBUTES, MOST_DEPTH, MOST_FORMATTING, MOST_ROOTS, bound_markup
+from awp_publish.pages.selectolax import MOST_ATTRIBUTES, MOST_DEPTH, MOST_FORMATTING, MOST_ROOTS, bound_markup
 
 
 def depth_of(html: str) -> int:

@@ -5,9 +5,8 @@ import re
 import pytest
 
 from awp_publish.pages import Budget, compile_som
-from awp_publish.pages.budget import share_evenly
-from awp_publish.pages.selection import normalise_address
-from awp_publish.pages.shortening import shorten_text
+from awp_publish.pages.elements import shorten_text
+from awp_publish.pages.selection import normalise_address, share_evenly
 from tests.pages.conftest import FIXTURES, NEEDS_FIXTURES, read_json, read_page
 from tests.pages.reading import Document, compiled, elements_of
 

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
 from awp_publish.pages.markdown import write_markdown
-from awp_publish.pages.markdown_kinds import Sight
+from awp_publish.pages.markdown_inline import Sight
 from awp_publish.pages.selectolax import parse
 
 URL = "https://shop.example/books/emma?page=2"

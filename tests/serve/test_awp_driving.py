@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.fetching import Fetch, Fetched, Steps
+from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.serve.awp_driving import LARGE, drive
 
 FETCH = Fetch("GET", "/", (), b"", "https://shop.example")
