@@ -11,9 +11,9 @@ name (`authz`).
 from typing import Final
 
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject
-from awp_publish.protocols.answers import answer_schema
 from awp_publish.protocols.members import present
 from awp_publish.protocols.protocol import Document, Protocol, to_json
+from awp_publish.protocols.schema_reading import answer_schema
 from awp_publish.schema import DIALECT
 
 PATH: Final = "/.well-known/woa.json"

@@ -17,7 +17,7 @@ from awp_publish.invoke import Call, Invoker, Result
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject
 from awp_publish.policy.principal import Principal, Signed
 from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem, UnknownAgent
-from awp_publish.protocols.answers import answer_schema
+from awp_publish.protocols.schema_reading import answer_schema
 from awp_publish.serve.admission import Admission
 from awp_publish.serve.awp_messages import JsonText
 from awp_publish.serve.awp_refusals import headers_told, tell_problem, telling_of

@@ -12,8 +12,7 @@ from typing import Final
 import orjson
 
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.protocols.answers import answer_schema
-from awp_publish.protocols.schema_reading import embedded
+from awp_publish.protocols.schema_reading import answer_schema, embedded
 from awp_publish.schema import DIALECT, compile_schema
 
 RESULT: Final = "result"
