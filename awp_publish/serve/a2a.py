@@ -5,7 +5,6 @@ door's own path (with and without a slash at its end), HTTP+JSON below it: `/a2a
 """
 
 import re
-from collections.abc import Mapping
 from typing import Final
 
 from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
@@ -100,7 +99,7 @@ class A2aDoor:
             return
         inner = {**scope, "path": path, "root_path": "", EXCHANGE: exchange}
         inner.pop("app", None)  # else a route raises where it should answer
-        await self._router(inner, exchange.receive, exchange.sending(send))
+        await exchange.run(self._router, inner, send, self._telling)
 
     def _activated(self, fields: Fields) -> RawHeaders:
         """Of the extensions that a caller asks for, the one that there is."""
@@ -116,12 +115,10 @@ class A2aDoor:
             raise MethodNotAllowed(detail, headers=[("Allow", RPC_METHODS)])
         body = await read_body(exchange.fields, receive, self._admission.max_body_bytes)
         if not is_rpc and not body:
-            exchange.take(body, None)
+            exchange.take(body, None, is_rpc=False)
             return
         _check_type(exchange.fields)
-        document = parse_json(body)
-        is_call = is_rpc and isinstance(document, Mapping)
-        exchange.take(body, document.get("params") if is_call and isinstance(document, Mapping) else document)
+        exchange.take(body, parse_json(body), is_rpc=is_rpc)
 
 
 def _check_type(fields: Fields) -> None:
