@@ -29,6 +29,7 @@ from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.reply import Fields, RawHeaders, Receive, Scope, Send, read_fields, send_reply
 from awp_publish.serve.request_body import HungUp, read_body
+from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
 
 PROTOCOL: Final = "a2a"
 VERSION: Final = "1.0"
@@ -61,6 +62,7 @@ def open_door(surroundings: Surroundings) -> LiveDoor:
     path = surroundings.catalog.paths.a2a
     runs = Runs(surroundings.invoker)
     door = A2aDoor(surroundings, runs)
+    keep_contents_out()
     return LiveDoor({path: door.answer}, {f"{path}/": door.answer_below}, runs.running)
 
 
@@ -99,7 +101,8 @@ class A2aDoor:
             return
         inner = {**scope, "path": path, "root_path": "", EXCHANGE: exchange}
         inner.pop("app", None)  # else a route raises where it should answer
-        await exchange.run(self._router, inner, send, self._telling)
+        with without_contents():
+            await exchange.run(self._router, inner, send, self._telling)
 
     def _activated(self, fields: Fields) -> RawHeaders:
         """Of the extensions that a caller asks for, the one that there is."""

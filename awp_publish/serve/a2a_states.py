@@ -59,6 +59,7 @@ _REFUSING: Final = (
     problems.IdempotencyKeyReused,
     problems.IdempotencyKeyInFlight,
     problems.OutcomeUnknown,
+    problems.AnswerNotKept,
     problems.TemporarilyUnavailable,
     problems.StoreUnavailable,
 )

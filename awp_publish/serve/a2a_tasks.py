@@ -4,9 +4,9 @@ What only we have to know of a task (whose it is, which skill it asked for, its 
 its caller) is a line of JSON before the task's own bytes. A known caller's tasks are listed, the newest MOST_LISTED;
 nobody lists those of nobody.
 
-A record has a most of bytes, and is made to fit: of the messages of a caller their data and files are left out, then
-what is oldest of the history; an output that is too large is given once and not kept. Those of nobody known are smaller,
-kept for a shorter time, and counted for each address.
+A record has a most of bytes, and is made to fit: of a caller's messages their data and files are left out, then what
+is oldest of the history; an output that is too large is given once and not kept. Tasks of nobody known have less room
+and time, and are counted for each address.
 """
 
 import logging
@@ -156,8 +156,8 @@ def most_bytes(owner: str) -> int:
 def _too_many(seen: Counted) -> RateLimited:
     seconds = max(1, math.ceil(seen.seconds_left))
     return RateLimited(
-        f"The site keeps {MAX_ANONYMOUS_TASKS} tasks an hour for callers of one address that it does not know; the next "
-        f"is possible in {seconds} seconds, or with credentials.",
+        f"The site keeps {MAX_ANONYMOUS_TASKS} tasks an hour for callers of one address whom it does not know; "
+        f"the next is possible in {seconds} seconds, or with credentials.",
         headers=[("Retry-After", str(seconds))],
         members={"retry_after": seconds},
     )
