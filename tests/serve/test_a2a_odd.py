@@ -69,16 +69,17 @@ def client(open_client) -> TestClient:
     return client
 
 
-def post(client: TestClient, path: str, body: object, version: str = "") -> Any:
-    """The answer to a body as it is, or the first thing that a stream tells."""
+def post(client: TestClient, path: str, body: object, version: str = "") -> tuple[int, Any]:
+    """The status and the answer to a body as it is, or the first thing that a stream tells."""
     headers = {**ANN, "content-type": "application/json", **({"a2a-version": version} if version else {})}
     answer = client.post(path, content=json.dumps(body), headers=headers)
     told = answer.text.removeprefix("data:").partition("\r\n")[0]
     return answer.status_code, json.loads(told)
 
 
-def complaint(status: int, told: Any, known: tuple[int, ...]) -> object:
+def complaint(answer: tuple[int, Any], known: tuple[int, ...]) -> object:
     """What is wrong with an answer: an error that is none of those that a caller can be told here."""
+    status, told = answer
     error = told.get("error")
     if error is None:
         return None if status == 200 else status
@@ -108,9 +109,9 @@ def test_an_odd_message_is_answered_or_invalid(client, spoken):
         method = methods[number % 2]
         if path == "/a2a":
             call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": body}
-            found = complaint(*post(client, path, call, version), RPC)
+            found = complaint(post(client, path, call, version), RPC)
         else:
-            found = complaint(*post(client, path + method, body, version), HTTP)
+            found = complaint(post(client, path + method, body, version), HTTP)
         wrong += [(str(body)[:200], found)] if found is not None else []
     assert not wrong
 
@@ -148,7 +149,7 @@ def test_an_odd_call_is_answered_or_invalid(client, method):
     wrong = []
     for params in [whole, *cases(whole), *ODD]:
         call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        found = complaint(*post(client, "/a2a", call, version), RPC)
+        found = complaint(post(client, "/a2a", call, version), RPC)
         wrong += [(str(params)[:200], found)] if found is not None else []
     assert not wrong
 

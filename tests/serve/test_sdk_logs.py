@@ -53,6 +53,7 @@ def bodies_of_a2a() -> list[tuple[str, str, Any]]:
     ]
     http = [{"messageId": SECRET, "role": "ROLE_USER", "content": [{"data": {"data": one}}]} for one in data]
     calls: list[tuple[str, str, Any]] = []
+    params: Any
     for params in ({"message": one} for one in one):
         for method in ("SendMessage", "SendStreamingMessage", SECRET):
             calls.append(("/a2a", "1.0", {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
