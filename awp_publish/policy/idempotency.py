@@ -3,10 +3,16 @@
 What is promised when something breaks between the handler and the record is in `CLAIM_AFTER`: a key is free again only
 where running once more does no harm, or nothing was done. In every other case it answers `outcome-unknown` until its
 window ends, so that nothing irreversible is ever done twice under one key.
+
+What is recorded has a most of bytes. It is less for callers of whom nothing is known, whose keys are counted for each
+address. An answer that is larger is given once: its key is free again where the action may run twice, else it answers
+`answer-not-kept`.
 """
 
 import hashlib
 import json
+import logging
+import math
 import re
 import time
 from collections.abc import Callable
@@ -17,6 +23,7 @@ import orjson
 from awp_publish.model import Action, JsonObject
 from awp_publish.policy.call import Call, Claim, Demand, Gate, Outcome, Result
 from awp_publish.problems import (
+    AnswerNotKept,
     HandlerFailed,
     HandlerRedirected,
     HandlerTimeout,
@@ -26,13 +33,25 @@ from awp_publish.problems import (
     InvalidOutput,
     OutcomeUnknown,
     Problem,
+    RateLimited,
     StoreUnavailable,
 )
-from awp_publish.stores.store import Add, Look, Seen, Step, Swap
+from awp_publish.stores.steps import unavailable
+from awp_publish.stores.store import Add, Count, Counted, Look, Seen, Step, Swap
+
+logger: Final = logging.getLogger("awp_publish.calls")
 
 REPLAYED: Final = (b"idempotent-replayed", b"true")
 MARGIN: Final = 10.0
 """Seconds beyond an action's timeout after which its call can no longer be running."""
+
+MAX_ANSWER_BYTES: Final = 1_048_576
+MAX_ANONYMOUS_ANSWER_BYTES: Final = 65_536
+"""Bytes of an answer that is recorded, for a caller whom we know and for one whom we do not."""
+
+MAX_ANONYMOUS_KEYS: Final = 1000
+ANONYMOUS_WINDOW: Final = 3600.0
+"""Keys that callers of one address whom we do not know may claim, in so many seconds."""
 
 _KEY: Final = re.compile(r"[!-~]([ -~]{0,253}[!-~])?")
 _QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
@@ -93,9 +112,15 @@ def idempotency_gate(action: Action, clock: Callable[[], float] = time.time) -> 
                 return _answer_again(found, fingerprint, now)
             if holds:
                 call.claim = Claim(key, value, fingerprint)
+            elif len(seen) > 1 and isinstance(seen[1], Counted):
+                raise _too_many_keys(seen[1])
             return None
 
-        return Demand((Add(key, value, keep),), (Look(key),), judge)
+        claim = Add(key, value, keep)
+        if call.principal is not None:
+            return Demand((claim,), (Look(key),), judge)
+        count = Count(f"keys:ip:{call.address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW)
+        return Demand((claim, count), (Look(key), Look(key)), judge)
 
     return gate
 
@@ -136,7 +161,13 @@ def settle_claim(call: Call, claim: Claim, result: Result) -> Step:
     fate = repeatable if call.action.repeatable else irreversible if call.action.is_irreversible else other
     window = float(call.action.idempotency.seconds) if call.action.idempotency else 0.0
     if fate == "recorded" and isinstance(result, Outcome):
-        return Swap(claim.key, claim.value, _record(claim, result), window)
+        most = MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES
+        record = _record(claim, result)
+        if len(record) <= most:
+            return Swap(claim.key, claim.value, record, window)
+        logger.warning("an answer of action %s is too large to be recorded under its key", call.action.id)
+        too_large = orjson.dumps({"state": "too large", "for": claim.fingerprint}) + b"\n"
+        return Swap(claim.key, claim.value, None if call.action.repeatable else too_large, window)
     if fate == "free":
         return Swap(claim.key, claim.value, None)
     return Swap(claim.key, claim.value, orjson.dumps({"state": "unknown", "for": claim.fingerprint}) + b"\n", window)
@@ -173,15 +204,38 @@ def _record(claim: Claim, outcome: Outcome) -> bytes:
 
 
 def _answer_again(found: bytes, fingerprint: str, now: float) -> Outcome:
+    try:
+        return _replay(found, fingerprint, now)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        logger.error("the record of an idempotency key cannot be read: %s", type(error).__name__)
+        raise unavailable("The record of this idempotency key is damaged.") from error
+
+
+def _replay(found: bytes, fingerprint: str, now: float) -> Outcome:
     line, _, body = found.partition(b"\n")
     facts = orjson.loads(line)
-    if facts["for"] != fingerprint:
+    state, meant_for = facts["state"], facts["for"]
+    if not isinstance(meant_for, str):
+        raise TypeError
+    if meant_for != fingerprint:
         raise IdempotencyKeyReused("This idempotency key came with another input, or other credentials, before.")
-    if facts["state"] == "done":
+    if state == "done":
         headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in facts["headers"])
-        return Outcome(body, orjson.loads(body), facts["status"], (REPLAYED, *headers))
-    if facts["state"] == "running" and now < facts["until"]:
+        return Outcome(body, orjson.loads(body), int(facts["status"]), (REPLAYED, *headers))
+    if state == "too large":
+        raise AnswerNotKept("The first call with this idempotency key succeeded; its answer was too large to be kept.")
+    if state == "running" and now < facts["until"]:
         raise IdempotencyKeyInFlight(
             "The first call with this idempotency key has not ended yet.", headers=[("Retry-After", "1")]
         )
     raise OutcomeUnknown("The first call with this idempotency key ended without an answer; it may have taken effect.")
+
+
+def _too_many_keys(seen: Counted) -> RateLimited:
+    seconds = max(1, math.ceil(seen.seconds_left))
+    return RateLimited(
+        f"Callers of one address whom the site does not know may use {MAX_ANONYMOUS_KEYS} idempotency keys an hour; "
+        f"the next is possible in {seconds} seconds, or with credentials.",
+        headers=[("Retry-After", str(seconds))],
+        members={"retry_after": seconds},
+    )

@@ -5,6 +5,7 @@ from typing import Final
 
 from awp_publish.policy.idempotency import CLAIM_AFTER
 from awp_publish.problems import (
+    AnswerNotKept,
     AuthenticationRequired,
     AuthExpired,
     ConfirmationExpired,
@@ -52,7 +53,7 @@ GATES: Final = (
     GateFacts(
         "idempotency",
         "`idempotency`",
-        (InvalidIdempotencyKey, IdempotencyKeyReused, IdempotencyKeyInFlight, OutcomeUnknown),
+        (InvalidIdempotencyKey, IdempotencyKeyReused, IdempotencyKeyInFlight, OutcomeUnknown, AnswerNotKept),
     ),
     GateFacts(
         "confirmation",

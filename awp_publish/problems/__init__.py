@@ -12,6 +12,7 @@ lists the concrete classes, from which the documentation, agent.json's `errors` 
 """
 
 from awp_publish.problems.guards import (
+    AnswerNotKept as AnswerNotKept,
     AuthenticationRequired as AuthenticationRequired,
     AuthExpired as AuthExpired,
     ConfirmationExpired as ConfirmationExpired,
@@ -94,6 +95,7 @@ ALL: tuple[type[Problem], ...] = (
     IdempotencyKeyReused,
     IdempotencyKeyInFlight,
     OutcomeUnknown,
+    AnswerNotKept,
     ConfirmationRequired,
     ConfirmationExpired,
     ConfirmationTampered,

@@ -79,6 +79,15 @@ class OutcomeUnknown(Problem):
     default_recovery = "Find out whether the earlier call took effect; only if it did not, call again with a new key."
 
 
+class AnswerNotKept(Problem):
+    """The first call with this key succeeded, and its answer was too large to be recorded."""
+
+    slug = "answer-not-kept"
+    title = "The answer of an earlier call with this idempotency key was too large to be kept"
+    default_status = 409
+    default_recovery = "The earlier call took effect: do not make it again. Read what it did in another way."
+
+
 class ConfirmationRequired(Problem):
     slug = "confirmation-required"
     title = "A person has to confirm this call"

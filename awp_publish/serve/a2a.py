@@ -5,7 +5,6 @@ door's own path (with and without a slash at its end), HTTP+JSON below it: `/a2a
 """
 
 import re
-from collections.abc import Mapping
 from typing import Final
 
 from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
@@ -30,6 +29,7 @@ from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.reply import Fields, RawHeaders, Receive, Scope, Send, read_fields, send_reply
 from awp_publish.serve.request_body import HungUp, read_body
+from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
 
 PROTOCOL: Final = "a2a"
 VERSION: Final = "1.0"
@@ -62,6 +62,7 @@ def open_door(surroundings: Surroundings) -> LiveDoor:
     path = surroundings.catalog.paths.a2a
     runs = Runs(surroundings.invoker)
     door = A2aDoor(surroundings, runs)
+    keep_contents_out()
     return LiveDoor({path: door.answer}, {f"{path}/": door.answer_below}, runs.running)
 
 
@@ -100,7 +101,8 @@ class A2aDoor:
             return
         inner = {**scope, "path": path, "root_path": "", EXCHANGE: exchange}
         inner.pop("app", None)  # else a route raises where it should answer
-        await self._router(inner, exchange.receive, exchange.sending(send))
+        with without_contents():
+            await exchange.run(self._router, inner, send, self._telling)
 
     def _activated(self, fields: Fields) -> RawHeaders:
         """Of the extensions that a caller asks for, the one that there is."""
@@ -116,12 +118,10 @@ class A2aDoor:
             raise MethodNotAllowed(detail, headers=[("Allow", RPC_METHODS)])
         body = await read_body(exchange.fields, receive, self._admission.max_body_bytes)
         if not is_rpc and not body:
-            exchange.take(body, None)
+            exchange.take(body, None, is_rpc=False)
             return
         _check_type(exchange.fields)
-        document = parse_json(body)
-        is_call = is_rpc and isinstance(document, Mapping)
-        exchange.take(body, document.get("params") if is_call and isinstance(document, Mapping) else document)
+        exchange.take(body, parse_json(body), is_rpc=is_rpc)
 
 
 def _check_type(fields: Fields) -> None:

@@ -1,21 +1,26 @@
 """One HTTP request to the A2A door: what the SDK is given of it, and how the SDK's answer goes out.
 
 What is wrong with the request itself is told in the dialect of its binding: JSON-RPC 2.0 errors at the address of the
-door, `google.rpc.Status` (AIP-193) of HTTP+JSON below it.
+door, `google.rpc.Status` (AIP-193) of HTTP+JSON below it. So is what the SDK cannot read: it calls that an error of its
+own, or a bad envelope, or begins a stream in which nothing comes.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 import orjson
+from a2a.utils.error_handlers import build_rest_error_payload
+from a2a.utils.errors import A2AError
 
 from awp_publish import problems
-from awp_publish.problems import Problem
+from awp_publish.problems import InvalidEnvelope, Problem
 from awp_publish.serve.exchange import Telling, read_request_id
 from awp_publish.serve.problem_json import render_problem
 from awp_publish.serve.reply import (
     NO_SNIFFING,
+    AsgiApp,
     Fields,
     Message,
     RawHeaders,
@@ -24,6 +29,7 @@ from awp_publish.serve.reply import (
     Scope,
     Send,
     accepts,
+    send_reply,
 )
 from awp_publish.serve.request_body import wait_for_hang_up
 
@@ -33,11 +39,15 @@ EXCHANGE: Final = "awp_publish.a2a"
 """Where an exchange stands in the scope that the SDK is given."""
 
 _NO_STORE: Final = (b"cache-control", b"no-store")
+_OTHER_VERSION: Final = re.compile("A2A version .* is not supported")
 _ERROR_INFO: Final = "type.googleapis.com/google.rpc.ErrorInfo"
 _ASKING: Final = (401, 403)
 _INVALID_REQUEST: Final = -32600
+_INTERNAL_ERROR: Final = -32603
+_VERSION_NOT_SUPPORTED: Final = -32009
 _CODES: Final[Mapping[type[Problem], int]] = {
     problems.NotJson: -32700,
+    problems.InvalidEnvelope: -32602,
     problems.UnsupportedMediaType: -32005,
 }
 _STATUSES: Final = {
@@ -73,8 +83,10 @@ def _error_info(problem: Problem, described: dict[str, object]) -> dict[str, obj
 class A2aExchange:
     """One request.
 
-    `document` is its body, read strictly; `refused` is set where HTTP itself has to tell a refusal. `cookies` are those
-    that the action has set: no agent is told of them, but a caller's HTTP client keeps them.
+    `document` is what it says, read strictly: its parameters; `call` is all of it if it is a call of JSON-RPC.
+    `is_read` is set once the SDK has understood it, `refused` where HTTP itself has to tell a refusal, `error` when our
+    handler refuses. `cookies` are those that the action has set: no agent is told of them, but a caller's HTTP client
+    keeps them.
     """
 
     __slots__ = (
@@ -82,10 +94,13 @@ class A2aExchange:
         "_cors",
         "_leaving",
         "_receive",
+        "call",
         "cookies",
         "document",
+        "error",
         "fields",
         "has_left",
+        "is_read",
         "refused",
         "request_id",
         "scope",
@@ -96,6 +111,9 @@ class A2aExchange:
         self.fields = fields
         self.request_id = read_request_id(fields)
         self.document: object = None
+        self.call: Mapping[str, object] | None = None
+        self.is_read = False
+        self.error: A2AError | None = None
         self.refused: Problem | None = None
         self.has_left = False
         self.cookies: RawHeaders = ()
@@ -104,9 +122,11 @@ class A2aExchange:
         self._body: bytes | None = None
         self._leaving = asyncio.Lock()
 
-    def take(self, body: bytes, document: object) -> None:
+    def take(self, body: bytes, document: object, *, is_rpc: bool) -> None:
         """Keep the body, to hand it on."""
         self._body, self.document = body, document
+        if is_rpc and isinstance(document, Mapping):
+            self.call, self.document = document, document.get("params")
 
     def describe(self, problem: Problem, telling: Telling) -> dict[str, object]:
         """The members of a problem of this request."""
@@ -116,9 +136,7 @@ class A2aExchange:
 
     def render(self, problem: Problem, telling: Telling, dialect: Dialect) -> Reply:
         """The answer to a request that could not be taken."""
-        body = orjson.dumps(dialect(problem, self.describe(problem, telling)))
-        length = (b"content-length", b"%d" % len(body))
-        return Reply(problem.status, ((b"content-type", JSON), length, *self._own_headers(problem)), body)
+        return self._reply(problem.status, dialect(problem, self.describe(problem, telling)), problem)
 
     async def receive(self) -> Message:
         """What the SDK receives: the body, and later that the caller has left."""
@@ -135,15 +153,72 @@ class A2aExchange:
                 await wait_for_hang_up(self._receive)
                 self.has_left = True
 
-    def sending(self, send: Send) -> Send:
-        """`send` for the SDK: our headers are added, and the status is that of a refusal if there is one."""
+    async def run(self, sdk: AsgiApp, scope: Scope, send: Send, telling: Telling) -> None:
+        """Have the SDK answer. Our headers are added, the status is that of a refusal, its mistakes are put right."""
+        start: Message | None = None
+        is_corrected = False
 
-        async def send_with_headers(message: Message) -> None:
+        async def begin(body: bytes) -> None:
+            nonlocal start, is_corrected
+            if start is None:
+                return
+            held, start = start, None
+            reply = self._correction(held, body, telling)
+            is_corrected = reply is not None
+            if reply is not None:
+                await send_reply(reply, send)
+            else:
+                await send({**held, **self._start(held)})
+
+        async def send_checked(message: Message) -> None:
+            nonlocal start
             if message["type"] == "http.response.start":
-                message = {**message, **self._start(message)}
-            await send(message)
+                start = message  # until it is seen of what
+                return
+            await begin(message.get("body", b""))
+            if not is_corrected:
+                await send(message)
 
-        return send_with_headers
+        try:
+            await sdk(scope, self.receive, send_checked)
+        except Exception:  # HTTP+JSON of 0.3 lets through what is wrong with a stream
+            if self.is_read and self.error is None:
+                raise
+            await begin(b"")
+            if not is_corrected:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _correction(self, start: Message, body: bytes, telling: Telling) -> Reply | None:
+        """What is answered in place of an answer of the SDK that begins with `body`; None if that is right."""
+        is_stream = any(pair[0] == b"content-type" and pair[1].startswith(b"text/event") for pair in start["headers"])
+        if self.call is not None:
+            return None if self.is_read else self._correct_call(self.call, body, telling)
+        if self.error is not None and is_stream and not body:
+            told = build_rest_error_payload(self.error)
+            return self._reply(told["error"]["code"], told, self.refused)
+        if not self.is_read and (is_stream or start["status"] == 500):
+            return self.render(InvalidEnvelope("The request cannot be read."), telling, say_in_http_json)
+        return None
+
+    def _correct_call(self, call: Mapping[str, object], body: bytes, telling: Telling) -> Reply | None:
+        """A call of JSON-RPC that is one has invalid params, if it has an error and our handler never saw it."""
+        if call.get("jsonrpc") != "2.0" or not isinstance(call.get("method"), str) or b'"error"' not in body:
+            return None
+        error = orjson.loads(body.removeprefix(b"data:"))["error"]
+        if error["code"] not in (_INTERNAL_ERROR, _INVALID_REQUEST):
+            return None
+        found = error["data"] if isinstance(error.get("data"), str) else error["message"]
+        problem = InvalidEnvelope(f"The params of {str(call['method'])[:100]} cannot be read: {found[:500]}")
+        answer = say_in_json_rpc(problem, self.describe(problem, telling))
+        if _OTHER_VERSION.match(found):
+            answer["error"] = {"code": _VERSION_NOT_SUPPORTED, "message": found}
+        answer["id"] = given if isinstance(given := call.get("id"), str | int) else None
+        return self._reply(200, answer, None)
+
+    def _reply(self, status: int, answer: dict[str, object], problem: Problem | None) -> Reply:
+        body = orjson.dumps(answer)
+        length = (b"content-length", b"%d" % len(body))
+        return Reply(status, ((b"content-type", JSON), length, *self._own_headers(problem)), body)
 
     def _start(self, message: Message) -> dict[str, object]:
         own = self._own_headers(self.refused)

@@ -17,7 +17,7 @@ from awp_publish.problems import JobEnded, UnknownJob
 from awp_publish.serve import a2a_states as states
 from awp_publish.serve.a2a_exchange import A2aExchange
 from awp_publish.serve.a2a_runs import Runs
-from awp_publish.serve.a2a_tasks import Kept, Tasks
+from awp_publish.serve.a2a_tasks import ANONYMOUS_WINDOW, Kept, Tasks, most_bytes
 from awp_publish.serve.live import Surroundings
 
 FIRST_PAUSE: Final = 0.05
@@ -47,7 +47,9 @@ class Following:
 
     def seconds_of(self, kept: Kept) -> float:
         """How long a task is kept: its record must not be gone before its job is."""
-        return self._seconds + (PENDING if kept.job and not kept.has_ended else 0.0)
+        if kept.job:
+            return self._seconds + (0.0 if kept.has_ended else PENDING)
+        return self._seconds if kept.owner else min(self._seconds, ANONYMOUS_WINDOW)
 
     async def refresh(self, kept: Kept) -> Kept:
         """A task as its job stands now. Raises TaskNotFoundError if that is gone."""
@@ -61,8 +63,8 @@ class Following:
         task.CopyFrom(kept.task)
         states.show_job(task, job, self._telling)
         fresh = replace(kept, task=task)
-        if not job.has_ended:
-            return fresh
+        if not job.has_ended or task.ByteSize() > most_bytes(kept.owner):
+            return fresh  # the job has what would not be kept of the task
         return await self._tasks.put(fresh, self._seconds) or await self._tasks.find(task.id, kept.owner)
 
     async def changes(self, kept: Kept) -> AsyncGenerator[Kept, None]:
@@ -116,7 +118,7 @@ class Following:
         task = Task()
         task.CopyFrom(kept.task)
         states.set_state(task, states.CANCELED)
-        cancelled = await self._tasks.put(replace(kept, task=task), self._seconds)
+        cancelled = await self._tasks.put(replace(kept, task=task, input=None), self.seconds_of(kept))
         if cancelled is None:
             raise TaskNotCancelableError("The task is being worked on for another message.")
         return cancelled

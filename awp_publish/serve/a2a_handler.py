@@ -68,6 +68,8 @@ class A2aHandler(Unsupported):
         with self._told_by_a2a(exchange, params):
             _check_configuration(params)
             turn = await self._turns.begin(params.message, exchange)
+            if turn.call is not None and self._turns.is_background(turn):
+                await self._turns.announce(turn, turn.call)
             kept = await self._turns.carry_out(turn)
             if kept.job and not params.configuration.return_immediately:
                 kept = await self._following.wait(kept, exchange)
@@ -81,11 +83,12 @@ class A2aHandler(Unsupported):
         with self._told_by_a2a(exchange, params):
             _check_configuration(params)
             turn = await self._turns.begin(params.message, exchange)
+            if turn.call is not None:
+                await self._turns.announce(turn, turn.call)
             if turn.call is None or self._turns.is_background(turn):
                 kept = await self._turns.carry_out(turn)
                 yield apply_history_length(kept.task, params.configuration)
             else:
-                await self._turns.announce(turn, turn.call.action)
                 yield apply_history_length(_copy(turn.kept.task), params.configuration)
                 kept = await self._turns.carry_out(turn)
                 for event in _updates(kept.task):
@@ -155,18 +158,22 @@ class A2aHandler(Unsupported):
     @contextmanager
     def _told_by_a2a(self, exchange: A2aExchange, params: Request) -> Iterator[None]:
         """A2A has errors of its own for what is no call; what goes wrong with us is told to the log, not the caller."""
+        exchange.is_read = True
         try:
             check_required_fields(params)
             yield
-        except A2AError:
+        except A2AError as error:
+            exchange.error = error
             raise
         except Problem as problem:
             exchange.refused = problem
             kind = InternalError if problem.status >= 500 else InvalidRequestError
-            raise kind(problem.detail, exchange.describe(problem, self._telling)) from problem
-        except Exception as error:
+            exchange.error = kind(problem.detail, exchange.describe(problem, self._telling))
+            raise exchange.error from problem
+        except Exception as failure:
             logger.exception("the A2A door failed (request_id=%s)", exchange.request_id)
-            raise InternalError("The site failed. Its log has the cause under this request's id.") from error
+            exchange.error = InternalError("The site failed. Its log has the cause under this request's id.")
+            raise exchange.error from failure
 
 
 def _exchange_of(context: ServerCallContext) -> A2aExchange:

@@ -98,6 +98,14 @@ class Chosen:
     input: JsonObject
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a task asked for so far. `input` is None where it was not kept."""
+
+    action: Action
+    input: JsonObject | None
+
+
 class Skills:
     """The skills of one catalog."""
 
@@ -106,23 +114,28 @@ class Skills:
         speaking = [action for action in catalog.actions if only_text_of(action.inputs) is not None]
         self._speaking = speaking[0] if len(speaking) == 1 else None
 
-    def choose(self, asked: Asked, before: Chosen | None) -> Chosen:
+    def choose(self, asked: Asked, before: Before | None) -> Chosen:
         """The action that is asked for; `before` is what the task asked for so far. Raises a Problem."""
         action = self._find(asked, before)
         if asked.input is not None:
             return Chosen(action, _checked(asked.input))
-        if before is not None and before.action is action and not asked.text:
-            return before
+        goes_on = before is not None and before.action is action
         name = only_text_of(action.inputs)
         if asked.text and name is not None:
             return Chosen(action, {name: asked.text})
-        return before if before is not None and before.action is action else Chosen(action, {})
+        if before is None or not goes_on:
+            return Chosen(action, {})
+        if before.input is None:
+            raise InvalidInput(
+                "The input of this task is not kept: send it again, as the member input of the data part."
+            )
+        return Chosen(action, before.input)
 
     def find(self, skill: str) -> Action | None:
         """The action with this id."""
         return self._actions.get(skill)
 
-    def _find(self, asked: Asked, before: Chosen | None) -> Action:
+    def _find(self, asked: Asked, before: Before | None) -> Action:
         if asked.skill is not None:
             action = self._actions.get(asked.skill)
             if action is None:

@@ -24,9 +24,11 @@ SUBMITTED: Final = TaskState.TASK_STATE_SUBMITTED
 WORKING: Final = TaskState.TASK_STATE_WORKING
 COMPLETED: Final = TaskState.TASK_STATE_COMPLETED
 CANCELED: Final = TaskState.TASK_STATE_CANCELED
+REJECTED: Final = TaskState.TASK_STATE_REJECTED
+INPUT_REQUIRED: Final = TaskState.TASK_STATE_INPUT_REQUIRED
 
-TERMINAL: Final = frozenset({COMPLETED, CANCELED, TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_REJECTED})
-INTERRUPTED: Final = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
+TERMINAL: Final = frozenset({COMPLETED, CANCELED, TaskState.TASK_STATE_FAILED, REJECTED})
+INTERRUPTED: Final = frozenset({INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
 
 DEEPEST: Final = 20
 """Levels of JSON that a data part takes: protobuf reads a hundred of its own, of which each of ours makes three."""
@@ -57,15 +59,16 @@ _REFUSING: Final = (
     problems.IdempotencyKeyReused,
     problems.IdempotencyKeyInFlight,
     problems.OutcomeUnknown,
+    problems.AnswerNotKept,
     problems.TemporarilyUnavailable,
     problems.StoreUnavailable,
 )
 _KNOWING: Final = (problems.AuthenticationRequired, problems.InvalidCredentials, problems.AuthExpired)
 
 _STATES: Final[Mapping[type[Problem], TaskState]] = {
-    **dict.fromkeys(_ASKING, TaskState.TASK_STATE_INPUT_REQUIRED),
+    **dict.fromkeys(_ASKING, INPUT_REQUIRED),
     **dict.fromkeys(_KNOWING, TaskState.TASK_STATE_AUTH_REQUIRED),
-    **dict.fromkeys(_REFUSING, TaskState.TASK_STATE_REJECTED),
+    **dict.fromkeys(_REFUSING, REJECTED),
     problems.JobCancelled: CANCELED,
 }
 
@@ -110,6 +113,15 @@ def set_state(task: Task, state: TaskState, parts: Iterable[Part] = ()) -> None:
         message.task_id, message.context_id = task.id, task.context_id
         status.message.CopyFrom(message)
     task.status.CopyFrom(status)
+
+
+def say(task: Task, words: str) -> None:
+    """Add words to what the agent says of how a task stands."""
+    message = task.status.message
+    if not message.message_id:
+        message.message_id, message.role = str(uuid.uuid4()), Role.ROLE_AGENT
+        message.task_id, message.context_id = task.id, task.context_id
+    message.parts.append(Part(text=words))
 
 
 def keep_recent(task: Task) -> None:

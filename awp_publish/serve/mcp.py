@@ -41,6 +41,7 @@ from awp_publish.serve.mcp_prompts import PromptLists
 from awp_publish.serve.mcp_resources import Resources
 from awp_publish.serve.reply import Message, Receive, Reply, Scope, Send, read_fields, send_reply
 from awp_publish.serve.request_body import HungUp, read_body
+from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
 
 METHODS: Final = "POST, OPTIONS"
 _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
@@ -57,6 +58,7 @@ def open_door(surroundings: Surroundings) -> LiveDoor:
     server = _make_server(surroundings)
     settings = _security(surroundings.site, admission)
     door = McpDoor(server, settings, admission, surroundings.invoker, Telling(catalog, RECOVERIES), _addresses(catalog))
+    keep_contents_out()
     return LiveDoor({catalog.paths.mcp: door.answer}, running=door.running)
 
 
@@ -123,10 +125,11 @@ class McpDoor:
         exchange.is_streamed = wants_progress(message, scope)
         managers = self._managers.get(asyncio.get_running_loop())
         try:
-            if managers is not None:
-                await managers[exchange.is_streamed].handle_request(scope, replayed, exchange.send)
-            else:
-                await self._hand_over_alone(exchange, scope, replayed)
+            with without_contents():
+                if managers is not None:
+                    await managers[exchange.is_streamed].handle_request(scope, replayed, exchange.send)
+                else:
+                    await self._hand_over_alone(exchange, scope, replayed)
         finally:
             await exchange.settle()
 

@@ -8,24 +8,34 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from awp_publish.stores.steps import carry_out, unavailable
-from awp_publish.stores.store import Add, Count, Ran, Schedule, Step
+from awp_publish.stores.store import Add, Count, Ran, Schedule, Step, Swap
 
 SLACK: Final = 64
 """How many outdated times an agenda may hold beside as many as it has names."""
+
+ENTRY_BYTES: Final = 256
+"""What Python needs for an entry beside its key and value, about."""
 
 
 class MemoryStore:
     """Keeps everything in dicts, for all threads and event loops of this process.
 
-    `clock` tells seconds that never go back. With `most_entries` that have not expired, further ones are refused with
-    StoreUnavailable, while what is there can still be read, replaced and removed.
+    `clock` tells seconds that never go back. Beyond `most_entries` that have not expired, or `most_bytes` of them, what
+    needs more room is refused with StoreUnavailable; what is there can still be read, replaced by as much or less, and
+    removed.
     """
 
     is_shared: Final = False
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic, most_entries: int = 1_000_000) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        most_entries: int = 1_000_000,
+        most_bytes: int = 256 * 1024 * 1024,
+    ) -> None:
         self._clock = clock
         self._most = most_entries
+        self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._shelf = _Shelf()
 
@@ -36,7 +46,7 @@ class MemoryStore:
             shelf = self._shelf
             if shelf.is_overdue(now):
                 shelf.purge(now, 2 * len(steps))
-            if shelf.size + len(steps) > self._most:
+            if shelf.size + len(steps) > self._most or shelf.bytes + sum(map(_bytes_of, steps)) > self._most_bytes:
                 self._make_room(steps, now)
             return carry_out(steps, shelf, now)
 
@@ -48,11 +58,30 @@ class MemoryStore:
     async def close(self) -> None:
         """Nothing to let go of: what was put here stays until it expires."""
 
+    @property
+    def bytes_used(self) -> int:
+        """How many of `most_bytes` are taken, by what has expired and is still to be forgotten too."""
+        return self._shelf.bytes
+
     def _make_room(self, steps: Sequence[Step], now: float) -> None:
         shelf = self._shelf
         shelf.purge(now, shelf.size)
-        if shelf.size + shelf.growth(steps) > self._most:
+        entries, size = shelf.growth(steps)
+        if (entries > 0 and shelf.size + entries > self._most) or (size > 0 and shelf.bytes + size > self._most_bytes):
             raise unavailable("The site's store is full.")
+
+
+def _bytes_of(step: Step) -> int:
+    """What a step takes at most."""
+    match step:
+        case Add(key, value) | Swap(key, _, bytes(value)):
+            return ENTRY_BYTES + len(key) + len(value)
+        case Count(key):
+            return ENTRY_BYTES + len(key)
+        case Schedule(_, member):
+            return ENTRY_BYTES + len(member)
+        case _:
+            return 0
 
 
 class _Agenda:
@@ -100,6 +129,7 @@ class _Shelf:
         self._events: dict[str, int] = {}
         self._closings = _Agenda()
         self._queues: dict[str, _Agenda] = {}
+        self.bytes = 0
 
     @property
     def size(self) -> int:
@@ -107,20 +137,25 @@ class _Shelf:
         size = len(self._values) + len(self._events)
         return size + sum(len(queue.when) for queue in self._queues.values()) if self._queues else size
 
-    def growth(self, steps: Sequence[Step]) -> int:
-        """By how much steps can make it larger."""
-        return sum(self._is_new(step) for step in steps)
-
-    def _is_new(self, step: Step) -> bool:
-        match step:
-            case Add(key):
-                return key not in self._values
-            case Count(key):
-                return key not in self._events
-            case Schedule(queue, member):
-                return queue not in self._queues or member not in self._queues[queue].when
-            case _:
-                return False
+    def growth(self, steps: Sequence[Step]) -> tuple[int, int]:
+        """By how many entries and bytes steps make it larger, once what is over is forgotten."""
+        entries = size = 0
+        for step in steps:
+            match step:
+                case Add(key) if key not in self._values:
+                    is_new = True
+                case Swap(key, old) if self._values.get(key) == old:
+                    is_new = False
+                    size -= ENTRY_BYTES + len(key) + len(old)
+                case Count(key) if key not in self._events:
+                    is_new = True
+                case Schedule(queue, member) if queue not in self._queues or member not in self._queues[queue].when:
+                    is_new = True
+                case _:
+                    continue  # changes nothing, or does not hold
+            entries += is_new
+            size += _bytes_of(step)
+        return entries, size
 
     def is_overdue(self, now: float) -> bool:
         """Whether there is anything to forget."""
@@ -129,8 +164,9 @@ class _Shelf:
     def purge(self, now: float, most: int) -> None:
         """Forget up to `most` values and as many windows that are over."""
         for key in self._expiries.pop_due(now, most):
-            del self._values[key]
+            self.bytes -= ENTRY_BYTES + len(key) + len(self._values.pop(key))
         for key in self._closings.pop_due(now, most):
+            self.bytes -= ENTRY_BYTES + len(key)
             del self._events[key]
 
     def value(self, key: str, now: float) -> bytes | None:
@@ -142,25 +178,36 @@ class _Shelf:
         return (0, 0.0) if closes is None or closes <= now else (self._events[key], closes)
 
     def put(self, key: str, value: bytes, expires: float) -> None:
+        self.drop(key)
         self._values[key] = value
+        self.bytes += ENTRY_BYTES + len(key) + len(value)
         self._expiries.set(key, expires)
 
     def drop(self, key: str) -> None:
-        self._values.pop(key, None)
+        value = self._values.pop(key, None)
+        if value is not None:
+            self.bytes -= ENTRY_BYTES + len(key) + len(value)
         self._expiries.drop(key)
 
     def count(self, key: str, events: int, closes: float) -> None:
+        if key not in self._events:
+            self.bytes += ENTRY_BYTES + len(key)
         self._events[key] = events
         if self._closings.when.get(key) != closes:
             self._closings.set(key, closes)
 
     def schedule(self, queue: str, member: str, due: float, now: float) -> None:
-        self._queues.setdefault(queue, _Agenda()).set(member, due)
+        agenda = self._queues.setdefault(queue, _Agenda())
+        if member not in agenda.when:
+            self.bytes += ENTRY_BYTES + len(member)
+        agenda.set(member, due)
 
     def unschedule(self, queue: str, member: str) -> None:
         agenda = self._queues.get(queue)
         if agenda is None:
             return
+        if member in agenda.when:
+            self.bytes -= ENTRY_BYTES + len(member)
         agenda.drop(member)
         if not agenda.when:
             del self._queues[queue]

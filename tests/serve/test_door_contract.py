@@ -75,6 +75,12 @@ def shop(request, open_client) -> Iterator[Shop]:
             raise RuntimeError("a bug")
         return len(runs)
 
+    @site.agent("print", idempotency="24h")
+    async def print_(copies: int = 1) -> str:
+        """Print books."""
+        runs.append("print")
+        return "x" * 100_000 * copies
+
     @site.agent("pay", requires_human_confirmation=True, auth_required=True)
     async def pay(copies: int = 1) -> str:
         """Pay books."""
@@ -125,6 +131,12 @@ def fail_and_retry(shop: Shop) -> Told:
     return shop.door.call("order", {"how": "fail"}, key="k-1")
 
 
+def ask_for_much_twice(shop: Shop) -> Told:
+    assert shop.door.call("print", key="k-1").output == "x" * 100_000
+    assert shop.door.call("print", {"copies": 2}, key="k-1").code == "IDEMPOTENCY_KEY_REUSED"
+    return shop.door.call("print", key="k-1")
+
+
 def bring_an_old_confirmation(shop: Shop) -> Told:
     tokens = Tokens(KEYS, CONFIRMATIONS, 600, clock=lambda: time.time() - 601)
     facts = Tokens(KEYS, CONFIRMATIONS, 600).read(shop.ask())
@@ -162,6 +174,7 @@ PROVOCATIONS: dict[str, Callable[[Shop], Told]] = {
     "IdempotencyKeyReused": reuse_a_key,
     "IdempotencyKeyInFlight": hurry,
     "OutcomeUnknown": fail_and_retry,
+    "AnswerNotKept": ask_for_much_twice,
     "ConfirmationRequired": lambda shop: shop.door.call("pay", token="ann"),
     "ConfirmationExpired": bring_an_old_confirmation,
     "ConfirmationTampered": lambda shop: shop.door.call("pay", token="ann", confirmation=shop.ask() + "x"),
@@ -213,8 +226,25 @@ def test_what_the_site_declares_as_a_recovery_is_told_in_place_of_the_doors_own_
 @pytest.mark.parametrize("name", PROVOCATIONS)
 def test_no_refused_call_has_reached_its_handler(shop, name):
     PROVOCATIONS[name](shop)
-    ran = {"IdempotencyKeyReused": 1, "IdempotencyKeyInFlight": 1, "OutcomeUnknown": 1, "ConfirmationSpent": 1}
-    assert len(shop.runs) == ran.get(name, 0)
+    ran = {"IdempotencyKeyReused", "IdempotencyKeyInFlight", "OutcomeUnknown", "AnswerNotKept", "ConfirmationSpent"}
+    assert len(shop.runs) == (name in ran)
+
+
+def test_an_answer_that_is_too_large_for_a_caller_nobody_knows_is_kept_for_one_who_is_known(shop):
+    assert not shop.door.call("print", token="ann", key="k-1").is_replayed
+    again = shop.door.call("print", token="ann", key="k-1")
+    assert (again.is_replayed, again.output, shop.runs) == (True, "x" * 100_000, ["print"])
+
+
+def test_a_damaged_record_of_a_key_is_a_store_that_is_unavailable(shop):
+    assert shop.door.call("order", key="k-1").output == 1
+    for damaged in (b"", b"\xff{", b"[]", b'{"for": 1}', b'{"for": 1, "state": "done"}', b'"done"\n1', b"null"):
+        shop.store.told_instead = damaged
+        told = shop.door.call("order", key="k-1")
+        assert (told.code, told.retry_after) == ("STORE_UNAVAILABLE", 1)
+    shop.store.told_instead = None
+    assert shop.door.call("order", key="k-1").is_replayed
+    assert shop.runs == ["order"]
 
 
 # --- And each success ---

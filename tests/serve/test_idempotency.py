@@ -10,6 +10,8 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher, DeclarationError
+from awp_publish.policy.idempotency import MAX_ANONYMOUS_KEYS
+from awp_publish.stores.memory import MemoryStore
 from tests.serve.guarded import ANN, BEN, Caller, invoke, known_callers, make_shop, publish, told
 
 KEY = {"idempotency-key": "k-1"}
@@ -295,3 +297,47 @@ async def test_a_key_in_flight_is_told_to_come_back():
     go.set()
     assert (await first).body == b'"done"'
     assert (await Caller(app, "order", {}, KEY).call()).headers[b"idempotent-replayed"] == b"true"
+
+
+def test_an_answer_that_is_too_large_to_be_kept_leaves_the_key_of_a_repeatable_action_free(open_client):
+    site, runs = make_shop(), []
+
+    @site.agent("export", idempotency="24h", side_effect="idempotent")
+    async def export() -> str:
+        """Export."""
+        runs.append("export")
+        return "x" * 100_000
+
+    client = publish(site, open_client)
+    for _ in range(2):
+        answer = invoke(client, "export", None, KEY)
+        assert (answer.status_code, "idempotent-replayed" in answer.headers) == (200, False)
+    assert runs == ["export"] * 2
+
+
+def test_the_answers_that_are_recorded_for_an_address_are_bounded_in_bytes_and_number(open_client):
+    store = MemoryStore()
+    site, runs = make_shop(store=store, authenticate=known_callers()), []
+
+    @site.agent("echo", idempotency="24h")
+    async def echo(text: str = "") -> str:
+        """Say it again."""
+        runs.append(text)
+        return text
+
+    client = publish(site, open_client)
+    for number in range(20):
+        assert (
+            invoke(client, "echo", {"text": "x" * 900_000}, {"idempotency-key": f"large {number}"}).status_code == 200
+        )
+    assert store.bytes_used < 20 * 1000
+    for number in range(MAX_ANONYMOUS_KEYS - 20):
+        assert invoke(client, "echo", None, {"idempotency-key": f"short {number}"}).status_code == 200
+    runs.clear()
+    refused = invoke(client, "echo", None, {"idempotency-key": "one too many"})
+    assert told(refused) == (429, "RATE_LIMITED")
+    assert 0 < int(refused.headers["retry-after"]) <= 3600
+    assert not runs
+    assert invoke(client, "echo", None, {"idempotency-key": "short 0"}).headers["idempotent-replayed"] == "true"
+    assert invoke(client, "echo").status_code == 200
+    assert invoke(client, "echo", None, {**ANN, "idempotency-key": "one too many"}).status_code == 200

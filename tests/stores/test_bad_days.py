@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from awp_publish.problems import StoreUnavailable
-from awp_publish.stores import Add, Count, Look, Ran, Schedule, Step
+from awp_publish.stores import Add, Count, Look, Ran, Schedule, Step, Swap, Unschedule
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
@@ -38,6 +38,51 @@ async def test_memory_that_is_full_refuses_more_but_still_serves_what_is_there(c
     assert (await store.run([Count("count", 5, 60), Look("one"), Schedule("queue", "member", 5)])).failed is None
     clock.pass_time(11)
     assert (await store.run([Add("two", b"2", 60)])).failed is None
+
+
+async def test_memory_that_has_its_bytes_refuses_more_but_serves_replaces_and_removes_what_is_there(clock):
+    store = MemoryStore(clock, most_bytes=100_000)
+    old = b"x" * 60_000
+    await store.run([Add("large", old, 60), Add("short", b"1", 10), Count("count", 9, 60)])
+    for step in (Add("more", b"x" * 40_000, 60), Swap("large", old, b"x" * 100_000, 60), Swap("short", b"1", old, 60)):
+        with pytest.raises(StoreUnavailable):
+            await store.run([step])
+    assert (await store.run([Look("large"), Count("count", 9, 60)])).seen[0] == old
+    assert (await store.run([Add("large", b"x" * 90_000, 60)])).seen[0] == old  # does not hold, and takes nothing
+    assert (await store.run([Swap("large", b"other", b"x" * 90_000, 60)])).failed == 0
+    assert (await store.run([Swap("large", old, b"y" * 60_000, 60)])).failed is None
+    assert (await store.run([Swap("large", b"y" * 60_000, b"less", 60)])).failed is None
+    assert (await store.run([Add("more", b"x" * 90_000, 60)])).failed is None
+    with pytest.raises(StoreUnavailable):
+        await store.run([Schedule("queue", "m" * 20_000, 0)])
+    assert (await store.run([Swap("more", b"x" * 90_000, None)])).failed is None
+    assert (await store.run([Add("other", old, 60)])).failed is None
+
+
+async def test_memory_that_is_full_has_room_again_when_time_has_passed(clock):
+    store = MemoryStore(clock, most_bytes=100_000)
+    for _ in range(5):
+        await store.run([Add("key", b"x" * 90_000, 10), Count("count", 5, 10), Schedule("queue", "member", 0)])
+        with pytest.raises(StoreUnavailable):
+            await store.run([Add("more", b"x" * 90_000, 10)])
+        clock.pass_time(11)
+    await store.run([Count("count", 5, 10), Unschedule("queue", "member")])
+    assert store.bytes_used < 1000
+
+
+async def test_the_bytes_of_memory_are_those_of_what_is_there_whatever_is_done(clock):
+    store, empty = MemoryStore(clock), MemoryStore(clock).bytes_used
+    for number in range(200):
+        key = f"key {number % 7}"
+        await store.run([Add(key, b"x" * number, 5), Count(key, 3, 4), Schedule("queue", key, number % 3)])
+        await store.run([Swap(key, b"x" * number, b"y" * 300, 3)])
+        await store.take("queue", 1, 2)
+        clock.pass_time(number % 4)
+    clock.pass_time(10)
+    for number in range(7):
+        await store.run([Unschedule("queue", f"key {number}")])
+    await store.run([Look("nothing")] * 20)
+    assert store.bytes_used == empty == 0
 
 
 async def test_memory_stays_as_large_as_what_is_in_it(clock):
