@@ -12,6 +12,7 @@ from awp_publish.options import SiteOptions
 from awp_publish.policy.authentication import published_facts, read_authenticators
 from awp_publish.policy.bearer import ApiKey
 from awp_publish.policy.enforcement import Enforcement
+from awp_publish.policy.prerequisites import Receipts
 from awp_publish.policy.principal import Authenticator
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
@@ -149,7 +150,9 @@ def make_enforcement(guarding: Guarding, catalog: Catalog, metadata_url: str | N
         confirmations=Tokens(keys, f"confirmation:{guarding.host}", guarding.confirmation_lifetime)
         if any(action.needs_confirmation for action in catalog.actions)
         else None,
-        receipts=Tokens(keys, f"receipt:{guarding.host}", guarding.receipt_lifetime) if receipted else None,
+        receipts=Receipts(Tokens(keys, f"receipt:{guarding.host}", guarding.receipt_lifetime), catalog.actions)
+        if receipted
+        else None,
         receipted=receipted,
     )
 
