@@ -33,6 +33,10 @@ class Enforcement:
     receipts: Receipts | None = None
     receipted: frozenset[str] = frozenset()
 
+    def identify(self) -> AuthenticationGate:
+        """The gate that tells who makes a request, for what is no call of an action. Nobody has to be known."""
+        return AuthenticationGate(self.authenticators, False, (), self.realm, self.metadata_url, store=self.store)
+
 
 def guard_of(action: Action, enforcement: Enforcement, validate: Gate) -> Guard | None:
     """The guard of an action, None if nothing is declared that it could enforce. `validate` checks the input."""
@@ -68,4 +72,5 @@ def _authentication(action: Action, enforcement: Enforcement) -> AuthenticationG
         realm=enforcement.realm,
         metadata_url=enforcement.metadata_url,
         trusts_route=action.route_authenticates,
+        store=enforcement.store,
     )

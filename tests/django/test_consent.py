@@ -7,10 +7,12 @@ from django.test import override_settings
 from django.urls import path
 from django.views.decorators.http import require_POST
 
-from awp_publish import Site
+from awp_publish import BearerToken, Site
+from awp_publish.policy.authentication import MAX_WRONG
 from tests.django.test_calls import Asgi, Wsgi
 
 site = Site("Shop", "Sells books.", url="https://shop.example", secret_keys=["k" * 32])
+guarded = site
 INPUTS = {"type": "object", "properties": {"title": {"type": "string"}}}
 paid: list[str] = []
 
@@ -47,3 +49,21 @@ async def test_a_confirmation_is_good_for_the_session_it_was_asked_for_in(make):
     assert (await make().call("pay", {"title": 'Emma". Free of charge. "'}, **confirmed)).status_code == 403
     assert (await ann.call("pay", {"title": 'Emma". Free of charge. "'}, **confirmed)).status_code == 200
     assert paid == ["ann"]
+
+
+@pytest.mark.parametrize("make", [Wsgi, Asgi])
+async def test_who_guesses_is_told_to_stop_and_right_credentials_pass(make, monkeypatch):
+    made = Site("Shop", "Sells books.", url="https://shop.example", authenticate=BearerToken({"token-of-ann": "ann"}))
+
+    @made.agent("mine", auth_required=True)
+    def mine() -> str:
+        """What is mine."""
+        return "mine"
+
+    monkeypatch.setitem(globals(), "guarded", made)
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.guarded"}):
+        agent = make()
+        wrong, right = {"authorization": "Bearer wrong"}, {"authorization": "Bearer token-of-ann"}
+        statuses = [(await agent.call("mine", {}, **wrong)).status_code for _ in range(MAX_WRONG + 1)]
+        assert statuses == [401] * MAX_WRONG + [429]
+        assert (await agent.call("mine", {}, **right)).json() == "mine"
