@@ -85,6 +85,7 @@ def test_a_confirmation_is_good_for_the_credentials_it_was_asked_for_with(open_c
 def test_a_receipt_is_good_for_the_credentials_it_was_given_to(open_client, door):
     caller = DOORS[door](open_client(knowing(Depends(HTTPBearer()))[0]))
     receipt = caller.call("look", token="ann").receipt
+    assert receipt is not None
     for agent in ("order", "send"):
         assert caller.call(agent, token="ben", receipts=[receipt]).code == "PREREQUISITE_REQUIRED"
         assert caller.call(agent, token="ann", receipts=[receipt]).code is None
