@@ -171,6 +171,7 @@ def _with_policy(action: Action, subject: str, options: ActionOptions, behind: B
         action,
         auth_required=_auth_required(operation, options),
         route_authenticates=operation.auth_required,
+        route_credentials=operation.credentials,
         scopes=tuple(options.get("scopes", operation.scopes if _auth_required(operation, options) else ())),
         rate_limit=cast(RateLimit | None, options.get("rate_limit")),
         idempotency=cast(Idempotency | None, options.get("idempotency")),

@@ -12,6 +12,7 @@ from awp_publish.options import SiteOptions
 from awp_publish.policy.authentication import published_facts, read_authenticators
 from awp_publish.policy.bearer import ApiKey
 from awp_publish.policy.enforcement import Enforcement
+from awp_publish.policy.prerequisites import Receipts
 from awp_publish.policy.principal import Authenticator
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
@@ -36,6 +37,7 @@ class Guarding:
     own_key: str = field(default_factory=partial(secrets.token_urlsafe, 32), repr=False)
     authenticators: tuple[Authenticator, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
+    forwarded: str | None = None
     enforce_prerequisites: bool = False
     confirmation_lifetime: float = 600.0
     receipt_lifetime: float = 3600.0
@@ -48,12 +50,16 @@ class Guarding:
 
 def read_guarding(options: SiteOptions, host: str) -> Guarding:
     """What the options say, in terms of `host`, under whose name the store keeps things. Raises DeclarationError."""
+    if "forwarded" in options and not options.get("trusted_proxies"):
+        remedy = 'Give Site(trusted_proxies=["10.0.0.0/8"]) too, or leave forwarded out.'
+        raise DeclarationError("site", "forwarded: is believed of trusted_proxies only, and there are none.", remedy)
     return Guarding(
         store=_read_store(options.get("store", MEMORY), host),
         host=host,
         secret_keys=cast(tuple[str, ...], options.get("secret_keys", ())),
         authenticators=read_authenticators(options["authenticate"]) if "authenticate" in options else (),
         trusted_proxies=tuple(options.get("trusted_proxies", ())),
+        forwarded=options.get("forwarded"),
         enforce_prerequisites=options.get("enforce_prerequisites", False),
         confirmation_lifetime=float(seconds_of(options.get("confirmation_lifetime", "10m"))),
         receipt_lifetime=float(seconds_of(options.get("receipt_lifetime", "1h"))),
@@ -149,7 +155,9 @@ def make_enforcement(guarding: Guarding, catalog: Catalog, metadata_url: str | N
         confirmations=Tokens(keys, f"confirmation:{guarding.host}", guarding.confirmation_lifetime)
         if any(action.needs_confirmation for action in catalog.actions)
         else None,
-        receipts=Tokens(keys, f"receipt:{guarding.host}", guarding.receipt_lifetime) if receipted else None,
+        receipts=Receipts(Tokens(keys, f"receipt:{guarding.host}", guarding.receipt_lifetime), catalog.actions)
+        if receipted
+        else None,
         receipted=receipted,
     )
 

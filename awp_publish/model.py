@@ -7,7 +7,7 @@ value is made. JSON Schemas are JSON Schema 2020-12 with their own `$defs`, so t
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from awp_publish.values import (
@@ -60,6 +60,13 @@ class Parameter:
     spans_segments: bool = False
 
 
+class RouteCredential(NamedTuple):
+    """Where a route's own security scheme looks for who calls: a header (its name in lower case) or a cookie."""
+
+    place: Literal["header", "cookie"]
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The route behind an action: method, path template (`/books/{slug}`), where inputs go, the body's media type."""
@@ -76,7 +83,8 @@ class Action:
 
     `inputs` and `outputs` are JSON Schemas. Either `target` (a route) or `function` (a plain function) is behind it.
     `sensitivity` is None where nobody declared one. `examples` are whole inputs. `route_authenticates` says that the
-    route behind it has a security scheme of its own, `repeatable` that to do it twice does no more than to do it once.
+    route behind it has a security scheme of its own, `route_credentials` in which headers and cookies that scheme
+    looks, `repeatable` that to do it twice does no more than to do it once.
     """
 
     id: str
@@ -98,6 +106,7 @@ class Action:
     result: Result | None = None
     auth_required: bool = False
     route_authenticates: bool = False
+    route_credentials: tuple[RouteCredential, ...] = ()
     scopes: tuple[str, ...] = ()
     rate_limit: RateLimit | None = None
     idempotency: Idempotency | None = None

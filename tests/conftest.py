@@ -31,7 +31,10 @@ def open_client() -> Iterator[OpenClient]:
     """Start an application and give a client for it; both are closed when the test ends."""
     with ExitStack() as stack:
 
-        def open_one(app: AsgiApp, *, root_path: str = "") -> TestClient:
-            return stack.enter_context(TestClient(app, base_url="https://shop.example", root_path=root_path))
+        def open_one(
+            app: AsgiApp, *, root_path: str = "", client: tuple[str, int] = ("testclient", 50000)
+        ) -> TestClient:
+            made = TestClient(app, base_url="https://shop.example", root_path=root_path, client=client)
+            return stack.enter_context(made)
 
         yield open_one

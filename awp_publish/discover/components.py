@@ -34,6 +34,10 @@ class Components:
             return as_object(as_object(self._components.get(kind)).get(name))
         return as_object(value)
 
+    def security_scheme(self, name: str) -> JsonObject:
+        """The security scheme of that name, {} if there is none."""
+        return self.follow(as_object(self._components.get("securitySchemes")).get(name))
+
     def local(self, schema: object, names: set[str]) -> dict[str, object]:
         """A copy whose references point into `$defs`. Adds the names of what it refers to."""
         copied = _rewrite(schema, names)

@@ -5,13 +5,13 @@ top level; a list, a union, an optional body or one whose members clash with par
 `body`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
 from awp_publish.discover.components import Components, as_object, as_objects, with_definitions
 from awp_publish.discover.route import FORM_TYPES, Operation, path_parameter_schema, path_parameters
-from awp_publish.model import JsonObject, Location, Parameter
+from awp_publish.model import JsonObject, Location, Parameter, RouteCredential
 
 BODY: Final = "body"
 JSON: Final = "application/json"
@@ -36,7 +36,7 @@ def read_operation(operation: JsonObject, components: Components, path: str, sec
     _read_parameters(taken, operation, components, path)
     content_type = _read_body(taken, components.follow(operation.get("requestBody")), components)
     status, outputs = _read_responses(as_object(operation.get("responses")), components)
-    auth_required, scopes = _read_security(operation.get("security", security))
+    asked = _alternatives(operation.get("security", security))
     return Operation(
         taken.schema(components),
         outputs,
@@ -46,8 +46,9 @@ def read_operation(operation: JsonObject, components: Components, path: str, sec
         _text(operation.get("description")),
         _text(operation.get("summary")),
         _text(operation.get("operationId")),
-        auth_required or taken.needs_authorization,
-        scopes,
+        (bool(asked) and all(asked)) or taken.needs_authorization,
+        _scopes(asked) if all(asked) else (),
+        _credentials(asked, components),
     )
 
 
@@ -245,18 +246,23 @@ def _read_response(status: str, content: JsonObject, components: Components, nam
 # --- Security ---
 
 
-def _read_security(security: object) -> tuple[bool, tuple[str, ...]]:
-    """Whether a caller must show who it is, and the scopes that it needs. `{}` among the alternatives is "nobody"."""
-    alternatives = [one for one in security if isinstance(one, Mapping)] if isinstance(security, list) else []
-    if not alternatives or not all(alternatives):
-        return False, ()
-    return True, tuple(dict.fromkeys(_scopes(alternatives)))
+def _alternatives(security: object) -> list[JsonObject]:
+    """The ways in which a caller may show who it is, each one scheme or several. `{}` among them is "nobody"."""
+    return [one for one in security if isinstance(one, Mapping)] if isinstance(security, list) else []
 
 
-def _scopes(alternatives: Iterable[JsonObject]) -> Iterator[str]:
-    for alternative in alternatives:
-        for scopes in alternative.values():
-            yield from (str(scope) for scope in scopes) if isinstance(scopes, list) else ()
+def _scopes(alternatives: Iterable[JsonObject]) -> tuple[str, ...]:
+    listed = (scopes for alternative in alternatives for scopes in alternative.values() if isinstance(scopes, list))
+    return tuple(dict.fromkeys(str(scope) for scopes in listed for scope in scopes))
+
+
+def _credentials(alternatives: Iterable[JsonObject], components: Components) -> tuple[RouteCredential, ...]:
+    """The headers and cookies of the schemes `apiKey`; all others are in Authorization."""
+    schemes = [components.security_scheme(name) for alternative in alternatives for name in alternative]
+    keys = [(scheme.get("in"), str(scheme.get("name"))) for scheme in schemes if scheme.get("type") == "apiKey"]
+    headers = [RouteCredential("header", name.lower()) for place, name in keys if place == "header"]
+    cookies = [RouteCredential("cookie", name) for place, name in keys if place == "cookie"]
+    return tuple(dict.fromkeys((*headers, *cookies)))
 
 
 def _text(value: object) -> str | None:

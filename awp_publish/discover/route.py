@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from awp_publish.model import JsonObject, Parameter
+from awp_publish.model import JsonObject, Parameter, RouteCredential
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 """Methods with which actions are performed; HEAD, OPTIONS and TRACE only ask about a resource."""
@@ -39,6 +39,7 @@ class Operation:
     operation_id: str | None = None
     auth_required: bool = False
     scopes: tuple[str, ...] = ()
+    credentials: tuple[RouteCredential, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from typing_extensions import TypedDict
 
 from awp_publish.model import ActionType, Execution, Intent, JsonObject, Paths, Sensitivity, SideEffect, Summary
 from awp_publish.options.addresses import (
+    check_forwarded,
     check_link,
     check_origin,
     check_path,
@@ -141,6 +142,7 @@ class SiteOptions(TypedDict, total=False):
     secret_keys: SecretKeysOption
     authenticate: object
     trusted_proxies: Sequence[Annotated[str, AfterValidator(check_proxy)]]
+    forwarded: Annotated[str, AfterValidator(check_forwarded)]
     enforce_prerequisites: Flag
     confirmation_lifetime: Duration
     receipt_lifetime: Duration

@@ -1,6 +1,7 @@
 """Addresses that a site owner writes: the site's own url, links, origins, and the paths under which we answer."""
 
 import re
+from difflib import get_close_matches
 from ipaddress import ip_network
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
@@ -81,6 +82,38 @@ def check_proxy(value: str) -> str:
         except ValueError as error:
             raise ValueError(f"{value!r} is not an address, a network such as '10.0.0.0/8', or 'unix'") from error
     return value
+
+
+_FORWARDING: Final = (
+    "x-forwarded-for",
+    "forwarded",
+    "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "x-real-ip",
+    "true-client-ip",
+    "x-client-ip",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "do-connecting-ip",
+    "x-envoy-external-address",
+    "x-azure-clientip",
+    "x-azure-socketip",
+    "x-appengine-user-ip",
+    "x-nf-client-connection-ip",
+    "x-vercel-forwarded-for",
+)
+"""Headers in which proxies tell a client's address: two lists, and single addresses."""
+
+
+def check_forwarded(value: str) -> str:
+    """The name of the header in which a proxy tells who called it, in lower case; refuse what is misspelt."""
+    name = value.lower()
+    close = get_close_matches(name.replace("_", "-"), _FORWARDING, 1, 0.8)
+    if not re.fullmatch(r"[a-z0-9!#$%&'*+.^_`|~-]+", name):
+        raise ValueError(f"{value!r} is not the name of a header, such as 'x-forwarded-for' or 'cf-connecting-ip'")
+    if name not in _FORWARDING and close:
+        raise ValueError(f"{value!r} is no header that proxies are known to send; did you mean '{close[0]}'?")
+    return name
 
 
 def _split(value: str) -> SplitResult:

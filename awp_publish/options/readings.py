@@ -176,13 +176,25 @@ def read_summary(value: object) -> Summary:
     if not isinstance(value, str):
         raise ValueError('must be a text such as "Order {copies} copies of {title}", or a function of the input')
     try:
-        parts = [name for _, name, _, _ in Formatter().parse(check_text(value)) if name is not None]
+        parts = [(name, spec or "") for _, name, spec, _ in Formatter().parse(check_text(value)) if name is not None]
     except ValueError as error:
         raise ValueError(f"{value!r} has a brace that does not close; write {{{{ for a brace itself") from error
-    for name in parts:
+    for name, spec in parts:
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise ValueError(f"{{{name}}} is not the name of an input")
+        if spec and not _is_format(spec):
+            raise ValueError(f"{{{name}:{spec}}} has a format that neither a number nor a text takes")
     return value
+
+
+def _is_format(spec: str) -> bool:
+    """Whether a format holds no names of inputs, of whose values it would be made, and fits any value of JSON."""
+    for sample in (1, 1.5, "text"):
+        try:
+            return "{" not in spec and bool(format(sample, spec))
+        except ValueError:
+            continue
+    return False
 
 
 # --- Selectors ---

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
+import math
 import re
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from awp_publish.policy.challenges import Challenges, challenges_of
 from awp_publish.policy.principal import Authenticator, Credentials, Principal, Scheme
@@ -19,8 +20,11 @@ from awp_publish.problems import (
     InsufficientScope,
     InvalidCredentials,
     Problem,
+    RateLimited,
+    StoreUnavailable,
     TemporarilyUnavailable,
 )
+from awp_publish.stores.store import Count, Counted, Store
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -29,6 +33,10 @@ PATIENCE: Final = 10.0
 
 RETRY_AFTER: Final = "10"
 """Seconds after which a caller may try again when checks take too long."""
+
+MAX_WRONG: Final = 20
+WRONG_WINDOW: Final = 60.0
+"""So many wrong credentials are answered with 401 to one address in so many seconds, and further ones with 429."""
 
 _REMEDY: Final = (
     'Give BearerToken(...), ApiKey(...), JwtBearer(...), SessionUser("user_id"), ApplicationUser(), '
@@ -48,6 +56,8 @@ class AuthenticationGate:
     A caller is needed where one is `required` and where there are `scopes`. `realm` is the site's name, `metadata_url`
     the address of its RFC 9728 document; both stand in challenges. `patience` is in seconds. `trusts_route` says that
     the route behind the action knows callers in a way of its own: credentials that are wrong to us may be right to it.
+    Wrong credentials are counted in the `store` against the address they come from. Only they are: right ones cost no
+    step of the store, and pass whatever their neighbours behind the same address have sent.
     """
 
     authenticators: tuple[Authenticator, ...]
@@ -57,6 +67,7 @@ class AuthenticationGate:
     metadata_url: str | None = None
     patience: float = PATIENCE
     trusts_route: bool = False
+    store: Store | None = None
     _challenges: Challenges = field(init=False, repr=False)
     _is_instant: bool = field(init=False, repr=False)
 
@@ -71,13 +82,16 @@ class AuthenticationGate:
         """Who calls, None for nobody known.
 
         Raises AuthenticationRequired, InvalidCredentials, AuthExpired and InsufficientScope with WWW-Authenticate,
-        TemporarilyUnavailable if the checks take too long, HandlerFailed if one of them fails.
+        RateLimited for too many wrong credentials, TemporarilyUnavailable if the checks take too long, HandlerFailed if
+        one of them fails.
         """
         try:
             principal = await self._ask_in_time(credentials)
-        except (InvalidCredentials, AuthExpired):
+        except (InvalidCredentials, AuthExpired) as refusal:
             if self.trusts_route:
                 return None
+            if isinstance(refusal, InvalidCredentials):  # nobody guesses what has only expired
+                await self._count_wrong(credentials.address)
             raise
         if principal is None:
             if self.required or self.scopes:
@@ -88,6 +102,23 @@ class AuthenticationGate:
             detail = f"The credentials lack the scopes {', '.join(missing)}."
             raise self._challenges.put_on(InsufficientScope(detail, members={"missing_scopes": missing}))
         return principal
+
+    async def _count_wrong(self, address: str) -> None:
+        if self.store is None:
+            return
+        try:
+            ran = await self.store.run((Count(f"wrong-credentials:{address}", MAX_WRONG, WRONG_WINDOW),))
+        except StoreUnavailable:
+            return  # the refusal that is counted stands
+        if ran.failed is None:
+            return
+        seconds = max(1, math.ceil(cast(Counted, ran.seen[0]).seconds_left))
+        raise RateLimited(
+            "Too many wrong credentials came from this address, these among them.",
+            recovery="Wait for the seconds in Retry-After, then retry with credentials that you were given, or none.",
+            headers=[("Retry-After", str(seconds))],
+            members={"retry_after": seconds},
+        )
 
     async def _ask_in_time(self, credentials: Credentials) -> Principal | None:
         """A check that fails must neither let the call pass nor show its exception, which may hold a secret."""

@@ -1,21 +1,25 @@
 """Human confirmation (agent.json section 9): the first call says what would happen, the second brings a signed token.
 
-A token is bound to its caller, action and input, expires, and is spent with the call it admits, in every process.
+A token is bound to its caller, action and input, expires, and is spent with the call it admits, in every process. Where
+only the route knows who calls, it is bound to the credentials that the caller shows.
 """
 
 import logging
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, cast
+from string import Formatter
+from typing import Final
 
+import jsonschema_rs
 import orjson
 
 from awp_publish.model import Action, JsonObject
 from awp_publish.policy.call import Call, Demand, Gate, Outcome
-from awp_publish.policy.idempotency import fingerprint_of
+from awp_publish.policy.idempotency import fingerprint_of, shown_by
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
 from awp_publish.problems import (
     ConfirmationExpired,
@@ -34,26 +38,54 @@ MARGIN: Final = 86400.0
 """Seconds that a spent token is remembered beyond its lifetime, so that no clock set back makes it good again."""
 
 HIDDEN: Final = "(hidden)"
-LONGEST_VALUE: Final = 100
+MISSING: Final = "(not given)"
+MAX_VALUE: Final = 200
 """Characters of one input that a summary shows."""
+
+MAX_INPUTS: Final = 20
+"""Inputs that a summary of ours shows."""
+
+MAX_SUMMARY: Final = 2000
+"""Characters of what a function of the site's says."""
 
 
 def confirmation_gate(action: Action, tokens: Tokens | None) -> Gate | None:
     """The gate that asks for a confirmation; None if the action needs none."""
     if tokens is None or not action.needs_confirmation:
         return None
-    return partial(_confirm, action, tokens)
+    return partial(_confirm, action, tokens, summarizer(action))
 
 
-def _confirm(action: Action, tokens: Tokens, call: Call) -> Demand:
-    fingerprint = fingerprint_of(call.input)
-    ask = partial(_ask, action, tokens, call, fingerprint)
+def _confirm(action: Action, tokens: Tokens, summarize: Callable[[JsonObject], str], call: Call) -> Demand:
+    shown = ""
+    if call.principal is None and action.target is not None and call.credentials is not None:
+        shown = shown_by(call.credentials(), action.route_credentials, cookies=True)
+    inputs, showing = tokens.digests(fingerprint_of(call.input)), tokens.digests(shown)
+
+    def ask(kind: type[Problem], detail: str) -> Problem:
+        """Every refusal brings the question along, with a token for the answer yes."""
+        facts = {"id": secrets.token_urlsafe(12), "action": action.id, "caller": call.caller_id}
+        token, expires = tokens.write({**facts, "shown": showing[0], "input": inputs[0]})
+        confirmation = {
+            "token": token,
+            "summary": summarize(call.input),
+            "expires_at": datetime.fromtimestamp(expires, UTC).isoformat().replace("+00:00", "Z"),
+        }
+        return kind(detail, members={"confirmation": confirmation})
+
     if call.confirmation is None:
         raise ask(ConfirmationRequired, f"Action {action.id} is done only after a person has agreed.")
-    facts = _read(tokens, call.confirmation, ask)
+    try:
+        facts = tokens.read(call.confirmation)
+    except Expired:
+        raise ask(ConfirmationExpired, "The confirmation is too old.") from None
+    except NotOurs:
+        raise ask(ConfirmationTampered, "The confirmation was not given by this site, or was changed since.") from None
     if facts.get("action") != action.id or facts.get("caller") != call.caller_id:
         raise ask(ConfirmationForeign, "The confirmation is another caller's or another action's.")
-    if facts.get("input") != fingerprint:
+    if facts.get("shown") not in showing:
+        raise ask(ConfirmationForeign, "The confirmation was asked for with other credentials.")
+    if facts.get("input") not in inputs:
         raise ask(ConfirmationMismatch, "The input is not the one that was confirmed.")
 
     def judge(seen: tuple[Seen, ...], holds: bool) -> Outcome | None:
@@ -65,94 +97,173 @@ def _confirm(action: Action, tokens: Tokens, call: Call) -> Demand:
     return Demand((Add(spent, b"1", tokens.lifetime + MARGIN),), (Look(spent),), judge)
 
 
-def _read(tokens: Tokens, token: str, ask: "partial[Problem]") -> JsonObject:
-    try:
-        return tokens.read(token)
-    except Expired:
-        raise ask(ConfirmationExpired, "The confirmation is too old.") from None
-    except NotOurs:
-        raise ask(ConfirmationTampered, "The confirmation was not given by this site, or was changed since.") from None
-
-
-def _ask(action: Action, tokens: Tokens, call: Call, fingerprint: str, kind: type[Problem], detail: str) -> Problem:
-    """Every refusal brings the question along, with a token for the answer yes."""
-    facts = {"id": secrets.token_urlsafe(12), "action": action.id, "caller": call.caller_id, "input": fingerprint}
-    token, expires = tokens.write(facts)
-    confirmation = {
-        "token": token,
-        "summary": summarize(action, call.input),
-        "expires_at": datetime.fromtimestamp(expires, UTC).isoformat().replace("+00:00", "Z"),
-    }
-    return kind(detail, members={"confirmation": confirmation})
-
-
 # --- What would happen, in plain language ---
 
 
-def summarize(action: Action, given: JsonObject) -> str:
-    """What a call would do: in the site's words if it has any, else its description and its input.
+def summarizer(action: Action) -> Callable[[JsonObject], str]:
+    """Return what tells, for an input, what a call would do: in the site's words if it has any, else in ours.
 
-    What the schema marks as never to be shown is hidden, but for a function of the site's, which knows what it does.
+    Callers write the input, and a person has to see where it begins and ends: texts of theirs are quoted as JSON, cut,
+    and hold nothing invisible. What the schema marks as never to be shown is hidden. A function of the site's is given
+    the input as it is; in what it returns the invisible is shown, but only the function knows which part is a value.
     """
-    shown = cast(JsonObject, _veil([action.inputs], given, action.inputs))
-    try:
-        if isinstance(action.confirmation_summary, str):
-            return action.confirmation_summary.format_map(_Shown(shown))
-        if action.confirmation_summary is not None:
-            return str(action.confirmation_summary(given))
-    except Exception:
-        logger.exception("the confirmation_summary of action %s failed", action.id)
-    return _in_our_words(action, shown)
+    words, values = action.confirmation_summary, _Values(action.inputs)
+    pieces = tuple(Formatter().parse(words)) if isinstance(words, str) else ()
+    own = f"{action.name}: {action.description.strip().splitlines()[0].rstrip('.')}."
+
+    def summarize(given: JsonObject) -> str:
+        if callable(words):
+            try:
+                return _cut(_visible, str(words(given)), MAX_SUMMARY)
+            except Exception:
+                logger.exception("the confirmation_summary of action %s failed", action.id)
+        if pieces:
+            fields = (values.show(given, name, spec or "") if name else "" for _, name, spec, _ in pieces)
+            return "".join(text + field for (text, *_), field in zip(pieces, fields, strict=True))
+        shown = [f"{values.label(name)}: {values.show(given, name)}" for name in list(given)[:MAX_INPUTS]]
+        shown += [f"and {len(given) - MAX_INPUTS} more inputs"] if len(given) > MAX_INPUTS else []
+        told = [own, *([f"With {', '.join(shown)}."] if shown else [])]
+        return " ".join([*told, *(["This cannot be undone."] if action.is_irreversible else [])])
+
+    return summarize
 
 
-def _in_our_words(action: Action, given: JsonObject) -> str:
-    shown = [f"{name}: {_show(value)}" for name, value in given.items()]
-    words = [f"{action.name}: {action.description.strip().splitlines()[0].rstrip('.')}."]
-    words += [f"With {', '.join(shown)}."] if shown else []
-    words += ["This cannot be undone."] if action.is_irreversible else []
-    return " ".join(words)
+_QUOTES: Final = re.compile(r'["\\]')
+_UNSEEN: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that show nothing, which Unicode counts among the visible."""
+
+_LIKE_QUOTES: Final = re.compile("[\u02ba\u02ee\u201c-\u201f\u2033\u2036\u275d\u275e\u301d-\u301f\uff02]")
+"""What a person may take for a quotation mark."""
 
 
-def _show(value: object) -> str:
-    text = HIDDEN if value is HIDDEN else f'"{value}"' if isinstance(value, str) else orjson.dumps(value).decode()
-    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
+def quoted(text: str) -> str:
+    """A text in quotation marks, as JSON has it; look-alikes of the marks and all that is invisible are escaped."""
+    return f'"{_LIKE_QUOTES.sub(_escape, _visible(_QUOTES.sub(_backslash, text)))}"'
 
 
-class _Shown(dict[str, object]):
-    """The input as a template shows it; what was not given shows as such."""
-
-    def __missing__(self, name: str) -> str:
-        return "(not given)"
-
-
-# --- What is never shown: inputs that JSON Schema marks as writeOnly or as a password, however deep ---
+def _visible(text: str) -> str:
+    """A text whose control, format, private and unassigned characters are shown as JSON escapes."""
+    if text.isascii() and text.isprintable():
+        return text
+    shown = (one if one.isprintable() or unicodedata.category(one) == "Zs" else _escaped(one) for one in text)
+    return _UNSEEN.sub(_escape, "".join(shown))
 
 
-def _veil(schemas: Sequence[object], value: object, root: JsonObject) -> object:
-    """A value without what any of its schemas marks."""
-    parts = _parts(schemas, root)
-    if any(part.get("writeOnly") is True or part.get("format") == "password" for part in parts):
-        return HIDDEN
-    if isinstance(value, Mapping):
-        return {name: _veil(_member(parts, name), inner, root) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_veil(_item(parts, index), inner, root) for index, inner in enumerate(value)]
-    return value
+def _backslash(found: re.Match[str]) -> str:
+    return "\\" + found[0]
 
 
-def _parts(schemas: Sequence[object], root: JsonObject) -> list[JsonObject]:
-    """The schemas and all that they refer to or are combined of, each once."""
-    found: list[JsonObject] = []
-    waiting = list(schemas)
-    while waiting:
-        schema = waiting.pop()
-        if not isinstance(schema, dict) or any(schema is one for one in found):
-            continue
-        found.append(schema)
-        waiting += [_referred(schema.get("$ref"), root), *(schema.get(name) for name in ("if", "then", "else"))]
-        for name in ("allOf", "anyOf", "oneOf"):
-            waiting += _list(schema, name)
-    return found
+def _escape(found: re.Match[str]) -> str:
+    return _escaped(found[0])
+
+
+def _escaped(character: str) -> str:
+    """RFC 8259 section 7: two escapes for what is beyond the Basic Multilingual Plane."""
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _cut(show: Callable[[str], str], text: str, most: int) -> str:
+    """The beginning of a text as `show` has it, and how much more there is."""
+    more = len(text) - most
+    return show(text) if more <= 0 else f"{show(text[:most])} and {more} more characters"
+
+
+class _Values:
+    """Shows values of one action's input. No more of an input is looked at than is shown."""
+
+    def __init__(self, inputs: JsonObject) -> None:
+        self._inputs = inputs
+        self._named = _table(inputs, "properties")
+        self._patterns = {pattern: _matcher(pattern) for pattern in _patterns_in(inputs)}
+        self._left = 0
+
+    def label(self, name: str) -> str:
+        """A member's name; one that the schema does not name is the caller's own word."""
+        return name if name in self._named else _cut(quoted, name, MAX_VALUE)
+
+    def show(self, given: JsonObject, name: str, spec: str = "") -> str:
+        """A member as a person reads it. `spec` formats numbers."""
+        if name not in given:
+            return MISSING
+        value, parts = given[name], self._parts(self._member(self._parts([self._inputs]), name))
+        if spec and isinstance(value, (int, float)) and not isinstance(value, bool) and not _is_secret(parts):
+            try:
+                return format(value, spec)
+            except (ValueError, OverflowError):
+                pass  # 2.0 is an integer to JSON Schema, and none to the format "d"
+        return self._show(value, parts, [MAX_VALUE])
+
+    def _show(self, value: object, parts: Sequence[JsonObject], left: list[int]) -> str:
+        """JSON text, of which `left[0]` characters may be shown."""
+        shown: list[str] = []
+        if _is_secret(parts):
+            left[0] -= len(HIDDEN)
+            return HIDDEN
+        if isinstance(value, str):
+            return self._quote(value, left)
+        left[0] -= 2
+        if isinstance(value, Mapping):
+            for name, inner in value.items():
+                if left[0] <= 0:
+                    break
+                label = self._quote(name, left)
+                shown.append(f"{label}: {self._show(inner, self._parts(self._member(parts, name)), left)}")
+            return "{" + ", ".join([*shown, *_rest(len(value) - len(shown), "members")]) + "}"
+        if isinstance(value, list):
+            for index, inner in enumerate(value):
+                if left[0] <= 0:
+                    break
+                shown.append(self._show(inner, self._parts(_item(parts, index)), left))
+            return "[" + ", ".join([*shown, *_rest(len(value) - len(shown), "items")]) + "]"
+        text = orjson.dumps(value).decode()
+        left[0] -= len(text)
+        return text
+
+    def _quote(self, text: str, left: list[int]) -> str:
+        most = max(left[0], 0)
+        left[0] -= min(len(text), most) + 2
+        return _cut(quoted, text, most)
+
+    # --- What is never shown: inputs that JSON Schema marks as writeOnly or as a password, however deep ---
+
+    def _parts(self, schemas: Sequence[object]) -> list[JsonObject]:
+        """The schemas and all that they refer to or are combined of, each once."""
+        found: dict[int, JsonObject] = {}
+        waiting = list(schemas)
+        while waiting:
+            schema = waiting.pop()
+            if not isinstance(schema, dict) or id(schema) in found:
+                continue
+            found[id(schema)] = schema
+            reference = _referred(schema.get("$ref"), self._inputs)
+            waiting += [reference, *(schema.get(name) for name in ("if", "then", "else"))]
+            for name in ("allOf", "anyOf", "oneOf"):
+                waiting += _list(schema, name)
+        return list(found.values())
+
+    def _member(self, parts: Sequence[JsonObject], name: str) -> list[object]:
+        """The schemas of a member. A pattern that cannot be read here may match: to hide too much does no harm."""
+        known = [table[name] for part in parts if name in (table := _table(part, "properties"))]
+        perhaps: list[object] = []
+        for part in parts:
+            for pattern, schema in _table(part, "patternProperties").items():
+                matches = self._patterns[pattern]
+                if matches is None:
+                    perhaps.append(schema)
+                elif matches(name):
+                    known.append(schema)
+        return [*(known or [part.get("additionalProperties") for part in parts]), *perhaps]
+
+
+def _rest(more: int, what: str) -> list[str]:
+    return [f"and {more} more {what}"] if more else []
+
+
+def _is_secret(parts: Sequence[JsonObject]) -> bool:
+    return any(part.get("writeOnly") is True or part.get("format") == "password" for part in parts)
 
 
 def _referred(pointer: object, root: JsonObject) -> object:
@@ -163,24 +274,26 @@ def _referred(pointer: object, root: JsonObject) -> object:
     return found
 
 
-def _member(parts: Sequence[JsonObject], name: str) -> list[object]:
-    named = [table[name] for part in parts if name in (table := _table(part, "properties"))]
-    patterns = [pair for part in parts for pair in _table(part, "patternProperties").items()]
-    named += [schema for pattern, schema in patterns if _matches(pattern, name)]
-    return named or [part.get("additionalProperties") for part in parts]
-
-
 def _item(parts: Sequence[JsonObject], index: int) -> list[object]:
     listed = [schemas[index] for part in parts if index < len(schemas := _list(part, "prefixItems"))]
     return listed or [part.get("items") for part in parts]
 
 
-def _matches(pattern: str, name: str) -> bool:
-    """What only other dialects of regular expressions can read may match: to hide too much does no harm."""
+def _patterns_in(schema: object) -> Iterator[str]:
+    """Every pattern of names in a schema, however deep."""
+    if isinstance(schema, dict):
+        yield from _table(schema, "patternProperties")
+    for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _patterns_in(inner)
+
+
+def _matcher(pattern: str) -> Callable[[object], bool] | None:
+    """Return what tells whether a name matches, in time linear in the name; None for a pattern that needs more."""
     try:
-        return re.search(pattern, name) is not None
-    except re.error:
-        return True
+        engine = jsonschema_rs.RegexOptions()
+        return jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=engine).is_valid
+    except (jsonschema_rs.ValidationError, ValueError):
+        return None
 
 
 def _table(schema: JsonObject, keyword: str) -> JsonObject:

@@ -10,7 +10,7 @@ from awp_publish.policy.confirmation import confirmation_gate
 from awp_publish.policy.guard import Guard
 from awp_publish.policy.idempotency import idempotency_gate
 from awp_publish.policy.limits import limit_gate
-from awp_publish.policy.prerequisites import prerequisite_gate
+from awp_publish.policy.prerequisites import Receipts
 from awp_publish.policy.principal import Authenticator
 from awp_publish.policy.tokens import Tokens
 from awp_publish.stores.store import Store
@@ -30,8 +30,12 @@ class Enforcement:
     metadata_url: str | None = None
     rate_limit: RateLimit | None = None
     confirmations: Tokens | None = None
-    receipts: Tokens | None = None
+    receipts: Receipts | None = None
     receipted: frozenset[str] = frozenset()
+
+    def identify(self) -> AuthenticationGate:
+        """The gate that tells who makes a request, for what is no call of an action. Nobody has to be known."""
+        return AuthenticationGate(self.authenticators, False, (), self.realm, self.metadata_url, store=self.store)
 
 
 def guard_of(action: Action, enforcement: Enforcement, validate: Gate) -> Guard | None:
@@ -40,7 +44,7 @@ def guard_of(action: Action, enforcement: Enforcement, validate: Gate) -> Guard 
     admission = (
         idempotency_gate(action),
         confirmation_gate(action, enforcement.confirmations),
-        prerequisite_gate(action, enforcement.receipts),
+        enforcement.receipts.gate(action) if enforcement.receipts is not None else None,
     )
     declared = _present((limits, *admission))
     authentication = _authentication(action, enforcement)
@@ -68,4 +72,5 @@ def _authentication(action: Action, enforcement: Enforcement) -> AuthenticationG
         realm=enforcement.realm,
         metadata_url=enforcement.metadata_url,
         trusts_route=action.route_authenticates,
+        store=enforcement.store,
     )

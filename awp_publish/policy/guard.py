@@ -13,9 +13,8 @@ from typing import Final
 from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.call import Call, Demand, Gate, Outcome, Result, never_gone
 from awp_publish.policy.idempotency import settle_claim
-from awp_publish.policy.prerequisites import hand_out_receipt
+from awp_publish.policy.prerequisites import Receipts
 from awp_publish.policy.principal import set_caller
-from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import Problem, StoreUnavailable
 from awp_publish.stores.store import Step, Store
 
@@ -34,7 +33,7 @@ class Guard:
         store: Store,
         gates: Sequence[Gate],
         authentication: AuthenticationGate | None = None,
-        receipts: Tokens | None = None,
+        receipts: Receipts | None = None,
         *,
         durable: bool = False,
     ) -> None:
@@ -99,5 +98,5 @@ class Guard:
 
     def _with_receipt(self, call: Call, outcome: Outcome) -> Outcome:
         if self._receipts is not None and not call.action.is_background:
-            call.headers += (hand_out_receipt(self._receipts, call),)
+            call.headers += (self._receipts.write(call),)
         return outcome

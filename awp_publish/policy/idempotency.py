@@ -9,19 +9,21 @@ address. An answer that is larger is given once: its key is free again where the
 `answer-not-kept`.
 """
 
+import base64
 import hashlib
 import json
 import logging
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
 import orjson
 
-from awp_publish.model import Action, JsonObject
+from awp_publish.model import Action, JsonObject, RouteCredential
 from awp_publish.policy.call import Call, Claim, Demand, Gate, Outcome, Result
+from awp_publish.policy.principal import Credentials
 from awp_publish.problems import (
     AnswerNotKept,
     HandlerFailed,
@@ -68,8 +70,14 @@ CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
 }
 """How the first call ended, and what becomes of its key: for repeatable, other and irreversible actions."""
 
-_SHOWN: Final = ("authorization", "proxy-authorization", "x-api-key")
-"""Headers by which a route may know its callers. Cookies, which change by themselves, count only if it says so."""
+_IDENTIFYING: Final = re.compile(
+    r"(?!.*(csrf|xsrf|user-agent)|idempotency-|sec-|mcp-)"
+    r".*(authorization|token|secret|credential|identity|api-?key|(^|-)(key|user|session)(-|$))"
+)
+"""Names of headers by which a route may know its callers, whether it says so or not."""
+
+_FLEETING: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|messages$", re.IGNORECASE)
+"""Names of cookies that say nothing of who calls, and change by themselves."""
 
 _INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, StoreUnavailable)
 
@@ -145,13 +153,44 @@ def _fingerprint_of_call(call: Call) -> str:
     fingerprint = fingerprint_of(call.input)
     if call.principal is not None or call.action.target is None or call.credentials is None:
         return fingerprint
-    shown = call.credentials()
-    names = (*_SHOWN, "cookie") if call.action.route_authenticates else _SHOWN
-    words = [f"{name}: {shown.headers[name]}" for name in names if name in shown.headers]
-    words += [json.dumps(dict(shown.session), default=str, skipkeys=True)] if shown.session else []
-    if not words:
-        return fingerprint
-    return hashlib.sha256("\n".join((fingerprint, *words)).encode()).hexdigest()
+    # Cookies change by themselves, so they count only if the route says that it knows callers by what they show.
+    words = shown_by(call.credentials(), call.action.route_credentials, cookies=call.action.route_authenticates)
+    return hashlib.sha256(f"{fingerprint}\n{words}".encode()).hexdigest() if words else fingerprint
+
+
+def shown_by(
+    shown: Credentials, known: Iterable[RouteCredential] = (), *, cookies: bool = False, session: bool = True
+) -> str:
+    """Return what a caller shows by which a route may know them when we do not, "" for nothing.
+
+    These are the headers that identify somebody by their name or because the route's security scheme looks there
+    (`known`), the cookies where that scheme looks, and the application's session. Where the scheme names no cookie,
+    `cookies` counts all of them but the session's own, which is signed anew with each answer.
+    """
+    headers, looked_for = shown.headers, frozenset(known)
+    words = [
+        f"{name}: {headers[name]}"
+        for name in sorted(headers)
+        if ("header", name) in looked_for or _IDENTIFYING.match(name)
+    ]
+    named = any(one.place == "cookie" for one in looked_for)
+    for pair in sorted(headers.get("cookie", "").split(";")) if named or cookies else ():
+        name, _, value = pair.strip().partition("=")
+        if ("cookie", name) in looked_for if named else not (_FLEETING.match(name) or _holds(value, shown.session)):
+            words += [f"cookie {name}={value}"] if name else []
+    if session and shown.session:
+        words.append(json.dumps(dict(shown.session), default=str, skipkeys=True))
+    return "\n".join(words)
+
+
+def _holds(cookie: str, session: Mapping[str, object] | None) -> bool:
+    """Whether a cookie is the session itself, as Starlette's SessionMiddleware writes it: Base64 before a dot."""
+    if not session:
+        return False
+    try:
+        return bool(json.loads(base64.b64decode(cookie.strip('"').partition(".")[0])) == dict(session))
+    except (ValueError, RecursionError):
+        return False
 
 
 def settle_claim(call: Call, claim: Claim, result: Result) -> Step:

@@ -1,47 +1,67 @@
-"""Prerequisites (agent.json section 11): a success hands out a signed receipt, a dependent call has to carry it."""
+"""Prerequisites (agent.json section 11): a success hands out a signed receipt, a dependent call has to carry it.
+
+A receipt is its caller's: the known one's, or that of the credentials which an unknown one shows to a route. What
+nobody in particular did, anybody may build upon; that is how signing in can come first.
+"""
 
 from collections.abc import Iterable
 from typing import Final
 
 from awp_publish.model import Action
 from awp_publish.policy.call import Call, Gate
+from awp_publish.policy.idempotency import shown_by
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
 from awp_publish.problems import PrerequisiteRequired
 
 RECEIPT: Final = b"awp-receipt"
-MOST_RECEIPTS: Final = 50
+MAX_RECEIPTS: Final = 50
 """Receipts that one call may carry; more are not read."""
 
 
-def prerequisite_gate(action: Action, tokens: Tokens | None) -> Gate | None:
-    """The gate that wants a receipt of every action this one depends on; None if none is enforced."""
-    if tokens is None or not action.enforce_prerequisites or not action.depends_on:
-        return None
+class Receipts:
+    """Writes and reads the receipts of a site, whose routes know callers by the credentials of these `actions`."""
 
-    def gate(call: Call) -> None:
-        proven = frozenset(_proven(tokens, call))
-        missing = [needed for needed in action.depends_on if needed not in proven]
-        if missing:
-            raise PrerequisiteRequired(
-                f"Action {action.id} needs a receipt of {', '.join(missing)}; none that was sent is valid.",
-                members={"missing": missing},
-            )
+    def __init__(self, tokens: Tokens, actions: Iterable[Action]) -> None:
+        self._tokens = tokens
+        self._credentials = frozenset(known for action in actions for known in action.route_credentials)
 
-    return gate
+    def gate(self, action: Action) -> Gate | None:
+        """The gate that wants a receipt of every action this one depends on; None if none is enforced."""
+        if not action.enforce_prerequisites or not action.depends_on:
+            return None
 
+        def gate(call: Call) -> None:
+            proven = frozenset(self._proven(call))
+            missing = [needed for needed in action.depends_on if needed not in proven]
+            if missing:
+                raise PrerequisiteRequired(
+                    f"Action {action.id} needs a receipt of {', '.join(missing)}; none that was sent is valid.",
+                    members={"missing": missing},
+                )
 
-def hand_out_receipt(tokens: Tokens, call: Call) -> tuple[bytes, bytes]:
-    """The header that proves that a call has succeeded."""
-    token, _ = tokens.write({"action": call.action.id, "caller": call.caller_id})
-    return RECEIPT, token.encode("ascii")
+        return gate
 
+    def write(self, call: Call) -> tuple[bytes, bytes]:
+        """The header that proves that a call has succeeded."""
+        facts = {"action": call.action.id, "caller": call.caller_id}
+        if shown := self._shown(call):
+            facts["shown"] = self._tokens.digests(shown)[0]
+        token, _ = self._tokens.write(facts)
+        return RECEIPT, token.encode("ascii")
 
-def _proven(tokens: Tokens, call: Call) -> Iterable[str]:
-    """The actions that the call's receipts stand for. What nobody in particular did, anybody may build upon."""
-    for receipt in call.receipts[:MOST_RECEIPTS]:
-        try:
-            facts = tokens.read(receipt)
-        except (NotOurs, Expired):
-            continue
-        if facts.get("caller") in ("", call.caller_id):
-            yield str(facts.get("action"))
+    def _proven(self, call: Call) -> Iterable[str]:
+        """The actions that the call's receipts stand for."""
+        shown = self._tokens.digests(self._shown(call)) if call.receipts else ()
+        for receipt in call.receipts[:MAX_RECEIPTS]:
+            try:
+                facts = self._tokens.read(receipt)
+            except (NotOurs, Expired):
+                continue
+            if facts.get("caller") in ("", call.caller_id) and facts.get("shown") in (None, *shown):
+                yield str(facts.get("action"))
+
+    def _shown(self, call: Call) -> str:
+        """Without the session: the very actions that come first change what is in it."""
+        if call.principal is not None or call.credentials is None:
+            return ""
+        return shown_by(call.credentials(), self._credentials, session=False)

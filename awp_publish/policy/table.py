@@ -46,7 +46,7 @@ GATES: Final = (
     GateFacts(
         "authentication",
         "`authenticate`, `auth_required`, `scopes`",
-        (AuthenticationRequired, InvalidCredentials, AuthExpired, InsufficientScope),
+        (AuthenticationRequired, InvalidCredentials, AuthExpired, InsufficientScope, RateLimited),
     ),
     GateFacts("limits", "`rate_limit`", (RateLimited,)),
     GateFacts("input", "always there", (InvalidInput,)),

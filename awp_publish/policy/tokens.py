@@ -1,6 +1,7 @@
 """Signed tokens: confirmations and receipts, each with a salt of its own, under keys that can be rotated."""
 
 import hashlib
+import hmac
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -30,11 +31,20 @@ class Tokens:
     ) -> None:
         self.lifetime = lifetime
         self._clock = clock
+        self._keys = [hmac.digest(key.encode(), f"awp_publish.{purpose}.digest".encode(), "sha256") for key in keys]
         self._serializer = URLSafeSerializer(
             list(reversed(keys)),  # itsdangerous signs with the last
             salt=f"awp_publish.{purpose}",
             signer_kwargs={"digest_method": hashlib.sha256, "key_derivation": "hmac"},
         )
+
+    def digests(self, text: str) -> tuple[str, ...]:
+        """Return digests of a text, one for each key, the newest first: for what a token is bound to and must not show.
+
+        A plain hash of a password or a number of a few digits could be guessed by whoever reads the token.
+        """
+        given = text.encode("utf-8", "surrogatepass")
+        return tuple(hmac.new(key, given, hashlib.sha256).hexdigest() for key in self._keys)
 
     def write(self, facts: JsonObject) -> tuple[str, float]:
         """A token for these facts, and when it expires, in Unix seconds."""

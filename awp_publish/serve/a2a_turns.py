@@ -11,7 +11,6 @@ from a2a.types.a2a_pb2 import Message, Task
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
 
 from awp_publish.invoke import Call, Result
-from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.problems import InvalidInput, Problem, RateLimited, StoreUnavailable
 from awp_publish.serve import a2a_states as states
 from awp_publish.serve.a2a_exchange import A2aExchange
@@ -49,13 +48,17 @@ class Callers:
     """Who makes a request, for what is no call of an action."""
 
     def __init__(self, surroundings: Surroundings) -> None:
-        enforced = surroundings.enforcement
-        self._gate = AuthenticationGate(enforced.authenticators, False, (), enforced.realm, enforced.metadata_url)
+        self._gate = surroundings.enforcement.identify()
+        self._uncounted = replace(self._gate, store=None)
         self._trusted = surroundings.admission.trusted_proxies
 
-    async def identify(self, exchange: A2aExchange) -> str:
-        """The id of the caller, "" for nobody known. Raises a Problem for credentials that are not valid."""
-        principal = await self._gate(read_credentials(exchange.scope, exchange.fields, self._trusted))
+    async def identify(self, exchange: A2aExchange, *, counted: bool = True) -> str:
+        """The id of the caller, "" for nobody known. Raises a Problem for credentials that are not valid.
+
+        Wrong ones are `counted` once for each request.
+        """
+        gate = self._gate if counted else self._uncounted
+        principal = await gate(read_credentials(exchange.scope, exchange.fields, self._trusted))
         return principal.id if principal is not None else ""
 
 
@@ -102,7 +105,7 @@ class Turns:
 
     async def _caller_of(self, exchange: A2aExchange) -> str:
         try:
-            return await self._callers.identify(exchange)
+            return await self._callers.identify(exchange, counted=False)
         except Problem:
             return ""  # the call itself will say what is wrong with the credentials
 

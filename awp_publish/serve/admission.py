@@ -23,5 +23,5 @@ def read_admission_of(site: Site) -> Admission:
         site.limits.max_body_bytes,
         site.limits.allow_origins,
         frozenset(urlsplit(url).netloc.lower() for url in site.urls),
-        read_trusted_proxies(site.guarding.trusted_proxies),
+        read_trusted_proxies(site.guarding.trusted_proxies, site.guarding.forwarded),
     )

@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.model import Catalog
-from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.bearer import ApiKey
 from awp_publish.policy.enforcement import Enforcement
 from awp_publish.policy.principal import Authenticator, Credentials, Principal, Signed
@@ -74,7 +73,7 @@ class Callers:
         kinds = enforcement.authenticators
         self._token_header = _token_header(catalog, kinds)
         self._proxies = proxies
-        self._gate = AuthenticationGate(kinds, False, (), enforcement.realm, enforcement.metadata_url)
+        self._gate = enforcement.identify()
         signs = any(isinstance(one, SharedSecret) for one in kinds)
         taken = {"auth.none": True, "auth.bearer": self._token_header is not None, "auth.hmac": signs}
         self.methods = [method for method in METHODS if taken[method]]

@@ -17,13 +17,13 @@ from awp_publish.jobs import Job, JobResult, Jobs, Runner, Worker, wait_for_sign
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.observing import Observer
 from awp_publish.policy.call import never_gone
-from awp_publish.policy.prerequisites import hand_out_receipt
 from awp_publish.policy.principal import Principal, set_caller
 from awp_publish.problems import DeclarationError, Problem
+from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.dispatch import RouteReach
 from awp_publish.serve.jobs import accepted_reply
 from awp_publish.serve.lifespan import running
-from awp_publish.serve.reply import AsgiApp, Scope
+from awp_publish.serve.reply import AsgiApp, Scope, read_fields
 from awp_publish.serve.request_again import pack_request, unpack_request
 
 if TYPE_CHECKING:
@@ -91,13 +91,14 @@ class Background:
         principal = Principal(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
         call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_gone)
         call.principal = principal if job.principal else None
+        call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         return call
 
     def _receipt(self, call: Call) -> tuple[tuple[bytes, bytes], ...]:
         receipts = self._enforcement.receipts
         if receipts is None or call.action.id not in self._enforcement.receipted:
             return ()
-        return (hand_out_receipt(receipts, call),)
+        return (receipts.write(call),)
 
     # --- Working ---
 

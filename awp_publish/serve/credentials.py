@@ -1,7 +1,9 @@
 """What a request shows of its caller: headers, session, user, address; and whether another site's page sent it.
 
-The address is believed of proxies that the site names, and of nobody else: X-Forwarded-For and Forwarded (RFC 7239) are
-read from the right, past those proxies, to the first address that is none of them.
+The address is believed of proxies that the site names, and of nobody else, in the header that it names. All lines of
+X-Forwarded-For or Forwarded (RFC 7239) are one list, which is read from the right, past those proxies, to the first
+address that is none of them. Where both are there and the site names none, one is the proxy's and the other what the
+caller sent along, and nobody knows which: then the address that connects counts.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +18,10 @@ from awp_publish.serve.reply import Fields, Scope
 
 UNIX: Final = "unix"
 """How a site trusts what connects through a socket file: such a peer has no address."""
+
+FORWARDED_FOR: Final = "x-forwarded-for"
+LISTS: Final = (FORWARDED_FOR, "forwarded")
+"""The headers in which each proxy adds the address that it was called from."""
 
 MOST_HOPS: Final = 50
 """Proxies that are looked past, at most: callers write these headers too."""
@@ -33,10 +39,11 @@ Address: TypeAlias = IPv4Address | IPv6Address
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxies:
-    """Whose word on a client's address is taken."""
+    """Whose word on a client's address is taken, and in which header: its name in lower case, None for the usual."""
 
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
     unix: bool = False
+    forwarded: str | None = None
 
     def trust(self, address: Address | None) -> bool:
         """Whether an address is one of them; None is a peer without an address."""
@@ -45,10 +52,10 @@ class TrustedProxies:
         return bool(self.networks) and any(address in network for network in self.networks)
 
 
-def read_trusted_proxies(given: Sequence[str]) -> TrustedProxies:
-    """Addresses, networks ("10.0.0.0/8"), or "unix". Raises ValueError."""
+def read_trusted_proxies(given: Sequence[str], forwarded: str | None = None) -> TrustedProxies:
+    """Addresses, networks ("10.0.0.0/8"), or "unix", and the name of the header they use. Raises ValueError."""
     networks = tuple(_read_network(one) for one in given if one != UNIX)
-    return TrustedProxies(networks, UNIX in given)
+    return TrustedProxies(networks, UNIX in given, forwarded)
 
 
 def _read_network(given: str) -> IPv4Network | IPv6Network:
@@ -109,7 +116,7 @@ def client_address(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies
         return key  # what a server without addresses calls its peer
     if not trusted_proxies.trust(peer):
         return key
-    return _key_of(_walk(peer, _hops(fields), trusted_proxies))
+    return _key_of(_walk(peer, _hops(fields, trusted_proxies.forwarded), trusted_proxies))
 
 
 @lru_cache(maxsize=4096)
@@ -131,13 +138,22 @@ def _walk(peer: Address | None, hops: Iterable[str], trusted_proxies: TrustedPro
     return last
 
 
-def _hops(fields: Fields) -> Iterator[str]:
-    """The hops that a request came by, the nearest first. The rest beyond MOST_HOPS cannot be read as one hop."""
-    forwarded_for = fields.get(b"x-forwarded-for")
-    if forwarded_for is not None:
-        yield from reversed(forwarded_for.decode("latin-1").rsplit(",", MOST_HOPS))
-    elif (forwarded := fields.get(b"forwarded")) is not None:
-        yield from map(_for_of, reversed(forwarded.decode("latin-1").rsplit(",", MOST_HOPS)))
+def _hops(fields: Fields, believed: str | None) -> Iterator[str]:
+    """The hops that a request came by, the nearest first. The rest beyond MOST_HOPS cannot be read as one hop.
+
+    Any header but the two that list hops holds one address; several in it, or several lines of it, are none.
+    """
+    names = LISTS if believed is None else (believed,)
+    found = [(name, value) for name in names if (value := fields.get(name.encode("latin-1"))) is not None]
+    if len(found) != 1:
+        return
+    [(name, value)] = found
+    text = value.decode("latin-1")
+    if name not in LISTS:
+        yield text
+        return
+    hops = reversed(text.rsplit(",", MOST_HOPS))
+    yield from hops if name == FORWARDED_FOR else map(_for_of, hops)
 
 
 def _for_of(element: str) -> str:

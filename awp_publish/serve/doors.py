@@ -10,7 +10,6 @@ from awp_publish.invoke import Invoker
 from awp_publish.jobs import Jobs
 from awp_publish.model import Catalog
 from awp_publish.observing import Observer
-from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.enforcement import Enforcement
 from awp_publish.protocols import protected_resource
 from awp_publish.serve.admission import Admission, read_admission_of
@@ -91,7 +90,7 @@ def open_doors(
 def _jobs_door(
     catalog: Catalog, admission: Admission, enforcement: Enforcement, jobs: Jobs
 ) -> Mapping[str, AnswerRest]:
-    gate = AuthenticationGate(enforcement.authenticators, False, (), enforcement.realm, enforcement.metadata_url)
+    gate = enforcement.identify()
 
     async def identify(scope: Scope, fields: Fields) -> str:
         refuse_cross_site_cookies(fields, admission.own_hosts)

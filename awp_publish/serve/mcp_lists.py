@@ -15,7 +15,6 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from awp_publish.model import Action
-from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.principal import Principal
 from awp_publish.problems import Problem
 from awp_publish.serve.credentials import read_credentials
@@ -62,7 +61,7 @@ def make_lists(surroundings: Surroundings) -> ToolLists:
     classic, modern = make_tools(catalog, only_objects=True), make_tools(catalog, only_objects=False)
     if not surroundings.site.limits.list_only_allowed or not enforcement.authenticators:
         return ToolLists(classic, modern)
-    gate = AuthenticationGate(enforcement.authenticators, False, (), enforcement.realm, enforcement.metadata_url)
+    gate = enforcement.identify()
     proxies = surroundings.admission.trusted_proxies
 
     async def identify(exchange: McpExchange) -> Principal | None:

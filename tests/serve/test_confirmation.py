@@ -143,7 +143,7 @@ def test_the_site_may_ask_in_its_own_words(open_client):
         for agent in ("text", "function", "broken")
     }
     assert summaries == {
-        "text": "Order (not given) x Emma {x} for (not given)?",
+        "text": 'Order (not given) x "Emma {x}" for (not given)?',
         "function": "EMMA {X}!",
         "broken": 'Broken: Order a book. With title: "Emma {x}".',
     }

@@ -124,9 +124,31 @@ def test_forwarded_is_read_the_same_way(forwarded, client):
     assert address("10.0.0.1", {"forwarded": forwarded}) == client
 
 
-def test_x_forwarded_for_goes_before_forwarded():
+def test_of_both_headers_neither_is_believed_unless_the_site_names_one():
+    """One is the proxy's, and the other what the caller sent along."""
     told = {"x-forwarded-for": "198.51.100.1", "forwarded": "for=192.0.2.66"}
-    assert address("10.0.0.1", told) == "198.51.100.1"
+    assert address("10.0.0.1", told) == "10.0.0.1"
+    for name, client in (("x-forwarded-for", "198.51.100.1"), ("forwarded", "192.0.2.66"), ("x-real-ip", "10.0.0.1")):
+        assert address("10.0.0.1", told, read_trusted_proxies(["10.0.0.0/8"], name)) == client
+
+
+@pytest.mark.parametrize(
+    ("told", "client"),
+    [
+        ("198.51.100.1", "198.51.100.1"),
+        (" 2001:db8:2:3:4:5:6:7 ", "2001:db8:2:3::/64"),
+        ("[2001:db8:2:3::1]:443", "2001:db8:2:3::/64"),
+        ("198.51.100.1, 192.0.2.66", "10.0.0.1"),
+        ("198.51.100.1 192.0.2.66", "10.0.0.1"),
+        ("unknown", "10.0.0.1"),
+        ("", "10.0.0.1"),
+    ],
+)
+def test_any_other_header_holds_one_address(told, client):
+    proxies = read_trusted_proxies(["10.0.0.0/8"], "cf-connecting-ip")
+    assert address("10.0.0.1", {"cf-connecting-ip": told, "x-forwarded-for": "192.0.2.66"}, proxies) == client
+    assert address("192.0.2.1", {"cf-connecting-ip": told}, proxies) == "192.0.2.1"
+    assert address("10.0.0.1", {"x-forwarded-for": "192.0.2.66"}, proxies) == "10.0.0.1"
 
 
 @pytest.mark.parametrize("peer", [None, ""])

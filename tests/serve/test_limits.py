@@ -8,7 +8,8 @@ from fastapi.responses import JSONResponse
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, RateLimit, Site
+from awp_publish import AgentPublisher, DeclarationError, RateLimit, Site
+from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, BEN, invoke, known_callers, make_shop, publish, told
 
 
@@ -147,6 +148,56 @@ def test_behind_a_trusted_proxy_each_client_has_its_own_count():
     ways = ["198.51.100.1", "198.51.100.2", "198.51.100.1", "6.6.6.6, 198.51.100.2, 10.9.9.9"]
     seen = [invoke(client, "say", headers={"x-forwarded-for": way}).status_code for way in ways]
     assert seen == [200, 200, 429, 429]
+
+
+CLOUDFLARE = {"forwarded": "CF-Connecting-IP"}
+NAMED = {"forwarded": "x-forwarded-for"}
+
+
+def hops(*values: str, name: str = "x-forwarded-for") -> list[tuple[str, str]]:
+    return [(name, value) for value in values]
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    ("options", "first", "second", "is_same"),
+    [
+        ({}, hops("6.6.6.6", "198.51.100.1"), hops("6.6.6.7", "198.51.100.1"), True),
+        ({}, hops("6.6.6.6", "198.51.100.1"), hops("198.51.100.1", "198.51.100.2"), False),
+        (
+            {},
+            [*hops("198.51.100.1"), *hops("for=6.6.6.6", name="forwarded")],
+            [*hops("6.6.6.7"), *hops("for=198.51.100.1", name="forwarded")],
+            True,
+        ),
+        (NAMED, hops("for=6.6.6.6", name="forwarded"), hops("for=6.6.6.7", name="forwarded"), True),
+        (
+            NAMED,
+            [*hops("198.51.100.1"), *hops("for=6.6.6.6", name="forwarded")],
+            [*hops("198.51.100.2"), *hops("for=6.6.6.6", name="forwarded")],
+            False,
+        ),
+        (CLOUDFLARE, hops("6.6.6.6", name="cf-connecting-ip"), hops("6.6.6.7", name="cf-connecting-ip"), False),
+        (CLOUDFLARE, hops("6.6.6.6"), hops("6.6.6.7"), True),
+    ],
+)
+def test_at_every_door_callers_are_told_apart_by_the_header_that_is_believed(
+    open_client, door, options, first, second, is_same
+):
+    site = make_shop(trusted_proxies=["10.0.0.0/8"], doors=["mcp", "a2a", "awp"], **options)
+    declare(site, "say", rate_limit="1/minute")
+    app, codes = AgentPublisher(Starlette(), site=site), []
+    for headers in (first, second):
+        client = open_client(app, client=("10.1.2.3", 1))
+        client.headers = headers
+        codes.append(DOORS[door](client).call("say").code)
+    assert codes == [None, "RATE_LIMITED" if is_same else None]
+
+
+@pytest.mark.parametrize("options", [NAMED, {"trusted_proxies": [], "forwarded": "x-real-ip"}])
+def test_a_header_that_nobody_is_believed_in_is_refused(options):
+    with pytest.raises(DeclarationError, match="forwarded: is believed of trusted_proxies only"):
+        make_shop(**options)
 
 
 def test_who_is_no_trusted_proxy_is_not_believed():
