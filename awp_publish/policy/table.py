@@ -14,6 +14,7 @@ from awp_publish.problems import (
     ConfirmationSpent,
     ConfirmationTampered,
     CrossSiteCookies,
+    ForeignHost,
     IdempotencyKeyInFlight,
     IdempotencyKeyReused,
     InsufficientScope,
@@ -40,7 +41,7 @@ class GateFacts:
 
 
 GATES: Final = (
-    GateFacts("cookies", "always there", (CrossSiteCookies,)),
+    GateFacts("browsers", "always there", (ForeignHost, CrossSiteCookies)),
     GateFacts("liveness", "`@site.status`, `set_status`", (TemporarilyUnavailable,)),
     GateFacts(
         "authentication",

@@ -25,7 +25,7 @@ from awp_publish.serve.a2a_handler import A2aHandler
 from awp_publish.serve.a2a_runs import Runs
 from awp_publish.serve.a2a_states import telling_of
 from awp_publish.serve.cors import Cors
-from awp_publish.serve.credentials import refuse_cross_site_cookies
+from awp_publish.serve.credentials import refuse_foreign_pages
 from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.reply import Fields, RawHeaders, Receive, Scope, Send, read_fields, send_reply
@@ -109,7 +109,7 @@ class A2aDoor:
 
     async def _read(self, exchange: A2aExchange, receive: Receive, dialect: Dialect) -> None:
         """Take the request's body, and its parameters. Raises a Problem."""
-        refuse_cross_site_cookies(exchange.fields, self._admission.own_hosts)
+        refuse_foreign_pages(exchange.fields, self._admission.own_hosts)
         is_rpc, method = dialect is say_in_json_rpc, exchange.scope["method"]
         if is_rpc and method != "POST":
             detail = f"JSON-RPC is spoken with POST, not {method[:20]}."
