@@ -61,6 +61,7 @@ from awp_publish.problems.problem import (
 )
 from awp_publish.problems.requests import (
     AgentMismatch as AgentMismatch,
+    BodyTimeout as BodyTimeout,
     BodyTooLarge as BodyTooLarge,
     EnvelopeNotAnObject as EnvelopeNotAnObject,
     InvalidEnvelope as InvalidEnvelope,
@@ -85,6 +86,7 @@ ALL: tuple[type[Problem], ...] = (
     NotAcceptable,
     UnsupportedMediaType,
     BodyTooLarge,
+    BodyTimeout,
     AuthenticationRequired,
     InvalidCredentials,
     AuthExpired,

@@ -114,7 +114,7 @@ class A2aDoor:
         if is_rpc and method != "POST":
             detail = f"JSON-RPC is spoken with POST, not {method[:20]}."
             raise MethodNotAllowed(detail, headers=[("Allow", RPC_METHODS)])
-        body = await read_body(exchange.fields, receive, self._admission.max_body_bytes)
+        body = await read_body(exchange.scope, exchange.fields, receive, self._admission.max_body_bytes)
         if not is_rpc and not body:
             exchange.take(body, None)
             return

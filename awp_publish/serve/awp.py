@@ -24,7 +24,7 @@ from awp_publish.serve.awp_hello import VERSION
 from awp_publish.serve.awp_refusals import telling_of
 from awp_publish.serve.awp_sessions import SWEEP, Sessions
 from awp_publish.serve.awp_skills import CARRIED, PROTOCOL, Carried, Skills
-from awp_publish.serve.credentials import is_local_page, refuse_foreign_host
+from awp_publish.serve.credentials import client_address, is_local_page, refuse_foreign_host
 from awp_publish.serve.exchange import read_request_id
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.problem_json import render_problem
@@ -87,7 +87,8 @@ class AwpDoor:
     def _connect(self, scope: Scope, receive: Receive, send: Send) -> Connection:
         surroundings, desk = self._surroundings, self._desk
         most = desk.browsing.page_bytes
-        surface = Surface(surroundings.entrance(scope), scope, desk.catalog.prefix, most, self._tails)
+        address = client_address(scope, read_fields(scope["headers"]), surroundings.admission.trusted_proxies)
+        surface = Surface(surroundings.entrance(scope), scope, desk.catalog.prefix, most, self._tails, address)
         idle = float(seconds_of(desk.browsing.idle))
         conversation = Conversation(desk, surface)
         return Connection(conversation, self._telling, receive, send, surroundings.admission.max_body_bytes, idle)

@@ -104,7 +104,7 @@ class McpDoor:
         if method != "POST":
             raise MethodNotAllowed(f"Messages are sent with POST, not {method[:20]}.", headers=[("Allow", METHODS)])
         refuse_foreign_pages(exchange.fields, self._admission.own_hosts)
-        return await read_body(exchange.fields, receive, self._admission.max_body_bytes)
+        return await read_body(exchange.scope, exchange.fields, receive, self._admission.max_body_bytes)
 
     async def _hand_over(self, exchange: McpExchange, body: bytes) -> None:
         try:

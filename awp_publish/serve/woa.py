@@ -58,7 +58,7 @@ class WoaDoor:
         fields = exchange.fields
         _check_request(scope["method"], fields)
         refuse_foreign_pages(fields, self._admission.own_hosts)
-        body = await read_body(fields, receive, self._admission.max_body_bytes)
+        body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
         envelope = read_envelope(parse_json(body), agent_id)
         action = self._invoker.find(envelope.agent, envelope.operation)
         gone = partial(wait_for_hang_up, receive)
