@@ -98,7 +98,8 @@ class A2aDoor:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             await send_reply(exchange.render(problem, self._telling, dialect), send)
             return
-        inner = {**scope, "path": path, "root_path": "", EXCHANGE: exchange}
+        # The SDK reads one line of each header, so they are joined.
+        inner = {**scope, "headers": list(fields.items()), "path": path, "root_path": "", EXCHANGE: exchange}
         inner.pop("app", None)  # else a route raises where it should answer
         await self._router(inner, exchange.receive, exchange.sending(send))
 
