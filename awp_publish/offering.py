@@ -13,10 +13,14 @@ PACKAGE: Final = "selectolax"
 
 @dataclass(frozen=True, slots=True)
 class Offering:
-    """`pages` are given as SOM and Markdown to requests that accept these, with `in_query` to `?format=` as well."""
+    """`pages` are given as SOM and Markdown to requests that accept these, with `in_query` to `?format=` as well.
+
+    With `in_shared_cache` the caches in front of the site heed Vary, and may keep what Accept has chosen.
+    """
 
     pages: bool = False
     in_query: bool = False
+    in_shared_cache: bool = False
 
 
 def read_offering(options: SiteOptions) -> Offering:
@@ -31,10 +35,12 @@ def read_offering(options: SiteOptions) -> Offering:
             "site", "pages: needs a package that is missing.", 'Install it: pip install "awp-publish[pages]".'
         )
     pages = is_installed if wanted is None else wanted
-    if in_query and not pages:
-        raise DeclarationError(
-            "site",
-            "page_formats_in_query: there are no formats to ask for without pages.",
-            'Write pages=True, with pip install "awp-publish[pages]".',
-        )
-    return Offering(pages, in_query)
+    in_shared_cache = options.get("page_formats_in_shared_cache", False)
+    for name, is_asked_for in (("query", in_query), ("shared_cache", in_shared_cache)):
+        if is_asked_for and not pages:
+            raise DeclarationError(
+                "site",
+                f"page_formats_in_{name}: there are no formats without pages.",
+                'Write pages=True, with pip install "awp-publish[pages]".',
+            )
+    return Offering(pages, in_query, in_shared_cache)

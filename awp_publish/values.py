@@ -111,14 +111,16 @@ class Browsing:
     """What agents that browse the site through the AWP door (`doors=["awp"]`) are held to.
 
     `auth_required` asks each connection who it is. `sessions` are kept at once in one process, of which one connection
-    may hold `sessions_per_connection`; each has up to `pages_per_session` open pages of at most `page_bytes` bytes.
+    may hold `sessions_per_connection`, and all connections of one address `sessions_per_address`; each has up to
+    `pages_per_session` open pages of at most `page_bytes` bytes.
     A session ends after `idle` without a message, at the latest after `lifetime`, and after `resume` without a
     connection. `export_lifetime` is how long an exported session can be imported. Durations are texts ("10m").
     """
 
     auth_required: bool = False
     sessions: int = 500
-    sessions_per_connection: int = 500
+    sessions_per_connection: int = 8
+    sessions_per_address: int = 100
     pages_per_session: int = 16
     page_bytes: int = 4_000_000
     messages_per_second: int = 50

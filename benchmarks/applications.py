@@ -27,6 +27,7 @@ FUNCTION_INVOKE: Final = "/agents/price_books/invoke"
 
 JSON: Final[RawHeaders] = ((b"content-type", b"application/json"),)
 JSON_ANSWER: Final[RawHeaders] = ((b"content-type", b"application/json"), (b"content-length", b"11"))
+HTML_ANSWER: Final[RawHeaders] = ((b"content-type", b"text/html; charset=utf-8"), (b"content-length", b"11"))
 SMALL_BODY: Final = b'{"ok":true}'
 
 ORDER: Final = orjson.dumps(
@@ -146,21 +147,18 @@ def bare(body: bytes = SMALL_BODY, headers: RawHeaders = JSON_ANSWER, status: in
     return answer
 
 
-def _answering(app: AsgiApp) -> AsgiApp:
-    """The same as a middleware, so that something stands inside of Starlette's stack that costs nothing."""
-    return bare()
+def beside(app: AsgiApp) -> AsgiApp:
+    """An application with a middleware around it that does nothing: the least that any middleware costs."""
+
+    async def pass_on(scope: Scope, receive: Receive, send: Send) -> None:
+        await app(scope, receive, send)
+
+    return pass_on
 
 
-def stack(place: Place) -> AsgiApp:
-    """A Starlette application that answers in its innermost middleware, where an added cost can still be seen."""
-    app = Starlette()
-    app.add_middleware(_answering)
-    return published(app, empty_site(), place)
-
-
-def empty_site() -> Site:
+def empty_site(pages: bool | None = None) -> Site:
     """A site with one agent and no routes."""
-    site = Site("Bookshop", "Find, read about and order public-domain books.", "https://books.example")
+    site = Site("Bookshop", "Find, read about and order public-domain books.", "https://books.example", pages=pages)
     site.agent("price_books")(_price_books)
     return site
 

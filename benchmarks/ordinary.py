@@ -1,25 +1,27 @@
 """Requests that are none of awp_publish's, in process: what passing them through costs."""
 
 from awp_publish import AgentPublisher
-from benchmarks.applications import BOOK, bare, empty_site, published, shop, stack
+from benchmarks.applications import BOOK, HTML_ANSWER, bare, beside, empty_site, shop
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop, same
-from benchmarks.table import Row, added, at_most, compare
+from benchmarks.negotiating import BROWSER
+from benchmarks.table import Row, at_most, compare
 
 
 def ordinary(seconds: float) -> list[Row]:
     """An ordinary GET, beside the same without awp_publish.
 
-    The added microseconds are measured on applications that do next to nothing, where they can be seen; the ratio on a
+    What passing costs is measured around an application that does next to nothing, where it can be seen, beside a
+    middleware that does nothing: pages in other formats have each HTML answer looked at. The ratio is measured on a
     FastAPI route. `Link` headers have to be asked for; what they add only informs.
     """
-    on_bare = on_each_loop(lambda: _measure(_bare_cases(), seconds / 12))
-    on_stack = on_each_loop(lambda: _measure(_stack_cases(), seconds / 12))
+    on_bare = on_each_loop(lambda: _measure(_bare_cases(), seconds / 6))
     on_route = on_each_loop(lambda: _measure(_route_cases(), seconds / 3))
     inside, outermost = "ordinary request, add_middleware", "ordinary request, outermost"
-    most, ratio, route = at_most(0.5, "us"), at_most(1.02), "FastAPI GET without it"
+    ratio, route, empty = at_most(1.02), "FastAPI GET without it", "an empty ASGI middleware"
     return [
-        added(outermost, on_bare, "outermost", "nowhere", "bare ASGI application", most),
-        added(inside, on_stack, "inside", "nowhere", "Starlette's middleware stack without it", most),
+        compare("pass-through, HTML only", on_bare, "HTML only", "beside", empty, at_most(2.5)),
+        compare("pass-through, with pages", on_bare, "pages", "beside", empty, at_most(7)),
+        compare("pass-through, with pages, for a browser", on_bare, "browser", "beside", empty, at_most(7)),
         compare(outermost, on_route, "outermost", "nowhere", route, ratio),
         compare(inside, on_route, "inside", "nowhere", route, ratio),
         compare("ordinary request, with link_headers", on_route, "linking", "nowhere", route, None),
@@ -34,11 +36,14 @@ async def _measure(cases: list[Case], seconds: float) -> dict[str, Series]:
 
 
 def _bare_cases() -> list[Case]:
-    return [Case("nowhere", bare(), BOOK), Case("outermost", published(bare(), empty_site(), "outermost"), BOOK)]
-
-
-def _stack_cases() -> list[Case]:
-    return [Case("nowhere", stack("nowhere"), BOOK), Case("inside", stack("inside"), BOOK)]
+    page, accepting = bare(headers=HTML_ANSWER), ((b"accept", BROWSER),)
+    without, pages = AgentPublisher(page, empty_site(pages=False)), AgentPublisher(page, empty_site(pages=True))
+    return [
+        Case("beside", beside(page), BOOK),
+        Case("HTML only", without, BOOK),
+        Case("pages", pages, BOOK),
+        Case("browser", pages, BOOK, headers=accepting),
+    ]
 
 
 def _route_cases() -> list[Case]:

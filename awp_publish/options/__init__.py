@@ -152,6 +152,7 @@ class SiteOptions(TypedDict, total=False):
     status_interval: Duration
     pages: Flag | None
     page_formats_in_query: Flag
+    page_formats_in_shared_cache: Flag
     log_inputs: Flag
 
 

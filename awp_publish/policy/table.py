@@ -15,6 +15,7 @@ from awp_publish.problems import (
     ConfirmationSpent,
     ConfirmationTampered,
     CrossSiteCookies,
+    ForeignHost,
     IdempotencyKeyInFlight,
     IdempotencyKeyReused,
     InsufficientScope,
@@ -41,7 +42,7 @@ class GateFacts:
 
 
 GATES: Final = (
-    GateFacts("cookies", "always there", (CrossSiteCookies,)),
+    GateFacts("browsers", "always there", (ForeignHost, CrossSiteCookies)),
     GateFacts("liveness", "`@site.status`, `set_status`", (TemporarilyUnavailable,)),
     GateFacts(
         "authentication",

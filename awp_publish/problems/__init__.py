@@ -22,6 +22,7 @@ from awp_publish.problems.guards import (
     ConfirmationSpent as ConfirmationSpent,
     ConfirmationTampered as ConfirmationTampered,
     CrossSiteCookies as CrossSiteCookies,
+    ForeignHost as ForeignHost,
     IdempotencyKeyInFlight as IdempotencyKeyInFlight,
     IdempotencyKeyReused as IdempotencyKeyReused,
     InsufficientScope as InsufficientScope,
@@ -61,6 +62,7 @@ from awp_publish.problems.problem import (
 )
 from awp_publish.problems.requests import (
     AgentMismatch as AgentMismatch,
+    BodyTimeout as BodyTimeout,
     BodyTooLarge as BodyTooLarge,
     EnvelopeNotAnObject as EnvelopeNotAnObject,
     InvalidEnvelope as InvalidEnvelope,
@@ -85,10 +87,12 @@ ALL: tuple[type[Problem], ...] = (
     NotAcceptable,
     UnsupportedMediaType,
     BodyTooLarge,
+    BodyTimeout,
     AuthenticationRequired,
     InvalidCredentials,
     AuthExpired,
     InsufficientScope,
+    ForeignHost,
     CrossSiteCookies,
     RateLimited,
     InvalidIdempotencyKey,

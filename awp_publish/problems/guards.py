@@ -31,6 +31,18 @@ class InsufficientScope(Problem):
     default_recovery = "Ask for credentials with the scopes that missing_scopes names, then retry with them."
 
 
+class ForeignHost(Problem):
+    """A browser calls under a name that is not the site's: its page may have pointed that name here (DNS rebinding)."""
+
+    slug = "foreign-host"
+    title = "A browser called under a name that is not this site's"
+    default_status = 403
+    default_recovery = (
+        "Open the site at one of its own addresses. If this address is one of them, its owner has to list it: "
+        'Site(url=["https://first.example", "https://second.example"]).'
+    )
+
+
 class CrossSiteCookies(Problem):
     """Cookies are sent by browsers unasked, so they never authorise a call that another site's page makes."""
 

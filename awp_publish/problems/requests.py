@@ -83,6 +83,13 @@ class UnsupportedMediaType(Problem):
     default_recovery = "Send Content-Type: application/json, UTF-8, without a content encoding."
 
 
+class BodyTimeout(Problem):
+    slug = "body-timeout"
+    title = "The body did not arrive in time"
+    default_status = 408
+    default_recovery = "Send the whole request at once, then retry."
+
+
 class BodyTooLarge(Problem):
     slug = "body-too-large"
     title = "The body is larger than this site accepts"

@@ -24,7 +24,7 @@ from awp_publish.serve.a2a_handler import A2aHandler
 from awp_publish.serve.a2a_runs import Runs
 from awp_publish.serve.a2a_states import telling_of
 from awp_publish.serve.cors import Cors
-from awp_publish.serve.credentials import refuse_cross_site_cookies
+from awp_publish.serve.credentials import refuse_foreign_pages
 from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.reply import Fields, RawHeaders, Receive, Scope, Send, read_fields, send_reply
@@ -99,7 +99,8 @@ class A2aDoor:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             await send_reply(exchange.render(problem, self._telling, dialect), send)
             return
-        inner = {**scope, "path": path, "root_path": "", EXCHANGE: exchange}
+        # The SDK reads one line of each header, so they are joined.
+        inner = {**scope, "headers": list(fields.items()), "path": path, "root_path": "", EXCHANGE: exchange}
         inner.pop("app", None)  # else a route raises where it should answer
         with without_contents():
             await exchange.run(self._router, inner, send, self._telling)
@@ -111,12 +112,12 @@ class A2aDoor:
 
     async def _read(self, exchange: A2aExchange, receive: Receive, dialect: Dialect) -> None:
         """Take the request's body, and its parameters. Raises a Problem."""
-        refuse_cross_site_cookies(exchange.fields, self._admission.own_hosts)
+        refuse_foreign_pages(exchange.fields, self._admission.own_hosts)
         is_rpc, method = dialect is say_in_json_rpc, exchange.scope["method"]
         if is_rpc and method != "POST":
             detail = f"JSON-RPC is spoken with POST, not {method[:20]}."
             raise MethodNotAllowed(detail, headers=[("Allow", RPC_METHODS)])
-        body = await read_body(exchange.fields, receive, self._admission.max_body_bytes)
+        body = await read_body(exchange.scope, exchange.fields, receive, self._admission.max_body_bytes)
         if not is_rpc and not body:
             exchange.take(body, None, is_rpc=False)
             return

@@ -54,6 +54,7 @@ _ASKING: Final = (
 )
 _REFUSING: Final = (
     problems.InsufficientScope,
+    problems.ForeignHost,
     problems.CrossSiteCookies,
     problems.RateLimited,
     problems.IdempotencyKeyReused,

@@ -21,7 +21,7 @@ from awp_publish.serve.doors import Doors, open_doors
 from awp_publish.serve.lifespan import run_lifespan
 from awp_publish.serve.live import ENTRANCE, Answer, describe_live_doors
 from awp_publish.serve.negotiate import Asked, Pages
-from awp_publish.serve.negotiate_exchange import ANYTHING, go_on
+from awp_publish.serve.negotiate_exchange import go_on
 from awp_publish.serve.negotiate_formats import Renditions
 from awp_publish.serve.page_reading import PageReader
 from awp_publish.serve.problem_pages import problem_documents
@@ -38,7 +38,6 @@ class _Published:
     """What one public address of the site serves; replaced as a whole, so that no request sees half of it.
 
     `go_on` is how all other requests reach the application, `pages` what they may ask of it, None for HTML only.
-    `has_plain_way` says that those which accept anything reach it without that, as most requests of programs do.
     """
 
     host: str
@@ -46,7 +45,6 @@ class _Published:
     doors: Doors
     pages: Pages | None
     go_on: Answer
-    has_plain_way: bool
     exact: Mapping[str, Answer] = field(init=False)
     heads: tuple[str, ...] = field(init=False)
 
@@ -102,8 +100,6 @@ class AgentPublisher:
             await here.exact[path](scope, receive, send)
         elif path.startswith(here.heads) and (door := here.doors.find(scope, path)) is not None:
             await door(scope, receive, send)
-        elif here.has_plain_way and ANYTHING in scope["headers"]:
-            await self.app(scope, receive, send)
         else:
             await here.go_on(scope, receive, send)
 
@@ -234,11 +230,10 @@ class AgentPublisher:
         if before is not None:
             before.doors.invoker.heed(catalog.status)
             return replace(before, documents=documents)
-        pages = Pages(catalog, self.site.offering.in_query, self._renditions) if self._renditions else None
+        pages = Pages(catalog, self.site.offering, self._renditions) if self._renditions else None
         links = link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None
         onward = go_on(self.app, pages, links, self.site.limits.timeout)
-        is_plain = pages is not None and links is None and not pages.in_query
-        return _Published(_host_of(catalog), documents, self._open_doors(catalog), pages, onward, is_plain)
+        return _Published(_host_of(catalog), documents, self._open_doors(catalog), pages, onward)
 
     def _open_doors(self, catalog: Catalog) -> Doors:
         reader = None

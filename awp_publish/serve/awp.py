@@ -14,7 +14,7 @@ from awp_publish.browsing.addresses import parse_address
 from awp_publish.declare import Site
 from awp_publish.model import Door
 from awp_publish.policy.tokens import Tokens
-from awp_publish.problems import CrossSiteCookies, Problem
+from awp_publish.problems import CrossSiteCookies, ForeignHost, Problem
 from awp_publish.serve.awp_callers import Callers
 from awp_publish.serve.awp_connection import GOING_AWAY, Connection
 from awp_publish.serve.awp_conversation import Conversation
@@ -24,6 +24,7 @@ from awp_publish.serve.awp_hello import VERSION
 from awp_publish.serve.awp_refusals import telling_of
 from awp_publish.serve.awp_sessions import SWEEP, Sessions
 from awp_publish.serve.awp_skills import CARRIED, PROTOCOL, Carried, Skills
+from awp_publish.serve.credentials import client_address, is_local_page, refuse_foreign_host
 from awp_publish.serve.exchange import read_request_id
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.problem_json import render_problem
@@ -86,7 +87,8 @@ class AwpDoor:
     def _connect(self, scope: Scope, receive: Receive, send: Send) -> Connection:
         surroundings, desk = self._surroundings, self._desk
         most = desk.browsing.page_bytes
-        surface = Surface(surroundings.entrance(scope), scope, desk.catalog.prefix, most, self._tails)
+        address = client_address(scope, read_fields(scope["headers"]), surroundings.admission.trusted_proxies)
+        surface = Surface(surroundings.entrance(scope), scope, desk.catalog.prefix, most, self._tails, address)
         idle = float(seconds_of(desk.browsing.idle))
         conversation = Conversation(desk, surface)
         return Connection(conversation, self._telling, receive, send, surroundings.admission.max_body_bytes, idle)
@@ -94,11 +96,18 @@ class AwpDoor:
     def _deny(self, fields: Fields) -> Reply | None:
         """WebSockets are not held to CORS: a browser opens one for any page, and sends cookies along.
 
-        So an Origin has to be one of the site's own addresses or of `allow_origins`, whatever the field Host says.
+        So an Origin has to be one of the site's own addresses or of `allow_origins`, and Host one of the site's hosts.
         """
+        admission = self._surroundings.admission
+        try:
+            refuse_foreign_host(fields, admission.own_hosts)
+        except ForeignHost as problem:
+            return self._render(problem, fields)
         origin = fields.get(b"origin")
-        allowed = [one.lower() for one in self._surroundings.admission.allow_origins]
+        allowed = [one.lower() for one in admission.allow_origins]
         if origin is None or (named := origin.decode("latin-1").strip().lower()) in self._origins:
+            return None
+        if is_local_page(fields):
             return None
         if b"cookie" in fields:
             detail = "The connection has cookies, but it comes from a page of another site."

@@ -34,7 +34,7 @@ PENDING: Final = 64
 """Requests of one connection that are under way at a time."""
 
 PATIENCE: Final = 30.0
-"""Seconds in which a client has to send its handshake, and to take an answer."""
+"""Seconds in which a client has to complete its handshake, whatever else it sends, and to take an answer."""
 
 STRIKES: Final = 1000
 """Requests in a row that are refused as too many, before the connection is closed."""
@@ -89,6 +89,7 @@ class Connection:
         self._most_bytes = most_bytes
         self._idle = idle
         self._pace = Pace(conversation.desk.browsing.messages_per_second)
+        self._greeted_by = 0.0
         self._strikes = 0
         self._room = asyncio.Semaphore(PENDING)
         self._writing = asyncio.Lock()
@@ -98,6 +99,7 @@ class Connection:
 
     async def serve(self) -> None:
         """Talk until either end has enough. Whatever happens, nothing of this client goes on after it."""
+        self._greeted_by = asyncio.get_running_loop().time() + PATIENCE
         try:
             while (frame := await self._read()) is not None:
                 await self._take(frame)
@@ -121,11 +123,13 @@ class Connection:
         """The next frame, None when there will be none."""
         while self._ending is None:
             try:
-                async with asyncio.timeout(self._idle if self._conversation.identity else PATIENCE) as self._waiting:
+                async with asyncio.timeout_at(self._read_until()) as self._waiting:
                     message = await self._receive()
             except TimeoutError:
-                if not self._tasks:
-                    self._ending = self._ending or (_IDLE if self._conversation.identity else _SILENT)
+                if self._conversation.identity is None:
+                    self._ending = self._ending or _SILENT
+                elif not self._tasks:
+                    self._ending = self._ending or _IDLE
                 continue
             finally:
                 self._waiting = None
@@ -135,6 +139,12 @@ class Connection:
             packed: bytes | None = message.get("bytes")
             return text if text is not None else packed or b""
         return None
+
+    def _read_until(self) -> float:
+        """The handshake has one deadline, however many other messages come before it; then each message has its own."""
+        if self._conversation.identity is None:
+            return self._greeted_by
+        return asyncio.get_running_loop().time() + self._idle
 
     async def _take(self, frame: Frame) -> None:
         """Have a frame answered. The handshake is waited for, since all that follows depends on it."""

@@ -49,7 +49,8 @@ class Tails:
 class Surface:
     """Where one connection's requests come in: the application, and what its own request said of the client.
 
-    `prefix` is the path of the site's public address, `most_bytes` how much of an answer is read.
+    `prefix` is the path of the site's public address, `most_bytes` how much of an answer is read, `address` that of the
+    client, "" where it is not known.
     """
 
     app: AsgiApp
@@ -57,6 +58,7 @@ class Surface:
     prefix: str
     most_bytes: int
     tails: Tails
+    address: str = ""
 
     async def fetch(self, fetch: Fetch, members: Mapping[str, object] | None = None) -> Fetched:
         """Ask the site. `members` are further members of the scope. Raises AwpError NAVIGATION_FAILED.

@@ -121,7 +121,7 @@ def tell_hello(catalog: Catalog, browsing: Browsing, wishes: Wishes, auth: JsonO
 
 def _limits(browsing: Browsing) -> dict[str, object]:
     return {
-        "max_sessions": min(browsing.sessions, browsing.sessions_per_connection),
+        "max_sessions": min(browsing.sessions, browsing.sessions_per_address, browsing.sessions_per_connection),
         "max_pages_per_session": browsing.pages_per_session,
         "max_messages_per_second": browsing.messages_per_second,
     }

@@ -18,7 +18,8 @@ async def create_session(client: Client, request: Request) -> JsonObject:
 
 async def _create(client: Client, params: Mapping[str, object]) -> JsonObject:
     _refuse_unsupported(params)
-    held = client.desk.sessions.create(client, client.caller.id, params, client.desk.longest)
+    address = client.surface.address
+    held = client.desk.sessions.create(client, client.caller.id, params, client.desk.longest, address)
     return _tell(client, held)
 
 
@@ -77,7 +78,7 @@ async def _import(client: Client, params: JsonObject) -> JsonObject:
     if not isinstance(state, str):
         raise missing("state")
     exported = _read_export(desk.exports, state, client.caller.id)
-    held = desk.sessions.restore(client, client.caller.id, exported, params, desk.longest)
+    held = desk.sessions.restore(client, client.caller.id, exported, params, desk.longest, client.surface.address)
     return {**_tell(client, held), **_summarise(client, held)}
 
 

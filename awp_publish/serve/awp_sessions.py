@@ -28,10 +28,12 @@ SWEEP: Final = 5.0
 class Held:
     """A session and what the door knows of it. `holder` is the connection that has it, None after that is gone.
 
+    `address` is that of the client who made it, "" where it is not known.
     Methods of one session are carried out one after the other, in the order in which they came: `turn` sees to it.
     """
 
     __slots__ = (
+        "address",
         "created",
         "ends",
         "holder",
@@ -46,11 +48,19 @@ class Held:
     )
 
     def __init__(
-        self, session: Session, holder: object, principal: str, seconds: float, now: float, ends: float
+        self,
+        session: Session,
+        holder: object,
+        principal: str,
+        address: str,
+        seconds: float,
+        now: float,
+        ends: float,
     ) -> None:
         self.session = session
         self.holder: object | None = holder
         self.principal = principal
+        self.address = address
         self.seconds = seconds
         self.created = self.used = now
         self.ends = ends
@@ -89,11 +99,13 @@ class Sessions:
 
     # --- Making and ending ---
 
-    def create(self, holder: object, principal: str, params: Mapping[str, object], longest: float) -> Held:
+    def create(
+        self, holder: object, principal: str, params: Mapping[str, object], longest: float, address: str = ""
+    ) -> Held:
         """A new session. `longest` is the most seconds that anything may take. Raises AwpError."""
         profile = params.get("profile") if isinstance(params.get("profile"), dict) else {}
         assert isinstance(profile, dict)
-        self._check_room(holder)
+        self._check_room(holder, address)
         session = Session(
             self._origins,
             user_agent=_read_text(params, "user_agent"),
@@ -101,38 +113,56 @@ class Sessions:
             limits=replace(self.limits, pages=_read_most_pages(params, self.limits.pages)),
             cache=self._cache,
         )
-        return self._keep(session, holder, principal, params, longest)
+        return self._keep(session, holder, principal, address, params, longest)
 
-    def restore(self, holder: object, principal: str, exported: object, params: JsonObject, longest: float) -> Held:
+    def restore(
+        self, holder: object, principal: str, exported: object, params: JsonObject, longest: float, address: str = ""
+    ) -> Held:
         """The session that an export describes, under a new id. Raises AwpError."""
-        self._check_room(holder)
+        self._check_room(holder, address)
         session = Session.restore(exported, self._origins, limits=self.limits, cache=self._cache)
-        return self._keep(session, holder, principal, params, longest)
+        return self._keep(session, holder, principal, address, params, longest)
 
     def _keep(
-        self, session: Session, holder: object, principal: str, params: Mapping[str, object], longest: float
+        self,
+        session: Session,
+        holder: object,
+        principal: str,
+        address: str,
+        params: Mapping[str, object],
+        longest: float,
     ) -> Held:
         now = self._clock()
         lifetime = min(self._lifetime, read_milliseconds(params, "ttl_ms", self._lifetime))
         seconds = min(longest, read_milliseconds(params, "timeout_ms", longest))
-        held = Held(session, holder, principal, seconds, now, now + lifetime)
+        held = Held(session, holder, principal, address, seconds, now, now + lifetime)
         self._held[held.id] = held
         return held
 
-    def _check_room(self, holder: object) -> None:
-        self.sweep()
-        if len(self._held) >= self.browsing.sessions:
-            self._close_one_that_waits()
-        own = sum(1 for _ in self.of(holder))
-        for most, count in ((self.browsing.sessions_per_connection, own), (self.browsing.sessions, len(self._held))):
-            if count >= most:
-                raise AwpError("INTERNAL", f"Maximum sessions ({most}) reached", {"max_sessions": most})
+    def _check_room(self, holder: object, address: str) -> None:
+        """Make room for one more session of a connection. Raises AwpError where there is none.
 
-    def _close_one_that_waits(self) -> None:
+        A connection at its limit, and then an address, is refused before anybody else's session is closed.
+        """
+        self.sweep()
+        self._check_connection(holder)
+        if address:
+            self._make_room(self.browsing.sessions_per_address, "address", address)
+        self._make_room(self.browsing.sessions, "server", None)
+
+    def _check_connection(self, holder: object) -> None:
+        if sum(1 for _ in self.of(holder)) >= self.browsing.sessions_per_connection:
+            raise _too_many(self.browsing.sessions_per_connection, "connection")
+
+    def _make_room(self, most: int, of: str, address: str | None) -> None:
         """Whoever is here goes before whoever may come back: of those without a connection the oldest makes room."""
-        waiting = [held for held in self._held.values() if held.holder is None]
-        if waiting:
-            self.close(min(waiting, key=lambda held: held.used))
+        counted = [held for held in self._held.values() if address is None or held.address == address]
+        if len(counted) < most:
+            return
+        waiting = [held for held in counted if held.holder is None]
+        if not waiting:
+            raise _too_many(most, of)
+        self.close(min(waiting, key=lambda held: held.used))
 
     def close(self, held: Held) -> None:
         """End a session."""
@@ -146,7 +176,7 @@ class Sessions:
         return (held for held in self._held.values() if held.holder is holder)
 
     def find(self, holder: object, principal: str, session_id: str) -> Held:
-        """A session of this connection, or one that waits for its known caller. Raises AwpError NOT_FOUND."""
+        """A session of this connection, or one that waits for its known caller. Raises AwpError."""
         held = self._held.get(session_id)
         if held is None or self._has_ended(held, self._clock()):
             self.sweep(at_once=True)
@@ -154,17 +184,20 @@ class Sessions:
         if held.holder is not holder:
             if held.holder is not None or not principal or held.principal != principal:
                 raise not_found(session_id)
+            self._check_connection(holder)
             held.holder = holder
         held.used = self._clock()
         return held
 
     def resume(self, holder: object, principal: str, session_id: str, token: str) -> Held:
-        """A session whose token is shown, even from a connection that still has it. Raises AwpError NOT_FOUND."""
+        """A session whose token is shown, even from a connection that still has it. Raises AwpError."""
         held = self._held.get(session_id)
         known = held.token if held is not None and not self._has_ended(held, self._clock()) else ""
         is_token = hmac.compare_digest(known.encode(), token.encode("utf-8", "replace"))
         if held is None or not known or not is_token or held.principal != principal:
             raise not_found(session_id)
+        if held.holder is not holder:
+            self._check_connection(holder)
         held.holder, held.used = holder, self._clock()
         return held
 
@@ -204,6 +237,12 @@ class Sessions:
         if now >= held.ends:
             return True
         return not held.turn.locked() and now - held.used >= (self._resume if held.holder is None else self._idle)
+
+
+def _too_many(most: int, of: str) -> AwpError:
+    recovery = "Close a session with session.close, or come back later."
+    details = {"max_sessions": most, "per": of, "recovery": recovery}
+    return AwpError("INTERNAL", f"Maximum sessions ({most}) of this {of} reached", details)
 
 
 def not_found(session_id: str) -> AwpError:

@@ -6,6 +6,7 @@ address that is none of them. Where both are there and the site names none, one 
 caller sent along, and nobody knows which: then the address that connects counts.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +14,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Any, Final, TypeAlias
 
 from awp_publish.policy.principal import Credentials
-from awp_publish.problems import CrossSiteCookies
+from awp_publish.problems import CrossSiteCookies, ForeignHost
 from awp_publish.serve.reply import Fields, Scope
 
 UNIX: Final = "unix"
@@ -29,6 +30,12 @@ MOST_HOPS: Final = 50
 CALLER_NETWORK: Final = 64
 """Bits of an IPv6 address that tell one caller from another; the others a caller chooses at will."""
 
+_OF_BROWSERS: Final = frozenset(
+    {b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user", b"sec-fetch-storage-access"}
+)
+"""What browsers say of the page behind a request (Fetch; W3C Fetch Metadata), and page scripts cannot change."""
+
+_HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[^\[\]:,\s]+)(?::\d*)?")
 _OWN_SITE: Final = frozenset({b"same-origin", b"none"})
 _DEFAULT_PORTS: Final = {"https": ":443", "http": ":80"}
 
@@ -191,13 +198,31 @@ def _key_of(address: Address | None) -> str:
 # --- Other sites' pages ---
 
 
-def refuse_cross_site_cookies(fields: Fields, own_hosts: frozenset[str]) -> None:
-    """Browsers send cookies along unasked, so a call with cookies has to come from the site's own pages.
+def refuse_foreign_pages(fields: Fields, own_hosts: frozenset[str]) -> None:
+    """Refuse what no page of this site asks for, as far as a browser tells. Raises ForeignHost, CrossSiteCookies.
 
-    `own_hosts` are the hosts of the site's own addresses, with a port that is not the default. Raises CrossSiteCookies.
+    Browsers send cookies along unasked, so a call with cookies has to come from the site's own pages. `own_hosts` are
+    the hosts of the site's own addresses, with a port that is not the default.
     """
+    refuse_foreign_host(fields, own_hosts)
     if b"cookie" in fields and is_cross_site(fields, own_hosts):
         raise CrossSiteCookies("The call has cookies, but it comes from a page of another site.")
+
+
+def refuse_foreign_host(fields: Fields, own_hosts: frozenset[str]) -> None:
+    """Refuse a browser that asks under a name which is not the site's. Raises ForeignHost.
+
+    Who points a name of their own at this server has, for a browser, a page of the same origin (DNS rebinding). That
+    takes a name: loopback names and IP addresses are nobody's to point elsewhere, and pass. So do programs, which say
+    nothing of a page. X-Forwarded-Host is not read.
+    """
+    if _OF_BROWSERS.isdisjoint(fields):
+        return
+    host = fields.get(b"host", b"").decode("latin-1").lower()
+    if not _is_own_host(host, own_hosts):
+        raise ForeignHost(
+            f'A browser sent this request, and its Host "{host[:100]}" is none of this site\'s addresses.'
+        )
 
 
 def is_cross_site(fields: Fields, own_hosts: frozenset[str]) -> bool:
@@ -211,8 +236,30 @@ def is_cross_site(fields: Fields, own_hosts: frozenset[str]) -> bool:
     origin = fields.get(b"origin")
     if origin is None:
         return False
+    host = fields.get(b"host", b"").decode("latin-1").lower()
+    return not _is_origin_of(origin, (host, *own_hosts) if _is_own_host(host, own_hosts) else own_hosts)
+
+
+def is_local_page(fields: Fields) -> bool:
+    """Whether a page that was opened at a loopback name or an IP address asks where it came from, as in development."""
+    host = fields.get(b"host", b"").decode("latin-1").lower()
+    return _is_own_host(host, frozenset()) and _is_origin_of(fields.get(b"origin", b""), (host,))
+
+
+@lru_cache(maxsize=1024)
+def _is_own_host(host: str, own_hosts: frozenset[str]) -> bool:
+    """Whether a Host field has the name of one of the site's hosts, at any port, or one that cannot be rebound."""
+    matched = _HOST.fullmatch(host)
+    if matched is None:
+        return False
+    name = matched[1]
+    if name == "localhost" or name.endswith(".localhost") or _read_address(name.strip("[]")) is not None:
+        return True
+    return any(name == own.partition(":")[0] for own in own_hosts)
+
+
+def _is_origin_of(origin: bytes, hosts: Iterable[str]) -> bool:
     scheme, _, authority = origin.decode("latin-1").strip().lower().partition("://")
     port = _DEFAULT_PORTS.get(scheme, "")
     host = authority.removesuffix(port)
-    own = (fields.get(b"host", b"").decode("latin-1").lower(), *own_hosts)
-    return not host or all(host != one.removesuffix(port) for one in own)
+    return bool(host) and any(host == one.removesuffix(port) for one in hosts)

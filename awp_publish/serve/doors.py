@@ -15,7 +15,7 @@ from awp_publish.protocols import protected_resource
 from awp_publish.serve.admission import Admission, read_admission_of
 from awp_publish.serve.background import Background
 from awp_publish.serve.cors import Cors
-from awp_publish.serve.credentials import read_credentials, refuse_cross_site_cookies
+from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
 from awp_publish.serve.dispatch import RouteReach
 from awp_publish.serve.exchange import Telling
 from awp_publish.serve.invoke_address import InvokeAddress
@@ -75,9 +75,9 @@ def open_doors(
     calls = {path: partial(woa.answer, agent_id) for path, agent_id in address.calls(catalog).items()}
     live = open_live_doors(Surroundings(site, catalog, invoker, enforcement, admission, background, entrance, pages))
     below = dict(_jobs_door(catalog, admission, enforcement, background.jobs) if background is not None else {})
-    exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status)}
+    exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status, admission.own_hosts)}
     if pages is not None:
-        exact[catalog.paths.som] = open_som(pages)
+        exact[catalog.paths.som] = open_som(pages, admission.own_hosts)
     exact |= calls
     for door in live:
         exact |= door.exact
@@ -93,7 +93,7 @@ def _jobs_door(
     gate = enforcement.identify()
 
     async def identify(scope: Scope, fields: Fields) -> str:
-        refuse_cross_site_cookies(fields, admission.own_hosts)
+        refuse_foreign_pages(fields, admission.own_hosts)
         principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
         return principal.id if principal is not None else ""
 

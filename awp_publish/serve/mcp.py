@@ -2,8 +2,8 @@
 
 One endpoint serves the stateless revision 2026-07-28 and those with a handshake, up to 2025-11-25. It keeps no session:
 each message is a POST that is answered with JSON, or with a stream where a caller asks for the progress of a call. So
-any worker may answer any of them, and there is nothing for GET to stream and nothing for DELETE to end. Host and Origin
-are checked against the site's own addresses, as the specification demands of servers that browsers can reach.
+any worker may answer any of them, and there is nothing for GET to stream and nothing for DELETE to end. Host (of what a
+browser sends) and Origin are checked against the site's own addresses, as the specification demands.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from awp_publish.problems import MethodNotAllowed, NotJson, Problem
 from awp_publish.protocols import mcp_server_card, protected_resource
 from awp_publish.serve.admission import Admission
 from awp_publish.serve.cors import Cors
-from awp_publish.serve.credentials import refuse_cross_site_cookies
+from awp_publish.serve.credentials import is_local_page, refuse_foreign_pages
 from awp_publish.serve.exchange import STATIC_HEADERS, Telling
 from awp_publish.serve.json_text import parse_json
 from awp_publish.serve.live import LiveDoor, Surroundings
@@ -44,7 +44,6 @@ from awp_publish.serve.request_body import HungUp, read_body
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
 
 METHODS: Final = "POST, OPTIONS"
-_DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
 def describe_door(site: Site) -> Door:
@@ -106,8 +105,8 @@ class McpDoor:
         method = exchange.scope["method"]
         if method != "POST":
             raise MethodNotAllowed(f"Messages are sent with POST, not {method[:20]}.", headers=[("Allow", METHODS)])
-        refuse_cross_site_cookies(exchange.fields, self._admission.own_hosts)
-        return await read_body(exchange.fields, receive, self._admission.max_body_bytes)
+        refuse_foreign_pages(exchange.fields, self._admission.own_hosts)
+        return await read_body(exchange.scope, exchange.fields, receive, self._admission.max_body_bytes)
 
     async def _hand_over(self, exchange: McpExchange, body: bytes) -> None:
         try:
@@ -162,13 +161,15 @@ class McpDoor:
     def _scope_of(self, exchange: McpExchange) -> Scope:
         """The scope as the SDK sees it.
 
-        It compares headers with the body as they are, so blanks go that some servers leave at their ends (RFC 9110
-        section 5.5). And it knows no "any origin", so where all are welcome it is told of none.
+        It reads one line of each header and compares it with the body as it is, so lines are joined, and blanks go that
+        some servers leave at their ends (RFC 9110 sections 5.3 and 5.5). Host is checked by us, so it sees a known one.
+        And it knows no "any origin" and no page of a developer's own machine, so of these origins it is told none.
         """
-        headers = [(name, value.strip(b" \t")) for name, value in exchange.scope["headers"]]
-        if "*" in self._admission.allow_origins:
-            headers = [pair for pair in headers if pair[0] != b"origin"]
-        return {**exchange.scope, "headers": headers, EXCHANGE: exchange}
+        fields = {name: value.strip(b" \t") for name, value in exchange.fields.items()}
+        fields[b"host"] = self._settings.allowed_hosts[0].encode("ascii")
+        if "*" in self._admission.allow_origins or is_local_page(exchange.fields):
+            fields.pop(b"origin", None)
+        return {**exchange.scope, "headers": list(fields.items()), EXCHANGE: exchange}
 
     async def _reject(self, exchange: McpExchange, code: int, words: str) -> None:
         """Answer what is no message with a JSON-RPC error, unless it comes from where nothing is answered."""
@@ -234,14 +235,9 @@ def _addresses(catalog: Catalog) -> Addresses | None:
 
 
 def _security(site: Site, admission: Admission) -> TransportSecuritySettings:
-    hosts: list[str] = []
-    origins = [origin for origin in admission.allow_origins if origin != "*"]
-    for parts in map(urlsplit, site.urls):
-        host = parts.netloc.lower()
-        port = "" if parts.port is not None else f":{_DEFAULT_PORTS[parts.scheme]}"
-        hosts += dict.fromkeys((host, host + port))
-        origins.append(f"{parts.scheme}://{host}")
-    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
+    own = [f"{parts.scheme}://{parts.netloc.lower()}" for parts in map(urlsplit, site.urls)]
+    listed = [origin for origin in admission.allow_origins if origin != "*"]
+    return TransportSecuritySettings(allowed_hosts=[urlsplit(own[0]).netloc], allowed_origins=[*listed, *own])
 
 
 def _replay(body: bytes) -> Receive:

@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import quote
 
 from awp_publish.model import Catalog
+from awp_publish.offering import Offering
 from awp_publish.serve.negotiate_coding import is_decodable
 from awp_publish.serve.negotiate_formats import FORMATS, PLAIN, QUICK, Renditions, Source
 from awp_publish.serve.negotiate_headers import (
@@ -42,9 +43,10 @@ BYTES_OF_A_TOKEN: Final = 4
 class Pages:
     """The pages of one public address of a site, which never comes from a request."""
 
-    def __init__(self, catalog: Catalog, in_query: bool, renditions: Renditions) -> None:
-        self.in_query = in_query
+    def __init__(self, catalog: Catalog, offering: Offering, renditions: Renditions) -> None:
+        self.in_query = offering.in_query
         self.renditions = renditions
+        self._in_shared_cache = offering.in_shared_cache
         self._url = catalog.url
 
     def asked(self, scope: Scope) -> "Asked | None":
@@ -66,7 +68,8 @@ class Pages:
             "extensions": {},  # the server's shortcuts for sending files would go round us
         }
         url = self._url + path_and_query(scope, left)
-        return Asked(wish, url, inner, fields, self.renditions, scope["method"] == "HEAD", self._location(wish, url))
+        is_head, location = scope["method"] == "HEAD", self._location(wish, url)
+        return Asked(wish, url, inner, fields, self.renditions, is_head, location, self._in_shared_cache)
 
     def _location(self, wish: Wish, url: str) -> bytes | None:
         """RFC 9110 section 8.7: an address that is the rendition's own. Without `?format=` there is none."""
@@ -88,7 +91,10 @@ def path_and_query(scope: Scope, query: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request for a page in another format. `scope` is the request for the page itself."""
+    """One request for a page in another format. `scope` is the request for the page itself.
+
+    `in_shared_cache` says that shared caches may keep what Accept has chosen, since they heed Vary.
+    """
 
     wish: Wish
     url: str
@@ -97,6 +103,7 @@ class Asked:
     renditions: Renditions
     is_head: bool = False
     location: bytes | None = None
+    in_shared_cache: bool = False
 
     def takes(self, status: int, headers: Headers) -> bool:
         """Whether an answer that begins like this is made over; any other passes as it is."""
@@ -130,9 +137,10 @@ class Asked:
 
     def _reply(self, status: int, headers: Headers, rendition: Rendition) -> Reply:
         fields = read_lower(headers)
-        described = describe_rendition(
-            headers, fields, status, not self.wish.by_query, self._own(status, rendition), rendition.canonical
-        )
+        varies = not self.wish.by_query
+        is_private = varies and not self.in_shared_cache
+        own = self._own(status, rendition)
+        described = describe_rendition(headers, fields, status, varies, is_private, own, rendition.canonical)
         outcome = self._condition(fields, rendition.etag) if status == 200 else 200
         if outcome == 304:
             return Reply(304, of_304(described))

@@ -4,7 +4,6 @@ is whole, then made over. What turns out to be too large or to come without end 
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from anyio import CapacityLimiter, to_thread
@@ -12,14 +11,13 @@ from anyio.lowlevel import RunVar
 
 from awp_publish.serve.negotiate import Asked, Pages
 from awp_publish.serve.negotiate_formats import LARGEST
-from awp_publish.serve.negotiate_headers import vary_with_accept
+from awp_publish.serve.negotiate_headers import HTML_TYPES, VARY_BY_ACCEPT, vary_with_accept
 from awp_publish.serve.negotiate_wish import read_accept
-from awp_publish.serve.reply import AsgiApp, Message, RawHeaders, Receive, Reply, Scope, Send, read_fields, send_reply
+from awp_publish.serve.reply import AsgiApp, Message, RawHeaders, Receive, Reply, Scope, Send, send_reply
 
 Onward: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-ANYTHING: Final = (b"accept", b"*/*")
-"""The header of those who take what they get: that is HTML, whatever a further Accept header adds to it."""
+_HTML: Final = tuple(sorted(HTML_TYPES))
 THREADS: Final = 2
 """Large pages that are rendered at a time: each needs memory many times its size."""
 
@@ -32,66 +30,68 @@ _rendering: Final[RunVar[CapacityLimiter]] = RunVar("awp_publish_rendering")
 def go_on(app: AsgiApp, pages: Pages | None, link: bytes | None, patience: float) -> Onward:
     """How requests that are not ours go on to the application.
 
-    Its `pages` can be had in other formats, None if they cannot; its HTML gets a `link` header, None for none.
-    `patience` is how many seconds an answer may take from its first to its last byte. What this returns is no coroutine
-    itself: all requests of browsers come by there.
+    Its `pages` can be had in other formats, None if they cannot: then all of its HTML says that it is chosen by Accept.
+    Its HTML gets a `link` header, None for none. `patience` is how many seconds an answer may take from its first to
+    its last byte. What this returns is no coroutine itself: every request of the application comes by there.
     """
-    if pages is not None:
-        return _Consideration(app, pages, link, patience)
-    return app if link is None else lambda scope, receive, send: app(scope, receive, adding(send, link))
+    if pages is None:
+        return app if link is None else lambda scope, receive, send: app(scope, receive, linking(send, link))
+    in_query = pages.in_query
 
-
-@dataclass(frozen=True, slots=True)
-class _Consideration:
-    """Looks closely at a request that may ask for a format."""
-
-    app: AsgiApp
-    pages: Pages
-    link: bytes | None
-    patience: float
-
-    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        accepts = [value for name, value in scope["headers"] if name == b"accept"]
-        reading = read_accept(accepts[0] if len(accepts) == 1 else b", ".join(accepts))
-        if reading.wish is not None or self.pages.in_query:
-            asked = self.pages.asked(scope)
+    def negotiate(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        accept = b""
+        for name, value in scope["headers"]:
+            if name == b"accept":
+                accept = accept + b", " + value if accept else value
+        wish, names_html = read_accept(accept)
+        if wish is not None or in_query:
+            asked = pages.asked(scope)
             if asked is not None:
-                return Exchange(asked, send, self.patience).run(self.app, receive)
-        if self.link is None and not reading.names_html:
-            return self.app(scope, receive, send)
-        return self.app(scope, receive, adding(send, self.link, varies=True))
+                return Exchange(asked, send, patience).run(app, receive)
+        if link is not None:
+            send = linking(send, link)
+
+        def send_varying(message: Message) -> Awaitable[None]:
+            if message["type"] == "http.response.start":
+                for name, value in message.get("headers", ()):
+                    if name == b"content-type":
+                        if value.startswith(_HTML):
+                            message = _vary(message)
+                        break
+                else:
+                    # A 304 tells no type, and has the Vary of what it stands for (RFC 9110 section 15.4.5).
+                    if names_html and message["status"] == 304:
+                        message = _vary(message)
+            return send(message)
+
+        return app(scope, receive, send_varying)
+
+    return negotiate
 
 
-def adding(send: Send, link: bytes | None, varies: bool = False) -> Send:
-    """`send`, which adds to the headers of HTML pages: a `link`, and whether they are chosen by Accept.
+def _vary(message: Message) -> Message:
+    """The start of an answer, which says that it was chosen by Accept: no cache gives it to who wants Markdown."""
+    headers = message.get("headers", ())
+    given = [value for name, value in headers if name == b"vary"]
+    if not given:
+        return {**message, "headers": [*headers, VARY_BY_ACCEPT]}
+    vary = vary_with_accept({b"vary": b", ".join(given)})
+    if vary is None:
+        return message
+    return {**message, "headers": [*(pair for pair in headers if pair[0] != b"vary"), vary]}
 
-    No coroutine itself: all messages of an answer come by here.
-    """
 
-    def send_with_more(message: Message) -> Awaitable[None]:
-        if message["type"] == "http.response.start":
-            for name, value in message.get("headers", ()):
-                if name == b"content-type":
-                    if value.startswith((b"text/html", b"application/xhtml+xml")):
-                        message = _with_more(message, link, varies)
-                    break
-            else:
-                # A 304 has the Vary of the page that it stands for, and tells no type (RFC 9110 section 15.4.5).
-                if varies and message["status"] == 304:
-                    message = _with_more(message, None, varies)
+def linking(send: Send, link: bytes) -> Send:
+    """Return `send`, which adds a `link` to pages. No coroutine itself: all messages of an answer come by here."""
+
+    def send_linking(message: Message) -> Awaitable[None]:
+        if message["type"] == "http.response.start" and message["status"] == 200:
+            headers = message.get("headers", ())
+            if any(name == b"content-type" and value.startswith(_HTML) for name, value in headers):
+                message = {**message, "headers": [*headers, (b"link", link)]}
         return send(message)
 
-    return send_with_more
-
-
-def _with_more(message: Message, link: bytes | None, varies: bool) -> Message:
-    headers = list(message.get("headers", ()))
-    vary = vary_with_accept(read_fields(headers)) if varies else None
-    if vary is not None:
-        headers = [*(pair for pair in headers if pair[0] != b"vary"), vary]
-    if link is not None and message["status"] == 200:
-        headers.append((b"link", link))
-    return {**message, "headers": headers}
+    return send_linking
 
 
 # --- One request that asks for a format ---

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from awp_publish.serve.negotiate_wish import Wish
+from awp_publish.serve.negotiate_wish import ELEMENT, Wish
 from awp_publish.serve.reply import NO_SNIFFING, Fields, Headers, RawHeaders
 
 NOT_ASKED: Final = frozenset(
@@ -43,6 +43,12 @@ NOT_KEPT: Final = frozenset(
 
 NOT_IN_304: Final = frozenset({b"content-language", b"last-modified"})
 """RFC 9110 section 15.4.5: what describes content that is not sent."""
+
+OF_SHARED_CACHES: Final = frozenset({"public", "private", "s-maxage", "proxy-revalidate"})
+"""Directives of Cache-Control that speak of shared caches; `private` of some fields only is made one of all."""
+
+CACHE_CONTROLS: Final = frozenset({b"cache-control", b"surrogate-control", b"edge-control", b"x-accel-expires"})
+"""What caches in front of a site go by, and first by its own name (RFC 9213: CDN-Cache-Control and its like)."""
 
 HTML_TYPES: Final = frozenset({b"text/html", b"application/xhtml+xml"})
 VARY_BY_ACCEPT: Final = (b"vary", b"Accept")
@@ -87,11 +93,31 @@ def vary_with_accept(fields: Fields) -> tuple[bytes, bytes] | None:
     return None if names & {b"*", b"accept"} else (b"vary", given + b", Accept")
 
 
+def keep_private(cache_control: bytes) -> bytes:
+    """Cache-Control (RFC 9111 section 5.2) with which no shared cache keeps an answer; a browser does as it said."""
+    directives = [part.strip() for part in ELEMENT.findall(cache_control.decode("latin-1")) if part.strip()]
+    names = [directive.partition("=")[0].strip().lower() for directive in directives]
+    kept = [one for one, name in zip(directives, names, strict=True) if name not in OF_SHARED_CACHES]
+    return ", ".join(kept if "no-store" in names else ["private", *kept]).encode("latin-1")
+
+
 def describe_rendition(
-    headers: Headers, fields: Fields, status: int, varies: bool, added: RawHeaders, canonical: bytes
+    headers: Headers,
+    fields: Fields,
+    status: int,
+    varies: bool,
+    is_private: bool,
+    added: RawHeaders,
+    canonical: bytes,
 ) -> RawHeaders:
-    """The application's headers as they hold for a rendition, and `added`, which belong to it."""
+    """The application's headers as they hold for a rendition, and `added`, which belong to it.
+
+    `is_private` keeps it out of shared caches, of which many do not heed Vary: they would give it to a browser.
+    """
     kept = [pair for pair in headers if pair[0].lower() not in NOT_KEPT]
+    if is_private:
+        kept = [pair for pair in kept if not _is_for_caches(pair[0].lower())]
+        kept.append((b"cache-control", keep_private(fields.get(b"cache-control", b""))))
     vary = (vary_with_accept(fields) if varies else None) or ((b"vary", fields[b"vary"]) if b"vary" in fields else None)
     if vary is not None:
         kept.append(vary)
@@ -100,6 +126,10 @@ def describe_rendition(
     if 200 <= status < 300 and not _CANONICAL.search(fields.get(b"link", b"")):
         kept.append((b"link", b'<%b>; rel="canonical"' % canonical))
     return (*kept, *added)
+
+
+def _is_for_caches(name: bytes) -> bool:
+    return name in CACHE_CONTROLS or name.endswith(b"cdn-cache-control")
 
 
 def of_304(headers: RawHeaders) -> RawHeaders:

@@ -84,14 +84,14 @@ class _Range(NamedTuple):
     weight: float
 
 
-_ELEMENT: Final = re.compile(r'(?:[^,"]++|"(?:[^"\\]++|\\.?)*+(?:"|$))++', re.DOTALL)
+ELEMENT: Final = re.compile(r'(?:[^,"]++|"(?:[^"\\]++|\\.?)*+(?:"|$))++', re.DOTALL)
 """What stands between the commas of a list; a comma within quotes is none. Nothing is read twice."""
 
 _WEIGHT: Final = re.compile(r"0(?:\.\d{0,3})?|1(?:\.0{0,3})?")
 
 
 def _read_ranges(accept: str) -> Iterable[_Range]:
-    for element in _ELEMENT.findall(accept):
+    for element in ELEMENT.findall(accept):
         name, *rest = (part.strip() for part in element.split(";"))
         parameters = {}
         for part in rest:

@@ -81,7 +81,8 @@ class PageReader:
         """
         address = read_address(url, self.site.urls, self.catalog.url + "/")
         inner, fetched, address = await self._fetch(scope, address, wish, receive)
-        asked = Asked(wish, address.below(self.catalog.url), inner, fields, self.renditions, is_head)
+        url, shared = address.below(self.catalog.url), self.site.offering.in_shared_cache
+        asked = Asked(wish, url, inner, fields, self.renditions, is_head, in_shared_cache=shared)
         reply = await make_reply(asked, 200, _public_headers(fetched.headers), fetched.body)
         if reply is None:
             raise _not_found("The page is in a content coding or a form that cannot be read here.")

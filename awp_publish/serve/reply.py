@@ -36,14 +36,19 @@ async def send_reply(reply: Reply, send: Send) -> None:
 
 
 def read_fields(headers: Headers) -> Fields:
-    """Headers by name; several of one name are joined as RFC 9110 section 5.3 says."""
+    """Headers by name; several of one name are joined as RFC 9110 section 5.3 says, cookies as RFC 9113 section 8.2.3.
+
+    What may stand once only (Authorization, Content-Type, Host) is joined too, and then is nothing that anybody takes:
+    of two, none is chosen that somebody else, in front of us or behind, might not have chosen.
+    """
     pairs = headers if isinstance(headers, list) else list(headers)
     fields = dict(pairs)
     if len(fields) == len(pairs):
         return fields
     joined: dict[bytes, bytes] = {}
     for name, value in pairs:
-        joined[name] = joined[name] + b", " + value if name in joined else value
+        separator = b"; " if name == b"cookie" else b", "
+        joined[name] = joined[name] + separator + value if name in joined else value
     return joined
 
 

@@ -15,6 +15,7 @@ from awp_publish.model import Door
 from awp_publish.problems import InvalidUrl, MethodNotAllowed, Problem
 from awp_publish.protocols.som import DOOR, PATH, PROTOCOL, SOM_VERSION
 from awp_publish.serve.cors import Cors
+from awp_publish.serve.credentials import refuse_foreign_host
 from awp_publish.serve.documents import Prepared, prepare
 from awp_publish.serve.exchange import Exchange, Telling
 from awp_publish.serve.negotiate_wish import BUDGETS, FORMATS, Wish, read_accept
@@ -29,10 +30,10 @@ def describe_pages(site: Site) -> tuple[Door, ...]:
     return (Door(DOOR, SOM_VERSION, site.paths.som),) if site.offering.pages else ()
 
 
-def open_som(reader: PageReader) -> "SomDoor":
+def open_som(reader: PageReader, own_hosts: frozenset[str]) -> "SomDoor":
     """Make the door."""
     directory = prepare(PROTOCOL.documents, reader.catalog, b"", {}, datetime.now(UTC))
-    return SomDoor(reader, directory[PATH])
+    return SomDoor(reader, directory[PATH], own_hosts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class SomDoor:
 
     reader: PageReader
     directory: Prepared
+    own_hosts: frozenset[str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         fields, cors = read_fields(scope["headers"]), Cors(self.reader.site.limits.allow_origins)
@@ -56,6 +58,7 @@ class SomDoor:
             await send_reply(Reply(reply.status, (*reply.headers, *cors.headers(fields)), reply.body), send)
 
     async def _reply(self, scope: Scope, fields: Fields, receive: Receive) -> Reply:
+        refuse_foreign_host(fields, self.own_hosts)
         if scope["method"] not in ("GET", "HEAD"):
             raise MethodNotAllowed(f"Pages are read: use one of {METHODS}.", headers=[("Allow", METHODS)])
         given = _read_query(scope["query_string"])

@@ -10,7 +10,8 @@ from typing import Final
 import orjson
 
 from awp_publish.declare import Site
-from awp_publish.problems import MethodNotAllowed
+from awp_publish.problems import MethodNotAllowed, Problem
+from awp_publish.serve.credentials import refuse_foreign_host
 from awp_publish.serve.exchange import Exchange, Telling
 from awp_publish.serve.reply import (
     ANY_ORIGIN,
@@ -64,16 +65,21 @@ class StatusKeeper:
 class StatusDoor:
     """Answers GET with what works: the site, and each of its actions."""
 
-    def __init__(self, site: Site, keeper: StatusKeeper) -> None:
+    def __init__(self, site: Site, keeper: StatusKeeper, own_hosts: frozenset[str]) -> None:
         self._site = site
         self._keeper = keeper
+        self._own_hosts = own_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         fields, method = read_fields(scope["headers"]), scope["method"]
         if method == "OPTIONS":
             await send_reply(preflight(METHODS), send)
-        elif method not in ("GET", "HEAD"):
-            problem = MethodNotAllowed(f"Read the status with GET, not {method[:20]}.", headers=[("Allow", METHODS)])
+            return
+        try:
+            refuse_foreign_host(fields, self._own_hosts)
+            if method not in ("GET", "HEAD"):
+                raise MethodNotAllowed(f"Read the status with GET, not {method[:20]}.", headers=[("Allow", METHODS)])
+        except Problem as problem:
             await Exchange(Telling(self._site.catalog), scope, fields, (ANY_ORIGIN,), send).deliver(problem)
         else:
             await self._keeper.freshen()

@@ -9,7 +9,7 @@ from awp_publish.model import Catalog, Door
 from awp_publish.problems import MethodNotAllowed, NotAcceptable, Problem, UnsupportedMediaType
 from awp_publish.serve.admission import Admission
 from awp_publish.serve.cors import Cors
-from awp_publish.serve.credentials import read_credentials, refuse_cross_site_cookies
+from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
 from awp_publish.serve.envelope import read_admission, read_envelope
 from awp_publish.serve.exchange import Exchange, Telling
 from awp_publish.serve.json_text import parse_json
@@ -57,8 +57,8 @@ class WoaDoor:
     async def _read_call(self, exchange: Exchange, scope: Scope, receive: Receive, agent_id: str | None) -> Call:
         fields = exchange.fields
         _check_request(scope["method"], fields)
-        refuse_cross_site_cookies(fields, self._admission.own_hosts)
-        body = await read_body(fields, receive, self._admission.max_body_bytes)
+        refuse_foreign_pages(fields, self._admission.own_hosts)
+        body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
         envelope = read_envelope(parse_json(body), agent_id)
         action = self._invoker.find(envelope.agent, envelope.operation)
         gone = partial(wait_for_hang_up, receive)

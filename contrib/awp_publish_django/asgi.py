@@ -7,11 +7,15 @@ needs it too.
 """
 
 from typing import cast
+from urllib.parse import quote
 
 from django.core import asgi
 
+from awp_publish.problems import BodyTimeout
 from awp_publish.serve.live import ENTRANCE
-from awp_publish.serve.reply import AsgiApp, Receive, Scope, Send
+from awp_publish.serve.problem_json import render_problem
+from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send, send_reply
+from awp_publish.serve.request_body import receive_in_time
 from awp_publish_django.publication import get_publication
 
 
@@ -26,8 +30,27 @@ class Application:
             await get_publication().publisher(scope, receive, send)
         elif scope["type"] == "websocket":
             await get_publication().publisher({**scope, ENTRANCE: self._django}, receive, send)
+        elif scope["method"] == "POST" and get_publication().publisher.owns(scope):
+            await self._take_in_time(scope, receive, send)
         else:
             await self._django(scope, receive, send)
+
+    async def _take_in_time(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Django reads a whole body before any middleware sees its request, so it is timed here."""
+        in_time, late = receive_in_time(scope, receive), list[BodyTimeout]()
+
+        async def receive_or_leave() -> Message:
+            try:
+                return await in_time()
+            except BodyTimeout as problem:
+                late.append(problem)
+                return {"type": "http.disconnect"}  # which has Django clear up, and answer nothing
+
+        await self._django(scope, receive_or_leave, send)
+        if late:
+            catalog = get_publication().site.catalog
+            types = catalog.absolute(catalog.paths.problems)
+            await send_reply(render_problem(late[0], types, catalog.site.errors, quote(scope["path"])), send)
 
 
 def get_asgi_application() -> AsgiApp:

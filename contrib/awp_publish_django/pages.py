@@ -172,9 +172,8 @@ def _set_vary(response: HttpResponseBase, headers: Headers) -> None:
 
 
 def _varied(publication: Publication, response: HttpResponseBase, reading: Reading) -> HttpResponseBase:
-    """HTML that was chosen says by what; a 304 says what the page would."""
-    is_chosen = publication.site.offering.pages and (reading.names_html or publication.settings.link_headers)
-    is_page = response.get("Content-Type", "").startswith(_HTML) or response.status_code == 304
-    if is_chosen and is_page:
+    """HTML says that it is chosen by Accept; so does a 304 that stands for a page, if its request names HTML."""
+    is_page = response.get("Content-Type", "").startswith(_HTML) or (response.status_code == 304 and reading.names_html)
+    if is_page and publication.site.offering.pages:
         patch_vary_headers(response, ["Accept"])
     return response

@@ -158,7 +158,7 @@ async def test_a_call_needs_no_csrf_token_and_a_form_of_the_site_still_does(agen
 
 async def test_a_page_of_another_site_calls_nothing_with_the_visitors_cookies(agent, user):
     await agent.login(user)
-    answer = await agent.call("whoami", {}, origin="https://evil.example")
+    answer = await agent.tell("/agents/whoami/invoke", {"input": {}}, origin="https://evil.example")
     assert answer.status_code == 403
     assert answer.json()["code"] == "CROSS_SITE_COOKIES"
 

@@ -49,8 +49,23 @@ async def test_a_page_of_another_site_calls_nothing_through_any_door(agent, user
     await agent.login(user)
     foreign = {"origin": "https://evil.example"}
     sent = message("tools/call", {"name": "whoami", "arguments": {}})
-    assert (await agent.post("/mcp", sent, **headers_of(sent), **foreign)).status_code == 403
-    assert (await agent.post("/a2a", {}, **foreign)).status_code == 403
+    assert (await agent.tell("/mcp", sent, **headers_of(sent), **foreign)).json()["code"] == "CROSS_SITE_COOKIES"
+    assert b"CROSS_SITE_COOKIES" in (await agent.tell("/a2a", {}, **foreign)).content
+
+
+async def test_a_page_whose_name_leads_here_calls_nothing_through_any_door(agent):
+    rebound = {"host": "evil.example", "origin": "http://evil.example", "x-forwarded-host": "shop.example"}
+    sent = message("tools/call", {"name": "add_book", "arguments": {"title": "Emma"}})
+    for path, body, headers in (
+        ("/agents/add_book/invoke", {"input": {"title": "Emma"}}, {}),
+        ("/mcp", sent, headers_of(sent)),
+        ("/a2a", {}, {}),
+    ):
+        answer = await agent.tell(path, body, **headers, **rebound)
+        assert answer.status_code == 403
+        assert b"FOREIGN_HOST" in answer.content
+        assert (await agent.tell(path, body, **headers, host="shop.internal")).status_code != 403
+    assert await Book.objects.acount() == 2
 
 
 async def test_a_call_through_any_door_runs_in_a_transaction(agent):

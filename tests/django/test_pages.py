@@ -30,6 +30,11 @@ def page(request):
     return response
 
 
+def public(request):
+    caching = {"Cache-Control": "public, max-age=60, s-maxage=600", "CDN-Cache-Control": "max-age=600"}
+    return HttpResponse("<h1>Public</h1>", headers=caching)
+
+
 def redirect(request):
     return HttpResponseRedirect("/page")
 
@@ -75,6 +80,7 @@ def own(request):
 
 urlpatterns = [
     path("page", page),
+    path("public", public),
     path("redirect", redirect),
     path("data", data),
     path("packed", packed),
@@ -85,6 +91,7 @@ urlpatterns = [
     path("own", own),
 ]
 site = Site("Shop", "Sells books.", url="https://shop.example")
+cached_site = Site("Shop", "Sells books.", url="https://shop.example", page_formats_in_shared_cache=True)
 asking_site = Site("Shop", "Sells books.", url="https://shop.example", page_formats_in_query=True)
 
 
@@ -123,7 +130,17 @@ def test_the_view_is_asked_for_the_whole_page_and_middleware_around_sees_what_th
 def test_nothing_is_negotiated_that_nobody_asked_for(client, accept):
     answer = client.get("/page", headers={"accept": accept})
     assert answer["content-type"].startswith("text/html")
-    assert answer.get("vary") == ("Accept" if "text/html" in accept else None)
+    assert answer["vary"] == "Accept"
+
+
+def test_what_accept_has_chosen_is_kept_by_no_shared_cache_unless_the_site_says_so(client):
+    answer = client.get("/public", headers=MARKDOWN)
+    assert (answer["cache-control"], answer["vary"]) == ("private, max-age=60", "Accept")
+    assert "cdn-cache-control" not in answer.headers
+    assert client.get("/public")["cache-control"] == "public, max-age=60, s-maxage=600"
+    assert client.get("/public")["vary"] == "Accept"
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.cached_site"}):
+        assert Client().get("/public", headers=MARKDOWN)["cache-control"] == "public, max-age=60, s-maxage=600"
 
 
 def test_posts_are_answered_as_they_are(client):

@@ -31,7 +31,7 @@ class AwpClient:
         path: str = "/awp",
     ) -> Iterator["AwpClient"]:
         """A connection before its handshake."""
-        with client.websocket_connect(path, headers=dict(headers or {})) as socket:
+        with client.websocket_connect(path, headers={"host": "shop.example", **(headers or {})}) as socket:
             yield cls(socket, is_packed=is_packed)
 
     @classmethod

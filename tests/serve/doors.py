@@ -33,6 +33,13 @@ class Told:
     receipt: str | None = None
 
 
+REBOUND: Final[Mapping[str, str]] = {
+    "host": "evil.example",
+    "origin": "http://evil.example",
+    "x-forwarded-host": "shop.example",
+}
+
+
 class DoorCaller(Protocol):
     """Calls agents of one application through one door.
 
@@ -51,8 +58,13 @@ class DoorCaller(Protocol):
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
         as_foreign_page: bool = False,
+        as_rebound_page: bool = False,
     ) -> Told:
-        """Call an agent. `as_foreign_page` is as a browser does it for another site's page, with cookies."""
+        """Call an agent.
+
+        `as_foreign_page` is as a browser does it for another site's page, with cookies, `as_rebound_page` for a page
+        whose name leads to this server since its owner has changed its address (DNS rebinding).
+        """
 
 
 class WoaCaller:
@@ -76,11 +88,13 @@ class WoaCaller:
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
         as_foreign_page: bool = False,
+        as_rebound_page: bool = False,
     ) -> Told:
         named = {"idempotency-key": key, "awp-confirmation": confirmation, "awp-receipt": ", ".join(receipts) or None}
         headers = {name: value for name, value in named.items() if value is not None}
         headers |= {"authorization": f"Bearer {token}"} if token is not None else {}
         headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
+        headers |= REBOUND if as_rebound_page else {}
         answer = self._client.post(f"/agents/{agent}/invoke", json={"input": given or {}}, headers=headers)
         retry_after = answer.headers.get("retry-after")
         problem = answer.json() if answer.headers["content-type"] == "application/problem+json" else None
@@ -119,12 +133,14 @@ class McpCaller:
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
         as_foreign_page: bool = False,
+        as_rebound_page: bool = False,
     ) -> Told:
         named = {"idempotencyKey": key, "confirmation": confirmation, "receipts": list(receipts) or None}
         meta = {f"awp/{name}": value for name, value in named.items() if value is not None}
         sent = message("tools/call", {"name": agent, "arguments": given or {}}, meta=meta)
         headers = {"authorization": f"Bearer {token}"} if token is not None else {}
         headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
+        headers |= REBOUND if as_rebound_page else {}
         answer = post(self._client, sent, headers=headers)
         if answer.headers["content-type"] == "application/problem+json":  # refused before it was a message
             return self._refused(answer.json(), answer.headers)
@@ -169,6 +185,7 @@ class A2aCaller:
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
         as_foreign_page: bool = False,
+        as_rebound_page: bool = False,
     ) -> Told:
         beside = {"idempotency_key": key, "confirmation": confirmation, "receipts": list(receipts) or None}
         members = {name: value for name, value in beside.items() if value is not None}
@@ -178,6 +195,7 @@ class A2aCaller:
         headers = {"a2a-version": "1.0"}
         headers |= {"authorization": f"Bearer {token}"} if token is not None else {}
         headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
+        headers |= REBOUND if as_rebound_page else {}
         answer = self._client.post("/a2a", json=body, headers=headers).json()
         if "error" in answer:
             return _told_of(answer["error"]["data"][0]["metadata"], {})
@@ -211,9 +229,11 @@ class AwpCaller:
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
         as_foreign_page: bool = False,
+        as_rebound_page: bool = False,
     ) -> Told:
         headers = {"authorization": f"Bearer {token}"} if token is not None else {}
         headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
+        headers |= REBOUND if as_rebound_page else {}
         params = {"skill": agent, "args": given or {}, "confirmation": confirmation, "receipts": list(receipts)}
         try:
             with AwpClient.open(self._client, headers) as caller:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import time
 import weakref
 from contextlib import suppress
 from typing import Any
@@ -103,6 +104,19 @@ def test_a_client_without_a_handshake_is_left(client, monkeypatch):
     monkeypatch.setattr(awp_connection, "PATIENCE", 0.05)
     with AwpClient.open(client) as caller, pytest.raises(WebSocketDisconnect) as left:
         caller.hear()
+    assert left.value.code == 1008
+
+
+def test_a_client_that_says_everything_but_its_handshake_is_left_too(client, monkeypatch):
+    monkeypatch.setattr(awp_connection, "PATIENCE", 0.3)
+
+    def talk(caller: AwpClient) -> None:
+        for _ in range(200):
+            assert "error" in caller.ask("session.list")
+            time.sleep(0.05)
+
+    with AwpClient.open(client) as caller, pytest.raises(WebSocketDisconnect) as left:
+        talk(caller)
     assert left.value.code == 1008
 
 

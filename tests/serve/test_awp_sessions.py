@@ -97,11 +97,70 @@ def test_there_are_no_more_sessions_than_the_site_wants(open_client):
         first = one.create()
         one.create()
         error = one.fail("session.create")
-        assert (error["code"], error["message"]) == ("INTERNAL", "Maximum sessions (2) reached")
+        assert (error["code"], error["message"]) == ("INTERNAL", "Maximum sessions (2) of this connection reached")
         other.create()
-        assert other.fail("session.create")["message"] == "Maximum sessions (3) reached"
+        assert other.fail("session.create")["details"]["per"] == "server"
         one.do("session.close", session_id=first)
         assert other.create()
+
+
+def test_no_connection_holds_more_than_eight_sessions_unless_the_site_says_so(client):
+    with AwpClient.greeted(client) as caller:
+        made = [caller.create() for _ in range(8)]
+        refused = caller.fail("session.create")
+        assert refused["details"]["per"] == "connection"
+        state = caller.do("session.export", session_id=made[0])["state"]
+        assert caller.fail("session.import", state=state)["details"]["per"] == "connection"
+
+
+def test_sessions_that_waited_are_no_way_past_the_limit_of_a_connection(open_client):
+    client = open_client(publish(make_site(browsing=Browsing(sessions_per_connection=2))))
+    with AwpClient.greeted(client) as gone:
+        waiting = [gone.do("session.create") for _ in range(2)]
+    with AwpClient.greeted(client) as caller:
+        first, second = [{name: one[name] for name in ("session_id", "resume_token")} for one in waiting]
+        caller.create()
+        assert caller.do("session.resume", **first)
+        assert caller.do("session.resume", **first)
+        assert caller.fail("session.resume", **second)["details"]["per"] == "connection"
+
+
+def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_client):
+    limits = Browsing(sessions=6, sessions_per_connection=2, sessions_per_address=3)
+    site = make_site(browsing=limits, trusted_proxies=["127.0.0.1"])
+    app = publish(site)
+
+    async def from_home(scope, receive, send):
+        await app(scope if scope["type"] == "lifespan" else {**scope, "client": ("127.0.0.1", 1)}, receive, send)
+
+    client = open_client(from_home)
+    crowd, other = {"x-forwarded-for": "203.0.113.7"}, {"x-forwarded-for": "203.0.113.8"}
+    with AwpClient.greeted(client, crowd) as one, AwpClient.greeted(client, crowd) as two:
+        made = [one.create(), one.create(), two.create()]
+        assert two.fail("session.create")["details"] == {
+            "max_sessions": 3,
+            "per": "address",
+            "recovery": "Close a session with session.close, or come back later.",
+        }
+        with AwpClient.greeted(client, other) as somebody:
+            waits = somebody.do("session.create")
+        with AwpClient.greeted(client, crowd) as three:
+            assert three.fail("session.create")["details"]["per"] == "address"
+        with AwpClient.greeted(client, other) as somebody:
+            asked = {name: waits[name] for name in ("session_id", "resume_token")}
+            assert somebody.do("session.resume", **asked)
+        one.do("session.close", session_id=made[0])
+        assert two.create()
+
+
+def test_of_the_sessions_of_a_full_address_the_oldest_without_a_connection_makes_room(open_client):
+    client = open_client(publish(make_site(browsing=Browsing(sessions_per_connection=2, sessions_per_address=2))))
+    with AwpClient.greeted(client) as gone:
+        first, second = [gone.do("session.create") for _ in range(2)]
+    with AwpClient.greeted(client) as caller:
+        assert caller.create()
+        assert caller.fail("session.resume", session_id=first["session_id"], resume_token=first["resume_token"])
+        assert caller.do("session.resume", session_id=second["session_id"], resume_token=second["resume_token"])
 
 
 def test_there_are_no_more_pages_than_the_site_wants(open_client):

@@ -10,13 +10,14 @@ from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 
 from awp_publish.policy.session import ApplicationUser, SessionUser
-from awp_publish.problems import CrossSiteCookies
+from awp_publish.problems import CrossSiteCookies, ForeignHost
 from awp_publish.serve.credentials import (
     client_address,
     is_cross_site,
     read_credentials,
     read_trusted_proxies,
-    refuse_cross_site_cookies,
+    refuse_foreign_host,
+    refuse_foreign_pages,
 )
 from awp_publish.serve.reply import Receive, Scope, Send, read_fields
 
@@ -221,11 +222,52 @@ def test_pages_of_other_origins_are_told_from_our_own_and_from_programs(headers,
 
 
 def test_cookies_authorise_no_call_of_another_sites_page():
-    foreign = {b"origin": b"https://evil.example", b"cookie": b"session=abc"}
+    here = {b"host": b"shop.example"}
+    foreign = here | {b"origin": b"https://evil.example", b"cookie": b"session=abc"}
     with pytest.raises(CrossSiteCookies) as refusal:
-        refuse_cross_site_cookies(foreign, OWN)
+        refuse_foreign_pages(foreign, OWN)
     assert refusal.value.status == 403
     assert "abc" not in str(refusal.value)
-    refuse_cross_site_cookies({b"origin": b"https://evil.example"}, OWN)
-    refuse_cross_site_cookies({b"cookie": b"session=abc"}, OWN)
-    refuse_cross_site_cookies({b"cookie": b"session=abc", b"origin": b"https://shop.example"}, OWN)
+    refuse_foreign_pages(here | {b"origin": b"https://evil.example"}, OWN)
+    refuse_foreign_pages({b"cookie": b"session=abc"}, OWN)
+    refuse_foreign_pages(here | {b"cookie": b"session=abc", b"origin": b"https://shop.example"}, OWN)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_foreign"),
+    [
+        ("shop.example", False),
+        ("Shop.Example", False),
+        ("shop.example:443", False),
+        ("shop.example:8000", False),
+        ("localhost", False),
+        ("localhost:8000", False),
+        ("shop.localhost:8000", False),
+        ("127.0.0.1:8000", False),
+        ("192.168.1.7", False),
+        ("[::1]:8000", False),
+        ("[2001:db8::1]", False),
+        ("evil.example", True),
+        ("evil.example:443", True),
+        ("localhost.evil.example", True),
+        ("127.0.0.1.evil.example", True),
+        ("evil-localhost", True),
+        ("shop.example.evil.example", True),
+        ("shop.example, evil.example", True),
+        ("shop.example:80, evil.example", True),
+        ("evil.example:80@shop.example", True),
+        ("[evil.example]", True),
+        ("[::1", True),
+        ("", True),
+        ("\xff", True),
+    ],
+)
+def test_only_names_that_are_the_sites_or_nobodys_are_taken_of_browsers(host, is_foreign):
+    named = {b"host": host.encode("latin-1")}
+    refuse_foreign_host(named, OWN)
+    for told in ({b"origin": b"https://shop.example"}, {b"sec-fetch-site": b"same-origin"}, {b"sec-fetch-mode": b"x"}):
+        if not is_foreign:
+            refuse_foreign_host(named | told, OWN)
+            continue
+        with pytest.raises(ForeignHost, match="none of this site's addresses"):
+            refuse_foreign_host(named | told | {b"x-forwarded-host": b"shop.example"}, OWN)

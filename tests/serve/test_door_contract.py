@@ -168,6 +168,7 @@ PROVOCATIONS: dict[str, Callable[[Shop], Told]] = {
     "InvalidCredentials": lambda shop: shop.door.call("mine", token="wrong"),
     "AuthExpired": lambda shop: shop.door.call("mine", token="old"),
     "InsufficientScope": lambda shop: shop.door.call("buy", token="ben"),
+    "ForeignHost": lambda shop: shop.door.call("look", as_rebound_page=True),
     "CrossSiteCookies": lambda shop: shop.door.call("look", as_foreign_page=True),
     "RateLimited": reach_the_limit,
     "InvalidIdempotencyKey": lambda shop: shop.door.call("order", key="k" * 256),

@@ -92,9 +92,11 @@ def test_a_format_is_given_to_who_names_it_and_wants_it_as_much_as_html(serve, a
     assert answer.headers["content-type"] == TYPES.get(given, "text/html; charset=utf-8")
 
 
-def test_an_accept_header_of_several_lines_is_one(serve):
-    headers = [("accept", "text/html;q=0.5"), ("accept", "text/markdown")]
-    assert serve(PAGE).get("/", headers=headers).text == "# Shop\n\nTwo **books**.\n"
+@pytest.mark.parametrize("other", ["text/html;q=0.5", "*/*", "text/html, */*;q=0.8", ""])
+def test_an_accept_header_of_several_lines_is_one(serve, other):
+    for lines in (["text/markdown", other], [other, "text/markdown"]):
+        answer = serve(PAGE).get("/", headers=[("accept", line) for line in lines])
+        assert answer.text == "# Shop\n\nTwo **books**.\n"
 
 
 def test_only_reading_requests_are_negotiated(serve):
@@ -261,16 +263,76 @@ def test_a_page_that_changes_has_another_etag(serve):
     ("given", "expected"),
     [(None, "Accept"), ("Cookie", "Cookie, Accept"), ("accept, Origin", "accept, Origin"), ("*", "*")],
 )
-def test_html_varies_by_accept_for_who_reads_pages(serve, given, expected):
+def test_html_varies_by_accept_whoever_asks_for_it(serve, given, expected):
     client = serve(lambda request: HTMLResponse(PAGE, headers={"vary": given} if given else {}))
-    for headers in (HTML, MARKDOWN, {"accept": "text/html, text/markdown;q=0.1"}):
-        assert client.get("/", headers=headers).headers["vary"] == expected
-    assert client.get("/").headers.get("vary") == given
+    accepted = ("text/html", "text/html, text/markdown;q=0.1", "*/*", "application/json", "", "text/markdown")
+    for headers in [{"accept": accept} for accept in accepted]:
+        for method in ("GET", "HEAD"):
+            assert client.request(method, "/", headers=headers).headers["vary"] == expected
+    assert client.post("/").headers["vary"] == expected
+
+
+def test_several_lines_of_vary_are_one(serve):
+    def answer(request: Request) -> Response:
+        response = HTMLResponse(PAGE, headers={"vary": "Cookie"})
+        response.headers.append("vary", "Origin")
+        return response
+
+    assert serve(answer).get("/").headers.get_list("vary") == ["Cookie, Origin, Accept"]
 
 
 def test_a_304_of_the_application_varies_as_the_page_does(serve):
     client = serve(lambda request: Response(status_code=304))
     assert client.get("/", headers=HTML).headers["vary"] == "Accept"
+    assert "vary" not in client.get("/site.js").headers
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ({}, "private"),
+        ({"cache-control": "public, max-age=60"}, "private, max-age=60"),
+        ({"cache-control": "max-age=60, S-MaxAge=600, must-revalidate"}, "private, max-age=60, must-revalidate"),
+        ({"cache-control": 'Public, no-cache="set-cookie, x", ext="a, public"'}, None),
+        ({"cache-control": 'private="x-user", max-age=5'}, "private, max-age=5"),
+        ({"cache-control": "private, max-age=5"}, "private, max-age=5"),
+        ({"cache-control": "no-store"}, "no-store"),
+        ({"cache-control": "public, no-store, s-maxage=9"}, "no-store"),
+        ({"cache-control": ',"'}, None),
+        ({"expires": "Sat, 21 Nov 2026 00:00:00 GMT"}, "private"),
+    ],
+)
+@pytest.mark.parametrize("accept", [MARKDOWN, SOM], ids=["Markdown", "SOM"])
+def test_what_accept_has_chosen_is_kept_by_no_shared_cache(serve, accept, said, kept):
+    own = {"surrogate-control": "max-age=9", "x-accel-expires": "9", "edge-control": "max-age=9"}
+    named = {f"{name}cdn-cache-control": "public, max-age=9" for name in ("", "netlify-", "cloudflare-", "vercel-")}
+    client = serve(lambda request: HTMLResponse(PAGE, 200 if request.url.path == "/" else 404, said | own | named))
+    for path in ("/", "/lost"):
+        told = client.get(path, headers=accept).headers
+        assert told["vary"] == "Accept"
+        assert told["cache-control"] == kept if kept else told["cache-control"].startswith("private")
+        assert not {*own, *named} & set(told)
+        plain = client.get(path, headers=HTML).headers
+        assert {**said, **own, **named}.items() <= dict(plain).items()
+    tag = {"if-none-match": client.get("/", headers=accept).headers["etag"]}
+    unchanged = client.get("/", headers=accept | tag)
+    assert (unchanged.status_code, unchanged.headers["vary"]) == (304, "Accept")
+    assert "public" not in unchanged.headers["cache-control"].split('"')[0]
+
+
+def test_a_site_whose_caches_heed_vary_has_its_formats_kept_as_its_pages(serve):
+    public = {"cache-control": "public, max-age=60, s-maxage=600", "cdn-cache-control": "max-age=600"}
+    client = serve(lambda request: HTMLResponse(PAGE, headers=public), page_formats_in_shared_cache=True)
+    told = client.get("/", headers=MARKDOWN).headers
+    assert {name: told[name] for name in public} == public
+    assert told["vary"] == "Accept"
+
+
+def test_a_format_that_has_an_address_of_its_own_is_kept_as_its_page(serve):
+    public = {"cache-control": "public, max-age=60"}
+    client = serve(lambda request: HTMLResponse(PAGE, headers=public), page_formats_in_query=True)
+    assert client.get("/?format=md").headers["cache-control"] == "public, max-age=60"
+    assert client.get("/", headers=MARKDOWN).headers["cache-control"] == "private, max-age=60"
 
 
 def test_what_is_no_page_is_left_alone(serve):
@@ -511,6 +573,8 @@ def test_what_cannot_be_had_is_refused_where_it_is_written(monkeypatch):
         make_site(pages=True)
     with pytest.raises(DeclarationError, match=r"page_formats_in_query.*pip install"):
         make_site(page_formats_in_query=True)
+    with pytest.raises(DeclarationError, match=r"page_formats_in_shared_cache.*pip install"):
+        make_site(page_formats_in_shared_cache=True)
     assert make_site().offering.pages is False
 
 

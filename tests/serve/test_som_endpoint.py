@@ -164,6 +164,14 @@ def test_what_the_page_says_of_caching_holds(client):
     assert ask(client, "/languages").headers["vary"] == "Accept-Language"
 
 
+def test_only_an_address_that_names_its_format_is_kept_by_shared_caches(client):
+    plain = client.get(ENDPOINT, params={"url": "/page"})
+    chosen = client.get(ENDPOINT, params={"url": "/page"}, headers={"accept": "text/markdown"})
+    for answer in (plain, chosen):
+        assert (answer.headers["cache-control"], answer.headers["vary"]) == ("private, max-age=300", "Accept")
+    assert ask(client, "/page", format="som").headers["cache-control"] == "public, max-age=300"
+
+
 def test_a_visit_that_begins_is_nobodys(client):
     client.get("/session")
     answer = ask(client, "/session")
