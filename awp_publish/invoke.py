@@ -10,14 +10,14 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NoReturn, TypeAlias
 
 import orjson
 
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, Status
 from awp_publish.observing import Observer
 from awp_publish.patrol import Patrol, Watch
-from awp_publish.policy.call import Call as Call, Outcome as Outcome, Result as Result
+from awp_publish.policy.call import Call as Call, Demand, Gate, Outcome as Outcome, Result as Result
 from awp_publish.policy.enforcement import Enforcement, guard_of
 from awp_publish.problems import (
     DeclarationError,
@@ -66,26 +66,33 @@ class Gates:
     conclude: Conclude | None = None
 
 
-def check_input(action: Action) -> Callable[[Call], None]:
-    """Refuse an input that does not conform to the action's schema (WoA section 5.1)."""
-    validate = compile_schema(action.inputs)
+def check_input(action: Action) -> Gate:
+    """Refuse an input that does not conform to the action's schema (WoA section 5.1).
 
-    def gate(call: Call) -> None:
-        if violations := validate(call.input):
-            first, more = violations[0], len(violations) - 1
-            also = f" (and {more} more)" if more else ""
-            raise InvalidInput(f"{first.pointer or 'The input'}: {first.detail}{also}.", errors=violations)
+    What is wrong with it is found out in the end, when all that comes before has let the call pass.
+    """
+    validator = compile_schema(action.inputs)
+
+    def gate(call: Call) -> Demand | None:
+        if validator.is_valid(call.input):
+            return None
+
+        def refuse(*_: object) -> NoReturn:
+            raise InvalidInput.of(*validator.describe(call.input))
+
+        return Demand((), (), refuse, refuses=True)
 
     return gate
 
 
 def check_output(action: Action) -> After:
     """Never send an answer that does not conform to the action's schema (WoA section 5.2)."""
-    validate = compile_schema(action.outputs)
+    validator = compile_schema(action.outputs)
 
     def gate(call: Call, outcome: Outcome) -> None:
-        if violations := validate(outcome.output):
-            told = (action.id, violations[0].pointer, violations[0].detail, call.request_id)
+        if not validator.is_valid(outcome.output):
+            first = validator.describe(outcome.output)[0][0]
+            told = (action.id, first.pointer, first.detail, call.request_id)
             logger.error("action %s answered against its schema: %s %s (request_id=%s)", *told)
             raise InvalidOutput(f"The answer of action {action.id} does not match its outputs schema.")
 
@@ -100,9 +107,14 @@ def gates_of(action: Action, enforcement: Enforcement | None) -> Gates:
         remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
         raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
     guard = guard_of(action, enforcement, validate) if enforcement is not None else None
-    if guard is None:
-        return Gates((validate,), after)
-    return Gates((guard.admit,), after, guard.conclude)
+    if guard is not None:
+        return Gates((guard.admit,), after, guard.conclude)
+
+    def admit(call: Call) -> None:
+        if (demand := validate(call)) is not None:
+            demand.judge((), False)
+
+    return Gates((admit,), after)
 
 
 class Run(Watch[Result]):

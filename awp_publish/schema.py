@@ -4,26 +4,41 @@ Two engines, one job each: pydantic writes schemas at start-up, jsonschema-rs ch
 schema is ever fetched: a `$ref` must resolve inside the schema itself.
 """
 
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
-from typing import Final, Literal, NoReturn, TypeAlias, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from time import thread_time
+from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
+from urllib.parse import quote, unquote
 
 import jsonschema_rs
+from jsonschema_rs import Draft202012Validator as Engine
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import CoreSchema, core_schema
 
 from awp_publish.model import JsonObject
-from awp_publish.problems import Violation
+from awp_publish.problems import MAX_VIOLATIONS, Violation
 
 Mode: TypeAlias = Literal["validation", "serialization"]
-Validate: TypeAlias = Callable[[object], tuple[Violation, ...]]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-MOST_VIOLATIONS: Final = 20
-LONGEST_DETAIL: Final = 300
+
+DESCRIPTION_TIME: Final = 0.1
+"""Seconds of computing that saying what is wrong may take."""
+
+DEEPEST_DESCRIBED: Final = 50
+"""Levels of an instance into which it is said what is wrong."""
+
+MAX_READINGS: Final = 20_000
+"""Looks at the objects and lists of an instance, for whoever follows every alternative of its unions."""
+
+SHOWN: Final = 100
+"""Characters of a text of the caller's that are repeated."""
+
+_PATTERNS: Final = jsonschema_rs.FancyRegexOptions(backtrack_limit=1000)
+"""Patterns with lookaround or back-references take quadratic time in other engines. What needs more is no match."""
 
 
 class UnusableSchema(ValueError):
@@ -146,23 +161,57 @@ def object_schema_of(given: object) -> dict[str, object]:
 # --- Checking instances ---
 
 
-def compile_schema(schema: JsonObject) -> Validate:
-    """A function from an instance (decoded JSON) to what is wrong with it, `()` if nothing is.
+def compile_schema(schema: JsonObject) -> "Validator":
+    """The validator of a schema.
 
     Raises UnusableSchema if the schema is not valid JSON Schema 2020-12 or refers outside of itself.
     """
+    root = dict(schema)
     try:
-        validator = jsonschema_rs.Draft202012Validator(dict(schema), retriever=_refuse_to_fetch, validate_formats=False)
+        return Validator(root, _compile(root))
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, TypeError) as error:
         raise UnusableSchema(f"not a valid JSON Schema 2020-12: {_first_line(error)}") from error
-    is_valid = validator.is_valid
 
-    def validate(instance: object) -> tuple[Violation, ...]:
-        if is_valid(instance):
-            return ()
-        return tuple(_violations(islice(validator.iter_errors(instance), MOST_VIOLATIONS)))
 
-    return validate
+class Validator:
+    """Tells which instances (decoded JSON) conform to a schema, and what is wrong with the others.
+
+    The engine's verdict takes time in proportion to the instance. Its list of errors does not: it copies instances, and
+    follows every alternative of every union. So what is wrong is found by a walk of our own, which has a budget.
+    """
+
+    def __init__(self, schema: dict[str, object], engine: Engine) -> None:
+        self._schema = schema
+        self._engine = engine
+        self._walker: _Walker | None = None
+        self._readings = _Readings(schema) if _branches_recursively(schema) else None
+        self.is_valid: Callable[[object], bool] = engine.is_valid if self._readings is None else self._is_valid
+
+    def __call__(self, instance: object) -> tuple[Violation, ...]:
+        """What is wrong with an instance, the first MAX_VIOLATIONS; () if nothing is."""
+        return () if self.is_valid(instance) else self.describe(instance)[0]
+
+    def describe(self, instance: object) -> tuple[tuple[Violation, ...], int]:
+        """What is wrong with an instance that does not conform: the first MAX_VIOLATIONS, and how many more there are.
+
+        There may be even more where the budget ends first.
+        """
+        if self._readings is not None and self._engine.is_valid(instance):
+            return (Violation("", "is nested too deeply: it could be read in too many ways"),), 0
+        if self._walker is None:
+            self._walker = _Walker(self._schema)
+        return self._walker.describe(instance)
+
+    def _is_valid(self, instance: object) -> bool:
+        return self._engine.is_valid(instance) and (self._readings is None or self._readings.are_few(instance))
+
+
+def _compile(
+    schema: dict[str, object], registry: jsonschema_rs.Registry | None = None
+) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(
+        schema, retriever=_refuse_to_fetch, registry=registry, validate_formats=False, pattern_options=_PATTERNS
+    )
 
 
 def _refuse_to_fetch(uri: str) -> NoReturn:
@@ -173,27 +222,352 @@ def _first_line(error: Exception) -> str:
     return str(error).split("\n", 1)[0]
 
 
-def _violations(errors: Iterable[jsonschema_rs.ValidationError]) -> Iterable[Violation]:
-    for error in errors:
-        yield from _violations_of(error)
-
-
-def _violations_of(error: jsonschema_rs.ValidationError) -> Iterable[Violation]:
-    """One error of the engine; those about members point at the members, which is what a caller has to correct."""
-    path = list(error.instance_path)
-    missing = getattr(error.kind, "property", None)
-    if isinstance(missing, str):
-        return (Violation(pointer_to([*path, missing]), "is required"),)
-    unexpected = getattr(error.kind, "unexpected", None)
-    if isinstance(unexpected, list):
-        return tuple(Violation(pointer_to([*path, name]), "is not a known member") for name in unexpected)
-    return (Violation(pointer_to(path), shorten(error.message)),)
-
-
 def pointer_to(path: Iterable[str | int]) -> str:
     """The RFC 6901 JSON Pointer of a path."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
-def shorten(text: str) -> str:
-    return text if len(text) <= LONGEST_DETAIL else text[: LONGEST_DETAIL - 1] + "…"
+def _part(schema: object, pointer: str) -> object:
+    """What a JSON Pointer means in a schema, None for what is not there."""
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(schema, list):
+            schema = schema[int(name)] if name.isdecimal() and int(name) < len(schema) else None
+        else:
+            schema = schema.get(name) if isinstance(schema, Mapping) else None
+    return schema
+
+
+def _target(schema: JsonObject) -> str | None:
+    """The pointer that a reference within the schema means, None for no reference or one by another name."""
+    reference = schema.get("$ref")
+    is_pointer = isinstance(reference, str) and (reference == "#" or reference.startswith("#/"))
+    return unquote(str(reference)[1:]) if is_pointer else None
+
+
+def _table(schema: JsonObject, keyword: str) -> JsonObject:
+    found = schema.get(keyword)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _list(schema: JsonObject, keyword: str) -> Sequence[Any]:
+    found = schema.get(keyword)
+    return found if isinstance(found, list) else ()
+
+
+# --- Unions within themselves ---
+# Who reads {"and": [{"and": [...]}]} as And | Or tries both at every level, and twice as much at each further one:
+# pydantic does, wherever alternatives are not told apart by a discriminator. What is too much for it is not admitted.
+
+
+def _branches_recursively(root: JsonObject) -> bool:
+    """Whether a union has itself in two of its alternatives."""
+    if "$ref" not in repr(root):
+        return False
+    unions: list[Mapping[str, object]] = []
+    waiting: list[object] = [root]
+    while waiting:
+        part = waiting.pop()
+        waiting += part.values() if isinstance(part, Mapping) else part if isinstance(part, list) else ()
+        if isinstance(part, Mapping) and "discriminator" not in part:
+            unions += [part] if len(_list(part, "anyOf")) > 1 or len(_list(part, "oneOf")) > 1 else []
+    return any(
+        sum(_leads_to(union, one, root) for one in _list(union, keyword)) > 1
+        for union in unions
+        for keyword in ("anyOf", "oneOf")
+    )
+
+
+def _leads_to(sought: object, start: object, root: JsonObject) -> bool:
+    waiting, seen = [start], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if part is sought:
+            return True
+        if isinstance(part, list):
+            waiting += part
+        elif isinstance(part, Mapping) and id(part) not in seen:
+            seen.add(id(part))
+            waiting += [inner for name, inner in part.items() if name not in ("$defs", "definitions")]
+            target = _target(part)
+            waiting += [_part(root, target)] if target is not None else []
+    return False
+
+
+class _Readings:
+    """How often somebody looks at the objects and lists of an instance who follows every alternative of a schema."""
+
+    def __init__(self, schema: JsonObject) -> None:
+        self._schema = schema
+        self._shapes: dict[int, tuple[list[JsonObject], list[JsonObject]]] = {}
+
+    def are_few(self, instance: object) -> bool:
+        """Whether there are no more than MAX_READINGS, and ten for each of the objects and lists."""
+        counted: dict[tuple[int, int], int] = {}
+        count = self._count(self._schema, instance, counted)
+        return count <= MAX_READINGS or count <= MAX_READINGS + 10 * len({value for _, value in counted})
+
+    def _count(self, schema: object, value: object, counted: dict[tuple[int, int], int]) -> int:
+        key = (id(schema), id(value))
+        if key in counted:
+            return counted[key]
+        objects, arrays = self._shapes_of(schema)
+        if isinstance(value, dict):
+            total = len(objects)
+            inner = [pair for pair in value.items() if isinstance(pair[1], (dict, list))]
+            for shape in objects if inner else ():
+                named, rest = _table(shape, "properties"), shape.get("additionalProperties")
+                for name, member in inner:
+                    total += self._count(named.get(name, rest), member, counted)
+        else:
+            total = len(arrays)
+            items = [item for item in value if isinstance(item, (dict, list))] if isinstance(value, list) else []
+            for shape in arrays if items else ():
+                for one in (*_list(shape, "prefixItems"), shape.get("items")):
+                    for item in items:
+                        total += self._count(one, item, counted)
+        counted[key] = total
+        return total
+
+    def _shapes_of(self, schema: object) -> tuple[list[JsonObject], list[JsonObject]]:
+        """All that a schema says of objects, and all that it says of lists: its own, its alternatives', ..."""
+        if id(schema) in self._shapes:
+            return self._shapes[id(schema)]
+        waiting, seen, parts = [schema], set[int](), list[JsonObject]()
+        while waiting:
+            part = waiting.pop()
+            if not isinstance(part, Mapping) or id(part) in seen:
+                continue
+            seen.add(id(part))
+            parts.append(part)
+            target = _target(part)
+            waiting += [_part(self._schema, target)] if target is not None else []
+            waiting += [one for keyword in ("allOf", "anyOf", "oneOf") for one in _list(part, keyword)]
+        found = [part for part in parts if "properties" in part or "additionalProperties" in part]
+        listed = [part for part in parts if "items" in part or "prefixItems" in part]
+        self._shapes[id(schema)] = found, listed
+        return found, listed
+
+
+# --- Saying what is wrong ---
+
+_Path: TypeAlias = tuple[str | int, ...]
+
+
+class _Walk:
+    """What one walk has found, and how long it may go on."""
+
+    def __init__(self) -> None:
+        self.found: list[Violation] = []
+        self.count = 0
+        self.seen: set[tuple[str, int]] = set()
+        self._deadline = thread_time() + DESCRIPTION_TIME
+
+    def note(self, path: _Path, detail: str) -> None:
+        """Note one thing that is wrong."""
+        self.count += 1
+        if len(self.found) < MAX_VIOLATIONS:
+            self.found.append(Violation(pointer_to(path), detail))
+
+    def is_over(self) -> bool:
+        """Whether there is enough, or it has taken long enough."""
+        return self.count >= MAX_VIOLATIONS or thread_time() > self._deadline
+
+
+class _Walker:
+    """Goes down an instance beside its schema, into whatever does not conform."""
+
+    def __init__(self, schema: dict[str, object]) -> None:
+        self._schema = schema
+        self._registry = jsonschema_rs.Registry([(_BASE, schema)], retriever=_refuse_to_fetch)
+        self._parts: dict[str, Callable[[object], bool]] = {}
+        self._keywords: dict[tuple[str, int], Callable[[object], bool]] = {}
+
+    def describe(self, instance: object) -> tuple[tuple[Violation, ...], int]:
+        """What is wrong with an instance that does not conform, and how many more were found."""
+        walk = _Walk()
+        self._describe(walk, "", instance, ())
+        return tuple(walk.found), walk.count - len(walk.found)
+
+    def _conforms(self, at: str, value: object) -> bool:
+        """Whether a value conforms to the part of the schema at a pointer."""
+        if at not in self._parts:
+            self._parts[at] = _compile({"$ref": f"{_BASE}#{quote(at)}"}, self._registry).is_valid
+        return self._parts[at](value)
+
+    def _holds(self, keyword: str, limit: object, value: object) -> bool:
+        """Whether a value conforms to one keyword that has no schemas inside. `limit` is an object of the schema's."""
+        key = (keyword, id(limit))
+        if key not in self._keywords:
+            self._keywords[key] = _compile({keyword: limit}).is_valid
+        return self._keywords[key](value)
+
+    def _look(self, walk: _Walk, at: str, value: object, path: _Path) -> None:
+        """Describe a value if it does not conform to the part of the schema at a pointer."""
+        if not walk.is_over() and not self._conforms(at, value):
+            self._describe(walk, at, value, path)
+
+    def _describe(self, walk: _Walk, at: str, value: object, path: _Path) -> None:
+        before, schema = walk.count, _part(self._schema, at)
+        if isinstance(value, (dict, list)):
+            if (at, id(value)) in walk.seen:
+                return
+            walk.seen.add((at, id(value)))
+        if isinstance(schema, Mapping) and len(path) < DEEPEST_DESCRIBED:
+            for keyword, words in _WORDS.items():
+                if keyword in schema and not self._holds(keyword, schema[keyword], value):
+                    walk.note(path, words.format(_shown(value), _limit(schema[keyword])))
+            if isinstance(value, dict):
+                self._describe_members(walk, at, schema, value, path)
+            elif isinstance(value, list):
+                first = len(_list(schema, "prefixItems"))
+                for index, item in enumerate(value if "items" in schema else value[:first]):
+                    if walk.is_over():
+                        break
+                    place = f"{at}/prefixItems/{index}" if index < first else f"{at}/items"
+                    self._look(walk, place, item, (*path, index))
+            for place in self._beside(at, schema, value):
+                self._look(walk, place, value, path)
+        if walk.count == before:
+            keywords = schema if isinstance(schema, Mapping) else ("false",)
+            unexplained = next((words for name, words in _UNEXPLAINED.items() if name in keywords), _OTHERWISE)
+            walk.note(path, unexplained.format(_shown(value)))
+
+    def _describe_members(
+        self, walk: _Walk, at: str, schema: JsonObject, value: dict[str, object], path: _Path
+    ) -> None:
+        needed = list(_list(schema, "required"))
+        depending = _table(schema, "dependentRequired")
+        for name in depending:
+            needed += _list(depending, name) if name in value else ()
+        for name in needed:
+            if name not in value:
+                walk.note((*path, name), "is required")
+        named, patterns = _table(schema, "properties"), _table(schema, "patternProperties")
+        rest = schema.get("additionalProperties")
+        known: Set[str] = named.keys()
+        if rest is None and (rest := schema.get("unevaluatedProperties")) is False:
+            known = self._known(schema)
+        for name, member in value.items():
+            places = [f"{at}/properties{pointer_to([name])}"] if name in named else []
+            if patterns:
+                matched = [one for one in patterns if self._holds("pattern", one, name)]
+                places += [f"{at}/patternProperties{pointer_to([one])}" for one in matched]
+            if rest is False and name not in known and not places:
+                walk.note((*path, name), "is not a known member")
+                continue
+            if not places and "additionalProperties" in schema:
+                places = [f"{at}/additionalProperties"]
+            if walk.is_over():
+                continue  # members that are not known are counted all
+            if "propertyNames" in schema and not self._conforms(f"{at}/propertyNames", name):
+                walk.note((*path, name), "is not a name that is allowed here")
+            for place in places:
+                self._look(walk, place, member, (*path, name))
+
+    def _beside(self, at: str, schema: JsonObject, value: object) -> Iterable[str]:
+        """The further parts of the schema that a value has to conform to.
+
+        Of a union that is the one alternative that can have been meant, so that no two ways are ever followed.
+        """
+        if (target := _target(schema)) is not None:
+            yield target
+        for index, _ in enumerate(_list(schema, "allOf")):
+            yield f"{at}/allOf/{index}"
+        for keyword in ("anyOf", "oneOf"):
+            places = [f"{at}/{keyword}/{index}" for index, _ in enumerate(_list(schema, keyword))]
+            meant = [place for place in places if self._may_mean(place, value)]
+            if len(meant) == 1:
+                yield meant[0]
+        if "if" in schema:
+            place = f"{at}/then" if self._conforms(f"{at}/if", value) else f"{at}/else"
+            if _part(self._schema, place) is not None:
+                yield place
+        for name in _table(schema, "dependentSchemas"):
+            if isinstance(value, dict) and name in value:
+                yield f"{at}/dependentSchemas{pointer_to([name])}"
+
+    def _may_mean(self, at: str, value: object) -> bool:
+        """Whether a value is of the type of an alternative, and has the constants by which it is told from others."""
+        schema = self._referred(_part(self._schema, at))
+        if "type" in schema and not self._holds("type", schema["type"], value):
+            return False
+        if not isinstance(value, dict):
+            return True
+        members = _table(schema, "properties").items()
+        tags = [(name, one["const"]) for name, one in members if isinstance(one, Mapping) and "const" in one]
+        return all(name in value and self._holds("const", constant, value[name]) for name, constant in tags)
+
+    def _referred(self, schema: object) -> JsonObject:
+        """A schema, or the one that it only refers to."""
+        for _ in range(DEEPEST_DESCRIBED):
+            target = _target(schema) if isinstance(schema, Mapping) else None
+            if target is None:
+                break
+            schema = _part(self._schema, target)
+        return schema if isinstance(schema, Mapping) else {}
+
+    def _known(self, schema: JsonObject) -> Set[str]:
+        """The names that a schema knows, in all that the same value has to conform to."""
+        names, waiting, seen = set[str](), [schema], set[int]()
+        while waiting:
+            part = waiting.pop()
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            names |= _table(part, "properties").keys()
+            inner = [_part(self._schema, target)] if (target := _target(part)) is not None else []
+            inner += [part.get(keyword) for keyword in ("if", "then", "else")]
+            inner += _table(part, "dependentSchemas").values()
+            inner += [one for keyword in ("allOf", "anyOf", "oneOf") for one in _list(part, keyword)]
+            waiting += [one for one in inner if isinstance(one, Mapping)]
+        return names
+
+
+_BASE: Final = "urn:awp-publish:schema"
+_WORDS: Final = {
+    "type": "{} is not of type {}",
+    "enum": "{} is not one of {}",
+    "const": "{} is not {}",
+    "minimum": "{} is less than the minimum of {}",
+    "maximum": "{} is greater than the maximum of {}",
+    "exclusiveMinimum": "{} is not greater than {}",
+    "exclusiveMaximum": "{} is not less than {}",
+    "multipleOf": "{} is not a multiple of {}",
+    "minLength": "{} is shorter than {} characters",
+    "maxLength": "{} is longer than {} characters",
+    "pattern": "{} does not match {}",
+    "minItems": "has fewer than {1} items",
+    "maxItems": "has more than {1} items",
+    "uniqueItems": "has the same item twice",
+    "minProperties": "has fewer than {1} members",
+    "maxProperties": "has more than {1} members",
+}
+"""What is wrong with a value ({0}) that does not conform to a keyword, and to what of it ({1})."""
+
+_UNEXPLAINED: Final = {
+    "anyOf": "{} is none of the kinds that are allowed here",
+    "oneOf": "{} is none of the kinds that are allowed here, or several of them",
+    "not": "{} is of a kind that is not allowed here",
+    "contains": "does not contain what it has to, or too much of it",
+    "unevaluatedProperties": "has members that are not known",
+    "unevaluatedItems": "has items that are not known",
+    "false": "{} is not allowed here",
+}
+_OTHERWISE: Final = "does not conform to the schema"
+
+
+def _shown(value: object) -> str:
+    """A value in a few characters: as JSON, but objects and arrays by what they are."""
+    if isinstance(value, (dict, list)):
+        return "an object" if isinstance(value, dict) else "an array"
+    if isinstance(value, str) and len(value) > SHOWN:
+        return json.dumps(value[:SHOWN], ensure_ascii=False)[:-1] + '…"'
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _limit(limit: object) -> str:
+    """What a keyword demands."""
+    if not isinstance(limit, (list, tuple)):
+        return _shown(limit)
+    return ", ".join(map(_shown, limit[:MAX_VIOLATIONS])) + (", …" if len(limit) > MAX_VIOLATIONS else "")

@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from awp_publish.discover.signature import Bind, Given, bind_declared, bind_signature, read_signature
 from awp_publish.model import Function, JsonObject
 from awp_publish.problems import InvalidInput, InvalidOutput, Violation
-from awp_publish.schema import adapt, pointer_to, schema_of, shorten
+from awp_publish.schema import adapt, pointer_to, schema_of
 from awp_publish.threads import run_in_thread
 
 Write: TypeAlias = Callable[[object], bytes]
@@ -60,11 +60,10 @@ async def _call(function: Callable[..., object], bind: Bind, write: Write, given
 def _refusal(error: ValidationError) -> InvalidInput:
     """pydantic's errors as pointers into the input."""
     found = [
-        Violation(pointer_to(one["loc"]), shorten(one["msg"].removeprefix("Value error, ")))
-        for one in error.errors(include_url=False)
+        Violation(pointer_to(one["loc"]), one["msg"].removeprefix("Value error, "))
+        for one in error.errors(include_url=False, include_input=False)
     ]
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return InvalidInput(f"{found[0].pointer or 'The input'}: {found[0].detail}{more}.", errors=found)
+    return InvalidInput.of(found)
 
 
 def _read_outputs(declared: object) -> tuple[Write, JsonObject]:

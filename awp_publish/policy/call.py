@@ -89,12 +89,14 @@ Judge: TypeAlias = Callable[[tuple[Seen, ...], bool], Outcome | None]
 class Demand(NamedTuple):
     """What a gate wants of the store for one call: `steps` if the call is to go on.
 
-    As many `looks` are done instead when a later gate refuses the call anyway, so that nothing is claimed in vain.
+    As many `looks` are done instead when a later gate refuses the call anyway, so that nothing is claimed in vain. A
+    gate that `refuses` wants nothing of the store: its judge raises, once the gates before it have let the call pass.
     """
 
     steps: tuple[Step, ...]
     looks: tuple[Step, ...]
     judge: Judge
+    refuses: bool = False
 
 
 Gate: TypeAlias = Callable[[Call], Demand | None]

@@ -3,7 +3,8 @@
 authenticate -> limits -> validate input -> idempotent replay -> confirmation -> prerequisites. Who calls is known
 before anything is counted. A replay is looked up before the confirmation, because a retried call carries one that is
 spent. Gates refuse by themselves or demand steps of the store; the demands of all are sent together, so a later gate's
-refusal is held back until the earlier ones have had their say.
+refusal is held back until the earlier ones have had their say. A caller over the limit costs no more of the input than
+a look at whether it conforms: what is wrong with it is only worked out for those who are told.
 """
 
 import logging
@@ -16,7 +17,7 @@ from awp_publish.policy.idempotency import settle_claim
 from awp_publish.policy.prerequisites import Receipts
 from awp_publish.policy.principal import set_caller
 from awp_publish.problems import Problem, StoreUnavailable
-from awp_publish.stores.store import Step, Store
+from awp_publish.stores.store import Ran, Step, Store
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -61,6 +62,8 @@ class Guard:
                 break
             if demand is not None:
                 demands.append(demand)
+                if demand.refuses:
+                    break
         answer = await self._ask(call, demands, objection) if demands else None
         if answer is not None:
             return self._with_receipt(call, answer)
@@ -81,9 +84,10 @@ class Guard:
     async def _ask(self, call: Call, demands: Sequence[Demand], objection: Problem | None) -> Outcome | None:
         """One round trip for all demands; then each gate, in order, reads what its own steps saw."""
         steps: list[Step] = []
+        is_refused = objection is not None or demands[-1].refuses
         for demand in demands:
-            steps += demand.steps if objection is None else demand.looks
-        ran = await self._store.run(steps, durable=self._durable)
+            steps += demand.looks if is_refused else demand.steps
+        ran = await self._store.run(steps, durable=self._durable) if steps else Ran(None, ())
         failed = len(steps) if ran.failed is None else ran.failed
         first = 0
         for demand in demands:

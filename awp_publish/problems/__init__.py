@@ -54,10 +54,12 @@ from awp_publish.problems.pages import (
     PageNotFound as PageNotFound,
 )
 from awp_publish.problems.problem import (
+    MAX_VIOLATIONS as MAX_VIOLATIONS,
     DeclarationError as DeclarationError,
     Problem as Problem,
     Violation as Violation,
     code_of as code_of,
+    shorten as shorten,
     slug_of as slug_of,
 )
 from awp_publish.problems.requests import (

@@ -1,6 +1,8 @@
 """The handler behind an action: its input, its refusals, its failures."""
 
-from awp_publish.problems.problem import Problem
+from collections.abc import Sequence
+
+from awp_publish.problems.problem import MAX_VIOLATIONS, Problem, Violation
 
 
 class InvalidInput(Problem):
@@ -8,6 +10,14 @@ class InvalidInput(Problem):
     title = "The input does not match the action's schema"
     default_status = 422
     default_recovery = "Correct the members that errors points at, following the action's inputs schema, then retry."
+
+    @classmethod
+    def of(cls, violations: Sequence[Violation], more: int = 0) -> "InvalidInput":
+        """The problem of an input with these violations, and `more` that are not listed."""
+        first, more = violations[0], more + len(violations) - 1
+        also = f" (and {more} more)" if more else ""
+        also += f"; the first {MAX_VIOLATIONS} are listed" if more >= MAX_VIOLATIONS else ""
+        return cls(f"{first.pointer or 'The input'}: {first.detail}{also}.", errors=violations)
 
 
 class Refused(Problem):

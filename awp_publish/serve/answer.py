@@ -22,8 +22,9 @@ from awp_publish.problems import (
     Problem,
     Refused,
     Violation,
+    shorten,
 )
-from awp_publish.schema import pointer_to, shorten
+from awp_publish.schema import pointer_to
 from awp_publish.serve.reply import Fields, Headers, RawHeaders, read_fields
 
 CARRIED_HEADERS: Final = frozenset(
@@ -104,7 +105,7 @@ def _read_refusal(action: Action, status: int, fields: Fields, body: bytes, code
         )
     document = _parse(fields.get(b"content-type", b""), body)
     if status == 422 and (errors := _fastapi_errors(action, document)):
-        return InvalidInput(f"{errors[0].pointer or 'The input'}: {errors[0].detail}", errors=errors)
+        return InvalidInput.of(errors)
     return _refused(status, document, codes)
 
 
@@ -160,9 +161,7 @@ def _fastapi_errors(action: Action, document: object) -> tuple[Violation, ...]:
     if not isinstance(listed, list):
         return ()
     found = [error for error in listed if isinstance(error, Mapping) and isinstance(error.get("loc"), list)]
-    return tuple(
-        Violation(_pointer(action, error["loc"]), shorten(str(error.get("msg", "is invalid")))) for error in found
-    )
+    return tuple(Violation(_pointer(action, error["loc"]), str(error.get("msg", "is invalid"))) for error in found)
 
 
 def _pointer(action: Action, place: list[str | int]) -> str:

@@ -6,6 +6,7 @@ JSON leaves duplicate names, huge numbers and lone surrogates to the reader, and
 
 import json
 import math
+from collections import Counter
 from typing import Final
 
 import orjson
@@ -63,8 +64,8 @@ def _is_deeper(value: object, levels: int) -> bool:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        times = Counter(name for name, _ in pairs)
+        twice = next(name for name in times if times[name] > 1)
         raise NotJson(f'The body has the name "{_printable(twice)}" twice in one object.')
     return found
 
