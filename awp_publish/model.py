@@ -7,7 +7,7 @@ value is made. JSON Schemas are JSON Schema 2020-12 with their own `$defs`, so t
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from awp_publish.values import (
@@ -60,14 +60,28 @@ class Parameter:
     spans_segments: bool = False
 
 
+class Arrival(NamedTuple):
+    """Where the application's own routing leads: the route's template, with its convertors, and what answers there.
+
+    `endpoint` is None where an application keeps its routes to itself.
+    """
+
+    path: str
+    endpoint: object
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The route behind an action: method, path template (`/books/{slug}`), where inputs go, the body's media type."""
+    """The route behind an action: method, path template (`/books/{slug}`), where inputs go, the body's media type.
+
+    `arrival` is the only place where a request for it may arrive; None where the application does not show it.
+    """
 
     method: str
     path: str
     parameters: tuple[Parameter, ...] = ()
     content_type: str | None = None
+    arrival: Arrival | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
