@@ -16,6 +16,7 @@ from awp_publish.discover.starlette import walk_routes
 from awp_publish.model import Arrival, OpenApi
 
 __all__ = [
+    "ITSELF",
     "Operation",
     "Route",
     "Routed",
@@ -52,6 +53,10 @@ def find_openapi(app: object) -> OpenApi | None:
     return openapi_of(target)
 
 
+ITSELF: Final = object()
+"""The endpoint of an arrival at an application that compares routes itself."""
+
+
 class Routed(NamedTuple):
     """Where a request arrives, and every endpoint that the application's routing names on the way there."""
 
@@ -67,7 +72,7 @@ def find_arrival(app: object, scope: Scope, prefix: str = "") -> Routed | None:
     """
     listed = _in_order(app)
     if listed is None:
-        return Routed(Arrival(prefix, None), ())
+        return Routed(Arrival(prefix, ITSELF if compares_routes(app) else None), ())
     for candidate, route in listed:
         match, child = candidate.matches(scope)
         if match is not Match.FULL:

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from starlette.exceptions import HTTPException
 
-from awp_publish.discover import Routed, asks_for_host, compares_routes, find_arrival
+from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival
 from awp_publish.discover.route import pattern_of
 from awp_publish.invoke import Answered, Call, Result
 from awp_publish.model import Action, Catalog, Target
@@ -327,6 +327,8 @@ class _Arrivals:
 
     def _is_own(self, routed: Routed) -> bool:
         arrival = routed.arrival
+        if arrival.endpoint is ITSELF:
+            return True
         if self._own is None or arrival.endpoint is None:
             return self._own is None and arrival.endpoint is None
         return arrival.endpoint is self._own.endpoint and arrival.path == self._own.path
