@@ -50,7 +50,7 @@ class RouteRequest(HttpRequest):
     _found: ResolverMatch | None = None
 
     @property
-    def resolver_match(self) -> ResolverMatch | None:  # type: ignore[override]
+    def resolver_match(self) -> ResolverMatch | None:
         return self._found
 
     @resolver_match.setter

@@ -5,9 +5,9 @@ import asyncio
 import httpx2
 import pytest
 from asgiref.sync import sync_to_async
+from awp_publish_django.asgi import get_asgi_application
 from django.contrib.auth import login
 from django.contrib.auth.models import User
-from django.core.asgi import get_asgi_application
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden, JsonResponse
 from django.test import override_settings
 from django.urls import include, path, re_path

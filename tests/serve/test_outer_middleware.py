@@ -83,7 +83,8 @@ def test_a_guard_by_path_sees_the_route_of_a_call_at_every_door(open_client, doo
     class Own(AgentPublisher):
         pass
 
-    ran, paths = [], []
+    ran: list[str] = []
+    paths: list[str] = []
     site, app = make_admin(ran)
     if order == "inside":
         app.add_middleware(AdminGuard, paths=paths)
@@ -99,7 +100,8 @@ def test_a_guard_by_path_sees_the_route_of_a_call_at_every_door(open_client, doo
 
 
 def test_a_publisher_whose_place_cannot_be_told_goes_in_from_outside(open_client):
-    ran, paths = [], []
+    ran: list[str] = []
+    paths: list[str] = []
     site, app = make_admin(ran)
     app.add_middleware(lambda app: AgentPublisher(app, site))
     app.add_middleware(AdminGuard, paths=paths)
@@ -108,7 +110,8 @@ def test_a_publisher_whose_place_cannot_be_told_goes_in_from_outside(open_client
 
 
 def test_who_the_guard_knows_is_let_through_and_a_job_is_held_up_as_well(open_client):
-    ran, paths = [], []
+    ran: list[str] = []
+    paths: list[str] = []
     site, app = make_admin(ran)
     app.add_middleware(AgentPublisher, site=site)
     app.add_middleware(AdminGuard, paths=paths)
@@ -129,7 +132,8 @@ def test_where_no_middleware_stands_outside_a_call_passes_once(open_client):
 
 
 def test_a_call_on_its_way_is_never_for_a_door_or_document_of_ours(open_client):
-    site, app, paths = make_shop(), FastAPI(), []
+    site, app = make_shop(), FastAPI()
+    paths: list[str] = []
 
     @app.post("/{first}/{second}/invoke")
     @site.action("relay")
@@ -334,7 +338,8 @@ def test_the_state_of_the_lifespan_reaches_the_route(open_client):
 
 
 def test_a_site_below_a_prefix_is_entered_below_it(open_client):
-    ran, paths = [], []
+    ran: list[str] = []
+    paths: list[str] = []
     site, app = make_admin(ran)
     app.add_middleware(AgentPublisher, site=site)
     app.add_middleware(AdminGuard, paths=paths)
