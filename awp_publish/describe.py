@@ -61,7 +61,9 @@ def describe_route_action(subject: str, chosen: tuple[Route, str], options: Acti
             operation = replace(operation, outputs=_outputs_of(options["outputs"], chosen))
     except UnusableSchema as error:
         raise DeclarationError(subject, f"{error}.", _REMEDY) from error
-    return Behind(operation, Target(method, route.template, operation.parameters, operation.content_type))
+    return Behind(
+        operation, Target(method, route.template, operation.parameters, operation.content_type, route.arrival)
+    )
 
 
 def _describe(route: Route, method: str, options: ActionOptions) -> Operation:

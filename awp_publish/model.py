@@ -67,14 +67,28 @@ class RouteCredential(NamedTuple):
     name: str
 
 
+class Arrival(NamedTuple):
+    """Where the application's own routing leads: the route's template, with its convertors, and what answers there.
+
+    `endpoint` is None where an application keeps its routes to itself.
+    """
+
+    path: str
+    endpoint: object
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The route behind an action: method, path template (`/books/{slug}`), where inputs go, the body's media type."""
+    """The route behind an action: method, path template (`/books/{slug}`), where inputs go, the body's media type.
+
+    `arrival` is the only place where a request for it may arrive; None where the application does not show it.
+    """
 
     method: str
     path: str
     parameters: tuple[Parameter, ...] = ()
     content_type: str | None = None
+    arrival: Arrival | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

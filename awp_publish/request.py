@@ -27,6 +27,13 @@ _REST: Final[Mapping[str, Location]] = {JSON: "json", FORM: "form", MULTIPART: "
 """Where members go that a schema admits without naming them, by the body's media type; into the query otherwise."""
 
 
+MAX_PATH_VALUE: Final = 8_000
+"""Characters of a path parameter: as long as request lines may be (RFC 9110, section 4.1), longer than servers take."""
+
+_OTHER_METHODS: Final = frozenset({"_method", "_http_method", "x-http-method-override"})
+"""Members of a query or form in which some middleware reads another method; sent only where a route has them."""
+
+
 class Request(NamedTuple):
     """A request without its connection. `headers` hold what the input itself says, `cookies` go beside the caller's."""
 
@@ -71,7 +78,11 @@ class Encoder:
             return Request(self._target.path, self._raw_path, headers=_body_headers(JSON, body), body=body)
         parts = _Parts()
         for name, value in given.items():
-            parameter = self._parameters.get(name) or Parameter(name, self._rest, name)
+            parameter = self._parameters.get(name)
+            if parameter is None:
+                if self._rest != "json" and name.lower() in _OTHER_METHODS:
+                    raise _refuse(pointer_to([name]), "is not an input of this action")
+                parameter = Parameter(name, self._rest, name)
             _PLACE[parameter.location](parts, parameter, value)
         path, raw_path = self._fill_path(parts)
         content_type, body = self._write_body(parts)
@@ -156,6 +167,8 @@ def _place_path(parts: _Parts, parameter: Parameter, value: object) -> None:
         raise _refuse(pointer_to([parameter.name]), "must not be empty, . or ..")
     if "/" in text and not parameter.spans_segments:
         raise _refuse(pointer_to([parameter.name]), 'must not contain "/"')
+    if len(text) > MAX_PATH_VALUE:
+        raise _refuse(pointer_to([parameter.name]), f"must not be longer than {MAX_PATH_VALUE} characters")
     if "\0" in text:
         raise _refuse(pointer_to([parameter.name]), "must not contain a null character")
     parts.path[parameter.wire_name] = (text, quote(text, safe="/" if parameter.spans_segments else ""))

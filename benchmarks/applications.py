@@ -110,6 +110,21 @@ def shop(place: Place, doors: Sequence[Literal["mcp", "a2a"]] = ()) -> AsgiApp:
     return published(app, shop_site(doors), place)
 
 
+def enclosed() -> AsgiApp:
+    """The shop with a middleware outside of us that does nothing: calls of routes come in through it a second time."""
+    app: Any = shop("inside")
+    app.add_middleware(_PassOn)
+    return app  # type: ignore[no-any-return]
+
+
+class _PassOn:
+    def __init__(self, app: AsgiApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
 def shop_site(doors: Sequence[Literal["mcp", "a2a"]] = ()) -> Site:
     """Both routes as actions, and the function behind the writing one as an agent of its own, without the route."""
     site = Site("Bookshop", "Find, read about and order public-domain books.", "https://books.example", doors=doors)

@@ -11,6 +11,7 @@ from benchmarks.applications import (
     ORDER,
     ORDER_INVOKE,
     ORDERS,
+    enclosed,
     json_headers,
     shop,
 )
@@ -28,6 +29,7 @@ def invoking(seconds: float) -> list[Row]:
     )
     return [
         compare(f"{of_route}, add_middleware", found, "inside route", "post", beside, at_most(1.2)),
+        compare(f"{of_route}, one middleware outside", found, "enclosed route", "post", beside, at_most(2.2)),
         compare(f"{of_route}, outermost", found, "outermost route", "post", beside, at_most(1.2)),
         compare(f"{of_function}, add_middleware", found, "inside function", "post", beside, at_most(0.4)),
         compare(f"{of_function}, outermost", found, "outermost function", "post", beside, at_most(0.4)),
@@ -42,6 +44,7 @@ async def _measure(seconds: float) -> dict[str, Series]:
     inside, outermost = shop("inside"), shop("outermost")
     cases = [
         _call("inside route", inside, ORDER_INVOKE),
+        _call("enclosed route", enclosed(), ORDER_INVOKE),
         _call("outermost route", outermost, ORDER_INVOKE),
         _call("inside function", inside, FUNCTION_INVOKE),
         _call("outermost function", outermost, FUNCTION_INVOKE),

@@ -5,20 +5,36 @@ application object of another framework may tell its routes itself, in a method 
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Host, Match, Mount, Route as StarletteRoute
 
 from awp_publish.discover.route import Operation, Route, opaque
 from awp_publish.discover.starlette import walk_routes
-from awp_publish.model import OpenApi
+from awp_publish.model import Arrival, OpenApi
 
-__all__ = ["Operation", "Route", "find_openapi", "find_routes", "routed"]
+__all__ = [
+    "ITSELF",
+    "Operation",
+    "Route",
+    "Routed",
+    "asks_for_host",
+    "compares_routes",
+    "find_arrival",
+    "find_openapi",
+    "find_routes",
+    "routed",
+]
+
+Scope: TypeAlias = MutableMapping[str, Any]
 
 TELLS_ROUTES: Final = "awp_routes"
 """A method without arguments that gives the `Route`s of an application, in order."""
+
+COMPARES_ROUTES: Final = "awp_compares_routes"
+"""True where such an application compares the route that it has chosen with the action's own, before it runs a view."""
 
 
 def find_routes(app: object) -> list[Route]:
@@ -35,6 +51,66 @@ def find_openapi(app: object) -> OpenApi | None:
     from awp_publish.discover.fastapi import openapi_of
 
     return openapi_of(target)
+
+
+ITSELF: Final = object()
+"""The endpoint of an arrival at an application that compares routes itself."""
+
+
+class Routed(NamedTuple):
+    """Where a request arrives, and every endpoint that the application's routing names on the way there."""
+
+    arrival: Arrival
+    endpoints: tuple[object, ...]
+
+
+def find_arrival(app: object, scope: Scope, prefix: str = "") -> Routed | None:
+    """Where the application's own routing leads a request, asked of its routes in their order; None for nowhere.
+
+    What takes the request with another method only is nowhere. An application that keeps its routes to itself, or
+    compares them itself, is one place.
+    """
+    listed = _in_order(app)
+    if listed is None:
+        return Routed(Arrival(prefix, ITSELF if compares_routes(app) else None), ())
+    for candidate, route in listed:
+        match, child = candidate.matches(scope)
+        if match is not Match.FULL:
+            continue
+        endpoint = child.get("endpoint")
+        if isinstance(route, StarletteRoute):
+            return Routed(Arrival(prefix + candidate.path, endpoint), (endpoint,))
+        if not isinstance(route, (Mount, Host)):
+            return Routed(Arrival(prefix, None), (endpoint,))
+        below = prefix + route.path if isinstance(route, Mount) else prefix
+        found = find_arrival(route.app, {**scope, **child}, below)
+        return None if found is None else Routed(found.arrival, (endpoint, *found.endpoints))
+    return None
+
+
+def asks_for_host(app: object) -> bool:
+    """Whether the application's routing depends on the header Host."""
+    routes = [route for _, route in _in_order(app) or ()]
+    return any(isinstance(one, Host) or (isinstance(one, Mount) and asks_for_host(one.app)) for one in routes)
+
+
+def _in_order(app: object) -> Iterable[tuple[Any, BaseRoute]] | None:
+    """What decides whether a route matches, and the route, in the order in which they are tried; None if not shown."""
+    target = routed(app)
+    routes = getattr(target, "routes", None)
+    if callable(getattr(target, TELLS_ROUTES, None)) or not isinstance(routes, list):
+        return None
+    fastapi_module = sys.modules.get("fastapi")
+    if fastapi_module is None or not isinstance(target, fastapi_module.FastAPI):
+        return ((route, route) for route in routes)
+    from awp_publish.discover.fastapi import contexts_of, plain
+
+    return ((context, plain(context)) for context in contexts_of(routes))
+
+
+def compares_routes(app: object) -> bool:
+    """Whether an application of another framework sees to it itself that a call arrives at its own route."""
+    return bool(getattr(routed(app), COMPARES_ROUTES, False))
 
 
 def _walk(app: object, prefix: str, is_outermost: bool = False) -> Iterator[Route]:

@@ -25,7 +25,7 @@ from awp_publish.discover.components import Components, as_object
 from awp_publish.discover.openapi import read_operation
 from awp_publish.discover.route import Operation, Route, methods_of
 from awp_publish.discover.starlette import Walk, walk_routes
-from awp_publish.model import JsonObject, OpenApi
+from awp_publish.model import Arrival, JsonObject, OpenApi
 from awp_publish.schema import UnusableSchema, reason_of, write_schema
 
 Described: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
@@ -37,11 +37,11 @@ _TRIMS: Final = ("include", "exclude", "exclude_unset", "exclude_defaults", "exc
 def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> Iterator[Route]:
     """Every route of a FastAPI application, its included routers and what it mounts."""
     document = _Document(app, prefix, is_outermost)
-    for context in _contexts(app.routes):
+    for context in contexts_of(app.routes):
         if isinstance(getattr(context, "original_route", context), APIRoute):
             yield _read_context(cast(Described, context), prefix, document)
         else:
-            yield from walk_routes([_plain(context)], prefix, walk)
+            yield from walk_routes([plain(context)], prefix, walk)
 
 
 def openapi_of(app: FastAPI) -> OpenApi | None:
@@ -49,12 +49,13 @@ def openapi_of(app: FastAPI) -> OpenApi | None:
     return OpenApi(app.openapi_url, app.openapi_version) if app.openapi_url else None
 
 
-def _contexts(routes: list[BaseRoute]) -> Iterable[object]:
+def contexts_of(routes: list[BaseRoute]) -> Iterable[object]:
+    """The routes in the order in which they are tried, those of included routers among them."""
     find = getattr(fastapi.routing, "iter_route_contexts", None)
     return routes if find is None else find(routes)
 
 
-def _plain(context: object) -> BaseRoute:
+def plain(context: object) -> BaseRoute:
     """A route that is not FastAPI's own: as it stands below its router's prefix."""
     route = getattr(context, "_effective_route", context)
     return cast(BaseRoute, route if isinstance(route, BaseRoute) else getattr(context, "original_route", context))
@@ -70,6 +71,7 @@ def _read_context(context: Described, prefix: str, document: "_Document") -> Rou
         (context.name or "", context.unique_id),
         context.include_in_schema,
         functools.partial(document.describe, context),
+        arrival=Arrival(prefix + (context.path or ""), context.endpoint),
     )
 
 

@@ -1,6 +1,7 @@
 """Which route a declaration means: found by its handler, or by method and path."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Final
 
@@ -40,13 +41,16 @@ class RouteIndex:
         wanted = Route(path, (method,), (), "")
         own = self._by_template.get(wanted.template, ())
         exact = next((route for route in own if method in route.methods), None)
-        if exact is None and self._routes and not any(route.takes(method, wanted.template) for route in self._routes):
+        if exact is not None or not self._routes:
+            return exact or wanted
+        taking = next((route for route in self._routes if route.takes(method, wanted.template)), None)
+        if taking is None:
             raise DeclarationError(
                 subject,
                 f"method, path: no route of this application takes {method} {wanted.template}.",
                 f"There are: {listing(_ways(self._routes), f'{method} {wanted.template}')}.",
             )
-        return exact or wanted
+        return replace(wanted, arrival=taking.arrival)
 
 
 def _ways(routes: Sequence[Route]) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from awp_publish.model import JsonObject, Parameter, RouteCredential
+from awp_publish.model import Arrival, JsonObject, Parameter, RouteCredential
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 """Methods with which actions are performed; HEAD, OPTIONS and TRACE only ask about a resource."""
@@ -51,7 +51,7 @@ class Route:
     `handlers` are what a declaration may stand on: the endpoint, and for a class endpoint the method and the class.
     `describe(method)` reads the framework's own schema; it is None for frameworks that have none. `understand(kind,
     method, mode)` reads declared inputs or outputs of the framework's own kinds, such as a form class; it answers None
-    for all others.
+    for all others. `arrival` is where the application's own routing leads that comes to this route.
     """
 
     path: str
@@ -63,6 +63,7 @@ class Route:
     listed: bool = True
     describe: Callable[[str], Operation] | None = field(default=None, compare=False)
     understand: "Understand | None" = field(default=None, compare=False)
+    arrival: Arrival | None = field(default=None, compare=False)
 
     @property
     def is_opaque(self) -> bool:
@@ -71,7 +72,7 @@ class Route:
 
     def takes(self, method: str, path: str) -> bool:
         """Whether a request with this method and (template of a) path is for this route."""
-        return method in self.methods and re.fullmatch(_pattern_of(self.path), path) is not None
+        return method in self.methods and re.fullmatch(pattern_of(self.path), path) is not None
 
     @property
     def template(self) -> str:
@@ -104,7 +105,7 @@ def path_parameter_schema(convertor: str) -> dict[str, object]:
     return dict(_CONVERTOR_SCHEMAS.get(convertor, {"type": "string", "minLength": 1}))
 
 
-def _pattern_of(path: str) -> str:
+def pattern_of(path: str) -> str:
     """A regular expression of the paths that a template matches. Its own or another template's placeholders match."""
     pieces = _PLACEHOLDER.split(path)  # text, name, convertor, text, name, convertor, ..., text
     convertors = [".*" if convertor == "path" else "[^/]+" for convertor in pieces[2::3]]

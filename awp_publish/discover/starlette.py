@@ -6,6 +6,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, WebSocketRoute
 
 from awp_publish.discover.route import METHODS, Route, methods_of, opaque
+from awp_publish.model import Arrival
 
 Walk = Callable[[object, str], Iterator[Route]]
 
@@ -29,7 +30,14 @@ def _read_route(route: StarletteRoute, prefix: str) -> Iterator[Route]:
     if isinstance(endpoint, type) and issubclass(endpoint, HTTPEndpoint):
         yield from _class_routes(endpoint, path, route)
         return
-    yield Route(path, methods_of(route.methods), (endpoint,), route.name, listed=route.include_in_schema)
+    yield Route(
+        path,
+        methods_of(route.methods),
+        (endpoint,),
+        route.name,
+        listed=route.include_in_schema,
+        arrival=Arrival(path, endpoint),
+    )
 
 
 def _class_routes(endpoint: type[HTTPEndpoint], path: str, route: StarletteRoute) -> Iterator[Route]:
@@ -37,4 +45,11 @@ def _class_routes(endpoint: type[HTTPEndpoint], path: str, route: StarletteRoute
         function = getattr(endpoint, method.lower(), None)
         if function is not None and method in (route.methods or METHODS):
             name = f"{route.name}_{method.lower()}"
-            yield Route(path, (method,), (function, endpoint), name, listed=route.include_in_schema)
+            yield Route(
+                path,
+                (method,),
+                (function, endpoint),
+                name,
+                listed=route.include_in_schema,
+                arrival=Arrival(path, endpoint),
+            )

@@ -16,6 +16,7 @@ from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL
 from awp_publish.protocols.protocol import Document, Protocol
 from awp_publish.serve.background import BACKGROUNDS, Background
+from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication
 from awp_publish.serve.documents import Prepared, prepare
 from awp_publish.serve.doors import Doors, open_doors
 from awp_publish.serve.lifespan import run_lifespan
@@ -80,6 +81,7 @@ class AgentPublisher:
         self._background: Background | None = None
         self._renditions: Renditions | None = None
         self._whole: AsgiApp = app
+        self._called = CalledApplication(app, app)
         self._state: Mapping[str, object] = {}
         self._published: tuple[_Published, ...] = ()
         self._here: _Published | None = None
@@ -87,6 +89,10 @@ class AgentPublisher:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._pass_other(scope, receive, send)
+            return
+        if ROUTE_CALL in scope:  # on its way from a door of ours to its route, and for nothing else of ours
+            scope[ROUTE_CALL].pass_by(scope)
+            await self.app(scope, receive, send)
             return
         here = self._here or self._of_host(scope)
         path = route_path(scope) if scope.get("root_path") else scope["path"]
@@ -183,8 +189,10 @@ class AgentPublisher:
         doors = (door_of(self.site.paths.invoke), *describe_live_doors(self.site), *describe_pages(self.site))
         self.site.freeze(self._application(scope), doors, paths)
         self._whole = self._outermost(scope)
+        entrance = self._whole if self._middleware_outside(scope) else None
+        self._called = CalledApplication(self.app, self._application(scope), entrance, lambda: self._state)
         if any(action.is_background for action in self.site.catalog.actions):
-            self._background = Background(self.site, self.site.catalog, self._whole)
+            self._background = Background(self.site, self.site.catalog, self._whole, self._application(scope))
         if self.site.offering.pages:
             self._renditions = Renditions()
         self.site.on_refresh(self._publish)
@@ -208,6 +216,18 @@ class AgentPublisher:
         """The application with all that stands around us: where a request of our own comes in as any other does."""
         whole: AsgiApp = self.app if isinstance(routed(self.app), Starlette) else scope.get("app") or self.app
         return whole
+
+    def _middleware_outside(self, scope: Scope) -> Sequence[object]:
+        """The site's own middleware that stands outside of us in the same application, outermost first.
+
+        All of an application's, where it does not show where among it we stand.
+        """
+        app = scope.get("app")
+        listed = list(getattr(app, "user_middleware", ()))
+        if app is not self._whole or ("endpoint" in scope and getattr(app, "router", None) is not routed(self.app)):
+            return ()  # nothing is outside, or we are mounted in that application
+        ours = (index for index, one in enumerate(listed) if getattr(one, "kwargs", {}).get("site") is self.site)
+        return listed[: next(ours, len(listed))]
 
     def _entrance(self, scope: Scope) -> AsgiApp:
         """The same for what comes in while we serve, ourselves included: who browses sees our own pages too."""
@@ -239,7 +259,7 @@ class AgentPublisher:
         reader = None
         if self._renditions is not None:
             reader = PageReader(self.site, catalog, self._whole, self._renditions, self.owns, lambda: self._state)
-        return open_doors(self.site, catalog, self.app, self._status, self._background, reader, self._entrance)
+        return open_doors(self.site, catalog, self._called, self._status, self._background, reader, self._entrance)
 
     def _documents(self, catalog: Catalog) -> Iterable[Document]:
         for protocol in self._protocols:

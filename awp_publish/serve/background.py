@@ -20,7 +20,7 @@ from awp_publish.policy.call import never_gone
 from awp_publish.policy.principal import Principal, set_caller
 from awp_publish.problems import DeclarationError, Problem
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
-from awp_publish.serve.dispatch import RouteReach
+from awp_publish.serve.dispatch import CalledApplication, RouteReach
 from awp_publish.serve.jobs import accepted_reply
 from awp_publish.serve.lifespan import running
 from awp_publish.serve.reply import AsgiApp, Scope, read_fields
@@ -34,16 +34,16 @@ BACKGROUNDS: Final = "awp_publish.backgrounds"
 
 
 class Background:
-    """The jobs of one site. `app` is the whole application, with all that stands around us."""
+    """The jobs of one site. `app` is the whole application, with all that stands around us; `routes` has its routes."""
 
-    def __init__(self, site: Site, catalog: Catalog, app: AsgiApp) -> None:
+    def __init__(self, site: Site, catalog: Catalog, app: AsgiApp, routes: object) -> None:
         guarding = site.guarding
         self.jobs = Jobs(guarding.store, result_seconds=guarding.job_results)
         self._guarding = guarding
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
         # What is degraded was refused when it was accepted; what was accepted is done.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
-        self._reach = RouteReach(app, own)
+        self._reach = RouteReach(CalledApplication(app, routes), own, among=catalog)
         self._invoker = Invoker(own, self._reach, observer=Observer(guarding.log_inputs, site.call_listeners))
         self._enforcement = make_enforcement(guarding, catalog, None)
         self._state: Mapping[str, object] = {}

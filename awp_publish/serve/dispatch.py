@@ -1,16 +1,30 @@
 """Reaching the route behind an action: one in-process ASGI request through the wrapped application.
 
-The request is derived from the caller's own, so that the application's dependencies, authentication and inner
-middleware hold, and `state`, `session` and `user` set by outer middleware carry over.
+The request is derived from the caller's own, so that the application's dependencies, authentication and middleware
+hold. Where no middleware of the site stands outside of us, `state`, `session` and `user` carry over; where some does,
+the request comes in from outside, and these are what that pass makes of them.
+
+It arrives at the action's own route or nowhere: the value of a path parameter may be the address of a sibling, whose
+gates would be passed by.
 """
 
+import asyncio
 import logging
-from collections.abc import Mapping
-from typing import Final
+import re
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote
 
+from starlette.exceptions import HTTPException
+
+from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival
+from awp_publish.discover.route import pattern_of
 from awp_publish.invoke import Answered, Call, Result
-from awp_publish.model import Catalog
+from awp_publish.model import Action, Catalog, Target
+from awp_publish.problems import DeclarationError, InvalidInput, Violation
 from awp_publish.request import Encoder, Request
+from awp_publish.schema import pointer_to
 from awp_publish.serve.answer import read_answer
 from awp_publish.serve.reply import AsgiApp, Headers, Message, Scope, mount_of
 
@@ -36,39 +50,108 @@ NOT_CARRIED: Final = frozenset(
         b"trailer",
         b"transfer-encoding",
         b"upgrade",
+        # Some middleware reads another method or address here; it would be another call than the one admitted.
+        b"x-http-method",
+        b"x-http-method-override",
+        b"x-method-override",
+        b"x-original-method",
+        b"x-original-uri",
+        b"x-original-url",
+        b"x-rewrite-url",
     }
 )
-"""Headers that speak about the caller's own body, connection or cache, not about the call."""
+"""Headers that speak about the caller's own body, connection, cache or address, not about the call."""
+
+ROUTE_CALL: Final = "awp_publish.route_call"
+"""The member of a scope that says of a request that it is a call on its way to its route: its `RouteCall`."""
+
+MAX_DECODINGS: Final = 4
+"""How often an application may decode its addresses that keeps its routes to itself."""
 
 _ACCEPT_JSON: Final = (b"accept", b"application/json")
+_OF_CONNECTION: Final = ("asgi", "http_version", "scheme", "server", "client", "root_path")
+_ELSEWHERE: Final = "names another address of this site"
+_NOWHERE: Final = "does not fit the action's address"
+
+
+@dataclass(frozen=True, slots=True)
+class CalledApplication:
+    """The application as calls see it: what stands inside of us, and `routes`, what has its routes.
+
+    `entrance` is the whole application where middleware of the site stands outside of us, None where none does. `state`
+    is what the application keeps for its requests, for those that come in there.
+    """
+
+    inside: AsgiApp
+    routes: object
+    entrance: AsgiApp | None = None
+    state: Callable[[], Mapping[str, object]] = dict
 
 
 class RouteReach:
-    """Sends calls to the routes of one ASGI application."""
+    """Sends calls to the routes of one ASGI application. `among` is the whole catalog, where `catalog` is a part of it.
 
-    def __init__(self, app: AsgiApp, catalog: Catalog) -> None:
+    Raises DeclarationError for a route that another one hides.
+    """
+
+    def __init__(self, app: CalledApplication, catalog: Catalog, among: Catalog | None = None) -> None:
         self._app = app
         self._encoders = {action.id: Encoder(action.target) for action in catalog.actions if action.target}
+        self._arrivals = _compared(app.routes, catalog, among or catalog)
         self._codes = catalog.site.errors
 
     def check(self, call: Call) -> None:
         """Refuse at once what could not be sent to the route later. Raises InvalidInput."""
         if call.action.target is not None:
-            self._encoders[call.action.id](call.input)
+            request = self._encoders[call.action.id](call.input)
+            self._find_way(call, _derive_scope(call.context, call.action.target.method, request))  # type: ignore[arg-type]
 
     async def __call__(self, call: Call, answered: Answered) -> Result:
-        scope: Scope = call.context  # type: ignore[assignment]
+        outer: Scope = call.context  # type: ignore[assignment]
         request = self._encoders[call.action.id](call.input)
         method = call.action.target.method if call.action.target else "POST"
-        exchange = _Exchange(call, request, self._codes, answered)
-        await self._app(_derive_scope(scope, method, request), exchange.receive, exchange.send)
+        scope = _derive_scope(outer, method, request)
+        exchange = RouteCall(call, request, self._codes, answered)
+        if self._app.entrance is not None:
+            scope = _from_outside(scope, self._app.state(), call.request_id)
+            exchange.outer_session = outer.get("session")
+        if way := self._find_way(call, scope):
+            scope = _GuardedScope(scope, way, exchange)
+        scope[ROUTE_CALL] = exchange
+        try:
+            if self._app.entrance is None:
+                await self._app.inside(scope, exchange.receive, exchange.send)
+            else:  # in a task, so that what this pass sets in context variables stays in it
+                pass_through = self._app.entrance(scope, exchange.receive, exchange.send)
+                await asyncio.ensure_future(pass_through)
+        except Exception:
+            if exchange.is_astray:
+                raise _refuse(call.action, _ELSEWHERE) from None
+            raise
         return exchange.conclude()
 
+    def _find_way(self, call: Call, scope: Scope) -> tuple[object, ...]:
+        """Every endpoint that the routing may name on the way to the action's own. Raises InvalidInput."""
+        compare = self._arrivals.get(call.action.id)
+        return () if compare is None else compare(scope)
 
-class _Exchange:
-    """The two ends of one in-process request: hands out its body, collects its answer."""
 
-    __slots__ = ("_answered", "_body", "_call", "_codes", "_headers", "_parts", "_result", "_status")
+class RouteCall:
+    """A call on its way to its route: hands out the request's body, collects the answer, says where it may arrive."""
+
+    __slots__ = (
+        "_answered",
+        "_body",
+        "_call",
+        "_codes",
+        "_headers",
+        "_parts",
+        "_result",
+        "_session",
+        "_status",
+        "is_astray",
+        "outer_session",
+    )
 
     def __init__(self, call: Call, request: Request, codes: Mapping[str, str], answered: Answered) -> None:
         self._call = call
@@ -79,6 +162,22 @@ class _Exchange:
         self._headers: Headers = ()
         self._parts: list[bytes] = []
         self._result: Result | None = None
+        self._session: object = None
+        self.outer_session: object = None
+        self.is_astray = False
+
+    @property
+    def target(self) -> Target | None:
+        """The action's own route."""
+        return self._call.action.target
+
+    def go_astray(self) -> None:
+        """The routing has chosen another route than the action's own: whatever is answered, the call is refused."""
+        self.is_astray = True
+
+    def pass_by(self, scope: Scope) -> None:
+        """The request has come through what stands outside of us."""
+        self._session = scope.get("session")
 
     async def receive(self) -> Message:
         if self._body is not None:
@@ -89,16 +188,21 @@ class _Exchange:
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
+        if self.is_astray:
+            return
         if message["type"] == "http.response.start":
             self._status = message["status"]
             self._headers = message.get("headers", ())
         elif message["type"] == "http.response.body":
             self._parts.append(message.get("body", b""))
             if not message.get("more_body", False):
+                self._hand_session_on()
                 self._result = self._read()
                 self._answered(self._result)
 
     def conclude(self) -> Result:
+        if self.is_astray:
+            return _refuse(self._call.action, _ELSEWHERE)
         if not 200 <= self._status < 500:
             logger.error(
                 "action %s: its route answered %d (request_id=%s)",
@@ -108,8 +212,20 @@ class _Exchange:
             )
         return self._result or self._read()
 
+    def _hand_session_on(self) -> None:
+        """The caller's own pass ends later, and would write its older session over what the route has made of it."""
+        outer, inner = self.outer_session, self._session
+        if outer is inner or not isinstance(outer, MutableMapping) or not isinstance(inner, Mapping):
+            return
+        if dict(outer) != dict(inner):
+            outer.clear()
+            outer.update(inner)
+
     def _read(self) -> Result:
         return read_answer(self._call.action, self._status, self._headers, b"".join(self._parts), self._codes)
+
+
+# --- The request ---
 
 
 def _derive_scope(outer: Scope, method: str, request: Request) -> Scope:
@@ -129,6 +245,17 @@ def _derive_scope(outer: Scope, method: str, request: Request) -> Scope:
     }
 
 
+def _from_outside(scope: Scope, state: Mapping[str, object], request_id: str) -> Scope:
+    """The same request as a server would have made it: without what middleware outside of us has put there."""
+    kept = ("type", "method", "path", "raw_path", "query_string", "headers", "extensions", *_OF_CONNECTION)
+    fresh: Scope = {name: scope[name] for name in kept if name in scope}
+    if all(name != b"x-request-id" for name, _ in scope["headers"]):
+        fresh["headers"].append((b"x-request-id", request_id.encode("latin-1")))
+    if "state" in scope:
+        fresh["state"] = dict(state)
+    return fresh
+
+
 def _with_own(headers: list[tuple[bytes, bytes]], request: Request) -> list[tuple[bytes, bytes]]:
     """The input's own headers replace the caller's of the same name; its cookies join them."""
     own = {name for name, _ in request.headers}
@@ -138,3 +265,127 @@ def _with_own(headers: list[tuple[bytes, bytes]], request: Request) -> list[tupl
         kept = [pair for pair in kept if pair[0] != b"cookie"]
         kept.append((b"cookie", "; ".join(cookies).encode("latin-1")))
     return kept + list(request.headers)
+
+
+# --- Where it arrives ---
+
+Compare = Callable[[Scope], tuple[object, ...]]
+"""Asks where a request arrives. Raises InvalidInput if it is not the action's own route."""
+
+
+def _compared(app: object, catalog: Catalog, among: Catalog) -> Mapping[str, Compare]:
+    """By action, how the arrival of its requests is compared, where it depends on them. Raises DeclarationError."""
+    if compares_routes(app):
+        return {}
+    by_host, found = asks_for_host(app), {}
+    for action in catalog.actions:
+        if action.target is None:
+            continue
+        compare = _Arrivals(app, among, action, action.target)
+        if by_host or any(parameter.location == "path" for parameter in action.target.parameters):
+            found[action.id] = compare
+        else:
+            compare.check_fixed(action.target)
+    return found
+
+
+class _Arrivals:
+    """Where the requests of one action arrive.
+
+    The application's own routes are asked, in their order, each time: some may have been added since it started. Where
+    it keeps them to itself, what is known of the site stands for them: the other actions, its pages, and our addresses.
+    """
+
+    def __init__(self, app: object, catalog: Catalog, action: Action, target: Target) -> None:
+        self._app = app
+        self._action = action
+        self._own = target.arrival
+        self._slashes = None if any(one.spans_segments for one in target.parameters) else target.path.count("/")
+        self._rivals = [] if self._own is not None else _rivals(catalog, target)
+
+    def __call__(self, scope: Scope) -> tuple[object, ...]:
+        routed = find_arrival(self._app, dict(scope))
+        if routed is None:
+            raise _refuse(self._action, _NOWHERE)
+        if not self._is_own(routed):
+            raise _refuse(self._action, _ELSEWHERE)
+        if self._own is None:
+            self._check_unseen(scope["path"][len(mount_of(scope)) :])
+        return routed.endpoints
+
+    def check_fixed(self, target: Target) -> None:
+        """The same for a path without parameters, at start-up. Raises DeclarationError."""
+        scope: Scope = {"type": "http", "method": target.method, "path": target.path, "headers": [], "root_path": ""}
+        routed = find_arrival(self._app, scope)
+        if routed is not None and not self._is_own(routed):
+            raise DeclarationError(
+                f'action "{self._action.id}"',
+                f"path: another route, which stands before its own, answers {target.method} {target.path}"
+                f"{f' ({routed.arrival.path})' if routed.arrival.endpoint is not None else ''}.",
+                "Register its route first.",
+            )
+
+    def _is_own(self, routed: Routed) -> bool:
+        arrival = routed.arrival
+        if arrival.endpoint is ITSELF:
+            return True
+        if self._own is None or arrival.endpoint is None:
+            return self._own is None and arrival.endpoint is None
+        return arrival.endpoint is self._own.endpoint and arrival.path == self._own.path
+
+    def _check_unseen(self, path: str) -> None:
+        plain = path
+        for _ in range(MAX_DECODINGS):
+            plain = unquote(plain)
+        if unquote(plain) != plain:
+            raise _refuse(self._action, "must not be percent-encoded so often")
+        plain = plain.replace("\\", "/").strip()
+        if self._slashes is not None and plain.count("/") != self._slashes:
+            raise _refuse(self._action, "must not hold an encoded slash")
+        if not {".", ".."}.isdisjoint(plain.split("/")):
+            raise _refuse(self._action, "must not hold an encoded . or ..")
+        if any(rival.fullmatch(plain) or rival.fullmatch(plain.rstrip("/")) for rival in self._rivals):
+            raise _refuse(self._action, _ELSEWHERE)
+
+
+def _rivals(catalog: Catalog, target: Target) -> list[re.Pattern[str]]:
+    """The addresses known of a site that some values of a template's parameters would lead to, but not all."""
+    paths = catalog.paths
+    known = {action.target.path for action in catalog.actions if action.target is not None}
+    known |= {unquote(page.path) for page in catalog.pages} | catalog.documents | {door.path for door in catalog.doors}
+    known |= {paths.status, paths.som, paths.invoke.partition("?")[0], f"{paths.jobs}/{{job_id}}", paths.problems}
+    patterns = [re.compile(pattern_of(path), re.IGNORECASE | re.DOTALL) for path in known if path != target.path]
+    return [pattern for pattern in patterns if not pattern.fullmatch(target.path)]
+
+
+def _refuse(action: Action, detail: str) -> InvalidInput:
+    names = [one.name for one in action.target.parameters if one.location == "path"] if action.target else []
+    pointers = [pointer_to([name]) for name in names] or [""]
+    told = "The address" if not names else " and ".join(pointers)
+    return InvalidInput(
+        f"The input cannot be sent to the action: {told} {detail}.",
+        errors=[Violation(pointer, detail) for pointer in pointers],
+    )
+
+
+class _GuardedScope(dict[str, Any]):
+    """A scope in which the routing may name only endpoints on the way to the action's own route.
+
+    The route was asked for beforehand; this holds where middleware inside of us changes the path after that.
+    """
+
+    def __init__(self, scope: Scope, way: tuple[object, ...], call: RouteCall) -> None:
+        super().__init__(scope)
+        self._ahead = (scope.get("endpoint"), *way)
+        self._call = call
+        self._has_arrived = False
+
+    def update(self, *args: Any, **members: Any) -> None:
+        super().update(*args, **members)
+        endpoint = self.get("endpoint")
+        if self._has_arrived:
+            return  # what an endpoint does with its own scope is its own affair
+        if all(endpoint is not one for one in self._ahead):
+            self._call.go_astray()
+            raise HTTPException(404)
+        self._has_arrived = endpoint is self._ahead[-1]

@@ -16,13 +16,13 @@ from awp_publish.serve.admission import Admission, read_admission_of
 from awp_publish.serve.background import Background
 from awp_publish.serve.cors import Cors
 from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
-from awp_publish.serve.dispatch import RouteReach
+from awp_publish.serve.dispatch import CalledApplication, RouteReach
 from awp_publish.serve.exchange import Telling
 from awp_publish.serve.invoke_address import InvokeAddress
 from awp_publish.serve.jobs import JobsDoor
 from awp_publish.serve.live import Answer, AnswerRest, Entrance, LiveDoor, Surroundings, open_live_doors
 from awp_publish.serve.page_reading import PageReader
-from awp_publish.serve.reply import AsgiApp, Fields, Receive, Scope, Send
+from awp_publish.serve.reply import Fields, Receive, Scope, Send
 from awp_publish.serve.som import open_som
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import WoaDoor
@@ -59,7 +59,7 @@ class Doors:
 def open_doors(
     site: Site,
     catalog: Catalog,
-    app: AsgiApp,
+    app: CalledApplication,
     status: StatusKeeper,
     background: Background | None,
     pages: PageReader | None,

@@ -14,10 +14,9 @@ from django.urls import Resolver404, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
 from awp_publish.guarding import remembering_actions
-from awp_publish_django.publication import Publication, get_publication
+from awp_publish_django.publication import MIDDLEWARE, Publication, get_publication
 
 TAG: Final = "agents"
-MIDDLEWARE: Final = "awp_publish_django.middleware.AgentPublisherMiddleware"
 SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
 USERS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
 CORRECT: Final = "Correct the declaration of that name; docs/django.md says what may stand where."

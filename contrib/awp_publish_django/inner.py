@@ -10,8 +10,10 @@ from typing import Final
 
 from django.core.handlers.asgi import ASGIRequest
 from django.core.handlers.wsgi import WSGIRequest
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
+from django.urls import ResolverMatch
 
+from awp_publish.serve.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.serve.reply import Scope, read_fields
 
 PARSED: Final = frozenset(
@@ -20,6 +22,7 @@ PARSED: Final = frozenset(
         "FILES",
         "GET",
         "_body",
+        "_found",
         "_files",
         "_post",
         "_upload_handlers",
@@ -37,17 +40,54 @@ _OF_REQUEST: Final = frozenset(
 )
 
 
-def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes) -> HttpRequest:
-    """A request for the route that `scope` names, with the user, the session and all else of the `outer` one."""
-    inner: HttpRequest
+class RouteRequest(HttpRequest):
+    """A request made in this process. One that is a call of an action reaches the view of its own route or none.
+
+    Django tells a request its route when it has found it, before any view runs.
+    """
+
+    route_call: RouteCall | None = None
+    _found: ResolverMatch | None = None
+
+    @property
+    def resolver_match(self) -> ResolverMatch | None:
+        return self._found
+
+    @resolver_match.setter
+    def resolver_match(self, found: ResolverMatch | None) -> None:
+        own = self.route_call.target if self.route_call is not None else None
+        if found is not None and own is not None and self.route_call is not None:
+            arrival = own.arrival
+            is_own = arrival is not None and arrival.path == found.route and arrival.endpoint in (None, found.func)
+            if not is_own:
+                self.route_call.go_astray()
+                raise Http404("The call of an action leads to another address.")
+        self._found = found
+
+
+class InnerASGIRequest(RouteRequest, ASGIRequest):
+    """Under ASGI, and for all that no request of ours has asked for."""
+
+
+class InnerWSGIRequest(RouteRequest, WSGIRequest):
+    """Under WSGI."""
+
+
+def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes, *, is_fresh: bool = False) -> HttpRequest:
+    """A request for the route that `scope` names, with the user, the session and all else of the `outer` one.
+
+    A fresh one has nothing of these: all middleware sees it.
+    """
+    inner: InnerASGIRequest | InnerWSGIRequest
     if isinstance(outer, ASGIRequest):
-        inner = ASGIRequest(scope, BytesIO(body))
+        inner = InnerASGIRequest(scope, BytesIO(body))
         _carry_meta(outer, inner)
     else:
-        inner = WSGIRequest(_environ_of(outer, scope, body))
+        inner = InnerWSGIRequest(_environ_of(outer, scope, body))
     for name, value in vars(outer).items():
-        if name not in PARSED and name not in vars(inner):
+        if not is_fresh and name not in PARSED and name not in vars(inner):
             setattr(inner, name, value)
+    inner.route_call = scope.get(ROUTE_CALL)
     exempt_from_csrf(inner)
     return inner
 

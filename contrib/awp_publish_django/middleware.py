@@ -53,6 +53,8 @@ class AgentPublisherMiddleware:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if getattr(request, "route_call", None) is not None:  # on its way from a door of ours to its view
+            return self._get_response(request)
         if self._is_async:
             return _answer_async(self._publication, request, self._get_response)  # type: ignore[arg-type]
         return _answer(self._publication, request, self._get_response)  # type: ignore[arg-type]
@@ -72,10 +74,12 @@ def _answer(
     scope.update(identify(publication, request))
     visit = Visit(read_body(request, publication.site.limits.max_body_bytes))
 
-    async def respond(inner: HttpRequest) -> Reply:
-        return await visit.in_thread(partial(_call_view, go_on, inner))
+    answer = publication.project.answer if publication.is_enclosed else go_on
 
-    talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond)})
+    async def respond(inner: HttpRequest) -> Reply:
+        return await visit.in_thread(partial(_call_view, answer, inner))
+
+    talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond, publication.is_enclosed)})
     return _recorded(publication, response_of_messages(visit.converse(talk, publication.portal.loop())))
 
 
@@ -99,11 +103,13 @@ async def _answer_async(
         scope.update(await sync_to_async(identify)(publication, request))
     sent = Sent(read_body(request, publication.site.limits.max_body_bytes))
 
+    answer = publication.project.answer_async if publication.is_enclosed else go_on
+
     async def respond(inner: HttpRequest) -> Reply:
         with speaking(inner):
-            return await read_response_async(inner, await go_on(inner))
+            return await read_response_async(inner, await answer(inner))
 
-    talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond)})
+    talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond, publication.is_enclosed)})
     response = await response_of_stream(_converse(talk, sent))
     when_closed(response, partial(asyncio.get_running_loop().call_soon_threadsafe, sent.leave))
     return _recorded(publication, response)

@@ -10,16 +10,18 @@ from functools import cached_property
 from typing import IO, Any, Final, TypeVar, cast
 
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.core.handlers.base import BaseHandler
 from django.db import close_old_connections
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from starlette.concurrency import run_in_threadpool
 
 from awp_publish.discover import Route
+from awp_publish.serve.dispatch import ROUTE_CALL
 from awp_publish.serve.reply import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
 from awp_publish.threads import RUNNER
 from awp_publish_django.gateway import response_of
-from awp_publish_django.inner import exempt_from_csrf, make_inner_request
+from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request
 from awp_publish_django.languages import speaking
 from awp_publish_django.responses import read_response_async
 from awp_publish_django.routes import find_django_routes
@@ -32,18 +34,24 @@ BRIDGE: Final = "awp_publish_django"
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """The way from a door of ours to the view: the caller's request, and what stands inside of our middleware."""
+    """The way from a door of ours to the view: the caller's request, and what stands inside of our middleware.
+
+    Where middleware of the project's own stands above ours, all of it answers a fresh request: `is_from_outside`.
+    """
 
     request: HttpRequest
     respond: Callable[[HttpRequest], Awaitable[Reply]]
+    is_from_outside: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         message = await receive()
-        inner = make_inner_request(self.request, scope, message.get("body", b""))
+        inner = make_inner_request(self.request, scope, message.get("body", b""), is_fresh=self.is_from_outside)
         try:
             reply = await self.respond(inner)
         finally:
             inner.close()
+        if self.is_from_outside and hasattr(inner, "session"):
+            self.request.session = inner.session  # the caller's own pass ends later, and would write the older one
         await send_reply(reply, send)
 
 
@@ -54,6 +62,9 @@ class DjangoProject:
         self._urlconf = urlconf
         self.is_running = False
 
+    awp_compares_routes = True
+    """By its requests: see RouteRequest."""
+
     def awp_routes(self) -> list[Route]:
         """The routes of the URLconf, in order."""
         return find_django_routes(self._urlconf)
@@ -63,11 +74,25 @@ class DjangoProject:
             await self._live(receive, send)
             return
         bridge: AsgiApp | None = scope.get(BRIDGE)
-        await (bridge or self._whole)(scope, receive, send)
+        await (bridge or cast(AsgiApp, self._whole))(scope, receive, send)
 
     @cached_property
-    def _whole(self) -> AsgiApp:
-        return cast(AsgiApp, _InProcessHandler())
+    def _whole(self) -> "_InProcessHandler":
+        return _InProcessHandler()
+
+    @cached_property
+    def _whole_sync(self) -> BaseHandler:
+        handler = BaseHandler()
+        handler.load_middleware()
+        return handler
+
+    def answer(self, request: HttpRequest) -> HttpResponseBase:
+        """What the whole project answers, with all its middleware."""
+        return self._whole_sync.get_response(request)
+
+    async def answer_async(self, request: HttpRequest) -> HttpResponseBase:
+        """The same on an event loop."""
+        return await self._whole.answer(request)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Django has nothing to start or stop."""
@@ -96,13 +121,20 @@ async def _run_tidily(function: Callable[[], T]) -> T:
 class _InProcessHandler(ASGIHandler):
     """Django's handler for requests that nobody sent over the network."""
 
+    request_class = InnerASGIRequest
+
     def create_request(
         self, scope: Mapping[str, Any], body_file: IO[bytes]
     ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
         made = super().create_request(scope, body_file)
-        if made[0] is not None:
+        if isinstance(made[0], InnerASGIRequest):
+            made[0].route_call = scope.get(ROUTE_CALL)
             exempt_from_csrf(made[0])
         return made
+
+    async def answer(self, request: HttpRequest) -> HttpResponseBase:
+        """What the project answers to a request that is made already."""
+        return await super().get_response_async(request)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         with speaking(request):

@@ -3,9 +3,10 @@
 import threading
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from django.apps import apps
+from django.conf import settings
 from django.core.signals import setting_changed
 
 from awp_publish import AgentPublisher, Site
@@ -17,6 +18,8 @@ from awp_publish_django.project import DjangoProject
 
 if TYPE_CHECKING:
     from awp_publish_django.recent import Recorder
+
+MIDDLEWARE: Final = "awp_publish_django.middleware.AgentPublisherMiddleware"
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,13 @@ class Publication:
         asked = {"method": "GET", "root_path": "", "headers": [(b"host", catalog.url.split("/")[2].encode())]}
         found = {path: self.publisher.document({**asked, "path": path}) for path in sorted(PATHS)}
         return {path: reply.body for path, reply in found.items() if reply is not None}
+
+    @cached_property
+    def is_enclosed(self) -> bool:
+        """Whether middleware stands above ours that may look at addresses: any but Django's own, which does not."""
+        listed = list(settings.MIDDLEWARE)
+        above = listed[: listed.index(MIDDLEWARE)] if MIDDLEWARE in listed else listed
+        return any(not name.startswith("django.") for name in above)
 
     @cached_property
     def knows_callers(self) -> bool:
@@ -93,7 +103,7 @@ def _open_recorder(options: Settings, site: Site) -> "Recorder | None":
 
 def _forget(*, setting: str, **_: object) -> None:
     """Tests override settings."""
-    if setting in (NAME, "ROOT_URLCONF"):
+    if setting in (NAME, "ROOT_URLCONF", "MIDDLEWARE"):
         with _lock:
             _kept.clear()
 

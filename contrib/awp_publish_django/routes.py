@@ -11,7 +11,7 @@ from django.utils import translation
 
 from awp_publish.discover.placement import describe_by_path
 from awp_publish.discover.route import Operation, Route
-from awp_publish.model import JsonObject
+from awp_publish.model import Arrival, JsonObject
 from awp_publish_django.kinds import describe_view, understand
 from awp_publish_django.patterns import read_pattern
 from awp_publish_django.views import View, read_views
@@ -25,13 +25,16 @@ class _Place:
     """How far we are down the URLconf."""
 
     path: str = "/"
+    route: str = ""
     schemas: Mapping[str, JsonObject] = field(default_factory=dict)
     namespaces: tuple[str, ...] = ()
     listed: bool = True
 
     def below(self, pattern: object) -> "_Place":
         piece = read_pattern(pattern)
-        return replace(self, path=self.path + piece.template, schemas={**self.schemas, **piece.schemas})
+        text = str(pattern)
+        route = self.route + text.removeprefix("^") if self.route else text  # as ResolverMatch.route tells it
+        return replace(self, path=self.path + piece.template, route=route, schemas={**self.schemas, **piece.schemas})
 
 
 def find_django_routes(urlconf: object = None) -> list[Route]:
@@ -74,6 +77,8 @@ def _read(pattern: URLPattern, place: _Place) -> Iterator[Route]:
             listed=place.listed,
             describe=partial(_describe, view, place),
             understand=understand,
+            # django-ninja makes a view for each operation of a path, of which Django calls the first for all.
+            arrival=Arrival(place.route, None if is_named else pattern.callback),
         )
 
 

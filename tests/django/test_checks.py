@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-from awp_publish_django.checks import MIDDLEWARE, TAG, USERS
+from awp_publish_django.checks import TAG, USERS
 from awp_publish_django.conf import KINDS
 from awp_publish_django.management.commands.agents import Command
+from awp_publish_django.publication import MIDDLEWARE
 from awp_publish_django.templatetags.agents import register
 from django.core.checks import run_checks
 from django.core.management import CommandError, call_command
