@@ -138,6 +138,7 @@ class SiteOptions(TypedDict, total=False):
     max_body_bytes: Annotated[int, Strict(), Field(gt=0)]
     allow_origins: Sequence[Annotated[str, AfterValidator(check_origin)]]
     list_only_allowed: Flag
+    trust_outer_middleware: Flag
     store: object
     secret_keys: SecretKeysOption
     authenticate: object

@@ -189,7 +189,7 @@ class AgentPublisher:
         doors = (door_of(self.site.paths.invoke), *describe_live_doors(self.site), *describe_pages(self.site))
         self.site.freeze(self._application(scope), doors, paths)
         self._whole = self._outermost(scope)
-        entrance = self._whole if self._middleware_outside(scope) else None
+        entrance = self._whole if self._is_enclosed(scope) else None
         self._called = CalledApplication(self.app, self._application(scope), entrance, lambda: self._state)
         if any(action.is_background for action in self.site.catalog.actions):
             self._background = Background(self.site, self.site.catalog, self._whole, self._application(scope))
@@ -217,17 +217,24 @@ class AgentPublisher:
         whole: AsgiApp = self.app if isinstance(routed(self.app), Starlette) else scope.get("app") or self.app
         return whole
 
-    def _middleware_outside(self, scope: Scope) -> Sequence[object]:
-        """The site's own middleware that stands outside of us in the same application, outermost first.
+    def _is_enclosed(self, scope: Scope) -> bool:
+        """Whether middleware of the site stands outside of us in the same application, which is to see calls' routes.
 
-        All of an application's, where it does not show where among it we stand.
+        All of an application's does, where it does not show where among it we stand. Raises DeclarationError where we
+        are mounted in an application, whose middleware cannot be told of them.
         """
         app = scope.get("app")
-        listed = list(getattr(app, "user_middleware", ()))
-        if app is not self._whole or ("endpoint" in scope and getattr(app, "router", None) is not routed(self.app)):
-            return ()  # nothing is outside, or we are mounted in that application
+        listed = [one for one in getattr(app, "user_middleware", ()) if not self.site.limits.trust_outer_middleware]
+        if listed and "endpoint" in scope and getattr(app, "router", None) is not routed(self.app):
+            names = ", ".join(getattr(one.cls, "__name__", repr(one.cls)) for one in listed)
+            raise DeclarationError(
+                "site",
+                f"is published from within another application, whose middleware no call of an action passes: {names}.",
+                "Add AgentPublisher to that application; or, if none of it decides by the path of a request, "
+                "write Site(trust_outer_middleware=True).",
+            )
         ours = (index for index, one in enumerate(listed) if getattr(one, "kwargs", {}).get("site") is self.site)
-        return listed[: next(ours, len(listed))]
+        return app is self._whole and next(ours, len(listed)) > 0
 
     def _entrance(self, scope: Scope) -> AsgiApp:
         """The same for what comes in while we serve, ourselves included: who browses sees our own pages too."""

@@ -52,6 +52,8 @@ class Publication:
     @cached_property
     def is_enclosed(self) -> bool:
         """Whether middleware stands above ours that may look at addresses: any but Django's own, which does not."""
+        if self.site.limits.trust_outer_middleware:
+            return False
         listed = list(settings.MIDDLEWARE)
         above = listed[: listed.index(MIDDLEWARE)] if MIDDLEWARE in listed else listed
         return any(not name.startswith("django.") for name in above)

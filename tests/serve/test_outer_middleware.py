@@ -11,9 +11,10 @@ from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, Site
+from awp_publish import AgentPublisher, DeclarationError, Site
 from tests.serve.doors import DOORS
 from tests.serve.guarded import KEYS, invoke, make_shop, told
 from tests.serve.test_prerequisites import poll
@@ -152,6 +153,29 @@ def test_a_call_on_its_way_is_never_for_a_door_or_document_of_ours(open_client):
     client = open_client(app)
     assert invoke(client, "relay", {"first": "agents", "second": "relay"}).json() == "agents relay"
     assert invoke(client, "show", {"name": "agent.json"}).json() == "agent.json"
+
+
+def test_who_trusts_what_stands_outside_spares_calls_the_second_pass(open_client):
+    paths: list[str] = []
+    site, app = make_admin([], trust_outer_middleware=True)
+    app.add_middleware(AgentPublisher, site=site)
+    app.add_middleware(AdminGuard, paths=paths)
+    assert invoke(open_client(app), "list_users").json() == "ann, ben"
+    assert "/admin/users" not in paths
+
+
+@pytest.mark.parametrize("trusts", [False, True])
+def test_a_mounted_publisher_names_the_middleware_that_calls_would_pass_by(trusts):
+    site, app = make_admin([], trust_outer_middleware=trusts)
+    outer = Starlette(routes=[Mount("/shop", app=AgentPublisher(app, site))])
+    outer.add_middleware(AdminGuard, paths=[])
+    client = TestClient(outer, base_url="https://shop.example")
+    if trusts:
+        answer = client.post("/shop/agents/show_book/invoke", json={"input": {"title": "emma"}})
+        assert answer.json()["title"] == "emma"
+    else:
+        with pytest.raises(DeclarationError, match="AdminGuard"):
+            client.get("/shop/agent.json")
 
 
 # --- Sessions ---
