@@ -43,6 +43,7 @@ Addresses: TypeAlias = tuple[bytes, bytes]
 """Where the site's metadata is (RFC 9728), which gates name in challenges, and where that of this endpoint is."""
 
 CHALLENGE: Final = b"www-authenticate"
+_NO_STORE: Final = (b"cache-control", b"no-store")
 _JSON: Final = (b"content-type", b"application/json")
 _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 """Beginnings of what a model must not see, or sees under another name."""
@@ -114,6 +115,8 @@ class McpExchange:
         if self._start is not None:
             start, self._start = self._start, None
             headers = [*start.get("headers", ()), NO_SNIFFING, *self._extra, *self._added]
+            if all(name != b"cache-control" for name, _ in headers):
+                headers.append(_NO_STORE)
             status = start["status"] if self.refusal is None else self.refusal.status
             await self._send({**start, "status": status, "headers": headers})
             self._has_begun = True

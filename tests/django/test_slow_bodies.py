@@ -1,6 +1,7 @@
 """A body that does not come, under ASGI: Django would wait for it without end."""
 
 import asyncio
+from typing import Any
 
 import orjson
 import pytest
@@ -9,9 +10,9 @@ from awp_publish.serve import request_body
 from tests.django.shop.asgi import application
 
 
-async def send_slowly(path: str, pause: float, pieces: int) -> list[dict[str, object]]:
+async def send_slowly(path: str, pause: float, pieces: int) -> list[dict[str, Any]]:
     """What is answered to a body that comes byte by byte."""
-    sent, left = list[dict[str, object]](), [b" "] * pieces
+    sent, left = list[dict[str, Any]](), [b" "] * pieces
 
     async def receive():
         if not left:

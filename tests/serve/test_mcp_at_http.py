@@ -342,6 +342,13 @@ def test_notifications_are_taken_and_not_answered(client, version):
     assert (answer.status_code, answer.content) == (202, b"")
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_answer_is_kept_by_a_cache(client, version):
+    for method, params in (("tools/list", None), ("tools/call", {"name": "look"}), ("tools/fly", None)):
+        answer = post(client, message(method, params or {}, version=version), version)
+        assert answer.headers.get_list("cache-control") == ["no-store"]
+
+
 def test_every_answer_has_the_id_of_its_request(client):
     assert post(client, LIST, headers={"x-request-id": "my-own"}).headers["x-request-id"] == "my-own"
     assert post(client, LIST).headers["x-request-id"]

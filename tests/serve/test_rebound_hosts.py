@@ -12,14 +12,13 @@ from awp_publish import AgentPublisher
 from tests.serve.guarded import make_shop
 from tests.serve.mcp_messages import headers_of, message
 
-CALL = {"input": {}}
 TOOL = message("tools/call", {"name": "look"})
 PARTS = {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": {"skill": "look", "input": {}}}]}}
 RPC = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": PARTS}
 A2A = {"a2a-version": "1.0"}
 
 ASKED: Mapping[str, tuple[str, str, Mapping[str, str], Any]] = {
-    "WoA": ("POST", "/agents/look/invoke", {}, CALL),
+    "WoA": ("POST", "/agents/look/invoke", {}, {"input": {}}),
     "MCP": ("POST", "/mcp", headers_of(TOOL), TOOL),
     "A2A over JSON-RPC": ("POST", "/a2a", A2A, RPC),
     "A2A over HTTP+JSON": ("POST", "/a2a/message:send", A2A, PARTS),

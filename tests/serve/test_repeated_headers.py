@@ -84,9 +84,8 @@ def test_lines_of_other_lists_are_one_list_for_documents(client):
     known = lines("if-none-match", ['"other"', plain.headers["etag"]], accept_encoding="identity")
     assert client.get("/agent.json", headers=known).status_code == 304
     tag = client.get("/page", headers={"accept": "text/markdown"}).headers["etag"]
-    assert (
-        client.get("/page", headers=lines("if-none-match", ['"other"', tag], accept="text/markdown")).status_code == 304
-    )
+    known = lines("if-none-match", ['"other"', tag], accept="text/markdown")
+    assert client.get("/page", headers=known).status_code == 304
 
 
 @pytest.mark.parametrize("door", CALLS)
@@ -129,7 +128,7 @@ def test_cookies_of_several_lines_are_one_header(open_client):
         return "known"
 
     heard = []
-    site.on_call(lambda call: heard.append(call["caller"]))
+    site.on_call(lambda call: heard.append(call["principal"]))
     client = open_client(AgentPublisher(Starlette(), site=site, check=False))
     client.post("/agents/who/invoke", json={"input": {}}, headers=lines("cookie", ["a=1", "b=2"]))
     assert heard == ["a=1; b=2"]
