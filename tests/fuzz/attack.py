@@ -157,7 +157,7 @@ class Attack:
 
     async def _talk(self, given: Input, step: Socket, captured: "_Captured", verdict: Verdict) -> None:
         scope = _scope("websocket", step, captured, b"/awp", b"")
-        scope |= {"subprotocols": [], "scheme": "wss", "extensions": {"websocket.http.response": {}}}
+        scope.update(subprotocols=[], scheme="wss", extensions={"websocket.http.response": {}})
         received: asyncio.Queue[Message] = asyncio.Queue()
         sent: asyncio.Queue[Message | None] = asyncio.Queue()
         received.put_nowait({"type": "websocket.connect"})

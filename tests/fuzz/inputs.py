@@ -754,7 +754,7 @@ def _som(rng: Random) -> Iterator[Draft]:
     url = rng.choice(
         (*_PAGES, "https://shop.example/about", "https://shop.example:443/", *WORDS, "//evil.example", "/agents/som")
     )
-    query = {"url": url.encode("utf-8", "replace")}
+    query: dict[str, str | bytes] = {"url": url.encode("utf-8", "replace")}
     query |= {"format": rng.choice(("som", "md", "html", ""))} if rng.random() < 0.4 else {}
     query |= {"budget": rng.choice(("full", "small", "medium", "9"))} if rng.random() < 0.3 else {}
     yield Draft("GET", "/agents/som?" + urlencode(query), [(b"accept", rng.choice(_ACCEPTED))])
@@ -808,7 +808,7 @@ def _mcp(rng: Random) -> Iterator[Draft]:
         params = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
     meta: Given = {_MCP_NAMES[key]: value for key, value in _members_beside(rng, name).items()}
     if version == _MODERN:
-        capabilities = rng.choice(({}, {"elicitation": {}}))
+        capabilities: Given = rng.choice(({}, {"elicitation": {}}))
         meta |= {"io.modelcontextprotocol/protocolVersion": version}
         meta |= {"io.modelcontextprotocol/clientCapabilities": capabilities}
         headers += [(b"mcp-method", method.encode()), *([(b"mcp-name", name.encode())] if name else [])]
@@ -949,6 +949,7 @@ _ODD_PARTS: Final[tuple[Given, ...]] = (
     {"text": {"a": 1}},
 )
 
+_ACTS: Final = ("click", "type", "fill", "select", "submit", "check", "scroll", "clear", "hover", "x")
 _HELLO: Final[Given] = {"client_name": "fuzz", "client_version": "1", "awp_version": "0.1"}
 _AWP_METHODS: Final[tuple[tuple[str, Callable[[Random], Given]], ...]] = (
     ("page.navigate", lambda rng: {"url": rng.choice((*_PAGES, "https://evil.example/", *WORDS))}),
@@ -983,7 +984,6 @@ _AWP_METHODS: Final[tuple[tuple[str, Callable[[Random], Given]], ...]] = (
     ("skills.list", lambda rng: {}),
     ("x", lambda rng: {}),
 )
-_ACTS: Final = ("click", "type", "fill", "select", "submit", "check", "scroll", "clear", "hover", "x")
 
 
 def _target(rng: Random) -> Any:
