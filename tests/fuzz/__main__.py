@@ -7,9 +7,10 @@ python -m tests.fuzz --replay 7:4711         # one input again, in an applicatio
 import argparse
 import asyncio
 import os
+import re
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
@@ -19,8 +20,8 @@ from tests.fuzz.inputs import DOORS, REGRESSIONS, make_input
 from tests.fuzz.processes import Report, mib, run
 from tests.fuzz.site import make_world
 
-SHOWN: Final = 60
-"""Failures that are told one by one, three of each kind."""
+SHOWN: Final = 100
+"""Kinds of failures that are told, with the first of each."""
 
 
 def table(whole: Report, seed: int, seconds: float) -> Iterator[str]:
@@ -28,17 +29,18 @@ def table(whole: Report, seed: int, seconds: float) -> Iterator[str]:
     done = sum(whole.inputs.values())
     yield f"{done:,} inputs of seed {seed} in {seconds:.0f} seconds; the first {len(REGRESSIONS)} are known ones"
     for door in DOORS:
-        found = Counter({status: number for (at, status), number in whole.statuses.items() if at == door})
-        told = ", ".join(f"{status} {number:,}" for status, number in sorted(found.items(), key=lambda one: -one[1]))
+        answers = Counter({status: number for (at, status), number in whole.statuses.items() if at == door})
+        told = ", ".join(f"{status} {number:,}" for status, number in answers.most_common())
         yield f"  {door:<10}{whole.inputs[door]:>9,}   {told}"
     yield f"slowest answer: {whole.slowest[0] * 1000:.0f} ms ({seed}:{whole.slowest[1]})"
     start, warm, end = map(mib, whole.memory)
     yield f"memory of a process: {start} at the start, {warm} warm, {end} at the end"
-    kinds: Counter[str] = Counter()
+    kinds: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for index, words in sorted(whole.failures):
-        kinds[words[:60]] += 1
-        if kinds[words[:60]] <= 3 and sum(min(number, 3) for number in kinds.values()) <= SHOWN:
-            yield f"FAILED {seed}:{index} {' '.join(words.split())[:400]}"
+        kinds[re.sub(r"[\d.]+", "0", words)[:70]].append((index, words))
+    for found in list(kinds.values())[:SHOWN]:
+        index, words = found[0]
+        yield f"FAILED {seed}:{index} ({len(found)} like it) {' '.join(words.split())[:300]}"
     yield f"{len(whole.failures)} failures of {len(kinds)} kinds" if kinds else "no failures"
 
 

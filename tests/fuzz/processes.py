@@ -208,7 +208,8 @@ def _take(sender: _Sender, whole: Report, senders: list[_Sender]) -> bool:
         senders.remove(sender)
     else:
         whole.add(report)
-        whole.memory = max(whole.memory, report.memory, key=lambda memory: memory[2])
+        if report.memory[1] or not whole.memory[1]:
+            whole.memory = report.memory
     return False
 
 
