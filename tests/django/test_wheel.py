@@ -1,15 +1,20 @@
 """What `pip install` gets: the wheel, built anew and used from a folder of its own."""
 
+import json
 import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
 
+import awp_publish
 from tests.django.servers import ROOT
 
 CONTRIB = ROOT / "contrib" / "awp_publish_django"
@@ -45,6 +50,27 @@ def test_the_wheel_has_every_file_of_both_packages(installed):
         "awp_publish",
         "awp_publish_django",
     }
+
+
+def test_the_wheel_has_a_bill_of_materials_that_names_what_it_needs(installed):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [
+        texts for name, texts in project["optional-dependencies"].items() if name not in ("demo", "test", "bench")
+    ]
+    required = {Requirement(text).name for text in project["dependencies"]}
+    optional = {Requirement(text).name for text in chain.from_iterable(extras)} - {project["name"]}
+    [path] = installed.glob("*.dist-info/sboms/*")
+    bill = json.loads(path.read_text())
+    assert (path.name, bill["bomFormat"], bill["specVersion"]) == ("awp-publish.cdx.json", "CycloneDX", "1.6")
+    own = bill["metadata"]["component"]
+    assert own["purl"] == f"pkg:pypi/awp-publish@{awp_publish.__version__}"
+    scopes = {component["name"]: component["scope"] for component in bill["components"]}
+    assert scopes == dict.fromkeys(optional, "optional") | dict.fromkeys(required, "required")
+    [starlette] = [component for component in bill["components"] if component["name"] == "starlette"]
+    assert [one["value"] for one in starlette["properties"]] == ["starlette<2,>=0.41"]
+    refs = [component["bom-ref"] for component in (own, *bill["components"])]
+    assert [one["ref"] for one in bill["dependencies"]] == refs
+    assert bill["dependencies"][0]["dependsOn"] == refs[1:]
 
 
 def test_a_project_runs_from_the_wheel(installed, tmp_path):
