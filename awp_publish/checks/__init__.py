@@ -13,18 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from awp_publish.checks import kinds, site, text
-from awp_publish.checks.awas_rules import LARGEST
-from awp_publish.checks.finding import LEVELS, Check, Finding, Flaw
-from awp_publish.checks.kinds import Kind
-from awp_publish.checks.pointer import position
+from awp_publish.checks import site, text
+from awp_publish.checks.awas import LARGEST
+from awp_publish.checks.engine import LEVELS, Check, Finding, Flaw, position
+from awp_publish.checks.site import Kind
 from awp_publish.checks.text import Reading
 
 __all__ = ["ALL_CHECKS", "Finding", "check_document", "check_documents"]
 
 ALL_CHECKS: tuple[Check, ...] = (
     *text.CHECKS,
-    *(check for kind in kinds.KINDS for check in kind.checks),
+    *(check for kind in site.KINDS for check in kind.checks),
     *site.CHECKS,
 )
 """Every check there is, in the order of the page that documents them."""
@@ -38,7 +37,7 @@ def check_document(
     `kind` is one of "awas", "agent-json", "woa", "awas-mcp" and "awas-a2a"; without it the kind is told from the
     members, or from the path. Another kind raises `ValueError`. `path` is where the document is served.
     """
-    asked = kinds.named(kind) if kind is not None else None
+    asked = site.named(kind) if kind is not None else None
     reading = text.read(document)
     return _judged(reading, asked or _recognised(reading, path), path)
 
@@ -64,7 +63,7 @@ def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
 
 
 def _recognised(reading: Reading, path: str) -> Kind | None:
-    return kinds.recognised(reading.document, path) if reading.document is not None else kinds.at_path(path)
+    return site.recognised(reading.document, path) if reading.document is not None else site.at_path(path)
 
 
 def _judged(reading: Reading, kind: Kind | None, path: str) -> list[Finding]:
@@ -79,7 +78,7 @@ def _checked(document: Mapping[str, object], kind: Kind | None, size: int) -> It
     if kind is None:
         yield text.BY_ID["document-unknown"].finding(Flaw("", "This is none of the documents that can be checked."))
         return
-    for check in (*kinds.COMMON, *kind.checks):
+    for check in (*site.COMMON, *kind.checks):
         found = list(check(document))
         yield from found or _oversize(check, size)
         if found and check.decisive:

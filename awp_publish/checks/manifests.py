@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from awp_publish.checks import shape
-from awp_publish.checks.finding import Check, Flaw, shown
-from awp_publish.checks.pointer import child, strings
-from awp_publish.checks.shape import Shape
+from awp_publish.checks import engine
+from awp_publish.checks.engine import Check, Flaw, Shape, child, shown, strings
 from awp_publish.checks.urls import is_absolute, url_fault
 
 SOURCE = "AWAS 1.0, Manifest Requirements"
@@ -106,7 +104,7 @@ def _sections(name: str, prefix: str, shapes: tuple[Shape, ...]) -> tuple[Check,
             SOURCE,
             f"The {name} manifest has the sections it must have.",
             "Add the section.",
-            partial(shape.missing, shapes),
+            partial(engine.missing, shapes),
         ),
         Check(
             f"{prefix}-type",
@@ -114,7 +112,7 @@ def _sections(name: str, prefix: str, shapes: tuple[Shape, ...]) -> tuple[Check,
             SAMPLE,
             f"The sections of the {name} manifest have the types of the samples.",
             "Write a value of that type.",
-            partial(shape.mistyped, shapes),
+            partial(engine.mistyped, shapes),
         ),
         Check(
             f"{prefix}-identity",
@@ -122,7 +120,7 @@ def _sections(name: str, prefix: str, shapes: tuple[Shape, ...]) -> tuple[Check,
             SAMPLE,
             f"The {name} manifest says its name and version.",
             "Add the member.",
-            partial(shape.missing, IDENTITY),
+            partial(engine.missing, IDENTITY),
         ),
     )
 

@@ -12,9 +12,8 @@ from urllib.parse import unquote, urljoin
 
 from jsonschema_rs import Draft202012Validator, ValidationError, ValidationErrorKind
 
-from awp_publish.checks.finding import Flaw, shown
-from awp_publish.checks.patterns import is_pattern
-from awp_publish.checks.pointer import child, depth_exceeds, exists
+from awp_publish.checks.engine import Flaw, child, depth_exceeds, exists, shown
+from awp_publish.checks.text import is_pattern
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DEEPEST = 200

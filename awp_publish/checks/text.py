@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import math
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from awp_publish.checks.finding import Check, Finding, Flaw, shown
-from awp_publish.checks.pointer import child, depth_exceeds
+from jsonschema_rs import Draft202012Validator, FancyRegexOptions
+
+from awp_publish.checks.engine import Check, Finding, Flaw, child, depth_exceeds, shown
 
 DEEPEST = 200
 RFC_8259 = "RFC 8259 (JSON)"
@@ -117,10 +120,10 @@ def everything(value: object) -> Iterator[tuple[str, object]]:
         pointer, inner = waiting.pop()
         yield pointer, inner
         if isinstance(inner, (dict, list, Mapping)):
-            waiting.extend((child(pointer, token), item) for token, item in reversed(list(_contents(inner))))
+            waiting.extend((child(pointer, token), item) for token, item in reversed(list(_tokens(inner))))
 
 
-def _contents(value: Mapping[str, object] | list[object]) -> Iterable[tuple[object, object]]:
+def _tokens(value: Mapping[str, object] | list[object]) -> Iterable[tuple[object, object]]:
     return value.items() if isinstance(value, Mapping) else enumerate(value)
 
 
@@ -219,3 +222,93 @@ CHECKS = (
 )
 
 BY_ID = {check.id: check for check in CHECKS}
+
+
+LONGEST_PATTERN = 5000
+BACKTRACK_LIMIT = 100_000
+SPELLINGS = (("[^]", r"[\s\S]"), ("[]", "(?!)"), ("(?<", "(?P<"), ("(?P<=", "(?<="), ("(?P<!", "(?<!"))
+_NAMED_BACK_REFERENCE = re.compile(r"\\k<(\w+)>")
+
+
+@lru_cache(maxsize=2048)
+def is_pattern(pattern: str) -> bool:
+    """Say whether a text can be compiled as a regular expression."""
+    return len(pattern) > LONGEST_PATTERN or _compiled(pattern) is not None or _python_compiles(pattern)
+
+
+def matches(pattern: str, text: str) -> bool | None:
+    """Say whether an expression occurs in a text; None where that cannot be told."""
+    validator = _compiled(pattern) if len(pattern) <= LONGEST_PATTERN else None
+    if validator is None:
+        return None
+    try:
+        return validator.is_valid(text)
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=2048)
+def _compiled(pattern: str) -> Draft202012Validator | None:
+    try:
+        options = FancyRegexOptions(backtrack_limit=BACKTRACK_LIMIT)
+        return Draft202012Validator({"pattern": pattern}, pattern_options=options)
+    except ValueError:
+        return None
+
+
+def _python_compiles(pattern: str) -> bool:
+    for theirs, ours in SPELLINGS:
+        pattern = pattern.replace(theirs, ours)
+    pattern = _NAMED_BACK_REFERENCE.sub(r"(?P=\1)", pattern)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
+
+
+_DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
+_TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d+)?)?"
+_ZONE = r"(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)"
+_TIMESTAMP = re.compile(rf"{_DATE}(?:[Tt ]{_TIME}{_ZONE}?)?", re.ASCII)
+
+
+def is_timestamp(text: str) -> bool:
+    """Say whether a text is a date, or a date and a time of day."""
+    return _TIMESTAMP.fullmatch(text) is not None
+
+
+READING_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
+READING_WORDS = frozenset(("get", "list", "search", "find", "read", "view", "show", "check", "track", "fetch", "look"))
+READING_WORDS |= {"lookup", "count", "preview", "query", "browse", "compare", "validate", "estimate", "calculate"}
+READING_WORDS |= {"quote", "describe", "status", "history", "undo", "restore"}
+GRAVE_WORDS = frozenset(
+    ("delete", "remove", "cancel", "pay", "purchase", "order", "checkout", "buy", "destroy", "erase")
+)
+GRAVE_WORDS |= {"purge", "wipe", "refund", "transfer", "terminate", "unsubscribe", "drop"}
+# In prose "order" and "drop" mean too much: there they count only as the first word ("Order the basket").
+GRAVE_VERBS = re.compile(
+    r"\A\W*(?:order|orders|place an order|buy|buys|transfer|transfers|terminate|terminates)\b"
+    r"|\b(?:delete|deletes|remove|removes|cancel|cancels|pay for|pays for|purchases?|checkout|check out|erases?|"
+    r"destroys?|permanently)\b",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+
+def grave_word(identifier: object, description: object, method: object) -> str | None:
+    """Give the method or word that tells of consequences, or None for an action that only reads or seems harmless."""
+    if isinstance(method, str) and method.upper() == "DELETE":
+        return "DELETE"
+    if isinstance(method, str) and method.upper() in READING_METHODS:
+        return None
+    words = [word.lower() for word in _WORD.findall(identifier)] if isinstance(identifier, str) else []
+    if words and words[0] in READING_WORDS:
+        return None
+    found = next((word for word in words if word in GRAVE_WORDS), None)
+    if found or not isinstance(description, str):
+        return found
+    match = GRAVE_VERBS.search(description[:300])
+    return match[0].strip().lower() if match else None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as some
 
 from awp_publish.checks import ALL_CHECKS, check_document, check_documents
-from awp_publish.checks.pointer import exists
+from awp_publish.checks.engine import exists
 from awp_publish.checks.text import everything
 
 from .documents import KINDS, PATHS, Document, edited

@@ -3,10 +3,8 @@
 import pytest
 
 from awp_publish.checks import schemas
-from awp_publish.checks.consequences import grave_word
-from awp_publish.checks.patterns import is_pattern, matches
-from awp_publish.checks.pointer import child, depth_exceeds, exists, position, select
-from awp_publish.checks.times import is_timestamp
+from awp_publish.checks.engine import child, depth_exceeds, exists, position, select
+from awp_publish.checks.text import grave_word, is_pattern, is_timestamp, matches
 from awp_publish.checks.urls import is_host_name, is_private, url_fault
 
 
