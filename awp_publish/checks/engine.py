@@ -1,31 +1,37 @@
-"""What a check reports, and what a check is.
+"""Findings, the checks that make them, and ways to reach into a JSON document.
 
-A check function looks at a document and yields `Flaw`s: a place and a sentence. The `Check` around it is a row of
-data that adds what is the same for all of them (id, level, source, hint) and turns them into `Finding`s.
+A check is a function that looks at a document and yields findings. `Specification.check` decorates it with its row:
+code, level, section and hint; the docstring says what is checked. A row may also claim violations of the JSON Schema
+of its kind of document, which are looked for once.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from difflib import get_close_matches
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal, NamedTuple, TypeGuard
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-Level = Literal["error", "warning", "info"]
+Level = Literal["error", "warning"]
+JsonObject: TypeAlias = Mapping[str, object]
 
-LEVELS: tuple[Level, ...] = ("error", "warning", "info")
-SHOWN_CHARACTERS = 60
+ERROR: Final = "error"
+WARNING: Final = "warning"
+LEVELS: Final[tuple[Level, ...]] = (ERROR, WARNING)
+
+_SHOWN_CHARACTERS: Final = 60
+_SEVERAL_SECTIONS: Final = re.compile(r"[\d.]+(?:, [\d.]+)* (?:to|and) [\d.]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One remark about one place of one document.
+    """One mistake at one place of one document.
 
     An `error` breaks a requirement of the specification named in `source`, a `warning` a recommendation of it or
-    plain good sense, and an `info` is worth knowing and needs no repair. `pointer` is an RFC 6901 JSON Pointer; where
-    a member is missing it points to the place at which the member should stand.
+    plain good sense. `pointer` is an RFC 6901 JSON Pointer; where a member is missing it points to the place at which
+    the member should stand.
     """
 
     level: Level
@@ -42,29 +48,30 @@ class Finding:
         return sentence.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-class Flaw(NamedTuple):
-    """A place and what is wrong there. Empty `hint` and `source` mean those of the check."""
+def finding(pointer: str, message: str, hint: str = "", document: str = "") -> Finding:
+    """Make a finding whose other members the row of its check supplies; an own `hint` goes before that of the row."""
+    return Finding(ERROR, "", pointer, message, hint, "", document)
 
+
+class SchemaViolation(NamedTuple):
+    """A place where a document breaks its JSON Schema. An empty message leaves the words to the row that claims it."""
+
+    keyword: str
     pointer: str
-    message: str
-    hint: str = ""
-    source: str = ""
-    document: str = ""
+    value: object
+    message: str = ""
 
 
-Find = Callable[[Mapping[str, object]], Iterable[Flaw]]
-
-
-def nothing(document: Mapping[str, object]) -> Iterable[Flaw]:
-    """Stand in for the function of a check whose flaws are found while the text is read."""
-    return ()
+CheckFunction: TypeAlias = Callable[[JsonObject], Iterable[Finding]]
+ViolationFinder: TypeAlias = Callable[[JsonObject], Iterable[SchemaViolation]]
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One row of a table of checks; call it with a document to get its findings.
+    """A check with its row; call it with a document to get its findings.
 
-    When a `decisive` check finds something, the document is not what it was taken for and no other check is run.
+    `violation` matches "keyword pointer" of the violations that are this check's. When a `decisive` check finds
+    something, the document is not what it was taken for and no other check is run.
     """
 
     id: str
@@ -72,16 +79,95 @@ class Check:
     source: str
     about: str
     hint: str
-    find: Find = nothing
+    find: CheckFunction
+    violation: re.Pattern[str] | None = None
     decisive: bool = False
 
-    def __call__(self, document: Mapping[str, object]) -> Iterator[Finding]:
-        return map(self.finding, self.find(document))
+    def __call__(self, document: JsonObject) -> Iterator[Finding]:
+        return map(self.complete, self.find(document))
 
-    def finding(self, flaw: Flaw) -> Finding:
-        """Complete a flaw with what is the same for every flaw of this check."""
-        hint, source = flaw.hint or self.hint, flaw.source or self.source
-        return Finding(self.level, self.id, flaw.pointer, flaw.message, hint, source, flaw.document)
+    def complete(self, found: Finding) -> Finding:
+        """Add what is the same for all findings of this check."""
+        return replace(found, level=self.level, check=self.id, hint=found.hint or self.hint, source=self.source)
+
+    def explain(self, violation: SchemaViolation) -> Finding:
+        """Report a violation of the schema."""
+        rule = f"{self.about[0].lower()}{self.about[1:]}"
+        message = violation.message or f"{shown(violation.value)} is not allowed: {rule}"
+        return self.complete(finding(violation.pointer, message))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Specification:
+    """One kind of document: where it is served, how it is recognised, its JSON Schema, and its checks in order.
+
+    `marks` cannot be mistaken; `resembles` is asked when neither marks nor path decide. `source` is cited by checks
+    that give the number of a section only.
+    """
+
+    name: str
+    source: str
+    paths: Sequence[str] = ()
+    marks: Callable[[JsonObject], bool] = lambda document: False
+    resembles: Callable[[JsonObject], bool] = lambda document: False
+    violations: ViolationFinder = lambda document: ()
+    checks: list[Check] = field(default_factory=list)
+
+    def check(
+        self,
+        code: str,
+        level: Level,
+        section: str,
+        *,
+        hint: str,
+        about: str = "",
+        violation: str | None = None,
+        decisive: bool = False,
+    ) -> Callable[[CheckFunction], Check]:
+        """Make the decorated function a check of this kind of document. Its docstring says what is checked."""
+        source = section
+        if section[0].isdigit():
+            source = f"{self.source} section{'s' if _SEVERAL_SECTIONS.match(section) else ''} {section}"
+        pattern = re.compile(violation) if violation else None
+
+        def decorate(function: CheckFunction) -> Check:
+            check = Check(code, level, source, about or function.__doc__ or code, hint, function, pattern, decisive)
+            self.checks.append(check)
+            return check
+
+        return decorate
+
+    def row(
+        self, code: str, level: Level, section: str, about: str, *, hint: str, violation: str | None = None
+    ) -> Check:
+        """Add a check whose findings come from the schema or from reading the text."""
+        return self.check(code, level, section, hint=hint, about=about, violation=violation)(lambda document: ())
+
+    def judge(self, document: JsonObject) -> Iterator[Finding]:
+        """Run all checks. One mistake is reported once, though several parts of a schema may notice it."""
+        for check in self.checks:
+            found = list(check(document))
+            yield from found
+            if found and check.decisive:
+                return
+        violations = list(self.violations(document))
+        mistyped = {place for keyword, place, *_ in violations if keyword == "type"}
+        known: set[tuple[str, str]] = set()
+        for violation in violations:
+            keyword, place = violation.keyword, violation.pointer
+            if keyword != "type" and place in mistyped:
+                continue
+            text = f"{keyword} {place}"
+            claiming = (one for one in self.checks if one.violation and one.violation.fullmatch(text))
+            owner = next(claiming, None)
+            if owner and (owner.id, place) not in known:
+                known.add((owner.id, place))
+                yield owner.explain(violation)
+
+
+def has(*names: str) -> Callable[[JsonObject], bool]:
+    """Recognise documents by members that they all have."""
+    return lambda document: all(name in document for name in names)
 
 
 def shown(value: object) -> str:
@@ -91,16 +177,14 @@ def shown(value: object) -> str:
     except (ValueError, TypeError, RecursionError):
         text = repr(type(value))
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return text if len(text) <= SHOWN_CHARACTERS else text[: SHOWN_CHARACTERS - 3] + "..."
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
 
 
-def listed(names: Iterable[str]) -> str:
-    """Write a set of allowed words into a message."""
-    return ", ".join(names)
-
-
-ITEMS = "[]"
-MEMBERS = "{}"
+# --- Reaching into a document ----------------------------------------------------------------------------------------
+#
+# A pattern is an RFC 6901 pointer in which `[]` stands for every item of an array, `{}` for every member of an object,
+# and `a|b` for either of two members: `/actions/[]/inputs/{}`, `/actions/[]/path|endpoint`. What does not have the
+# expected form is passed over: the schemas report it. Documents are plain dicts and lists; `text.read` makes them so.
 
 
 def child(pointer: str, token: object) -> str:
@@ -113,50 +197,54 @@ def child(pointer: str, token: object) -> str:
 
 @lru_cache(maxsize=512)
 def tokens(pointer: str) -> tuple[str, ...]:
-    """Take a pointer or a pattern apart."""
+    """Split a pointer or a pattern."""
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
 
 
+def members(value: object) -> dict[str, object]:
+    """Return an object, and an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
 def select(document: object, pattern: str) -> list[tuple[str, object]]:
-    """Give the pointer and the value of every place that the pattern names, in document order."""
+    """Return pointer and value of every place that the pattern names, in document order."""
     places = [("", document)]
     for token in tokens(pattern):
-        if token == ITEMS:
-            places = [(f"{at}/{index}", item) for at, value in places for index, item in _items(value)]
-        elif token == MEMBERS:
-            places = [(child(at, name), item) for at, value in places for name, item in members(value)]
+        if token == "[]":
+            places = [
+                (f"{at}/{i}", item) for at, value in places if isinstance(value, list) for i, item in enumerate(value)
+            ]
+        elif token == "{}":
+            places = [
+                (child(at, name), item)
+                for at, value in places
+                if isinstance(value, dict)
+                for name, item in value.items()
+            ]
+        elif "|" in token:
+            names = token.split("|")
+            found = [(at, value) for at, value in places if isinstance(value, dict)]
+            places = [(f"{at}/{name}", value[name]) for at, value in found for name in names if name in value]
         else:
             step = child("", token)
-            places = [(at + step, value[token]) for at, value in places if is_object(value) and token in value]
+            places = [(at + step, value[token]) for at, value in places if isinstance(value, dict) and token in value]
     return places
 
 
-def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
-    """Say whether a value is an object. Asking for dict first is several times as fast as asking for Mapping."""
-    return isinstance(value, (dict, Mapping))
-
-
-def members(value: object) -> Iterable[tuple[str, object]]:
-    """Give the members of an object; anything else has none."""
-    return value.items() if is_object(value) else ()
-
-
-def _items(value: object) -> Iterable[tuple[int, object]]:
-    return enumerate(value) if isinstance(value, list) else ()
-
-
-def objects(document: object, pattern: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+def objects(document: object, *patterns: str) -> Iterator[tuple[str, Mapping[str, object]]]:
     """Select the places that hold an object."""
-    for pointer, value in select(document, pattern):
-        if is_object(value):
-            yield pointer, value
+    for pattern in patterns:
+        for pointer, value in select(document, pattern):
+            if isinstance(value, dict):
+                yield pointer, value
 
 
-def arrays(document: object, pattern: str) -> Iterator[tuple[str, list[object]]]:
+def arrays(document: object, *patterns: str) -> Iterator[tuple[str, list[object]]]:
     """Select the places that hold an array."""
-    for pointer, value in select(document, pattern):
-        if isinstance(value, list):
-            yield pointer, value
+    for pattern in patterns:
+        for pointer, value in select(document, pattern):
+            if isinstance(value, list):
+                yield pointer, value
 
 
 def strings(document: object, *patterns: str) -> Iterator[tuple[str, str]]:
@@ -173,26 +261,34 @@ def exists(document: object, pointer: str) -> bool:
     for token in tokens(pointer):
         if isinstance(value, list) and token.isdecimal() and int(token) < len(value):
             value = value[int(token)]
-        elif isinstance(value, Mapping) and token in value:
+        elif isinstance(value, dict) and token in value:
             value = value[token]
         else:
             return False
     return True
 
 
-def position(document: object, pointer: str) -> tuple[int, ...]:
-    """Give a sort key for document order; a missing member comes after those that are there."""
+def position(document: object, pointer: str, known: dict[int, dict[str, int]] | None = None) -> tuple[int, ...]:
+    """Return a sort key for document order; a missing member comes after those that are there.
+
+    `known` keeps the order of members between calls with the same document, which many findings want.
+    """
+    orders = {} if known is None else known
     value, key = document, []
     for token in tokens(pointer):
-        names = list(value) if isinstance(value, Mapping) else []
-        if token in names:
-            key.append(names.index(token))
-            value = value[token] if isinstance(value, Mapping) else None
+        if isinstance(value, dict):
+            if (order := orders.get(id(value))) is None:
+                order = orders[id(value)] = {name: index for index, name in enumerate(value)}
+            if token not in order:
+                key.append(len(order))
+                break
+            key.append(order[token])
+            value = value[token]
         elif isinstance(value, list) and token.isdecimal():
             key.append(int(token))
             value = value[int(token)] if int(token) < len(value) else None
         else:
-            key.append(len(names))
+            key.append(0)
             break
     return tuple(key)
 
@@ -200,168 +296,36 @@ def position(document: object, pointer: str) -> tuple[int, ...]:
 def depth_exceeds(value: object, limit: int) -> bool:
     """Say whether arrays and objects are nested more than `limit` deep, without recursion."""
     level: list[object] = [value]
-    for _ in range(limit):
-        level = [inner for outer in level for inner in _values(outer)]
-        if not level:
+    for _ in range(limit + 1):
+        containers = [inner for inner in level if isinstance(inner, (dict, list))]
+        if not containers:
             return False
-    return any(isinstance(inner, (Mapping, list)) for inner in level)
-
-
-def _values(value: object) -> list[object]:
-    if isinstance(value, Mapping):
-        return list(value.values())
-    return value if isinstance(value, list) else []
-
-
-When = Callable[[Mapping[str, object]], bool]
-
-
-def always(document: Mapping[str, object]) -> bool:
-    """Apply to every document."""
+        level = [item for inner in containers for item in (inner if isinstance(inner, list) else inner.values())]
     return True
 
 
-def _is_integer(value: object) -> bool:
-    return (isinstance(value, int) and not isinstance(value, bool)) or (isinstance(value, float) and value.is_integer())
+# --- Mistakes that every specification knows -------------------------------------------------------------------------
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def repeated(document: JsonObject, items: str, member: str = "id") -> Iterator[Finding]:
+    """Find objects of one array that have the same `member`."""
+    for place, array in arrays(document, items):
+        known: dict[str, str] = {}
+        for pointer, name in strings(array, f"/[]/{member}"):
+            if name in known:
+                yield finding(place + pointer, f"The {member} {shown(name)} is also that of {known[name]}.")
+            known.setdefault(name, place + pointer.rpartition("/")[0])
 
 
-ARTICLES = {"integer": "an integer", "array": "an array", "object": "an object"}
-TYPES: dict[str, Callable[[object], bool]] = {
-    "any": lambda value: True,
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "integer": _is_integer,
-    "number": _is_number,
-    "object": is_object,
-    "array": lambda value: isinstance(value, list),
-    "null": lambda value: value is None,
-}
+def unknown_names(document: JsonObject, known: Container[str], *places: str) -> Iterator[Finding]:
+    """Find names of actions that are not known."""
+    for pointer, name in strings(document, *places):
+        if name not in known:
+            yield finding(pointer, f"No action has the id {shown(name)}.")
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The members of one kind of object, as a specification's table states them.
-
-    `members` gives each member's type: a name of `TYPES`, alternatives as `string|object`, or a container and what it
-    contains as `array of string` and `object of string`. `required` binds only where `when` holds, so that two
-    versions of a specification can share the types and differ in what must be there.
-    """
-
-    at: str
-    what: str
-    source: str
-    members: Mapping[str, str] = field(default_factory=dict)
-    required: Sequence[str] = ()
-    when: When = always
-
-
-@dataclass(frozen=True, slots=True)
-class Enumeration:
-    """The values that a specification allows at one place."""
-
-    at: str
-    values: Sequence[str]
-    source: str
-    when: When = always
-
-
-def is_type(value: object, name: str) -> bool:
-    """Say whether a value has a type, or one of the types separated by `|`."""
-    if name in TYPES:
-        return TYPES[name](value)
-    return any(TYPES[alternative](value) for alternative in name.split("|"))
-
-
-def missing(shapes: Iterable[Shape], document: Mapping[str, object]) -> Iterator[Flaw]:
-    """Find required members that are not there."""
-    for shape in shapes:
-        if not shape.required or not shape.when(document):
-            continue
-        for pointer, value in objects(document, shape.at):
-            for name in shape.required:
-                if name not in value:
-                    yield Flaw(child(pointer, name), f'{shape.what} has no "{name}".', source=shape.source)
-
-
-def mistyped(shapes: Iterable[Shape], document: Mapping[str, object]) -> Iterator[Flaw]:
-    """Find members that have the wrong type."""
-    for shape in shapes:
-        for pointer, value in objects(document, shape.at):
-            for name, wanted in shape.members.items():
-                if name in value:
-                    said = f'"{name}" is'
-                    yield from _mistyped(child(pointer, name), said, value[name], wanted, shape.source)
-
-
-def _mistyped(pointer: str, said: str, value: object, wanted: str, source: str) -> Iterator[Flaw]:
-    outer, _, inner = wanted.partition(" of ")
-    if not is_type(value, outer):
-        yield Flaw(pointer, f"{said} {shown(value)} and not {_in_words(outer)}.", source=source)
-    elif inner and inner != "any":
-        for token, item in _contents(value):
-            place = f"Item {token} is" if isinstance(token, int) else f"{shown(token)} is"
-            yield from _mistyped(child(pointer, token), place, item, inner, source)
-
-
-def _contents(value: object) -> Iterable[tuple[object, object]]:
-    if isinstance(value, Mapping):
-        return value.items()
-    return enumerate(value) if isinstance(value, list) else ()
-
-
-def _in_words(types: str) -> str:
-    return " or ".join(ARTICLES.get(name, f"a {name}") for name in types.split("|"))
-
-
-def unlisted(enumerations: Iterable[Enumeration], document: Mapping[str, object]) -> Iterator[Flaw]:
-    """Find texts outside their enumeration; what is not a text is a matter of type."""
-    for enumeration in enumerations:
-        if not enumeration.when(document):
-            continue
-        for pointer, value in select(document, enumeration.at):
-            if isinstance(value, str) and value not in enumeration.values:
-                allowed = listed(enumeration.values)
-                yield Flaw(pointer, f"{shown(value)} is not one of {allowed}.", source=enumeration.source)
-
-
-def empty(shapes: Iterable[Shape], document: Mapping[str, object]) -> Iterator[Flaw]:
-    """Find texts that some version requires, are there and say nothing; each once, though two versions require it."""
-    known: set[str] = set()
-    for shape in shapes:
-        for pointer, value in objects(document, shape.at):
-            for name in shape.required:
-                text, place = value.get(name), child(pointer, name)
-                if isinstance(text, str) and not text.strip() and place not in known:
-                    known.add(place)
-                    yield Flaw(place, f'"{name}" of {shape.what.lower()} is empty.', source=shape.source)
-
-
-def misspelt(shapes: Iterable[Shape], document: Mapping[str, object]) -> Iterator[Flaw]:
-    """Find unknown members whose names resemble a known one that is not there."""
-    for pointer, name, near, shape in _unknown(shapes, document):
-        if near:
-            message = f"{shape.what} has a member {shown(name)}, which the specification does not know."
-            yield Flaw(pointer, message, f'Was "{near}" meant?', shape.source)
-
-
-def unprefixed(shapes: Iterable[Shape], document: Mapping[str, object]) -> Iterator[Flaw]:
-    """Find the other unknown members, those that are probably extensions, where they lack the prefix `x-`."""
-    for pointer, name, near, shape in _unknown(shapes, document):
-        if not near:
-            yield Flaw(pointer, f"{shape.what} has a member of its own, {shown(name)}.")
-
-
-def _unknown(shapes: Iterable[Shape], document: Mapping[str, object]) -> Iterator[tuple[str, str, str | None, Shape]]:
-    for shape in shapes:
-        if not shape.members:
-            continue
-        for pointer, value in objects(document, shape.at):
-            for name in value:
-                if name not in shape.members and not name.startswith(("x-", "$", "_")):
-                    absent = [known for known in shape.members if known not in value]
-                    near = get_close_matches(name, absent, 1, 0.8)
-                    yield child(pointer, name), name, near[0] if near else None, shape
+def blank(document: JsonObject, *places: str) -> Iterator[Finding]:
+    """Find texts that are empty or white space."""
+    for pointer, text in strings(document, *places):
+        if not text.strip():
+            yield finding(pointer, f'"{pointer.rpartition("/")[2]}" is empty.')
