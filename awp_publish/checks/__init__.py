@@ -13,19 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from awp_publish.checks import kinds, site, text
-from awp_publish.checks.awas_rules import LARGEST
-from awp_publish.checks.finding import LEVELS, Check, Finding, Flaw
-from awp_publish.checks.kinds import Kind
-from awp_publish.checks.pointer import position
-from awp_publish.checks.text import Reading
+from awp_publish.checks import awas, site, text
+from awp_publish.checks.engine import LEVELS, Check, Finding, Specification, finding, position
+from awp_publish.checks.text import ParsedDocument
 
 __all__ = ["ALL_CHECKS", "Finding", "check_document", "check_documents"]
 
-ALL_CHECKS: tuple[Check, ...] = (
-    *text.CHECKS,
-    *(check for kind in kinds.KINDS for check in kind.checks),
-    *site.CHECKS,
+ALL_CHECKS: tuple[Check, ...] = tuple(
+    check for kind in (text.ANY_DOCUMENT, *site.SPECIFICATIONS, site.SITE) for check in kind.checks
 )
 """Every check there is, in the order of the page that documents them."""
 
@@ -38,9 +33,9 @@ def check_document(
     `kind` is one of "awas", "agent-json", "woa", "awas-mcp" and "awas-a2a"; without it the kind is told from the
     members, or from the path. Another kind raises `ValueError`. `path` is where the document is served.
     """
-    asked = kinds.named(kind) if kind is not None else None
+    wanted = site.named(kind) if kind is not None else None
     reading = text.read(document)
-    return _judged(reading, asked or _recognised(reading, path), path)
+    return _judge(reading, wanted or site.recognised(reading.document, path), path)
 
 
 def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
@@ -48,55 +43,38 @@ def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
 
     Documents of other kinds are passed over, and so are further copies of the same bytes.
     """
+    readings: dict[bytes, ParsedDocument] = {}
     parsed: dict[str, object] = {}
     findings: list[Finding] = []
-    seen: set[bytes] = set()
     for path, data in documents.items():
-        reading = text.read(data)
+        seen = data in readings
+        reading = readings[data] if seen else readings.setdefault(data, text.read(data))
         if reading.document is not None:
             parsed[path] = reading.document
-        kind = _recognised(reading, path)
-        if kind is not None and data not in seen:
-            findings += _judged(reading, kind, path)
-        seen.add(data)
-    findings += _across(parsed)
-    return sorted(findings, key=_severity)
+        kind = site.recognised(reading.document, path)
+        if kind is not None and not seen:
+            findings += _judge(reading, kind, path)
+    order = {path: index for index, path in enumerate(parsed)}
+    findings += sorted(site.SITE.judge(parsed), key=lambda found: order[found.document])
+    return sorted(findings, key=lambda found: LEVELS.index(found.level))
 
 
-def _recognised(reading: Reading, path: str) -> Kind | None:
-    return kinds.recognised(reading.document, path) if reading.document is not None else kinds.at_path(path)
-
-
-def _judged(reading: Reading, kind: Kind | None, path: str) -> list[Finding]:
+def _judge(reading: ParsedDocument, kind: Specification | None, path: str) -> list[Finding]:
     findings = list(reading.findings)
     if reading.document is not None:
-        findings += _checked(reading.document, kind, reading.size)
-    findings.sort(key=lambda finding: (_severity(finding), position(reading.document, finding.pointer)))
-    return [replace(finding, document=path) for finding in findings]
+        findings += _findings(reading.document, kind, reading.size)
+    orders: dict[int, dict[str, int]] = {}
+    findings.sort(key=lambda one: (LEVELS.index(one.level), position(reading.document, one.pointer, orders)))
+    return [replace(one, document=path) for one in findings]
 
 
-def _checked(document: Mapping[str, object], kind: Kind | None, size: int) -> Iterator[Finding]:
+def _findings(document: Mapping[str, object], kind: Specification | None, size: int) -> Iterator[Finding]:
     if kind is None:
-        yield text.BY_ID["document-unknown"].finding(Flaw("", "This is none of the documents that can be checked."))
+        yield text.UNKNOWN.complete(finding("", "This is none of the documents that can be checked."))
         return
-    for check in (*kinds.COMMON, *kind.checks):
-        found = list(check(document))
-        yield from found or _oversize(check, size)
-        if found and check.decisive:
-            return
-
-
-def _oversize(check: Check, size: int) -> Iterator[Finding]:
-    """Count the bytes of a text too: the check itself sees only what was read from it."""
-    if check.id == "awas-size" and size > LARGEST:
-        yield check.finding(Flaw("", f"The manifest has {size} bytes; {LARGEST} are recommended at most."))
-
-
-def _severity(finding: Finding) -> int:
-    return LEVELS.index(finding.level)
-
-
-def _across(parsed: Mapping[str, object]) -> list[Finding]:
-    order = list(parsed)
-    found = [finding for check in site.CHECKS for finding in check(parsed)]
-    return sorted(found, key=lambda finding: order.index(finding.document))
+    yield from text.ANY_DOCUMENT.judge(document)
+    found = list(kind.judge(document))
+    yield from found
+    # White space counts too. The check itself sees only what was read from the text.
+    if kind is awas.AWAS and not any(one.check == awas.too_large.id for one in found):
+        yield from map(awas.too_large.complete, awas.oversize(size))

@@ -1,118 +1,232 @@
-"""Whether an object is a JSON Schema of the 2020-12 dialect, wherever in a document it stands.
+"""JSON Schemas: how a document breaks the schema of its kind, and whether what stands in it as a schema is one.
 
-The meta-schema is applied by jsonschema-rs, which needs microseconds for it. What a meta-schema cannot say is looked
-for here: references that lead nowhere, expressions that do not compile, and another dialect.
+jsonschema-rs judges in microseconds. jsonschema, which is much slower, names the places and gives the reasons where
+something is wrong, and is imported only then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from importlib.resources import files
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, cast
 from urllib.parse import unquote, urljoin
 
-from jsonschema_rs import Draft202012Validator, ValidationError, ValidationErrorKind
+import jsonschema_rs
 
-from awp_publish.checks.finding import Flaw, shown
-from awp_publish.checks.patterns import is_pattern
-from awp_publish.checks.pointer import child, depth_exceeds, exists
+from awp_publish.checks.engine import JsonObject, SchemaViolation, child, exists, objects, shown, tokens
+from awp_publish.checks.text import is_pattern, matches
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
-DEEPEST = 200
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
 
-ONE = frozenset(("additionalProperties", "contains", "contentSchema", "if", "then", "else", "items", "not"))
-ONE |= {"propertyNames", "unevaluatedItems", "unevaluatedProperties"}
-MANY = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
-NAMED = frozenset(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"))
+Schema: TypeAlias = Mapping[str, object]
 
-Schema = Mapping[str, object]
-
-
-@lru_cache(maxsize=1)
-def _meta_schema() -> Draft202012Validator:
-    return Draft202012Validator({"$ref": DIALECT})
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_TYPES: Final = {"string": str, "boolean": bool, "object": dict, "array": list, "null": NoneType}
+_ARTICLES: Final = {"integer": "an integer", "array": "an array", "object": "an object"}
 
 
-def invalid(schema: Schema, pointer: str) -> Iterator[Flaw]:
-    """Find what the 2020-12 meta-schema refuses, and regular expressions that do not compile."""
-    if depth_exceeds(schema, DEEPEST):
-        yield Flaw(pointer, f"The schema is nested more than {DEEPEST} deep and cannot be checked.")
-        return
-    try:
-        yield from _meta_flaws(schema, pointer)
-    except ValueError as error:
-        yield Flaw(pointer, f"The schema cannot be checked: {error}.")
-    yield from _bad_patterns(schema, pointer)
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Tell numbers from booleans, which Python counts among them."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _meta_flaws(schema: Schema, pointer: str) -> Iterator[Flaw]:
-    # The parts of the meta-schema overlap, so that one mistake is reported by several of them.
-    known: set[str] = set()
-    for error in _meta_schema().iter_errors(dict(schema)):
-        place = pointer
-        for token in error.instance_path:
-            place = child(place, token)
-        if place not in known:
-            known.add(place)
-            yield Flaw(place, f"This is no valid JSON Schema: {_in_words(error)}.")
+def is_type(value: object, name: str) -> bool:
+    """Say whether a value has a type of JSON Schema. Every value has a type that is not one."""
+    if name == "integer":
+        return is_number(value) and (isinstance(value, int) or value.is_integer())
+    if name == "number":
+        return is_number(value)
+    return name not in _TYPES or isinstance(value, _TYPES[name])
 
 
-def _in_words(error: ValidationError) -> str:
-    if isinstance(error.kind, ValidationErrorKind.AnyOf):
-        return f"{shown(error.instance)} is not allowed here"
-    return error.message if len(error.message) <= 200 else error.message[:197] + "..."
+def read_schema(package: str, path: str) -> dict[str, Any]:
+    """Read a schema that is part of this package."""
+    loaded: dict[str, Any] = json.loads(files(package).joinpath(path).read_text("utf-8"))
+    return loaded
 
 
-def _bad_patterns(schema: Schema, pointer: str) -> Iterator[Flaw]:
-    for place, inner, _ in subschemas(schema, pointer):
-        pattern = inner.get("pattern")
-        if isinstance(pattern, str) and not is_pattern(pattern):
-            yield Flaw(child(place, "pattern"), f"{shown(pattern)} is not a regular expression.")
-        named = inner.get("patternProperties")
-        for name in named if isinstance(named, Mapping) else ():
-            if not is_pattern(name):
-                place_of_name = child(child(place, "patternProperties"), name)
-                yield Flaw(place_of_name, f"{shown(name)} is not a regular expression.")
+class DocumentSchema:
+    """The schema of one kind of document, of any dialect. It is loaded when the first document is checked."""
+
+    def __init__(self, load: Callable[[], Schema]) -> None:
+        self._load = load
+
+    @cached_property
+    def _schema(self) -> Schema:
+        return self._load()
+
+    @cached_property
+    def _validator(self) -> jsonschema_rs.Validator:
+        return jsonschema_rs.validator_for(dict(self._schema))
+
+    @cached_property
+    def _explainer(self) -> Validator:
+        from jsonschema import Draft202012Validator, validators
+
+        dialect = validators.validator_for(self._schema, Draft202012Validator)
+        # Patterns of JSON Schema are ECMA-262's. Python's `$` would accept a line feed at the end.
+        extend: Callable[..., type[Validator]] = validators.extend
+        return extend(dialect, {"pattern": _break_pattern})(self._schema)
+
+    def is_valid(self, document: object) -> bool:
+        """Say whether a document keeps the schema. What cannot be judged, such as a lone surrogate, does not."""
+        try:
+            return self._validator.is_valid(document)
+        except ValueError:
+            return False
+
+    def violations(self, document: object, pointer: str = "") -> Iterator[SchemaViolation]:
+        """Find the places that break the schema; `pointer` is where the document stands in a larger one.
+
+        Raises RecursionError for a schema that refers to itself and a document that is nested a hundred deep.
+        """
+        if self.is_valid(document):
+            return
+        checked: Any = document
+        for error in self._explainer.iter_errors(checked):
+            place = pointer
+            for token in error.absolute_path:
+                place = child(place, token)
+            instance, rule = cast("Any", error.instance), cast("Any", error.validator_value)
+            if error.validator == "required":  # There is one error for each missing member; all say the same here.
+                for name in rule:
+                    if name not in instance:
+                        yield SchemaViolation("required", child(place, name), None, f'"{name}" is missing.')
+            else:
+                yield SchemaViolation(str(error.validator), place, instance, _reason(error))
 
 
-def other_dialect(schema: Schema, pointer: str) -> Iterator[Flaw]:
-    """Find a declaration of another dialect than 2020-12."""
-    for place, inner, _ in subschemas(schema, pointer):
-        declared = inner.get("$schema")
-        if isinstance(declared, str) and declared.rstrip("#") != DIALECT:
-            yield Flaw(child(place, "$schema"), f"The schema declares the dialect {shown(declared)}.")
+def _break_pattern(validator: object, pattern: str, instance: object, schema: object) -> Iterator[ValidationError]:
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(instance, str) and not matches(pattern, instance):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
-def unresolved(schema: Schema, pointer: str) -> Iterator[Flaw]:
-    """Find references inside the schema that lead nowhere."""
-    for place, reference, resource in _references(schema, pointer):
-        if reference.startswith("#") and not _resolves(resource, unquote(reference[1:])):
-            yield Flaw(place, f"{shown(reference)} does not lead to anything in this schema.")
+def _reason(error: ValidationError) -> str:
+    """Put a violation into words, or leave them to the row of the check that claims it."""
+    value, rule = shown(error.instance), cast("Any", error.validator_value)
+    # Of alternatives, those that allow certain values tell most.
+    enums = [cast("Any", inner.validator_value) for inner in error.context or () if inner.validator == "enum"]
+    if error.validator == "enum" or enums:
+        options = rule if error.validator == "enum" else [option for enum in enums for option in enum]
+        return f"{value} is not one of {', '.join(map(str, options))}."
+    if error.validator == "type":
+        types = [rule] if isinstance(rule, str) else rule
+        return f"{value} is not {' or '.join(_ARTICLES.get(name, f'a {name}') for name in types)}."
+    if error.validator == "minimum":
+        return f"{value} is less than {rule}."
+    return ""
 
 
-def external(schema: Schema, pointer: str) -> Iterator[Flaw]:
-    """Find references to other documents."""
-    references = [found for found in _references(schema, pointer) if not found[1].startswith("#")]
-    known = {DIALECT, *_identifiers(schema)} if references else set()
-    base = schema.get("$id")
-    for place, reference, _ in references:
-        address = reference.partition("#")[0]
-        if address not in known and _joined(base, address) not in known:
-            yield Flaw(place, f"{shown(reference)} refers to another document.")
+# --- Schemas inside a document ---------------------------------------------------------------------------------------
+
+_META_SCHEMA: Final = DocumentSchema(lambda: {"$ref": DIALECT})
+_SINGLE = frozenset(("additionalProperties", "contains", "contentSchema", "if", "then", "else", "items", "not"))
+_SINGLE |= {"propertyNames", "unevaluatedItems", "unevaluatedProperties"}
+_ARRAYS: Final = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
+_NAMED: Final = frozenset(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"))
+_HOLDING: Final = _SINGLE | _ARRAYS | _NAMED
+_JUDGED: Final = frozenset(("pattern", "patternProperties", "$schema", "$ref", "$dynamicRef", "required"))
+_ELSEWHERE: Final = frozenset(("$ref", "allOf", "anyOf", "oneOf", "patternProperties", "$dynamicRef"))
 
 
-def unknown_required(schema: Schema, pointer: str) -> Iterator[Flaw]:
-    """Find names that are required and not described, in objects that describe their properties."""
-    for place, inner, _ in subschemas(schema, pointer):
-        required, properties = inner.get("required"), inner.get("properties")
-        if not isinstance(required, list) or not isinstance(properties, Mapping) or _describes_elsewhere(inner):
+class InnerSchemas:
+    """The places of a kind of document at which schemas of the 2020-12 dialect stand."""
+
+    def __init__(self, *places: str) -> None:
+        self._places = places
+        self._all = DocumentSchema(self._load)
+
+    def _load(self) -> Schema:
+        schemas: list[Schema] = []
+        for place in self._places:
+            schema: Schema = {"$ref": DIALECT}
+            for token in reversed(tokens(place)):
+                schema = {"items": schema} if token == "[]" else {"properties": {token: schema}}
+            schemas.append(schema)
+        return {"allOf": schemas}
+
+    def violations(self, document: JsonObject) -> Iterator[SchemaViolation]:
+        """Find what is wrong with the schemas.
+
+        The keywords are `schema` for what is no schema, `dialect` for the declaration of another one, `reference` for
+        references that lead nowhere, `external` for those that leave the schema, and `undescribed` for names that are
+        required and not among the properties.
+        """
+        all_are_valid = self._all.is_valid(document)
+        for pointer, schema in objects(document, *self._places):
+            try:
+                for wrong in () if all_are_valid else _META_SCHEMA.violations(schema, pointer):
+                    reason = wrong.message or f"{shown(wrong.value)} is not allowed here."
+                    message = f"This is no valid JSON Schema: {reason}"
+                    yield SchemaViolation("schema", wrong.pointer, wrong.value, message)
+            except RecursionError:
+                yield SchemaViolation("schema", pointer, None, "This is no valid JSON Schema, somewhere deep inside.")
+            yield from _beyond_the_meta_schema(schema, pointer)
+
+
+def _beyond_the_meta_schema(schema: Schema, pointer: str) -> Iterator[SchemaViolation]:
+    references: list[tuple[str, str, Schema]] = []
+    for place, inner, resource in subschemas(schema, pointer):
+        if _JUDGED.isdisjoint(inner):
             continue
-        for index, name in enumerate(required):
-            if isinstance(name, str) and name not in properties:
-                yield Flaw(child(child(place, "required"), index), f"{shown(name)} is required and not in properties.")
+        pattern, named, declared = inner.get("pattern"), inner.get("patternProperties"), inner.get("$schema")
+        expressions = [(child(place, "pattern"), pattern)] if isinstance(pattern, str) else []
+        if isinstance(named, dict):
+            expressions += [(child(f"{place}/patternProperties", name), name) for name in named]
+        for at, expression in expressions:
+            if not is_pattern(expression):
+                yield SchemaViolation("schema", at, expression, f"{shown(expression)} is not a regular expression.")
+        if isinstance(declared, str) and declared.rstrip("#") != DIALECT:
+            message = f"The schema declares the dialect {shown(declared)}."
+            yield SchemaViolation("dialect", child(place, "$schema"), declared, message)
+        for keyword in ("$ref", "$dynamicRef"):
+            if isinstance(reference := inner.get(keyword), str):
+                references.append((child(place, keyword), reference, resource))
+        required, properties = inner.get("required"), inner.get("properties")
+        if isinstance(required, list) and isinstance(properties, dict) and _ELSEWHERE.isdisjoint(inner):
+            for index, name in enumerate(required):
+                if isinstance(name, str) and name not in properties:
+                    message = f"{shown(name)} is required and not in properties."
+                    yield SchemaViolation("undescribed", f"{place}/required/{index}", name, message)
+    if references:
+        yield from _lost_references(schema, references)
 
 
-def _describes_elsewhere(schema: Schema) -> bool:
-    return any(name in schema for name in ("$ref", "allOf", "anyOf", "oneOf", "patternProperties", "$dynamicRef"))
+def _lost_references(schema: Schema, references: Iterable[tuple[str, str, Schema]]) -> Iterator[SchemaViolation]:
+    base = schema.get("$id")
+    known = {DIALECT}
+    anchors: dict[int, set[object]] = {}
+    for _, inner, _ in subschemas(schema, ""):
+        if isinstance(identifier := inner.get("$id"), str):
+            known |= {identifier, _joined(base, identifier)}
+    for place, reference, resource in references:
+        address, _, fragment = reference.partition("#")
+        if not reference.startswith("#"):
+            if address not in known and _joined(base, address) not in known:
+                yield SchemaViolation("external", place, reference, f"{shown(reference)} refers to another document.")
+            continue
+        fragment = unquote(fragment)
+        if not fragment or fragment.startswith("/"):
+            found = exists(resource, fragment)
+        else:
+            if id(resource) not in anchors:
+                anchors[id(resource)] = {
+                    name
+                    for _, inner, _ in subschemas(resource, "")
+                    for name in (inner.get("$anchor"), inner.get("$dynamicAnchor"))
+                    if isinstance(name, str)
+                }
+            found = fragment in anchors[id(resource)]
+        if not found:
+            message = f"{shown(reference)} does not lead to anything in this schema."
+            yield SchemaViolation("reference", place, reference, message)
 
 
 def subschemas(schema: Schema, pointer: str) -> Iterator[tuple[str, Schema, Schema]]:
@@ -123,43 +237,20 @@ def subschemas(schema: Schema, pointer: str) -> Iterator[tuple[str, Schema, Sche
         if "$id" in inner:
             resource = inner
         yield place, inner, resource
-        for next_place, value in reversed(list(_inside(inner, place))):
-            if isinstance(value, Mapping):
-                waiting.append((next_place, value, resource))
-
-
-def _inside(schema: Schema, pointer: str) -> Iterator[tuple[str, object]]:
-    for name, value in schema.items():
-        if name in ONE:
-            yield child(pointer, name), value
-        elif name in MANY and isinstance(value, list):
-            yield from ((child(child(pointer, name), index), item) for index, item in enumerate(value))
-        elif name in NAMED and isinstance(value, Mapping):
-            yield from ((child(child(pointer, name), key), item) for key, item in value.items())
-
-
-def _references(schema: Schema, pointer: str) -> Iterator[tuple[str, str, Schema]]:
-    for place, inner, resource in subschemas(schema, pointer):
-        for keyword in ("$ref", "$dynamicRef"):
-            reference = inner.get(keyword)
-            if isinstance(reference, str):
-                yield child(place, keyword), reference, resource
-
-
-def _resolves(resource: Schema, fragment: str) -> bool:
-    if not fragment or fragment.startswith("/"):
-        return exists(resource, fragment)
-    anchors = (inner.get(key) for _, inner, _ in subschemas(resource, "") for key in ("$anchor", "$dynamicAnchor"))
-    return fragment in anchors
-
-
-def _identifiers(schema: Schema) -> Iterator[str]:
-    base = schema.get("$id")
-    for _, inner, _ in subschemas(schema, ""):
-        identifier = inner.get("$id")
-        if isinstance(identifier, str):
-            yield identifier
-            yield _joined(base, identifier)
+        if _HOLDING.isdisjoint(inner):
+            continue
+        found: list[tuple[str, Schema, Schema]] = []
+        for name, value in inner.items():
+            if isinstance(value, dict):
+                if name in _NAMED:
+                    at = f"{place}/{name}"
+                    found += [(child(at, key), item, resource) for key, item in value.items() if isinstance(item, dict)]
+                elif name in _SINGLE:
+                    found.append((f"{place}/{name}", value, resource))
+            elif name in _ARRAYS and isinstance(value, list):
+                at = f"{place}/{name}"
+                found += [(f"{at}/{i}", item, resource) for i, item in enumerate(value) if isinstance(item, dict)]
+        waiting += reversed(found)
 
 
 def _joined(base: object, reference: str) -> str:

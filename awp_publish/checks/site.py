@@ -1,29 +1,58 @@
-"""Checks across the documents of one site: do they agree with each other?
+"""The documents of one site: which kind each is, and whether they agree with each other.
 
-The functions have the shape of all checks; the document that they are given is the site, path by path.
+The checks here are given the site, its documents path by path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import Final
 
-from awp_publish.checks.finding import Check, Flaw, shown
-from awp_publish.checks.kinds import BY_NAME, recognised
-from awp_publish.checks.manifests import catalogue
-from awp_publish.checks.pointer import child, objects, strings
+from awp_publish.checks.agent_json import AGENT_JSON
+from awp_publish.checks.awas import AWAS
+from awp_publish.checks.engine import ERROR, Finding, JsonObject, Specification, finding, objects, shown, strings
+from awp_publish.checks.manifests import A2A, MCP, catalogue
 from awp_publish.checks.urls import is_absolute, split
-from awp_publish.checks.woa_transports import PLACEHOLDER_TEXT
+from awp_publish.checks.woa import PLACEHOLDER_TEXT, WOA
+from awp_publish.protocols import agent_card
 
-Site = Mapping[str, object]
-Document = Mapping[str, object]
+SPECIFICATIONS: Final = (AWAS, AGENT_JSON, WOA, MCP, A2A)
+_MOST_TELLING_FIRST: Final = (AGENT_JSON, WOA, A2A, MCP, AWAS)
+_OTHERS: Final = frozenset({agent_card.PATH})
+"""Paths of documents that may resemble a kind and are of none."""
 
 
-def _of_kind(site: Site, name: str) -> Iterator[tuple[str, Document]]:
+def named(name: str) -> Specification:
+    """Return the kind of document with a name. Raises ValueError if there is none."""
+    for kind in SPECIFICATIONS:
+        if kind.name == name:
+            return kind
+    known = ", ".join(kind.name for kind in SPECIFICATIONS)
+    raise ValueError(f"There is no kind of document {name!r}; there are {known}.")
+
+
+def recognised(document: JsonObject | None, path: str = "") -> Specification | None:
+    """Tell the kind of a document: by unmistakable members, else by the path, else by what it resembles.
+
+    A document that could not be read is None; only the path tells its kind.
+    """
+    at_path = next((kind for kind in SPECIFICATIONS if path in kind.paths), None)
+    if document is None:
+        return at_path
+    marked = next((kind for kind in _MOST_TELLING_FIRST if kind.marks(document)), None)
+    if marked or path in _OTHERS:
+        return marked
+    return at_path or next((kind for kind in _MOST_TELLING_FIRST if kind.resembles(document)), None)
+
+
+SITE: Final = Specification("site", "awp_publish")
+check = SITE.check
+
+
+def _of_kind(site: JsonObject, wanted: Specification) -> Iterator[tuple[str, JsonObject]]:
     for path, document in site.items():
-        if isinstance(document, Mapping):
-            kind = recognised(document, path)
-            if kind is not None and kind.name == name:
-                yield path, document
+        if isinstance(document, dict) and recognised(document, path) is wanted:
+            yield path, document
 
 
 def _path_of(url: str) -> str:
@@ -31,126 +60,69 @@ def _path_of(url: str) -> str:
     return parts.path if is_absolute(url) and parts is not None else url.partition("?")[0].partition("#")[0]
 
 
-def _host_of(url: object) -> str | None:
-    parts = split(url) if isinstance(url, str) else None
-    return parts.hostname if parts is not None else None
-
-
-def missing_catalogue(site: Site) -> Iterator[Flaw]:
-    """Find manifests whose catalogue of actions is not among the documents of the site."""
-    for name in ("awas-mcp", "awas-a2a"):
-        for path, manifest in _of_kind(site, name):
+@check("site-catalogue", ERROR, "AWAS 1.0, Manifest Requirements", hint="Publish it there, or correct the endpoint.")
+def missing_catalogue(site: JsonObject) -> Iterator[Finding]:
+    """The catalogue of actions that the MCP and A2A manifests refer to is published."""
+    for kind in (MCP, A2A):
+        for path, manifest in _of_kind(site, kind):
             found = catalogue(manifest)
             if found and _path_of(found[1]) not in site:
-                yield Flaw(found[0], f"Nothing is published at {shown(found[1])}.", document=path)
+                yield finding(found[0], f"Nothing is published at {shown(found[1])}.", document=path)
 
 
-def misplaced(site: Site) -> Iterator[Flaw]:
-    """Find documents of a kind of which none stands where its specification wants it."""
-    for name, kind in BY_NAME.items():
-        places = [path for path, _ in _of_kind(site, name)]
+@check(
+    "site-place",
+    ERROR,
+    "AWAS 1.0, AI Manifest and Discovery Endpoints; AWP agent.json section 3; WoA draft-00 section 9.1",
+    hint="Serve it there; further places are allowed.",
+)
+def misplaced(site: JsonObject) -> Iterator[Finding]:
+    """Every document is served where its specification wants it."""
+    for kind in SPECIFICATIONS:
+        places = [path for path, _ in _of_kind(site, kind)]
         if places and kind.paths[0] not in site:
-            yield Flaw("", f"The document is at {places[0]} and not at {kind.paths[0]}.", document=places[0])
+            yield finding("", f"The document is at {places[0]} and not at {kind.paths[0]}.", document=places[0])
 
 
-def disagreeing_actions(site: Site) -> Iterator[Flaw]:
-    """Find actions that agent.json and ai-actions.json both declare, with another method or endpoint."""
-    declared = _awas_actions(site)
-    for path, document in _of_kind(site, "agent-json"):
-        for pointer, action in objects(document, "/actions/[]"):
-            identifier = action.get("id")
-            other = declared.get(identifier) if isinstance(identifier, str) else None
-            if other is not None and "via" not in action:
-                yield from _disagreement(path, pointer, action, other)
-
-
-def _awas_actions(site: Site) -> dict[str, Document]:
-    return {
+@check(
+    "site-actions",
+    ERROR,
+    "AWP agent.json section 9; AWAS 1.0, Action Object Structure",
+    hint="Correct the document that is wrong, or rename one of the actions.",
+)
+def disagreeing_actions(site: JsonObject) -> Iterator[Finding]:
+    """Actions with one id have one method and endpoint in agent.json and in ai-actions.json."""
+    declared = {
         identifier: action
-        for _, document in _of_kind(site, "awas")
+        for _, document in _of_kind(site, AWAS)
         for _, action in objects(document, "/actions/[]")
         if isinstance(identifier := action.get("id"), str)
     }
+    for path, document in _of_kind(site, AGENT_JSON):
+        for pointer, action in objects(document, "/actions/[]"):
+            identifier, method, endpoint = action.get("id"), action.get("method"), action.get("endpoint")
+            other = declared.get(identifier) if isinstance(identifier, str) else None
+            if other is None or "via" in action:
+                continue
+            theirs = other.get("method")
+            if isinstance(method, str) and isinstance(theirs, str) and method != theirs:
+                message = f"The method is {shown(method)} here and {shown(theirs)} in ai-actions.json."
+                yield finding(f"{pointer}/method", message, document=path)
+            places = [place for name in ("endpoint", "path") if isinstance(place := other.get(name), str)]
+            if not isinstance(endpoint, str) or not places or endpoint in places:
+                continue
+            if _path_of(endpoint) not in map(_path_of, places):
+                message = f"The endpoint is {shown(endpoint)} here and {shown(places[0])} in ai-actions.json."
+                yield finding(f"{pointer}/endpoint", message, document=path)
 
 
-def _disagreement(path: str, pointer: str, action: Document, other: Document) -> Iterator[Flaw]:
-    method, declared = action.get("method"), other.get("method")
-    if isinstance(method, str) and isinstance(declared, str) and method != declared:
-        message = f"The method is {shown(method)} here and {shown(declared)} in ai-actions.json."
-        yield Flaw(child(pointer, "method"), message, document=path)
-    endpoint = action.get("endpoint")
-    places = [place for name in ("endpoint", "path") if isinstance(place := other.get(name), str)]
-    if isinstance(endpoint, str) and places and _path_of(endpoint) not in map(_path_of, places):
-        message = f"The endpoint is {shown(endpoint)} here and {shown(places[0])} in ai-actions.json."
-        yield Flaw(child(pointer, "endpoint"), message, document=path)
-
-
-def shadowed_invoke_path(site: Site) -> Iterator[Flaw]:
-    """Find agents that are invoked at the path of a document."""
-    for path, document in _of_kind(site, "woa"):
+@check("site-invoke-path", ERROR, "WoA draft-00 section 4.3.1", hint="Move the invoke_path.")
+def shadowed_invoke_path(site: JsonObject) -> Iterator[Finding]:
+    """No agent is invoked at the path of a document."""
+    for path, document in _of_kind(site, WOA):
         for pointer, template in strings(document, "/transports/rest/invoke_path"):
             names = [name for _, name in strings(document, "/agents/[]/id")] or [""]
             urls = (_path_of(template.replace(PLACEHOLDER_TEXT, name)) for name in names)
             taken = next((url for url in urls if url in site), None)
             if taken:
-                yield Flaw(pointer, f"{shown(taken)} is the path of a document of the site.", document=path)
-
-
-def several_hosts(site: Site) -> Iterator[Flaw]:
-    """Find documents that speak about another host than the domain of agent.json."""
-    domains = {_bare(document.get("domain")) for _, document in _of_kind(site, "agent-json")} - {None}
-    if not domains:
-        return
-    for name, place in (("awas", "/baseUrl"), ("woa", "/transports/rest/base")):
-        for path, document in _of_kind(site, name):
-            for pointer, url in strings(document, place):
-                if (host := _host_of(url)) and host not in domains:
-                    yield Flaw(pointer, f"The host is {shown(host)}, and agent.json has another domain.", document=path)
-
-
-def _bare(domain: object) -> str | None:
-    return _host_of(f"//{domain}") if isinstance(domain, str) else None
-
-
-CHECKS = (
-    Check(
-        "site-catalogue",
-        "error",
-        "AWAS 1.0, Manifest Requirements",
-        "The catalogue of actions that the MCP and A2A manifests refer to is published.",
-        "Publish it there, or correct the endpoint.",
-        missing_catalogue,
-    ),
-    Check(
-        "site-place",
-        "error",
-        "AWAS 1.0, AI Manifest and Discovery Endpoints; AWP agent.json section 3; WoA draft-00 section 9.1",
-        "Every document is served where its specification wants it.",
-        "Serve it there; further places are allowed.",
-        misplaced,
-    ),
-    Check(
-        "site-actions",
-        "error",
-        "AWP agent.json section 9; AWAS 1.0, Action Object Structure",
-        "Actions with one id have one method and endpoint in agent.json and in ai-actions.json.",
-        "Correct the document that is wrong, or rename one of the actions.",
-        disagreeing_actions,
-    ),
-    Check(
-        "site-invoke-path",
-        "error",
-        "WoA draft-00 section 4.3.1",
-        "No agent is invoked at the path of a document.",
-        "Move the invoke_path.",
-        shadowed_invoke_path,
-    ),
-    Check(
-        "site-host",
-        "info",
-        "AWP agent.json section 5; AWAS 1.0, Top-Level Properties; WoA draft-00 section 4.3.1",
-        "The documents speak about the host that agent.json names as its domain.",
-        "Right where the interface has a host of its own.",
-        several_hosts,
-    ),
-)
+                yield finding(pointer, f"{shown(taken)} is the path of a document of the site.", document=path)

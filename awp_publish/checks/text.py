@@ -1,6 +1,6 @@
-"""Reading a document from bytes or text: is it JSON, in UTF-8, without surprises, and free of secrets?
+"""Texts: reading documents, secrets in them, regular expressions, and times.
 
-What is wrong with the text is noticed by `read` on the way, and the table says what each remark means.
+What is wrong with the text of a document is noticed by `read` on the way; the rows say what each finding means.
 """
 
 from __future__ import annotations
@@ -8,106 +8,163 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
 
-from awp_publish.checks.finding import Check, Finding, Flaw, shown
-from awp_publish.checks.pointer import child, depth_exceeds
+import orjson
+from jsonschema_rs import Draft202012Validator, FancyRegexOptions
 
-DEEPEST = 200
-RFC_8259 = "RFC 8259 (JSON)"
+from awp_publish.checks.engine import (
+    ERROR,
+    WARNING,
+    Check,
+    Finding,
+    JsonObject,
+    Specification,
+    child,
+    depth_exceeds,
+    finding,
+    shown,
+)
+
+MAX_DEPTH: Final = 200
+
+ANY_DOCUMENT: Final = Specification("any", "RFC 8259 (JSON)")
+row = ANY_DOCUMENT.row
+
+NOT_UTF8: Final = row(
+    "json-utf8", ERROR, "8.1", "The document is encoded in UTF-8.", hint="Save and serve the document as UTF-8."
+)
+BYTE_ORDER_MARK: Final = row(
+    "json-bom",
+    ERROR,
+    "8.1",
+    "The document does not begin with a byte order mark.",
+    hint="Save the document without a byte order mark.",
+)
+NOT_JSON: Final = row(
+    "json-syntax",
+    ERROR,
+    "2",
+    "The document is JSON.",
+    hint="Repair the syntax at the place named; comments and trailing commas are not JSON.",
+)
+NOT_A_NUMBER: Final = row(
+    "json-number", ERROR, "6", "NaN and Infinity are not JSON.", hint="Write null or leave the member out."
+)
+TOO_DEEP: Final = row(
+    "json-depth",
+    ERROR,
+    "9",
+    f"Arrays and objects are nested at most {MAX_DEPTH} deep; readers set such limits.",
+    hint="Make the document flatter.",
+)
+NOT_AN_OBJECT: Final = row(
+    "json-object",
+    ERROR,
+    "AWAS 1.0, AWP agent.json section 5, WoA draft-00 section 4",
+    "The document is an object.",
+    hint="Put the members into one object.",
+)
+REPEATED_MEMBER: Final = row(
+    "json-duplicate-key",
+    WARNING,
+    "4",
+    "A name occurs once in an object; readers disagree about which of two values counts.",
+    hint="Keep one of the members.",
+)
 
 
 @dataclass(slots=True)
-class Reading:
-    """What reading gave: the document, unless it could not be read, and what was noticed on the way."""
+class ParsedDocument:
+    """A document that was read, None if it could not be, with what was noticed and the size of the text in bytes."""
 
-    document: Mapping[str, object] | None = None
+    document: dict[str, object] | None = None
     findings: list[Finding] = field(default_factory=list)
     size: int = 0
 
-    def note(self, check: str, pointer: str, message: str) -> None:
-        """Keep a remark of the check with this id."""
-        self.findings.append(BY_ID[check].finding(Flaw(pointer, message)))
+    def note(self, check: Check, pointer: str, message: str) -> None:
+        self.findings.append(check.complete(finding(pointer, message)))
 
 
-@dataclass(slots=True)
-class _Surprises:
-    """Collects, while a text is parsed, what a parser usually keeps silent about."""
-
-    repeated: list[tuple[dict[str, object], str]] = field(default_factory=list)
-    not_numbers: list[str] = field(default_factory=list)
-
-    def object(self, pairs: list[tuple[str, object]]) -> dict[str, object]:
-        result = dict(pairs)
-        if len(result) < len(pairs):
-            names = [name for name, _ in pairs]
-            self.repeated.extend((result, name) for name in result if names.count(name) > 1)
-        return result
-
-    def constant(self, name: str) -> float:
-        self.not_numbers.append(name)
-        return float(name.replace("Infinity", "inf"))
-
-
-def read(data: bytes | str | Mapping[str, object]) -> Reading:
+def read(data: bytes | str | Mapping[str, object]) -> ParsedDocument:
     """Read a document; whatever is wrong becomes a finding."""
-    reading = Reading(size=_size(data))
-    text = _decoded(data, reading) if isinstance(data, bytes) else data
-    value = _parsed(text, reading) if isinstance(text, str) else text
+    reading = ParsedDocument()
+    try:
+        value = _parse(data, reading) if isinstance(data, bytes | str) else _plain(data)
+    except RecursionError:
+        reading.note(TOO_DEEP, "", "The document is nested too deeply to be read.")
+        return reading
     if reading.findings and value is None:
         return reading
-    if not isinstance(value, Mapping):
-        reading.note("json-object", "", f"The document is {shown(value)} and not an object.")
-    elif depth_exceeds(value, DEEPEST):
-        reading.note("json-depth", "", f"The document is nested more than {DEEPEST} deep.")
+    if not isinstance(value, dict):
+        reading.note(NOT_AN_OBJECT, "", f"The document is {shown(value)} and not an object.")
+    elif depth_exceeds(value, MAX_DEPTH):
+        reading.note(TOO_DEEP, "", f"The document is nested more than {MAX_DEPTH} deep.")
     else:
-        reading.document = value if isinstance(value, dict) else dict(value)
+        reading.document = value
     return reading
 
 
-def _size(data: bytes | str | Mapping[str, object]) -> int:
-    """Count the bytes of a text; an object that was never a text has none."""
-    if isinstance(data, str):
-        return len(data.encode("utf-8", "replace"))
-    return len(data) if isinstance(data, bytes) else 0
-
-
-def _decoded(data: bytes, reading: Reading) -> str | None:
+def _parse(data: bytes | str, reading: ParsedDocument) -> object:
+    encoded = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
+    reading.size = len(encoded)
     try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        reading.note("json-utf8", "", f"Byte {error.start} (0x{data[error.start]:02x}) is not UTF-8: {error.reason}.")
-        return None
+        value: object = orjson.loads(encoded)
+        if orjson.dumps(value) == encoded:  # A text that is written back byte for byte hides nothing.
+            return value
+    except (orjson.JSONDecodeError, TypeError):
+        pass
+    if isinstance(data, bytes):
+        try:
+            data = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            at = error.start
+            reading.note(NOT_UTF8, "", f"Byte {at} (0x{data[at]:02x}) is not UTF-8: {error.reason}.")
+            return None
+    if data.startswith("\ufeff"):
+        reading.note(BYTE_ORDER_MARK, "", "The document begins with a byte order mark.")
+        data = data[1:]
+    repeated: list[tuple[dict[str, object], str]] = []
+    constants: list[str] = []
 
+    def pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        result = dict(pairs)
+        if len(result) < len(pairs):
+            counted = Counter(name for name, _ in pairs)
+            repeated.extend((result, name) for name, count in counted.items() if count > 1)
+        return result
 
-def _parsed(text: str, reading: Reading) -> object:
-    if text.startswith("\ufeff"):
-        reading.note("json-bom", "", "The document begins with a byte order mark.")
-        text = text[1:]
-    surprises = _Surprises()
+    def constant(name: str) -> float:
+        constants.append(name)
+        return float(name.replace("Infinity", "inf"))
+
     try:
-        value: object = json.loads(text, object_pairs_hook=surprises.object, parse_constant=surprises.constant)
-    except RecursionError:
-        reading.note("json-depth", "", "The document is nested too deeply to be read.")
-        return None
+        value = json.loads(data, object_pairs_hook=pairs, parse_constant=constant)
     except ValueError as error:
-        reading.note("json-syntax", "", f"The document is not JSON: {error}.")
+        reading.note(NOT_JSON, "", f"The document is not JSON: {error}.")
         return None
-    _note_surprises(value, surprises, reading)
+    if repeated:
+        places = {id(inner): pointer for pointer, inner in everything(value) if isinstance(inner, dict)}
+        for owner, name in repeated:
+            # The object itself may be the lost value of a repeated member.
+            pointer = child(places[id(owner)], name) if id(owner) in places else ""
+            reading.note(REPEATED_MEMBER, pointer, f"The member {shown(name)} is given more than once.")
+    for pointer, inner in everything(value) if constants else ():
+        if isinstance(inner, float) and not math.isfinite(inner):
+            reading.note(NOT_A_NUMBER, pointer, "This is not a JSON number: NaN or Infinity.")
     return value
 
 
-def _note_surprises(value: object, surprises: _Surprises, reading: Reading) -> None:
-    if not surprises.repeated and not surprises.not_numbers:
-        return
-    places = {id(inner): pointer for pointer, inner in everything(value)}
-    for owner, name in surprises.repeated:
-        pointer = child(places[id(owner)], name) if id(owner) in places else ""
-        reading.note("json-duplicate-key", pointer, f"The member {shown(name)} is given more than once.")
-    for pointer, inner in everything(value):
-        if isinstance(inner, float) and not math.isfinite(inner):
-            reading.note("json-number", pointer, "This is not a JSON number: NaN or Infinity.")
+def _plain(value: object) -> object:
+    """Copy mappings of all kinds into dicts."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def everything(value: object) -> Iterator[tuple[str, object]]:
@@ -116,15 +173,15 @@ def everything(value: object) -> Iterator[tuple[str, object]]:
     while waiting:
         pointer, inner = waiting.pop()
         yield pointer, inner
-        if isinstance(inner, (dict, list, Mapping)):
-            waiting.extend((child(pointer, token), item) for token, item in reversed(list(_contents(inner))))
+        if isinstance(inner, dict):
+            waiting += [(child(pointer, name), item) for name, item in reversed(inner.items())]
+        elif isinstance(inner, list):
+            waiting += [(f"{pointer}/{i}", inner[i]) for i in range(len(inner) - 1, -1, -1)]
 
 
-def _contents(value: Mapping[str, object] | list[object]) -> Iterable[tuple[object, object]]:
-    return value.items() if isinstance(value, Mapping) else enumerate(value)
+# --- Secrets ---------------------------------------------------------------------------------------------------------
 
-
-SECRETS = re.compile(
+_SECRET: Final = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----"
     r"|\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"
     r"|\b(?:ghp|gho|ghs|ghu)_[A-Za-z0-9]{30,}|\bgithub_pat_\w{30,}|\bglpat-[\w-]{20,}"
@@ -133,89 +190,107 @@ SECRETS = re.compile(
     r"|\b(?:Bearer|Basic) (?=[\w.~+/-]*\d)[\w.~+/-]{20,}"
     r"|\bhttps?://[^\s/@:{}]+:[^\s/@:{}]+@"
 )
-_SECRET_NAME = re.compile(
+_SECRET_NAME: Final = re.compile(
     r"(?:^|[_-])(?:password|passwd|secret|api_?key|access_?token|refresh_?token|private_?key|client_?secret)$",
     re.IGNORECASE,
 )
-_SECRET_VALUE = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[\w.~+/=-]{16,}")
+_SECRET_VALUE: Final = re.compile(r"(?=\S*\d)(?=\S*[A-Za-z])[\w.~+/=-]{16,}")
 
 
-def secrets(document: Mapping[str, object]) -> Iterator[Flaw]:
-    """Find texts that look like keys, tokens or passwords; the text itself is not repeated."""
-    for pointer, value in everything(document):
-        if not isinstance(value, str) or len(value) < 8:
+@ANY_DOCUMENT.check(
+    "document-secret",
+    WARNING,
+    "WoA draft-00 section 6; the documents of all specifications are public",
+    hint="Remove it, and replace the key if it is a real one.",
+)
+def secrets(document: JsonObject) -> Iterator[Finding]:
+    """No key, token or password stands in the document."""
+    # Most documents have no secret. Their names and texts are looked at first, each once and without its place.
+    names: set[str] = set()
+    texts: set[str] = set()
+    waiting: list[object] = [document]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            names.update(value)
+            value = value.values()
+        for inner in value:  # type: ignore[attr-defined]
+            if isinstance(inner, str):
+                texts.add(inner)
+            elif isinstance(inner, dict | list):
+                waiting.append(inner)
+    if not any(map(_SECRET.search, texts)) and not any(map(_SECRET_NAME.search, names)):
+        return
+    for pointer, text in everything(document):
+        if not isinstance(text, str):
             continue
-        if SECRETS.search(value):
-            yield Flaw(pointer, "This text looks like a key or token.")
-        elif _SECRET_VALUE.fullmatch(value) and _SECRET_NAME.search(pointer.rpartition("/")[2]):
-            yield Flaw(pointer, "This member is named like a secret and holds something like one.")
+        if _SECRET.search(text):
+            yield finding(pointer, "This text looks like a key or token.")
+        elif _SECRET_VALUE.fullmatch(text) and _SECRET_NAME.search(pointer.rpartition("/")[2]):
+            yield finding(pointer, "The name says that this is a secret, and the text looks like one.")
 
 
-CHECKS = (
-    Check(
-        "json-utf8",
-        "error",
-        f"{RFC_8259} section 8.1",
-        "The document is encoded in UTF-8.",
-        "Save and serve the document as UTF-8.",
-    ),
-    Check(
-        "json-bom",
-        "error",
-        f"{RFC_8259} section 8.1",
-        "The document does not begin with a byte order mark.",
-        "Save the document without a byte order mark.",
-    ),
-    Check(
-        "json-syntax",
-        "error",
-        f"{RFC_8259} section 2",
-        "The document is JSON.",
-        "Repair the syntax at the place named; comments and trailing commas are not JSON.",
-    ),
-    Check(
-        "json-number",
-        "error",
-        f"{RFC_8259} section 6",
-        "NaN and Infinity are not JSON.",
-        "Write null or leave the member out.",
-    ),
-    Check(
-        "json-depth",
-        "error",
-        f"{RFC_8259} section 9",
-        f"Arrays and objects are nested at most {DEEPEST} deep; readers set such limits.",
-        "Make the document flatter.",
-    ),
-    Check(
-        "json-object",
-        "error",
-        "AWAS 1.0, AWP agent.json section 5, WoA draft-00 section 4",
-        "The document is an object.",
-        "Put the members into one object.",
-    ),
-    Check(
-        "json-duplicate-key",
-        "warning",
-        f"{RFC_8259} section 4",
-        "A name occurs once in an object; readers disagree about which of two values counts.",
-        "Keep one of the members.",
-    ),
-    Check(
-        "document-secret",
-        "warning",
-        "WoA draft-00 section 6; the documents of all specifications are public",
-        "No key, token or password stands in the document.",
-        "Remove it, and replace the key if it is a real one.",
-        secrets,
-    ),
-    Check(
-        "document-unknown",
-        "warning",
-        "awp_publish",
-        "The document is recognised as one of those that can be checked.",
-        "Say which it is: check_document(document, kind).",
-    ),
+UNKNOWN: Final = row(
+    "document-unknown",
+    WARNING,
+    "awp_publish",
+    "The document is recognised as one of those that can be checked.",
+    hint="Say which it is: check_document(document, kind).",
 )
 
-BY_ID = {check.id: check for check in CHECKS}
+
+# --- Regular expressions and times -----------------------------------------------------------------------------------
+#
+# JSON documents carry expressions of JavaScript's kind (ECMA-262). The Rust engine behind jsonschema-rs reads most of
+# them and always answers in bounded time, so it judges first and does all matching; some valid spellings it refuses,
+# and for those Python's reading is asked as well. Only what neither can compile is reported.
+
+_MAX_PATTERN: Final = 5000
+_BACKTRACK_LIMIT: Final = 100_000
+_PYTHON_SPELLINGS: Final = (("[^]", r"[\s\S]"), ("[]", "(?!)"), ("(?<", "(?P<"), ("(?P<=", "(?<="), ("(?P<!", "(?<!"))
+_NAMED_BACK_REFERENCE: Final = re.compile(r"\\k<(\w+)>")
+
+
+@lru_cache(maxsize=2048)
+def is_pattern(pattern: str) -> bool:
+    """Say whether a text can be compiled as a regular expression."""
+    if len(pattern) > _MAX_PATTERN or _compiled(pattern) is not None:
+        return True
+    for theirs, ours in _PYTHON_SPELLINGS:
+        pattern = pattern.replace(theirs, ours)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            re.compile(_NAMED_BACK_REFERENCE.sub(r"(?P=\1)", pattern))
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def matches(pattern: str, text: str) -> bool | None:
+    """Say whether an expression occurs in a text; None where that cannot be told."""
+    validator = _compiled(pattern) if len(pattern) <= _MAX_PATTERN else None
+    try:
+        return validator.is_valid(text) if validator else None
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=2048)
+def _compiled(pattern: str) -> Draft202012Validator | None:
+    try:
+        options = FancyRegexOptions(backtrack_limit=_BACKTRACK_LIMIT)
+        return Draft202012Validator({"pattern": pattern}, pattern_options=options)
+    except ValueError:
+        return None
+
+
+_DATE = r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])"
+_TIME = r"(?:[01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d+)?)?"
+_ZONE = r"(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)"
+_TIMESTAMP: Final = re.compile(rf"{_DATE}(?:[Tt ]{_TIME}{_ZONE}?)?", re.ASCII)
+
+
+def is_timestamp(text: str) -> bool:
+    """Say whether a text is a date, or a date and a time of day, as ISO 8601 and RFC 3339 write it."""
+    return _TIMESTAMP.fullmatch(text) is not None

@@ -1,13 +1,20 @@
-"""What is wrong with a URL, and whether it leads to a private place. Nothing here asks the network."""
+"""URLs in documents: whether they are well-formed, what their placeholders stand for, and whether they are private.
+
+Nothing here asks the network.
+"""
 
 from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Container, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import SplitResult, urlsplit
 
+from awp_publish.checks.engine import Finding, JsonObject, finding, shown, strings
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_PLAIN_PATH = re.compile(r"/(?!/)[\w.~/{}-]*", re.ASCII)
 _FORBIDDEN = re.compile(r'[\x00-\x20\x7f<>"\\^`|]')
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _LABEL = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
@@ -15,25 +22,30 @@ _OLD_ADDRESS = re.compile(r"[0-9a-fA-Fx.]*[0-9a-fA-F]\.?")
 PLACEHOLDER = re.compile(r"\{([^{}/?]*)\}")
 
 WEB = frozenset({"http", "https", "ws", "wss", "ftp"})
-PRIVATE_NETWORKS = tuple(
-    map(
-        ip_network,
-        (
-            "0.0.0.0/8",
-            "10.0.0.0/8",
-            "100.64.0.0/10",
-            "127.0.0.0/8",
-            "169.254.0.0/16",
-            "172.16.0.0/12",
-            "192.168.0.0/16",
-            "::/128",
-            "::1/128",
-            "fc00::/7",
-            "fe80::/10",
-        ),
-    )
-)
+_NETWORKS = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16"
+PRIVATE_NETWORKS = tuple(map(ip_network, f"{_NETWORKS} ::/128 ::1/128 fc00::/7 fe80::/10".split()))
 PRIVATE_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa", ".lan", ".intranet")
+
+
+def malformed_urls(document: JsonObject, *places: str) -> Iterator[Finding]:
+    """Find texts that are no URL references."""
+    for pointer, text in strings(document, *places):
+        if fault := url_fault(text):
+            yield finding(pointer, f"{shown(text)} {fault}.")
+
+
+def dependent_paths(document: JsonObject, *places: str) -> Iterator[Finding]:
+    """Find paths that depend on the page they are read from: no "/" at the beginning, and no whole URL."""
+    for pointer, text in strings(document, *places):
+        if not text.startswith("/") and not is_absolute(text):
+            yield finding(pointer, f'{shown(text)} does not begin with "/".')
+
+
+def unexplained_placeholders(pointer: str, text: str, names: Container[str]) -> Iterator[Finding]:
+    """Find `{name}` in a URL where nothing of that name gives a value for it."""
+    for name in PLACEHOLDER.findall(text):
+        if name not in names:
+            yield finding(pointer, f"Nothing gives a value for {{{name}}}.")
 
 
 def is_absolute(text: str) -> bool:
@@ -42,7 +54,9 @@ def is_absolute(text: str) -> bool:
 
 
 def url_fault(text: str) -> str | None:
-    """Say why a text is not a well-formed URL reference, or None if it is one. Templates (`{id}`) are allowed."""
+    """Return why a text is no well-formed URL reference, or None if it is one. Templates (`{id}`) are allowed."""
+    if _PLAIN_PATH.fullmatch(text):
+        return None
     if _FORBIDDEN.search(text):
         return "contains a character that a URL cannot contain"
     if _BAD_ESCAPE.search(text):
@@ -52,23 +66,19 @@ def url_fault(text: str) -> str | None:
         return "has a host or port that cannot be read"
     if parts.scheme in WEB and not parts.hostname:
         return "has no host"
-    if parts.hostname and not _is_host(parts.hostname):
+    if (host := parts.hostname) and ":" not in host and "{" not in host and not is_host_name(host):
         return "has a host that is no host name"
     return None
 
 
 def split(text: str) -> SplitResult | None:
-    """Take a URL apart, or give None where its authority is malformed."""
+    """Split a URL; None if its authority is malformed."""
     try:
         parts = urlsplit(text)
         _ = parts.port, parts.hostname
     except ValueError:
         return None
     return parts
-
-
-def _is_host(host: str) -> bool:
-    return ":" in host or "{" in host or is_host_name(host)
 
 
 def is_host_name(text: str) -> bool:
@@ -100,14 +110,10 @@ def _address(host: str) -> IPv4Address | IPv6Address | None:
     """Read an address, also in the old forms that browsers accept (`2130706433`, `0x7f.1`) and hide it behind."""
     try:
         address = ip_address(host.partition("%")[0])
+        return getattr(address, "ipv4_mapped", None) or address
     except ValueError:
-        return _old_address(host)
-    return getattr(address, "ipv4_mapped", None) or address
-
-
-def _old_address(host: str) -> IPv4Address | None:
-    if not _OLD_ADDRESS.fullmatch(host) or not host[0].isdecimal():
-        return None
+        if not _OLD_ADDRESS.fullmatch(host) or not host[0].isdecimal():
+            return None
     try:
         return IPv4Address(socket.inet_aton(host.rstrip(".")))
     except (OSError, ValueError):

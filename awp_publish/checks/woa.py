@@ -2,231 +2,291 @@
 
 from __future__ import annotations
 
-from functools import partial
+import re
+from collections.abc import Iterator
+from typing import Final
 
-from awp_publish.checks import shape, woa_rules as rules, woa_transports as transports
-from awp_publish.checks.finding import Check
-from awp_publish.checks.woa_rules import SHAPES, SPEC
-
-CHECKS = (
-    # What must be there, and of which type.
-    Check(
-        "woa-required",
-        "error",
-        f"{SPEC} sections 4 to 4.3.2",
-        "Required members are there: of the document, agents, operations and the rest and mcp transports.",
-        "Add the member.",
-        partial(shape.missing, SHAPES),
-    ),
-    Check(
-        "woa-type",
-        "error",
-        f"{SPEC} sections 4 to 4.3.2",
-        "Members have the type that the specification gives them.",
-        "Write a value of that type.",
-        partial(shape.mistyped, SHAPES),
-    ),
-    Check(
-        "woa-empty",
-        "warning",
-        f"{SPEC} section 4.1",
-        "Required texts say something.",
-        "Write a text that tells an agent what it needs to know.",
-        partial(shape.empty, SHAPES),
-    ),
-    Check(
-        "woa-misspelt",
-        "info",
-        f"{SPEC} section 4",
-        "No unknown member has nearly the name of a known one.",
-        "Correct the name.",
-        partial(shape.misspelt, SHAPES),
-    ),
-    Check(
-        "woa-version",
-        "error",
-        f"{SPEC} section 4",
-        'woa_version is the string "1".',
-        'Write "1", with quotation marks.',
-        rules.wrong_version,
-    ),
-    # Agents and operations.
-    Check(
-        "woa-no-agents",
-        "warning",
-        f"{SPEC} section 4",
-        "There is at least one agent.",
-        "List an agent, or do not serve the document.",
-        rules.no_agents,
-    ),
-    Check(
-        "woa-agent-id",
-        "error",
-        f"{SPEC} section 4.1",
-        'Ids of agents consist of letters, digits, "-" and "_".',
-        "Rename the agent; dots, slashes and spaces are not allowed.",
-        rules.bad_agent_ids,
-    ),
-    Check(
-        "woa-unique-id",
-        "error",
-        f"{SPEC} section 4.1",
-        "Ids of agents are unique.",
-        "Rename one of the agents.",
-        rules.repeated_agent_ids,
-    ),
-    Check(
-        "woa-unique-operation",
-        "error",
-        f"{SPEC} section 4.1",
-        "The operations of one agent have different names.",
-        "Rename one of the operations.",
-        rules.repeated_operations,
-    ),
-    Check(
-        "woa-operation-name",
-        "warning",
-        f"{SPEC} section 4.1",
-        "The name of an operation is a token: no spaces, no slashes.",
-        'Use letters, digits, "-" and "_".',
-        rules.bad_operation_names,
-    ),
-    Check(
-        "woa-default-operation",
-        "info",
-        f"{SPEC} section 5.1",
-        'One of the operations is "default", which is implied where a call names none.',
-        'Name the usual operation "default".',
-        rules.no_implied_operation,
-    ),
-    # Schemas.
-    Check(
-        "woa-schema",
-        "error",
-        f"{SPEC} section 4.2",
-        "Inputs and outputs of agents and operations are valid JSON Schemas (2020-12).",
-        "Repair the schema.",
-        rules.bad_schemas,
-    ),
-    Check(
-        "woa-schema-dialect",
-        "error",
-        f"{SPEC} section 4.2",
-        "Schemas declare no other dialect than 2020-12.",
-        "Convert the schema, and declare https://json-schema.org/draft/2020-12/schema or nothing.",
-        rules.other_dialects,
-    ),
-    Check(
-        "woa-schema-reference",
-        "error",
-        f"{SPEC} section 4.2",
-        "References inside a schema lead somewhere; they start from the schema and not from the document.",
-        "Put the definition into $defs of this schema.",
-        rules.unresolved_references,
-    ),
-    Check(
-        "woa-schema-external",
-        "warning",
-        f"{SPEC} section 4.2",
-        "Schemas do not need other documents, which clients may refuse to fetch.",
-        "Copy the definition into $defs of this schema.",
-        rules.external_references,
-    ),
-    Check(
-        "woa-schema-required",
-        "warning",
-        f"{SPEC} section 4.2",
-        "Required properties are described in properties.",
-        "Describe the property, or correct the name.",
-        rules.unknown_required,
-    ),
-    Check(
-        "woa-schema-root",
-        "warning",
-        f"{SPEC} section 4.2",
-        "Schemas of inputs have a root of type object, which is all that clients must support.",
-        'Add "type": "object".',
-        rules.inputs_without_object_root,
-    ),
-    # Transports.
-    Check(
-        "woa-agent-transport",
-        "error",
-        f"{SPEC} section 4.1",
-        "The transports of an agent are configured in the document.",
-        "Configure the transport, or remove its name.",
-        rules.unknown_transports,
-    ),
-    Check(
-        "woa-unreachable",
-        "warning",
-        f"{SPEC} section 4.1",
-        "Every agent has a transport.",
-        "Name a transport.",
-        rules.unreachable_agents,
-    ),
-    Check(
-        "woa-unused-transport",
-        "info",
-        f"{SPEC} section 4.3",
-        "Every transport is used by an agent.",
-        "Remove the transport, or name it in an agent.",
-        rules.unused_transports,
-    ),
-    Check(
-        "woa-transport-name",
-        "error",
-        f"{SPEC} sections 4.3.3 and 9.3",
-        "Transports are registered (rest, mcp), or have a private name in reverse DNS form.",
-        'Name a transport of your own "com.example.mytransport".',
-        transports.bad_transport_names,
-    ),
-    Check(
-        "woa-base",
-        "error",
-        f"{SPEC} sections 4.3.1 and 8.1",
-        "The base of the rest transport is an absolute https URL without query and fragment.",
-        'Write for instance "https://api.example.com".',
-        transports.bad_base,
-    ),
-    Check(
-        "woa-loopback",
-        "warning",
-        f"{SPEC} section 8.1",
-        "The base of the rest transport is not plain http, not even on a loopback host.",
-        "Good for trying out; use https before anybody else reads the document.",
-        transports.loopback_base,
-    ),
-    Check(
-        "woa-invoke-path",
-        "error",
-        f"{SPEC} section 4.3.1",
-        'invoke_path begins with "/" and can stand in a URL.',
-        'Write for instance "/agents/{agent_id}/invoke".',
-        transports.bad_invoke_path,
-    ),
-    Check(
-        "woa-placeholder",
-        "error",
-        f"{SPEC} section 4.3.1",
-        "The placeholder is spelt {agent_id}; any other stays in the URL.",
-        "Write {agent_id}, in small letters.",
-        transports.bad_placeholder,
-    ),
-    Check(
-        "woa-double-slash",
-        "warning",
-        f"{SPEC} section 4.3.1",
-        "The plain concatenation of base and invoke_path contains no double slash.",
-        'Remove the "/" at the end of base.',
-        transports.double_slash,
-    ),
-    Check(
-        "woa-private-address",
-        "warning",
-        f"{SPEC} section 8.2",
-        "URLs of transports do not lead to private or link-local addresses, which clients should not call.",
-        "Use an address that is reachable from outside.",
-        transports.private_addresses,
-    ),
+from awp_publish.checks.engine import (
+    ERROR,
+    WARNING,
+    Finding,
+    JsonObject,
+    SchemaViolation,
+    Specification,
+    arrays,
+    blank,
+    child,
+    finding,
+    has,
+    members,
+    objects,
+    repeated,
+    shown,
+    strings,
 )
+from awp_publish.checks.schemas import DocumentSchema, InnerSchemas, Schema, read_schema
+from awp_publish.checks.text import everything
+from awp_publish.checks.urls import PLACEHOLDER, is_loopback, is_private, split, url_fault
+
+PLACEHOLDER_TEXT: Final = "{agent_id}"
+_INPUTS: Final = ("/agents/[]/inputs", "/agents/[]/operations/[]/inputs")
+_REGISTERED: Final = ("rest", "mcp")
+_REVERSE_DNS: Final = re.compile(
+    r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)+"
+)
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^`|~0-9A-Za-z_-]+")
+_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+@DocumentSchema
+def _document_schema() -> Schema:
+    schema = read_schema("awp_publish.protocols", "schemas/woa.json")
+    # What stands in the document as a schema is checked schema by schema, which is faster and says more.
+    schema["$defs"]["schema"] = {"type": "object"}
+    return schema
+
+
+_schemas: Final = InnerSchemas(*_INPUTS, "/agents/[]/outputs", "/agents/[]/operations/[]/outputs")
+
+
+def violations(document: JsonObject) -> Iterator[SchemaViolation]:
+    """Find what breaks the schema of the document, and what is wrong with the schemas inside of it."""
+    yield from _document_schema.violations(document)
+    yield from _schemas.violations(document)
+
+
+WOA: Final = Specification(
+    "woa",
+    "WoA draft-00",
+    paths=("/.well-known/woa.json",),
+    marks=has("woa_version"),
+    resembles=has("agents", "transports"),
+    violations=violations,
+)
+check, row = WOA.check, WOA.row
+
+row(
+    "woa-required",
+    ERROR,
+    "4 to 4.3.2",
+    "Required members are there: of the document, agents, operations and the rest and mcp transports.",
+    hint="Add the member.",
+    violation=r"required .*",
+)
+row(
+    "woa-type",
+    ERROR,
+    "4 to 4.3.2",
+    "Members have the type that the specification gives them.",
+    hint="Write a value of that type.",
+    violation=r"type .*",
+)
+
+
+@check("woa-empty", WARNING, "4.1", hint="Write a text that tells an agent what it needs to know.")
+def empty_texts(document: JsonObject) -> Iterator[Finding]:
+    """Required texts say something."""
+    transports = ("/transports/rest/base|invoke_path", "/transports/mcp/server|tool_namespace|tool_field")
+    return blank(document, "/agents/[]/id|name|description", "/agents/[]/operations/[]/name|description", *transports)
+
+
+row(
+    "woa-version",
+    ERROR,
+    "4",
+    'woa_version is the string "1".',
+    hint='Write "1", with quotation marks.',
+    violation=r"\w+ /woa_version",
+)
+
+
+@check("woa-no-agents", WARNING, "4", hint="List an agent, or do not serve the document.")
+def no_agents(document: JsonObject) -> Iterator[Finding]:
+    """There is at least one agent."""
+    if document.get("agents") == []:
+        yield finding("/agents", "There are no agents.")
+
+
+row(
+    "woa-agent-id",
+    ERROR,
+    "4.1",
+    'Ids of agents consist of letters, digits, "-" and "_".',
+    hint="Rename the agent; dots, slashes and spaces are not allowed.",
+    violation=r"pattern /agents/\d+/id",
+)
+
+
+@check("woa-unique-id", ERROR, "4.1", hint="Rename one of the agents.")
+def repeated_agents(document: JsonObject) -> Iterator[Finding]:
+    """Ids of agents are unique."""
+    return repeated(document, "/agents")
+
+
+@check("woa-unique-operation", ERROR, "4.1", hint="Rename one of the operations.")
+def repeated_operations(document: JsonObject) -> Iterator[Finding]:
+    """The operations of one agent have different names."""
+    return repeated(document, "/agents/[]/operations", "name")
+
+
+@check("woa-operation-name", WARNING, "4.1", hint='Use letters, digits, "-" and "_".')
+def bad_operation_names(document: JsonObject) -> Iterator[Finding]:
+    """The name of an operation is a token: no spaces, no slashes."""
+    for pointer, name in strings(document, "/agents/[]/operations/[]/name"):
+        if name.strip() and not _TOKEN.fullmatch(name):  # Empty ones are reported as empty texts.
+            yield finding(pointer, f"The name {shown(name)} is not a token.")
+
+
+row(
+    "woa-schema",
+    ERROR,
+    "4.2",
+    "Inputs and outputs of agents and operations are valid JSON Schemas (2020-12).",
+    hint="Repair the schema.",
+    violation=r"schema .*",
+)
+row(
+    "woa-schema-dialect",
+    ERROR,
+    "4.2",
+    "Schemas declare no other dialect than 2020-12.",
+    hint="Convert the schema, and declare https://json-schema.org/draft/2020-12/schema or nothing.",
+    violation=r"dialect .*",
+)
+row(
+    "woa-schema-reference",
+    ERROR,
+    "4.2",
+    "References inside a schema lead somewhere; they start from the schema and not from the document.",
+    hint="Put the definition into $defs of this schema.",
+    violation=r"reference .*",
+)
+row(
+    "woa-schema-external",
+    WARNING,
+    "4.2",
+    "Schemas do not need other documents, which clients may refuse to fetch.",
+    hint="Copy the definition into $defs of this schema.",
+    violation=r"external .*",
+)
+row(
+    "woa-schema-required",
+    WARNING,
+    "4.2",
+    "Required properties are described in properties.",
+    hint="Describe the property, or correct the name.",
+    violation=r"undescribed .*",
+)
+
+
+@check("woa-schema-root", WARNING, "4.2", hint='Add "type": "object".')
+def inputs_without_object_root(document: JsonObject) -> Iterator[Finding]:
+    """Schemas of inputs have a root of type object, which is all that clients must support."""
+    for pointer, schema in objects(document, *_INPUTS):
+        if schema.get("type") != "object":
+            said = f"the type {shown(schema['type'])}" if "type" in schema else "no type"
+            yield finding(child(pointer, "type"), f"The root of the input schema has {said}.")
+
+
+@check("woa-agent-transport", ERROR, "4.1", hint="Configure the transport, or remove its name.")
+def unknown_transports(document: JsonObject) -> Iterator[Finding]:
+    """The transports of an agent are configured in the document."""
+    transports = document.get("transports")
+    for pointer, name in strings(document, "/agents/[]/transports/[]") if isinstance(transports, dict) else ():
+        if name not in members(transports):
+            yield finding(pointer, f"The transport {shown(name)} is not in the transports of the document.")
+
+
+@check("woa-unreachable", WARNING, "4.1", hint="Name a transport.")
+def unreachable_agents(document: JsonObject) -> Iterator[Finding]:
+    """Every agent has a transport."""
+    for pointer, names in arrays(document, "/agents/[]/transports"):
+        if not names:
+            yield finding(pointer, "The agent has no transport.")
+
+
+@check("woa-transport-name", ERROR, "4.3.3 and 9.3", hint='Name a transport of your own "com.example.mytransport".')
+def bad_transport_names(document: JsonObject) -> Iterator[Finding]:
+    """Transports are registered (rest, mcp), or have a private name in reverse DNS form."""
+    for name in members(document.get("transports")):
+        if name not in _REGISTERED and not _REVERSE_DNS.fullmatch(name):
+            meant = name.strip().lower()
+            hint = f'Write "{meant}"; names are compared exactly.' if meant in _REGISTERED else ""
+            yield finding(child("/transports", name), f"The transport name {shown(name)} is not registered.", hint)
+
+
+def _is_local_http(base: str) -> bool:
+    parts = split(base)
+    return parts is not None and parts.scheme == "http" and bool(parts.hostname) and is_loopback(parts.hostname or "")
+
+
+@check("woa-base", ERROR, "4.3.1 and 8.1", hint='Write for instance "https://api.example.com".')
+def bad_base(document: JsonObject) -> Iterator[Finding]:
+    """The base of the rest transport is an absolute https URL without query and fragment."""
+    for pointer, base in strings(document, "/transports/rest/base"):
+        fault, parts = url_fault(base), split(base)
+        if parts is not None and not fault:
+            if not parts.scheme or not parts.hostname:
+                fault = "is not an absolute URL"
+            elif parts.scheme != "https" and not _is_local_http(base):
+                fault = f"has the scheme {parts.scheme} and not https"
+            elif "?" in base or "#" in base:
+                fault = "has a query or fragment, after which no path can follow"
+            elif "@" in parts.netloc:
+                fault = "contains a user name"
+        if fault:
+            yield finding(pointer, f"The base {shown(base)} {fault}.")
+
+
+@check("woa-loopback", WARNING, "8.1", hint="Good for trying out; use https before anybody else reads the document.")
+def loopback_base(document: JsonObject) -> Iterator[Finding]:
+    """The base of the rest transport is not plain http, not even on a loopback host."""
+    for pointer, base in strings(document, "/transports/rest/base"):
+        if _is_local_http(base):
+            yield finding(pointer, f"The base {shown(base)} is plain http on the machine itself.")
+
+
+@check("woa-invoke-path", ERROR, "4.3.1", hint='Write for instance "/agents/{agent_id}/invoke".')
+def bad_invoke_path(document: JsonObject) -> Iterator[Finding]:
+    """invoke_path begins with "/" and can stand in a URL."""
+    for pointer, path in strings(document, "/transports/rest/invoke_path"):
+        fault = url_fault(PLACEHOLDER.sub("x", path))
+        if not path.startswith("/"):
+            fault = 'does not begin with "/"'
+        elif "#" in path:
+            fault = "has a fragment, which is never sent"
+        if fault:
+            yield finding(pointer, f"The invoke_path {shown(path)} {fault}.")
+
+
+@check("woa-placeholder", ERROR, "4.3.1", hint="Write {agent_id}, in small letters.")
+def bad_placeholder(document: JsonObject) -> Iterator[Finding]:
+    """The placeholder is spelt {agent_id}; any other stays in the URL."""
+    for pointer, path in strings(document, "/transports/rest/invoke_path"):
+        rest = path.replace(PLACEHOLDER_TEXT, "")
+        if "{" in rest or "}" in rest:
+            found = PLACEHOLDER.search(rest)
+            yield finding(pointer, f"{shown(found[0] if found else path)} is not {PLACEHOLDER_TEXT}.")
+
+
+@check("woa-double-slash", WARNING, "4.3.1", hint='Remove the "/" at the end of base.')
+def double_slash(document: JsonObject) -> Iterator[Finding]:
+    """The plain concatenation of base and invoke_path contains no double slash."""
+    for _, base in strings(document, "/transports/rest/base"):
+        for pointer, path in strings(document, "/transports/rest/invoke_path"):
+            joined = (base + path).partition("?")[0]
+            if "//" in joined.partition("://")[2]:
+                place = "/transports/rest/base" if base.endswith("/") else pointer
+                yield finding(place, f"base and invoke_path together give {shown(joined)}.")
+
+
+@check("woa-private-address", WARNING, "8.2", hint="Use an address that is reachable from outside.")
+def private_addresses(document: JsonObject) -> Iterator[Finding]:
+    """URLs of transports do not lead to private or link-local addresses, which clients should not call."""
+    for pointer, text in everything(document.get("transports")):
+        if not isinstance(text, str) or not _URL.match(text):
+            continue
+        host = parts.hostname if (parts := split(text)) else None
+        local_base = pointer == "/rest/base" and _is_local_http(text)
+        if host and is_private(host) and not local_base:
+            yield finding(f"/transports{pointer}", f"{shown(text)} leads to a private address.")

@@ -11,7 +11,7 @@ from awp_publish.serve.documents import Prepared
 
 logger: Final = logging.getLogger("awp_publish.checks")
 
-_LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.DEBUG}
+_LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING}
 
 
 def warn_of_memory(site: Site) -> None:

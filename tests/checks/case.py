@@ -33,9 +33,7 @@ def awas(check: str, pointer: str, value: object, *, at: str | None = None, also
 
 
 def old(check: str, pointer: str, value: object, *, at: str | None = None) -> Case:
-    return Case(
-        check, pointer if at is None else at, {pointer: value}, AWAS_1_0, "awas", frozenset({"awas-one-version"})
-    )
+    return Case(check, pointer if at is None else at, {pointer: value}, AWAS_1_0, "awas")
 
 
 def agent(check: str, pointer: str, value: object, *, at: str | None = None, also: str = "") -> Case:

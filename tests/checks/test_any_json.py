@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
+from types import MappingProxyType
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as some
 
 from awp_publish.checks import ALL_CHECKS, check_document, check_documents
-from awp_publish.checks.pointer import exists
+from awp_publish.checks.engine import exists
 from awp_publish.checks.text import everything
 
 from .documents import KINDS, PATHS, Document, edited
@@ -95,3 +98,51 @@ def test_deep_nesting_neither_raises_nor_takes_the_process_down(depth: int) -> N
     assert found == ({"json-depth"} if depth > 200 else set())
     for check in ALL_CHECKS:
         list(check(document))
+
+
+def test_a_schema_that_is_wrong_deep_inside_is_a_finding() -> None:
+    schema: dict[str, object] = {"type": "objekt"}
+    for _ in range(180):
+        schema = {"not": schema}
+    document = edited(KINDS["woa"], {"/agents/0/outputs": {}})
+    document["agents"][0]["outputs"] = schema  # type: ignore[index]
+    found = [(finding.check, finding.pointer) for finding in check_document(document, "woa")]
+    assert found == [("woa-schema", "/agents/0/outputs")]
+
+
+def test_mappings_of_any_kind_are_checked_as_objects() -> None:
+    agents = KINDS["woa"]["agents"]
+    assert isinstance(agents, list)
+    document = MappingProxyType({**KINDS["woa"], "agents": tuple(MappingProxyType(agent) for agent in agents)})
+    assert check_document(document, "woa") == []
+
+
+def chain(length: int) -> bytes:
+    needs = {f"a{i}": [f"a{i + 1}", "a0"] for i in range(length)}
+    return json.dumps({**KINDS["agent-json"], "dependencies": needs}).encode()
+
+
+def repeated_members(length: int) -> bytes:
+    return ("{" + ",".join(f'"x{i}": 1' for i in range(length)) + ', "x0": 1}').encode()
+
+
+def badly_named_protocols(length: int) -> bytes:
+    return json.dumps({**KINDS["agent-json"], "protocols": {f"A_{i}": 5 for i in range(length)}}).encode()
+
+
+def references_by_anchor(length: int) -> bytes:
+    schema = {"$defs": {f"d{i}": {"$anchor": f"a{i}", "allOf": [{"$ref": f"#a{i}"}]} for i in range(length)}}
+    return json.dumps(edited(KINDS["woa"], {"/agents/0/outputs": schema})).encode()
+
+
+@pytest.mark.parametrize("make", [chain, repeated_members, badly_named_protocols, references_by_anchor])
+def test_sixteen_times_as_much_is_not_checked_for_many_times_longer(make: Callable[[int], bytes]) -> None:
+    def seconds(length: int) -> float:
+        data = make(length)
+        started = time.process_time()
+        check_document(data)
+        return time.process_time() - started
+
+    check_document(make(1))
+    few, many = (min(seconds(length) for _ in range(3)) for length in (400, 6400))
+    assert many < 80 * few  # As much again for each of the others would be 256.

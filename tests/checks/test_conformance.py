@@ -2,7 +2,7 @@
 
 import pytest
 
-from awp_publish.checks.awas_conformance import unmet_levels
+from awp_publish.checks.awas import unmet_levels
 
 READ: dict[str, object] = {"method": "GET", "sideEffect": "safe", "intent": "read"}
 WRITE: dict[str, object] = {"method": "POST", "sideEffect": "destructive", "intent": "write"}
@@ -48,8 +48,8 @@ def test_a_level_that_is_met_or_not_claimed_passes(level: object, action: dict[s
 )
 def test_what_an_action_lacks_for_its_level_is_listed(level: str, action: dict[str, object], lacking: str) -> None:
     document = {"conformanceLevel": level, "actions": [action], "security": {"csrfRequired": False}}
-    assert [flaw.message for flaw in unmet_levels(document)] == [
+    assert [found.message for found in unmet_levels(document)] == [
         f"{level} is claimed, for which this action lacks {lacking}."
     ]
     by_itself = {"actions": [{**action, "conformanceLevel": level}]}
-    assert [flaw.pointer for flaw in unmet_levels(by_itself)] == ["/actions/0"]
+    assert [found.pointer for found in unmet_levels(by_itself)] == ["/actions/0"]

@@ -1,12 +1,10 @@
-"""The small judges that checks ask: patterns, URLs, hosts, times, pointers, and words of consequence."""
+"""The small judges that checks ask: patterns, URLs, hosts, times and pointers."""
 
 import pytest
 
 from awp_publish.checks import schemas
-from awp_publish.checks.consequences import grave_word
-from awp_publish.checks.patterns import is_pattern, matches
-from awp_publish.checks.pointer import child, depth_exceeds, exists, position, select
-from awp_publish.checks.times import is_timestamp
+from awp_publish.checks.engine import child, depth_exceeds, exists, position, select
+from awp_publish.checks.text import is_pattern, is_timestamp, matches
 from awp_publish.checks.urls import is_host_name, is_private, url_fault
 
 
@@ -119,30 +117,6 @@ def test_what_is_no_time_is_told(text: str) -> None:
     assert not is_timestamp(text)
 
 
-@pytest.mark.parametrize(
-    ("identifier", "description", "method", "word"),
-    [
-        ("delete_task", "Take a task away.", "POST", "delete"),
-        ("cancelOrder", "", "POST", "cancel"),
-        ("tasks", "", "DELETE", "DELETE"),
-        ("x", "Permanently wipes the disk.", "POST", "permanently"),
-        ("buy", "Buy a book.", "POST", "buy"),
-        ("place", "Place an order.", "POST", "place an order"),
-        ("list_orders", "List orders.", "POST", None),
-        ("search_orders", "Search purchases.", "POST", None),
-        ("order_status", "", "GET", None),
-        ("sort_books", "Sort books in ascending order.", "POST", None),
-        ("paypal_settings", "Save settings.", "PUT", None),
-        ("add_to_cart", "Add a product to the shopping cart.", "POST", None),
-        (5, None, [], None),
-    ],
-)
-def test_actions_of_consequence_are_told_by_their_words(
-    identifier: object, description: object, method: object, word: str | None
-) -> None:
-    assert grave_word(identifier, description, method) == word
-
-
 def test_pointers_escape_and_find_their_way() -> None:
     document = {"a/b": {"m~n": [0, {"x": 1}]}}
     pointer = child(child("", "a/b"), "m~n")
@@ -178,8 +152,10 @@ def test_references_start_from_the_nearest_resource() -> None:
             "away": {"$ref": "https://b.example/"},
         },
     }
-    assert [flaw.pointer for flaw in schemas.unresolved(schema, "")] == []
-    assert [flaw.pointer for flaw in schemas.external(schema, "/s")] == ["/s/$defs/away/$ref"]
-    assert [flaw.pointer for flaw in schemas.unresolved({"$defs": {"bad": {"$ref": "#here"}}}, "")] == [
-        "/$defs/bad/$ref"
+    assert [(wrong.keyword, wrong.pointer) for wrong in schemas.InnerSchemas("/s").violations({"s": schema})] == [
+        ("external", "/s/$defs/away/$ref")
+    ]
+    lost = {"s": {"$defs": {"bad": {"$ref": "#here"}}}}
+    assert [(wrong.keyword, wrong.pointer) for wrong in schemas.InnerSchemas("/s").violations(lost)] == [
+        ("reference", "/s/$defs/bad/$ref")
     ]

@@ -21,8 +21,6 @@ SITE_CASES: list[tuple[str, str, str, dict[str, dict[str, object] | None]]] = [
     ("site-actions", AGENT_JSON, "/actions/0/method", {AGENT_JSON: {"/actions/0/method": "POST"}}),
     ("site-actions", AGENT_JSON, "/actions/0/endpoint", {AGENT_JSON: {"/actions/0/endpoint": "/find"}}),
     ("site-invoke-path", WOA, "/transports/rest/invoke_path", {WOA: {"/transports/rest/invoke_path": "/agent.json?x"}}),
-    ("site-host", WOA, "/transports/rest/base", {WOA: {"/transports/rest/base": "https://api.example"}}),
-    ("site-host", AWAS, "/baseUrl", {AWAS: {"/baseUrl": "https://shop.example"}, ALIAS: {"/baseUrl": ABSENT}}),
 ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from awp_publish.checks import ALL_CHECKS
-from awp_publish.checks.finding import LEVELS, Check
+from awp_publish.checks.engine import LEVELS, Check
 
 from .cases import CASES
 from .test_site import SITE_CASES

@@ -1,12 +1,12 @@
 """Broken WoA documents."""
 
-from .case import AGENT, Case, woa
+from .case import AGENT, woa
 from .documents import ABSENT, WOA
 
 WOA_CASES = (
     *(woa("woa-required", f"/{name}", ABSENT) for name in ("woa_version", "agents", "transports")),
     *(woa("woa-required", f"{AGENT}/{name}", ABSENT) for name in ("id", "name", "description", "inputs", "outputs")),
-    woa("woa-required", f"{AGENT}/transports", ABSENT, also="woa-unused-transport"),
+    woa("woa-required", f"{AGENT}/transports", ABSENT),
     *(woa("woa-required", f"{AGENT}/operations/0/{name}", ABSENT) for name in ("name", "description")),
     *(woa("woa-required", f"/transports/rest/{name}", ABSENT) for name in ("base", "invoke_path")),
     *(woa("woa-required", f"/transports/mcp/{name}", ABSENT) for name in ("server", "tool_namespace", "tool_field")),
@@ -16,12 +16,12 @@ WOA_CASES = (
     woa("woa-type", "/transports/mcp/server", {}),
     woa("woa-type", "/agents/-", None, at="/agents/1"),
     woa("woa-empty", f"{AGENT}/description", ""),
-    Case("woa-misspelt", f"{AGENT}/operation", {f"{AGENT}/operations": ABSENT, f"{AGENT}/operation": []}, WOA, "woa"),
     woa("woa-version", "/woa_version", 1),
     woa("woa-version", "/woa_version", "2"),
     woa("woa-no-agents", "/agents", []),
     woa("woa-agent-id", f"{AGENT}/id", "text.summarizer"),
     woa("woa-agent-id", f"{AGENT}/id", "sommairé"),
+    woa("woa-agent-id", f"{AGENT}/id", "summarizer\n"),
     woa("woa-unique-id", "/agents/-", WOA["agents"][0], at="/agents/1/id"),  # type: ignore[index]
     woa(
         "woa-unique-operation",
@@ -35,7 +35,6 @@ WOA_CASES = (
         {"name": "in short", "description": "Brief."},
         at=f"{AGENT}/operations/1/name",
     ),
-    woa("woa-default-operation", f"{AGENT}/operations/0/name", "short", at=f"{AGENT}/operations"),
     woa("woa-schema", f"{AGENT}/inputs/properties/text/minLength", "1"),
     woa("woa-schema", f"{AGENT}/inputs/$defs/text/pattern", "[a-z"),
     woa(
@@ -54,10 +53,9 @@ WOA_CASES = (
     woa("woa-schema-root", f"{AGENT}/inputs/type", ABSENT),
     woa("woa-schema-root", f"{AGENT}/inputs/type", "string"),
     woa("woa-agent-transport", f"{AGENT}/transports/-", "grpc", at=f"{AGENT}/transports/2"),
-    woa("woa-unreachable", f"{AGENT}/transports", [], also="woa-unused-transport"),
-    woa("woa-unused-transport", "/transports/com.example.pigeon", {}),
-    woa("woa-transport-name", "/transports/pigeon", {}, also="woa-unused-transport"),
-    woa("woa-transport-name", "/transports/REST", {}, also="woa-unused-transport"),
+    woa("woa-unreachable", f"{AGENT}/transports", []),
+    woa("woa-transport-name", "/transports/pigeon", {}),
+    woa("woa-transport-name", "/transports/REST", {}),
     woa("woa-base", "/transports/rest/base", "http://books.example"),
     woa("woa-base", "/transports/rest/base", "books.example"),
     woa("woa-base", "/transports/rest/base", "https://books.example?a=b"),

@@ -1,0 +1,331 @@
+"""Findings, the checks that make them, and ways to reach into a JSON document.
+
+A check is a function that looks at a document and yields findings. `Specification.check` decorates it with its row:
+code, level, section and hint; the docstring says what is checked. A row may also claim violations of the JSON Schema
+of its kind of document, which are looked for once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+Level = Literal["error", "warning"]
+JsonObject: TypeAlias = Mapping[str, object]
+
+ERROR: Final = "error"
+WARNING: Final = "warning"
+LEVELS: Final[tuple[Level, ...]] = (ERROR, WARNING)
+
+_SHOWN_CHARACTERS: Final = 60
+_SEVERAL_SECTIONS: Final = re.compile(r"[\d.]+(?:, [\d.]+)* (?:to|and) [\d.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One mistake at one place of one document.
+
+    An `error` breaks a requirement of the specification named in `source`, a `warning` a recommendation of it or
+    plain good sense. `pointer` is an RFC 6901 JSON Pointer; where a member is missing it points to the place at which
+    the member should stand.
+    """
+
+    level: Level
+    check: str
+    pointer: str
+    message: str
+    hint: str
+    source: str
+    document: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.document}#{self.pointer}" if self.document else self.pointer or "(root)"
+        sentence = f"{self.level}: {place}: {self.message} {self.hint} [{self.check}; {self.source}]"
+        return sentence.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def finding(pointer: str, message: str, hint: str = "", document: str = "") -> Finding:
+    """Make a finding whose other members the row of its check supplies; an own `hint` goes before that of the row."""
+    return Finding(ERROR, "", pointer, message, hint, "", document)
+
+
+class SchemaViolation(NamedTuple):
+    """A place where a document breaks its JSON Schema. An empty message leaves the words to the row that claims it."""
+
+    keyword: str
+    pointer: str
+    value: object
+    message: str = ""
+
+
+CheckFunction: TypeAlias = Callable[[JsonObject], Iterable[Finding]]
+ViolationFinder: TypeAlias = Callable[[JsonObject], Iterable[SchemaViolation]]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check with its row; call it with a document to get its findings.
+
+    `violation` matches "keyword pointer" of the violations that are this check's. When a `decisive` check finds
+    something, the document is not what it was taken for and no other check is run.
+    """
+
+    id: str
+    level: Level
+    source: str
+    about: str
+    hint: str
+    find: CheckFunction
+    violation: re.Pattern[str] | None = None
+    decisive: bool = False
+
+    def __call__(self, document: JsonObject) -> Iterator[Finding]:
+        return map(self.complete, self.find(document))
+
+    def complete(self, found: Finding) -> Finding:
+        """Add what is the same for all findings of this check."""
+        return replace(found, level=self.level, check=self.id, hint=found.hint or self.hint, source=self.source)
+
+    def explain(self, violation: SchemaViolation) -> Finding:
+        """Report a violation of the schema."""
+        rule = f"{self.about[0].lower()}{self.about[1:]}"
+        message = violation.message or f"{shown(violation.value)} is not allowed: {rule}"
+        return self.complete(finding(violation.pointer, message))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Specification:
+    """One kind of document: where it is served, how it is recognised, its JSON Schema, and its checks in order.
+
+    `marks` cannot be mistaken; `resembles` is asked when neither marks nor path decide. `source` is cited by checks
+    that give the number of a section only.
+    """
+
+    name: str
+    source: str
+    paths: Sequence[str] = ()
+    marks: Callable[[JsonObject], bool] = lambda document: False
+    resembles: Callable[[JsonObject], bool] = lambda document: False
+    violations: ViolationFinder = lambda document: ()
+    checks: list[Check] = field(default_factory=list)
+
+    def check(
+        self,
+        code: str,
+        level: Level,
+        section: str,
+        *,
+        hint: str,
+        about: str = "",
+        violation: str | None = None,
+        decisive: bool = False,
+    ) -> Callable[[CheckFunction], Check]:
+        """Make the decorated function a check of this kind of document. Its docstring says what is checked."""
+        source = section
+        if section[0].isdigit():
+            source = f"{self.source} section{'s' if _SEVERAL_SECTIONS.match(section) else ''} {section}"
+        pattern = re.compile(violation) if violation else None
+
+        def decorate(function: CheckFunction) -> Check:
+            check = Check(code, level, source, about or function.__doc__ or code, hint, function, pattern, decisive)
+            self.checks.append(check)
+            return check
+
+        return decorate
+
+    def row(
+        self, code: str, level: Level, section: str, about: str, *, hint: str, violation: str | None = None
+    ) -> Check:
+        """Add a check whose findings come from the schema or from reading the text."""
+        return self.check(code, level, section, hint=hint, about=about, violation=violation)(lambda document: ())
+
+    def judge(self, document: JsonObject) -> Iterator[Finding]:
+        """Run all checks. One mistake is reported once, though several parts of a schema may notice it."""
+        for check in self.checks:
+            found = list(check(document))
+            yield from found
+            if found and check.decisive:
+                return
+        violations = list(self.violations(document))
+        mistyped = {place for keyword, place, *_ in violations if keyword == "type"}
+        known: set[tuple[str, str]] = set()
+        for violation in violations:
+            keyword, place = violation.keyword, violation.pointer
+            if keyword != "type" and place in mistyped:
+                continue
+            text = f"{keyword} {place}"
+            claiming = (one for one in self.checks if one.violation and one.violation.fullmatch(text))
+            owner = next(claiming, None)
+            if owner and (owner.id, place) not in known:
+                known.add((owner.id, place))
+                yield owner.explain(violation)
+
+
+def has(*names: str) -> Callable[[JsonObject], bool]:
+    """Recognise documents by members that they all have."""
+    return lambda document: all(name in document for name in names)
+
+
+def shown(value: object) -> str:
+    """Write a value into a message: as JSON, on one line, shortened."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=repr)
+    except (ValueError, TypeError, RecursionError):
+        text = repr(type(value))
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
+
+
+# --- Reaching into a document ----------------------------------------------------------------------------------------
+#
+# A pattern is an RFC 6901 pointer in which `[]` stands for every item of an array, `{}` for every member of an object,
+# and `a|b` for either of two members: `/actions/[]/inputs/{}`, `/actions/[]/path|endpoint`. What does not have the
+# expected form is passed over: the schemas report it. Documents are plain dicts and lists; `text.read` makes them so.
+
+
+def child(pointer: str, token: object) -> str:
+    """Extend a pointer by a member name or an index."""
+    text = str(token)
+    if "~" in text or "/" in text:
+        text = text.replace("~", "~0").replace("/", "~1")
+    return f"{pointer}/{text}"
+
+
+@lru_cache(maxsize=512)
+def tokens(pointer: str) -> tuple[str, ...]:
+    """Split a pointer or a pattern."""
+    return tuple(token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
+
+
+def members(value: object) -> dict[str, object]:
+    """Return an object, and an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def select(document: object, pattern: str) -> list[tuple[str, object]]:
+    """Return pointer and value of every place that the pattern names, in document order."""
+    places = [("", document)]
+    for token in tokens(pattern):
+        if token == "[]":
+            places = [
+                (f"{at}/{i}", item) for at, value in places if isinstance(value, list) for i, item in enumerate(value)
+            ]
+        elif token == "{}":
+            places = [
+                (child(at, name), item)
+                for at, value in places
+                if isinstance(value, dict)
+                for name, item in value.items()
+            ]
+        elif "|" in token:
+            names = token.split("|")
+            found = [(at, value) for at, value in places if isinstance(value, dict)]
+            places = [(f"{at}/{name}", value[name]) for at, value in found for name in names if name in value]
+        else:
+            step = child("", token)
+            places = [(at + step, value[token]) for at, value in places if isinstance(value, dict) and token in value]
+    return places
+
+
+def objects(document: object, *patterns: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Select the places that hold an object."""
+    for pattern in patterns:
+        for pointer, value in select(document, pattern):
+            if isinstance(value, dict):
+                yield pointer, value
+
+
+def arrays(document: object, *patterns: str) -> Iterator[tuple[str, list[object]]]:
+    """Select the places that hold an array."""
+    for pattern in patterns:
+        for pointer, value in select(document, pattern):
+            if isinstance(value, list):
+                yield pointer, value
+
+
+def strings(document: object, *patterns: str) -> Iterator[tuple[str, str]]:
+    """Select the places that hold a string."""
+    for pattern in patterns:
+        for pointer, value in select(document, pattern):
+            if isinstance(value, str):
+                yield pointer, value
+
+
+def exists(document: object, pointer: str) -> bool:
+    """Say whether a pointer leads anywhere."""
+    value = document
+    for token in tokens(pointer):
+        if isinstance(value, list) and token.isdecimal() and int(token) < len(value):
+            value = value[int(token)]
+        elif isinstance(value, dict) and token in value:
+            value = value[token]
+        else:
+            return False
+    return True
+
+
+def position(document: object, pointer: str, known: dict[int, dict[str, int]] | None = None) -> tuple[int, ...]:
+    """Return a sort key for document order; a missing member comes after those that are there.
+
+    `known` keeps the order of members between calls with the same document, which many findings want.
+    """
+    orders = {} if known is None else known
+    value, key = document, []
+    for token in tokens(pointer):
+        if isinstance(value, dict):
+            if (order := orders.get(id(value))) is None:
+                order = orders[id(value)] = {name: index for index, name in enumerate(value)}
+            if token not in order:
+                key.append(len(order))
+                break
+            key.append(order[token])
+            value = value[token]
+        elif isinstance(value, list) and token.isdecimal():
+            key.append(int(token))
+            value = value[int(token)] if int(token) < len(value) else None
+        else:
+            key.append(0)
+            break
+    return tuple(key)
+
+
+def depth_exceeds(value: object, limit: int) -> bool:
+    """Say whether arrays and objects are nested more than `limit` deep, without recursion."""
+    level: list[object] = [value]
+    for _ in range(limit + 1):
+        containers = [inner for inner in level if isinstance(inner, (dict, list))]
+        if not containers:
+            return False
+        level = [item for inner in containers for item in (inner if isinstance(inner, list) else inner.values())]
+    return True
+
+
+# --- Mistakes that every specification knows -------------------------------------------------------------------------
+
+
+def repeated(document: JsonObject, items: str, member: str = "id") -> Iterator[Finding]:
+    """Find objects of one array that have the same `member`."""
+    for place, array in arrays(document, items):
+        known: dict[str, str] = {}
+        for pointer, name in strings(array, f"/[]/{member}"):
+            if name in known:
+                yield finding(place + pointer, f"The {member} {shown(name)} is also that of {known[name]}.")
+            known.setdefault(name, place + pointer.rpartition("/")[0])
+
+
+def unknown_names(document: JsonObject, known: Container[str], *places: str) -> Iterator[Finding]:
+    """Find names of actions that are not known."""
+    for pointer, name in strings(document, *places):
+        if name not in known:
+            yield finding(pointer, f"No action has the id {shown(name)}.")
+
+
+def blank(document: JsonObject, *places: str) -> Iterator[Finding]:
+    """Find texts that are empty or white space."""
+    for pointer, text in strings(document, *places):
+        if not text.strip():
+            yield finding(pointer, f'"{pointer.rpartition("/")[2]}" is empty.')
