@@ -1159,6 +1159,14 @@ def _regressions() -> Iterator[Callable[[], Input]]:
         get = b'{"jsonrpc":"2.0","id":1,"method":"%s","params":{"id":"t","historyLength":%s}}'
         yield partial(_a2a_call, get % (b"tasks/get", length))
         yield partial(_a2a_call, get % (b"GetTask", length), b"/a2a", b"1.0")
+    send = b'{"jsonrpc":"2.0","id":1,"method":"message/send","params":%s}'
+    send %= b'{"message":{"messageId":"m","role":"user","parts":[%s]}}'
+    yield partial(_a2a_call, send % b",".join([b"{}"] * 200))  # three errors for each part
+    yield partial(_a2a_call, send % b'{"kind":"text","text":"x"}', b"/a2a", b"9.9.9")
+    for body in (b'{"request":{"messageId":["m"],"content":[]}}', b"[]", b'{"request":{"content":[{"data":[]}]}}'):
+        yield partial(_a2a_call, body, b"/a2a/v1/message:stream")  # refused when the stream had begun
+    for task in (b"/a2a/v1/tasks/x:subscribe", b"/a2a/tasks/x:subscribe", b"/a2a/v1/tasks/x?historyLength=1e9"):
+        yield partial(Input, "a2a", (Http("GET", task, ((b"host", HOST),)),))
 
 
 REGRESSIONS: Final[Sequence[Callable[[], Input]]] = tuple(_regressions())
