@@ -102,12 +102,12 @@ async def order_books(order: Order) -> Receipt:
     return Receipt(number="2026-0001", customer=order.customer, lines=order.lines, total=total)
 
 
-def shop(place: Place, doors: Sequence[Literal["mcp", "a2a"]] = ()) -> AsgiApp:
+def shop(place: Place, doors: Sequence[Literal["mcp", "a2a"]] = (), pages: bool | None = None) -> AsgiApp:
     """A FastAPI application with a reading and a writing route."""
     app = FastAPI(title="Bookshop")
     app.get("/books/{slug}")(read_book)
     app.post(ORDERS)(order_books)
-    return published(app, shop_site(doors), place)
+    return published(app, shop_site(doors, pages), place)
 
 
 def enclosed() -> AsgiApp:
@@ -125,9 +125,10 @@ class _PassOn:
         await self._app(scope, receive, send)
 
 
-def shop_site(doors: Sequence[Literal["mcp", "a2a"]] = ()) -> Site:
+def shop_site(doors: Sequence[Literal["mcp", "a2a"]] = (), pages: bool | None = None) -> Site:
     """Both routes as actions, and the function behind the writing one as an agent of its own, without the route."""
-    site = Site("Bookshop", "Find, read about and order public-domain books.", "https://books.example", doors=doors)
+    described = "Find, read about and order public-domain books."
+    site = Site("Bookshop", described, "https://books.example", doors=doors, pages=pages)
     site.action("read_book")(read_book)
     site.action("order_books", sensitivity="standard")(order_books)
     site.agent("price_books")(_price_books)

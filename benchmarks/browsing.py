@@ -20,7 +20,7 @@ import httpx2
 import orjson
 from websockets.asyncio.client import ClientConnection, connect
 
-from awp_publish import AgentPublisher, Site
+from awp_publish import AgentPublisher, Browsing, Site
 from awp_publish.pages.som import compile_som
 from awp_publish.serve.lifespan import running
 from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send
@@ -31,6 +31,7 @@ from demo_site.app import create_app
 URL: Final = "http://127.0.0.1:8000"
 SEARCH: Final = "/search?q=the&n="
 SESSIONS: Final = 500
+SHARE: Final = Browsing().sessions_per_address
 MOST_MEMORY: Final = 150
 PORT: Final = 8461
 
@@ -178,7 +179,9 @@ async def _wait_for_server() -> None:
 
 @asynccontextmanager
 async def _connected(count: int) -> AsyncIterator[list[ClientConnection]]:
-    connections = [await connect(f"ws://127.0.0.1:{PORT}/awp") for _ in range(count)]
+    """Connections from several loopback addresses, for each may hold a share of the sessions only."""
+    homes = [(f"127.0.0.{1 + number // SHARE}", 0) for number in range(count)]
+    connections = [await connect(f"ws://127.0.0.1:{PORT}/awp", local_addr=home) for home in homes]
     try:
         yield connections
     finally:

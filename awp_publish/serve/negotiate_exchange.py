@@ -12,12 +12,15 @@ from anyio.lowlevel import RunVar
 from awp_publish.serve.negotiate import Asked, Pages
 from awp_publish.serve.negotiate_formats import LARGEST
 from awp_publish.serve.negotiate_headers import HTML_TYPES, VARY_BY_ACCEPT, vary_with_accept
-from awp_publish.serve.negotiate_wish import read_accept
+from awp_publish.serve.negotiate_wish import Reading, read_accept
 from awp_publish.serve.reply import AsgiApp, Message, RawHeaders, Receive, Reply, Scope, Send, send_reply
 
 Onward: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _HTML: Final = tuple(sorted(HTML_TYPES))
+_ANYTHING: Final = Reading(None, names_html=False)
+"""What programs say that take what they get."""
+
 THREADS: Final = 2
 """Large pages that are rendered at a time: each needs memory many times its size."""
 
@@ -43,7 +46,7 @@ def go_on(app: AsgiApp, pages: Pages | None, link: bytes | None, patience: float
         for name, value in scope["headers"]:
             if name == b"accept":
                 accept = accept + b", " + value if accept else value
-        wish, names_html = read_accept(accept)
+        wish, names_html = _ANYTHING if accept == b"*/*" else read_accept(accept)
         if wish is not None or in_query:
             asked = pages.asked(scope)
             if asked is not None:

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import count
 from typing import Any
 
@@ -138,16 +138,20 @@ async def test_message_pack_and_json_say_the_same(address):
         assert msgpack.unpackb(packed)["result"] == plain
 
 
-async def test_five_hundred_sessions_fit_on_one_connection_and_no_more(address):
-    async with Agent.at(address) as agent:
-        listed = (await agent.do("session.list"))["count"]
-        sessions = []
-        for _ in range(500):
-            sessions.append((await patiently(agent, "session.create"))["result"]["session_id"])
-        assert (await patiently(agent, "session.create"))["error"]["message"] == "Maximum sessions (500) reached"
-        assert (await patiently(agent, "session.list"))["result"]["count"] == listed + 500
-        for session in sessions:
-            assert (await patiently(agent, "session.close", session_id=session))["result"] == {"closed": True}
+async def test_eight_sessions_fit_on_one_connection_and_a_hundred_on_all_of_one_address(address):
+    async with AsyncExitStack() as stack:
+        agents = [await stack.enter_async_context(Agent.at(address)) for _ in range(13)]
+        for agent in agents[:12]:
+            for _ in range(8):
+                assert "result" in await patiently(agent, "session.create")
+            refused = (await patiently(agent, "session.create"))["error"]
+            assert refused["message"] == "Maximum sessions (8) of this connection reached"
+        made = [(await patiently(agents[12], "session.create"))["result"]["session_id"] for _ in range(4)]
+        refused = (await patiently(agents[12], "session.create"))["error"]
+        assert refused["message"] == "Maximum sessions (100) of this address reached"
+        assert (await patiently(agents[0], "session.list"))["result"]["count"] == 8
+        await agents[12].do("session.close", session_id=made[0])
+        assert "result" in await patiently(agents[12], "session.create")
 
 
 async def patiently(agent: Agent, method: str, **params: Any) -> Any:
