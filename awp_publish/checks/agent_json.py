@@ -331,7 +331,7 @@ _NAME: Final = re.compile(r"[^\W\d][\w.:-]*")
 
 @dataclass(slots=True)
 class FieldType:
-    """What a type text says: the values of an enum, the entity of an object, the own name that an array contains."""
+    """A type text that was read: options of an enum, entity of an object, and the own name that an array contains."""
 
     fault: str | None = None
     options: list[str] = field(default_factory=list)

@@ -441,8 +441,11 @@ def broken_defaults(document: JsonObject) -> Iterator[Finding]:
 def broken_examples(document: JsonObject) -> Iterator[Finding]:
     """Example values have the type and keep the enumeration and validation of their parameter."""
     for pointer, parameter in objects(document, _INPUTS):
-        for place, value in select(parameter, "/example") + select(parameter, "/examples/[]")[:100]:
-            if value is not None and (fault := _fault(value, parameter)):
+        if "example" not in parameter and "examples" not in parameter:
+            continue
+        example = select(parameter, "/example") if parameter.get("example") is not None else []
+        for place, value in example + select(parameter, "/examples/[]")[:100]:
+            if fault := _fault(value, parameter):
                 yield finding(pointer + place, f"The example {shown(value)} {fault}.")
 
 

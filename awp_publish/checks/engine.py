@@ -295,13 +295,11 @@ def position(document: object, pointer: str, known: dict[int, dict[str, int]] | 
 
 def depth_exceeds(value: object, limit: int) -> bool:
     """Say whether arrays and objects are nested more than `limit` deep, without recursion."""
-    level: list[object] = [value]
-    for _ in range(limit + 1):
-        containers = [inner for inner in level if isinstance(inner, (dict, list))]
-        if not containers:
-            return False
-        level = [item for inner in containers for item in (inner if isinstance(inner, list) else inner.values())]
-    return True
+    level = [value] if isinstance(value, (dict, list)) else []
+    for _ in range(limit):
+        items = (item for inner in level for item in (inner if isinstance(inner, list) else inner.values()))
+        level = [item for item in items if isinstance(item, (dict, list))]
+    return bool(level)
 
 
 # --- Mistakes that every specification knows -------------------------------------------------------------------------
@@ -310,11 +308,12 @@ def depth_exceeds(value: object, limit: int) -> bool:
 def repeated(document: JsonObject, items: str, member: str = "id") -> Iterator[Finding]:
     """Find objects of one array that have the same `member`."""
     for place, array in arrays(document, items):
-        known: dict[str, str] = {}
-        for pointer, name in strings(array, f"/[]/{member}"):
-            if name in known:
-                yield finding(place + pointer, f"The {member} {shown(name)} is also that of {known[name]}.")
-            known.setdefault(name, place + pointer.rpartition("/")[0])
+        known: dict[str, int] = {}
+        for index, item in enumerate(array):
+            name = item.get(member) if isinstance(item, dict) else None
+            if isinstance(name, str) and known.setdefault(name, index) != index:
+                message = f"The {member} {shown(name)} is also that of {place}/{known[name]}."
+                yield finding(f"{place}/{index}/{member}", message)
 
 
 def unknown_names(document: JsonObject, known: Container[str], *places: str) -> Iterator[Finding]:
