@@ -1,6 +1,6 @@
-"""JSON Schemas: how a document breaks the schema of its kind, and whether what stands in it as a schema is one.
+"""JSON Schemas: violations of the schema of a kind of document, and mistakes in the schemas inside of documents.
 
-jsonschema-rs judges in microseconds. jsonschema, which is much slower, names the places and gives the reasons where
+jsonschema-rs validates in microseconds. jsonschema, which is much slower, names the places and gives the reasons where
 something is wrong, and is imported only then.
 """
 
@@ -74,7 +74,7 @@ class DocumentSchema:
         return extend(dialect, {"pattern": _break_pattern})(self._schema)
 
     def is_valid(self, document: object) -> bool:
-        """Say whether a document keeps the schema. What cannot be judged, such as a lone surrogate, does not."""
+        """Say whether a document keeps the schema. What it cannot read, such as a lone surrogate, does not."""
         try:
             return self._validator.is_valid(document)
         except ValueError:
@@ -132,7 +132,7 @@ _SINGLE |= {"propertyNames", "unevaluatedItems", "unevaluatedProperties"}
 _ARRAYS: Final = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 _NAMED: Final = frozenset(("$defs", "definitions", "dependentSchemas", "patternProperties", "properties"))
 _HOLDING: Final = _SINGLE | _ARRAYS | _NAMED
-_JUDGED: Final = frozenset(("pattern", "patternProperties", "$schema", "$ref", "$dynamicRef", "required"))
+_INSPECTED: Final = frozenset(("pattern", "patternProperties", "$schema", "$ref", "$dynamicRef", "required"))
 _ELSEWHERE: Final = frozenset(("$ref", "allOf", "anyOf", "oneOf", "patternProperties", "$dynamicRef"))
 
 
@@ -174,7 +174,7 @@ class InnerSchemas:
 def _beyond_the_meta_schema(schema: Schema, pointer: str) -> Iterator[SchemaViolation]:
     references: list[tuple[str, str, Schema]] = []
     for place, inner, resource in subschemas(schema, pointer):
-        if _JUDGED.isdisjoint(inner):
+        if _INSPECTED.isdisjoint(inner):
             continue
         pattern, named, declared = inner.get("pattern"), inner.get("patternProperties"), inner.get("$schema")
         expressions = [(child(place, "pattern"), pattern)] if isinstance(pattern, str) else []

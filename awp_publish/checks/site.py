@@ -1,4 +1,4 @@
-"""The documents of one site: which kind each is, and whether they agree with each other.
+"""The documents of one site: the kind of each, and checks that they agree with each other.
 
 The checks here are given the site, its documents path by path.
 """

@@ -1,4 +1,4 @@
-"""URLs in documents: whether they are well-formed, what their placeholders stand for, and whether they are private.
+"""URLs in documents: syntax, placeholders, and private addresses.
 
 Nothing here asks the network.
 """

@@ -1,4 +1,4 @@
-"""The small judges that checks ask: patterns, URLs, hosts, times and pointers."""
+"""The small functions that checks use: patterns, URLs, hosts, times and pointers."""
 
 import pytest
 
