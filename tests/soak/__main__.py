@@ -41,7 +41,7 @@ CALLERS: Final = 8
 WORKERS: Final = 2
 KILLED_EVERY: Final = (1.5, 4.0)
 PATIENCE: Final = 30.0
-"""Seconds in which a call, sent again and again, has to come to an answer, and a job to its end."""
+"""Seconds in which a call, sent again and again, has to come to an answer, and a job to its end when all is calm."""
 
 SOON: Final = ("IDEMPOTENCY_KEY_IN_FLIGHT", "STORE_UNAVAILABLE", "HANDLER_UNAVAILABLE")
 ONCE: Final = ("order", "pay", "charge")
@@ -116,8 +116,9 @@ class Shop:
         raise TimeoutError("the shop does not open")
 
     def kill_one(self) -> bool:
-        """End one worker as a crash does, if both are there."""
-        workers = self._workers()
+        """End one worker as a crash does, if all serve."""
+        serving = {line.split()[1] for line in self.ledger.read_text().splitlines() if line.startswith("worker ")}
+        workers = [worker for worker in self._workers() if str(worker) in serving]
         if len(workers) < WORKERS:
             return False
         with suppress(ProcessLookupError):
@@ -153,6 +154,7 @@ class Caller:
 
     def run(self, until: float) -> None:
         """Call until the time is over."""
+        self._calm = until
         number = 0
         with self._http:
             while time.monotonic() < until and not self._tally.is_over:
@@ -217,7 +219,8 @@ class Caller:
         raise TimeoutError(f"no answer for {PATIENCE:g} seconds, key {key}")
 
     def _follow(self, kind: str, number: str, job: str) -> None:
-        until = time.monotonic() + PATIENCE
+        """Poll a job until it has ended. It has to, once no worker is killed any more."""
+        until = max(time.monotonic(), self._calm) + PATIENCE
         status = ""
         while time.monotonic() < until:
             with suppress(*BROKEN):
@@ -251,8 +254,8 @@ def soak(store: str, seconds: float, folder: Path) -> tuple[Tally, Mapping[tuple
             try:
                 while not all(call.done() for call in calling):
                     time.sleep(0.1)
-                    if killing < time.monotonic() < until:
-                        tally.kills += shop.kill_one()
+                    if killing < time.monotonic() < until and shop.kill_one():
+                        tally.kills += 1
                         killing = time.monotonic() + random.uniform(*KILLED_EVERY)
             finally:
                 tally.is_over = True

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Final
 
 from fastapi import FastAPI
@@ -35,6 +37,13 @@ async def work(action: str, number: str, seconds: float = 0.2) -> str:
     return number
 
 
+@asynccontextmanager
+async def note_start(app: FastAPI) -> AsyncIterator[None]:
+    """Write down that this process serves, so that no more than one is killed at a time."""
+    note("worker", str(os.getpid()), "begun")
+    yield
+
+
 def make_app() -> FastAPI:
     """Make the shop; where it is and what it remembers calls in is in the environment."""
     site = Site(
@@ -47,7 +56,7 @@ def make_app() -> FastAPI:
         authenticate=BearerToken({TOKEN: "soak"}),
         timeout=TIMEOUT,
     )
-    app = FastAPI()
+    app = FastAPI(lifespan=note_start)
     keys = Idempotency(window="1h")
 
     @app.get("/stock/{number}")
