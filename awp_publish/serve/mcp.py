@@ -9,6 +9,7 @@ are checked against the site's own addresses, as the specification demands of se
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -43,6 +44,24 @@ from awp_publish.serve.reply import Message, Receive, Reply, Scope, Send, read_f
 from awp_publish.serve.request_body import HungUp, read_body
 
 METHODS: Final = "POST, OPTIONS"
+MOST_HEADERS: Final = 200
+"""Headers of the protocol's own that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
+
+_OWN: Final = b"mcp-"
+_READ: Final = frozenset(
+    {
+        b"accept",
+        b"authorization",
+        b"baggage",
+        b"content-length",
+        b"content-type",
+        b"host",
+        b"last-event-id",
+        b"origin",
+        b"traceparent",
+        b"tracestate",
+    }
+)
 _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
@@ -160,9 +179,12 @@ class McpDoor:
         """The scope as the SDK sees it.
 
         It compares headers with the body as they are, so blanks go that some servers leave at their ends (RFC 9110
-        section 5.5). And it knows no "any origin", so where all are welcome it is told of none.
+        section 5.5). And it knows no "any origin", so where all are welcome it is told of none. For each name it looks
+        through all headers, so it gets no more than it reads.
         """
-        headers = [(name, value.strip(b" \t")) for name, value in exchange.scope["headers"]]
+        own = (pair for pair in exchange.scope["headers"] if pair[0].startswith(_OWN))
+        given = [pair for pair in exchange.scope["headers"] if pair[0] in _READ]
+        headers = [(name, value.strip(b" \t")) for name, value in (*given, *islice(own, MOST_HEADERS))]
         if "*" in self._admission.allow_origins:
             headers = [pair for pair in headers if pair[0] != b"origin"]
         return {**exchange.scope, "headers": headers, EXCHANGE: exchange}

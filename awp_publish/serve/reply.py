@@ -41,10 +41,10 @@ def read_fields(headers: Headers) -> Fields:
     fields = dict(pairs)
     if len(fields) == len(pairs):
         return fields
-    joined: dict[bytes, bytes] = {}
+    listed: dict[bytes, list[bytes]] = {}
     for name, value in pairs:
-        joined[name] = joined[name] + b", " + value if name in joined else value
-    return joined
+        listed.setdefault(name, []).append(value)
+    return {name: b", ".join(values) for name, values in listed.items()}
 
 
 @lru_cache(maxsize=256)

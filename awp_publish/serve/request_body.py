@@ -1,7 +1,12 @@
 """The body of a request to a door: whole, and no larger than the site takes."""
 
+from typing import Final
+
 from awp_publish.problems import BodyTooLarge
 from awp_publish.serve.reply import Fields, Receive
+
+_LONGEST: Final = 100
+"""Digits of a length that can be read as a number; Python reads no more than 4300."""
 
 
 class HungUp(Exception):
@@ -11,7 +16,7 @@ class HungUp(Exception):
 async def read_body(fields: Fields, receive: Receive, most: int) -> bytes:
     """The body, at most `most` bytes. Raises BodyTooLarge, as early as the request shows it, and HungUp."""
     declared = fields.get(b"content-length")
-    if declared is not None and declared.isdigit() and int(declared) > most:
+    if declared is not None and declared.isdigit() and (len(declared) > _LONGEST or int(declared) > most):
         raise _too_large(most)
     body = bytearray()
     while True:
