@@ -43,6 +43,10 @@ _REMEDY: Final = (
     "SharedSecret(...), a function (Credentials) -> Principal | str | None, or a list of these."
 )
 
+MOST_WORDS: Final = 200
+LONGEST_TRACEBACK: Final = 100_000
+"""Words of a caller's headers that are taken out of a traceback, and characters of it in which they are looked for."""
+
 _HARMLESS: Final = re.compile(r"accept.*|connection|content-.*|host|origin|sec-.*|user-agent|x-forwarded-.*")
 """Headers that hold no secrets but words that a log may well need."""
 
@@ -130,11 +134,11 @@ class AuthenticationGate:
                 return await self._ask_all(credentials)
         except Problem:
             raise
-        except Exception:
+        except Exception as error:
             if limit is not None and limit.expired():
                 logger.error("checking credentials took longer than %g seconds", self.patience)
                 raise _too_slow() from None
-            logger.error("checking credentials failed:\n%s", _without_secrets(traceback.format_exc(), credentials))
+            logger.error("checking credentials failed:\n%s", _without_secrets(error, credentials))
             raise HandlerFailed("The site could not check the credentials.") from None
 
     async def _ask_all(self, credentials: Credentials) -> Principal | None:
@@ -191,11 +195,17 @@ def _too_slow() -> TemporarilyUnavailable:
     return TemporarilyUnavailable(detail, headers=[("Retry-After", RETRY_AFTER)])
 
 
-def _without_secrets(text: str, credentials: Credentials) -> str:
-    """A traceback without what the caller sent: `TOKENS[token]` fails with the token as its message."""
-    told = (value for name, value in credentials.headers.items() if not _HARMLESS.fullmatch(name))
-    words = {word for value in told for word in re.split(r"[\s,;=\"']+", value) if len(word) >= 4}
-    for word in sorted(words - _SCHEMES, key=len, reverse=True):
+def _without_secrets(error: Exception, credentials: Credentials) -> str:
+    """A traceback without what the caller sent: `TOKENS[token]` fails with the token as its message.
+
+    Who sends many words, or long ones, is not worth looking for them all: then it goes without any message.
+    """
+    told = [value for name, value in credentials.headers.items() if not _HARMLESS.fullmatch(name)]
+    words = {word for value in told for word in re.split(r"[\s,;=\"']+", value) if len(word) >= 4} - _SCHEMES
+    text = "".join(traceback.format_exception(error))
+    if len(words) > MOST_WORDS or len(text) > LONGEST_TRACEBACK:
+        return "".join(traceback.format_tb(error.__traceback__)) + type(error).__name__
+    for word in sorted(words, key=len, reverse=True):
         for spelled in (word, repr(word)[1:-1]):
             text = text.replace(spelled, "[sent by the caller]")
     return text

@@ -15,8 +15,8 @@ class InvalidInput(Problem):
     def of(cls, violations: Sequence[Violation], more: int = 0) -> "InvalidInput":
         """The problem of an input with these violations, and `more` that are not listed."""
         first, more = violations[0], more + len(violations) - 1
-        also = f" (and {more} more)" if more else ""
-        also += f"; the first {MAX_VIOLATIONS} are listed" if more >= MAX_VIOLATIONS else ""
+        listed = f"; the first {MAX_VIOLATIONS} are listed" if more >= MAX_VIOLATIONS else ""
+        also = f" (and {more} more{listed})" if more else ""
         return cls(f"{first.pointer or 'The input'}: {first.detail}{also}.", errors=violations)
 
 

@@ -142,7 +142,8 @@ class _Contexts(ServerCallContextBuilder):
 
     def build(self, request: Request) -> ServerCallContext:
         """The context of one request."""
-        state = {"headers": dict(request.headers), EXCHANGE: request.scope[EXCHANGE]}
+        # Starlette looks through all headers for each name; of several of one name it gives the first.
+        state = {"headers": dict(reversed(request.headers.items())), EXCHANGE: request.scope[EXCHANGE]}
         asked = get_requested_extensions(request.headers.getlist(HTTP_EXTENSION_HEADER))
         return ServerCallContext(state=state, requested_extensions=asked)
 

@@ -97,7 +97,7 @@ def _strong(candidate: bytes) -> bytes:
 def _is_since(text: str, modified: datetime) -> bool:
     try:
         since = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
     return since.tzinfo is not None and modified <= since
 

@@ -9,6 +9,7 @@ browser sends) and Origin are checked against the site's own addresses, as the s
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -44,6 +45,24 @@ from awp_publish.serve.request_body import HungUp, read_body
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
 
 METHODS: Final = "POST, OPTIONS"
+MOST_HEADERS: Final = 200
+"""Headers of the protocol's own that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
+
+_OWN: Final = b"mcp-"
+_READ: Final = frozenset(
+    {
+        b"accept",
+        b"authorization",
+        b"baggage",
+        b"content-length",
+        b"content-type",
+        b"host",
+        b"last-event-id",
+        b"origin",
+        b"traceparent",
+        b"tracestate",
+    }
+)
 
 
 def describe_door(site: Site) -> Door:
@@ -163,13 +182,15 @@ class McpDoor:
 
         It reads one line of each header and compares it with the body as it is, so lines are joined, and blanks go that
         some servers leave at their ends (RFC 9110 sections 5.3 and 5.5). Host is checked by us, so it sees a known one.
-        And it knows no "any origin" and no page of a developer's own machine, so of these origins it is told none.
+        And it knows no "any origin" and no page of a developer's own machine, so of these origins it is told none. For
+        each name it looks through all headers, so it gets no more than it reads.
         """
-        fields = {name: value.strip(b" \t") for name, value in exchange.fields.items()}
-        fields[b"host"] = self._settings.allowed_hosts[0].encode("ascii")
+        given = {name: value.strip(b" \t") for name, value in exchange.fields.items() if name in _READ}
+        given[b"host"] = self._settings.allowed_hosts[0].encode("ascii")
         if "*" in self._admission.allow_origins or is_local_page(exchange.fields):
-            fields.pop(b"origin", None)
-        return {**exchange.scope, "headers": list(fields.items()), EXCHANGE: exchange}
+            given.pop(b"origin", None)
+        own = ((name, value.strip(b" \t")) for name, value in exchange.fields.items() if name.startswith(_OWN))
+        return {**exchange.scope, "headers": [*given.items(), *islice(own, MOST_HEADERS)], EXCHANGE: exchange}
 
     async def _reject(self, exchange: McpExchange, code: int, words: str) -> None:
         """Answer what is no message with a JSON-RPC error, unless it comes from where nothing is answered."""

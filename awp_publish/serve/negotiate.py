@@ -191,5 +191,5 @@ def _is_since(asked: bytes, modified: bytes) -> bool | None:
     try:
         since, last = (parsedate_to_datetime(text.decode("latin-1")) for text in (asked, modified))
         return last <= since
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

@@ -45,11 +45,10 @@ def read_fields(headers: Headers) -> Fields:
     fields = dict(pairs)
     if len(fields) == len(pairs):
         return fields
-    joined: dict[bytes, bytes] = {}
+    listed: dict[bytes, list[bytes]] = {}
     for name, value in pairs:
-        separator = b"; " if name == b"cookie" else b", "
-        joined[name] = joined[name] + separator + value if name in joined else value
-    return joined
+        listed.setdefault(name, []).append(value)
+    return {name: (b"; " if name == b"cookie" else b", ").join(values) for name, values in listed.items()}
 
 
 @lru_cache(maxsize=256)

@@ -13,6 +13,10 @@ SLOWEST: Final = 16_384
 """Bytes a second. Who sends less, however patiently, holds a connection for nothing."""
 
 
+_LONGEST: Final = 100
+"""Digits of a length that can be read as a number; Python reads no more than 4300."""
+
+
 class HungUp(Exception):
     """The caller left before its request was complete; there is nobody to answer."""
 
@@ -20,7 +24,7 @@ class HungUp(Exception):
 async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -> bytes:
     """The body, at most `most` bytes. Raises BodyTooLarge as early as the request shows it, BodyTimeout, and HungUp."""
     declared = fields.get(b"content-length")
-    if declared is not None and declared.isdigit() and int(declared) > most:
+    if declared is not None and declared.isdigit() and (len(declared) > _LONGEST or int(declared) > most):
         raise _too_large(most)
     receive, body = receive_in_time(scope, receive), bytearray()
     while True:
