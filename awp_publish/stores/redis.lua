@@ -1,8 +1,15 @@
--- One run: KEYS has one key for each step, ARGV the steps one after the other, each a letter and its arguments.
+-- One run: KEYS has one key for each step, ARGV the deadline in seconds of our clock, after which nothing is done, and
+-- then the steps one after the other, each a letter and its arguments.
 -- Answers {index of the step that did not hold or -1, what each step saw ...}. Milliseconds, but for queues: seconds.
 --   C most ms    L    A value ms    S old new has_new ms    Q member delay    U member
 local ARGUMENTS = {C = 2, L = 0, A = 2, S = 4, Q = 2, U = 1}
-local seen, at = {-1}, 1
+local seen, at = {-1}, 2
+
+local time = redis.call("TIME")
+local now = time[1] + time[2] / 1000000
+if now > tonumber(ARGV[1]) then
+  return redis.error_reply("LATE the run came after its deadline")
+end
 
 local function keep(key, value, ms)
   if tonumber(ms) > 0 then
@@ -48,7 +55,7 @@ for step, key in ipairs(KEYS) do
   at = at + 1 + ARGUMENTS[kind]
 end
 
-at = 1
+at = 2
 for _, key in ipairs(KEYS) do
   local kind = ARGV[at]
   if kind == "A" then
@@ -58,9 +65,7 @@ for _, key in ipairs(KEYS) do
   elseif kind == "S" then
     redis.call("DEL", key)
   elseif kind == "Q" then
-    local time = redis.call("TIME")
-    local due = time[1] + time[2] / 1000000 + tonumber(ARGV[at + 2])
-    redis.call("ZADD", key, string.format("%.6f", due), ARGV[at + 1])
+    redis.call("ZADD", key, string.format("%.6f", now + ARGV[at + 2]), ARGV[at + 1])
   elseif kind == "U" then
     redis.call("ZREM", key, ARGV[at + 1])
   end

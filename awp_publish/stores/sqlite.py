@@ -113,7 +113,12 @@ class _Worker:
         self._begin(connection, writes)
         now = self._clock()
         shelf = SqliteShelf(connection, self._namespace)
-        answers = [(request, _answer(request.order, shelf, now)) for request in requests if request.begin()]
+        connection.execute("SAVEPOINT batch")
+        wanted = [request for request in requests if request.is_wanted]
+        answers = [(request, _answer(request.order, shelf, now)) for request in wanted]
+        if not all(request.commit() for request in wanted):  # those who gave up meanwhile: none of it has happened
+            connection.execute("ROLLBACK TO batch")
+            answers = [(request, _answer(request.order, shelf, now)) for request in wanted if request.commit()]
         if writes:
             self._purge(shelf, now, sum(map(_size, requests)))
         connection.execute("COMMIT")

@@ -55,6 +55,10 @@ class DjangoStore(BatchedStore):
         super().__init__(lambda: _Worker(namespace, using, clock), timeout)
 
 
+class _GivenUp(Exception):
+    """Somebody no longer waits for what was just carried out."""
+
+
 class _Worker:
     """The transactions, all in one thread."""
 
@@ -82,14 +86,21 @@ class _Worker:
 
     def _transact(self, requests: Sequence[Request]) -> None:
         writes = any(_writes(request.order) for request in requests)
-        with transaction.atomic(using=self._using):
-            if writes:
-                self._shelf.lock()
-            self._shelf.foresee(_keys_of(request.order for request in requests))
-            now = self._clock()
-            answers = [(request, self._answer(request.order, now)) for request in requests if request.begin()]
-            if writes:
-                self._purge(now, len(requests))
+        wanted = [request for request in requests if request.is_wanted]
+        try:
+            with transaction.atomic(using=self._using):
+                if writes:
+                    self._shelf.lock()
+                now = self._clock()
+                self._shelf.foresee(_keys_of(request.order for request in wanted))
+                answers = [(request, self._answer(request.order, now)) for request in wanted]
+                if writes:
+                    self._purge(now, len(requests))
+                if not all(request.commit() for request in wanted):
+                    raise _GivenUp
+        except _GivenUp:
+            self._transact(requests)
+            return
         for request, answer in answers:
             request.answer = answer
 
