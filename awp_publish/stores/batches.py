@@ -24,7 +24,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.steps import unavailable
-from awp_publish.stores.store import Ran, Step, Swap
+from awp_publish.stores.store import Look, Ran, Step, Swap
 
 logger: Final = logging.getLogger("awp_publish.stores")
 
@@ -32,7 +32,7 @@ LARGEST_BATCH: Final = 500
 """Requests carried out together; more would keep the first of them waiting for the last."""
 
 SHARE_FOR_STEPS: Final = 0.75
-"""Which part of its time a request may wait to be carried out. What is left is for the answer's way back."""
+"""Which part of its time a request that changes something may wait. What is left is for the answer's way back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,6 @@ class Run:
 
     steps: tuple[Step, ...]
     durable: bool
-
-    @property
-    def may_be_late(self) -> bool:
-        """Whether it only writes down what has happened, under what was claimed for it: better late than never."""
-        return bool(self.steps) and all(type(step) is Swap for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +61,32 @@ class Request:
 
     `deadline` is when it may last be carried out, in seconds of `time.monotonic`. The worker asks `is_wanted` before it
     begins, and `commit` before what it did can no longer be undone: whoever waits gives up at the deadline, but once
-    it is committed only when all of its time is over.
+    it is committed only when all of its time is over. `may_be_late` is what only writes down what has happened, under
+    what was claimed for it: better late than never.
     """
 
-    __slots__ = ("_future", "_has_gone", "_is_committed", "_lock", "_seconds", "answer", "deadline", "loop", "order")
+    __slots__ = (
+        "_end",
+        "_future",
+        "_has_gone",
+        "_is_committed",
+        "_lock",
+        "answer",
+        "deadline",
+        "loop",
+        "may_be_late",
+        "order",
+    )
 
     def __init__(self, order: Order, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        kinds = {type(step) for step in order.steps} if isinstance(order, Run) else {Take}
+        now = time.monotonic()
         self.order = order
         self.loop = loop
-        self.deadline = time.monotonic() + seconds * SHARE_FOR_STEPS
+        self.deadline = now + seconds * (1.0 if kinds == {Look} else SHARE_FOR_STEPS)
+        self.may_be_late = kinds == {Swap}
         self.answer: Answer | Exception | None = None
-        self._seconds = seconds
+        self._end = now + seconds
         self._future: asyncio.Future[Answer] = loop.create_future()
         self._lock = threading.Lock()
         self._is_committed = False
@@ -87,10 +97,6 @@ class Request:
         """Whether somebody still waits for it, or it may be late."""
         return not self._has_gone or self.may_be_late
 
-    @property
-    def may_be_late(self) -> bool:
-        return isinstance(self.order, Run) and self.order.may_be_late
-
     def commit(self) -> bool:
         """Decide that it is carried out. False if nobody wants it any more, and then nobody ever will."""
         with self._lock:
@@ -99,13 +105,11 @@ class Request:
 
     async def wait(self) -> Answer:
         """The answer. Raises StoreUnavailable when there is none in time."""
-        timer = self.loop.call_later(self._seconds * SHARE_FOR_STEPS, self._give_up_unless_committed)
-        last = self.loop.call_later(self._seconds, self._give_up)
+        timer = self.loop.call_later(self.deadline - time.monotonic(), self._give_up)
         try:
             return await self._future
         finally:
             timer.cancel()
-            last.cancel()
             with self._lock:
                 self._has_gone = True
 
@@ -118,14 +122,13 @@ class Request:
         elif self.answer is not None:
             self._future.set_result(self.answer)
 
-    def _give_up_unless_committed(self) -> None:
-        with self._lock:
-            self._has_gone = not self._is_committed
-        if self._has_gone:
-            self._give_up()
-
     def _give_up(self) -> None:
-        if not self._future.done():
+        with self._lock:
+            left = self._end - time.monotonic() if self._is_committed else 0.0
+            self._has_gone = left <= 0
+        if not self._has_gone:
+            self.loop.call_later(left, self._give_up)
+        elif not self._future.done():
             self._future.set_exception(unavailable("The site's store did not answer in time."))
 
 
@@ -134,6 +137,9 @@ class Worker(Protocol):
 
     def carry_out(self, requests: Sequence[Request]) -> None:
         """Set the answer of each request that is carried out. Raises StoreUnavailable for all that have none."""
+
+    def tidy(self) -> float | None:
+        """Do what can wait, if it has waited long enough. Seconds after which to ask again, None for nothing to do."""
 
     def close(self) -> None: ...
 
@@ -216,22 +222,26 @@ class _Desk:
 
     def _work(self) -> None:
         try:
-            while batch := self._next_batch():
-                self._carry_out(batch)
+            pause: float | None = None
+            while self._is_open:
+                batch = self._next_batch(pause)
+                if batch:
+                    self._carry_out(batch)
                 _settle(batch)
                 batch.clear()  # what was asked and answered is not kept until somebody asks again
+                pause = self._worker.tidy()
         finally:
             try:
                 self._worker.close()
             finally:
                 self._ended.set_result(None)
 
-    def _next_batch(self) -> list[Request]:
-        """Wait for a request and take along what else has gathered. Empty when the desk closes."""
+    def _next_batch(self, seconds: float | None) -> list[Request]:
+        """Wait for a request and take along what else has gathered. Empty after `seconds`, or when it closes."""
         batch: list[Request] = []
         with suppress(Empty):
             while self._is_open and len(batch) < LARGEST_BATCH:
-                request = self.requests.get(block=not batch)
+                request = self.requests.get(block=not batch, timeout=seconds)
                 if request is None:
                     self._is_open = False
                 else:

@@ -2,8 +2,8 @@
 
 Each run is one call of a Lua script, which Redis carries out alone; all that waits is one pipeline, one round trip.
 Time is the server's. A server that was stopped for a while carries out what it was sent meanwhile when it goes on, so
-each run brings its deadline, in the server's time, and is not carried out later. That time is learned with each round
-trip. What a call relies on must not be evicted: set `maxmemory-policy noeviction`. A job or an answer
+each run brings its deadline, in the server's time, and is not carried out later. That time is asked for every second.
+What a call relies on must not be evicted: set `maxmemory-policy noeviction`. A job or an answer
 survives a crash of the server as far as its append-only file does: set `appendonly yes`, and `appendfsync always`
 where a `durable` run has to be on the disk when it is answered (with `everysec` it is within a second).
 """
@@ -41,6 +41,9 @@ NEVER: Final = 1e15
 
 LATE: Final = "LATE"
 """What the scripts' refusal to do anything begins with, once the deadline has passed."""
+
+ASK_SECONDS: Final = 1.0
+"""How often we ask for the server's time, beside what we have to do there."""
 
 TRUSTED_SECONDS: Final = 60.0
 """For how long we rely on what we know of the server's clock: clocks go a little faster or slower than others."""
@@ -108,6 +111,9 @@ class _Worker:
         for request, reply in zip(wanted, replies, strict=True):
             request.answer = _answer(request.order, reply)
 
+    def tidy(self) -> None:
+        """Nothing waits here."""
+
     def close(self) -> None:
         self._client.close()
 
@@ -115,9 +121,12 @@ class _Worker:
         """One round trip; another for those whom the server could not serve for want of a script or of its time."""
         if not requests:
             return []
+        asked = time.monotonic()
         replies = self._pipe([self._command(request) for request in requests])
         lost = any(isinstance(reply, NoScriptError) for reply in replies)
         again = [index for index, reply in enumerate(replies) if _is_worth_repeating(reply, requests[index])]
+        if again and self._learned < asked:
+            self._pipe([])  # its clock is not what we thought
         if again:
             loads = [(b"SCRIPT", b"LOAD", script.text) for script in (self._run, self._take)] if lost else []
             second = self._pipe([*loads, *(self._command(requests[index]) for index in again)])
@@ -130,8 +139,10 @@ class _Worker:
             put: Callable[..., object] = pipeline.execute_command
             for command in commands:
                 put(*command)
-            pipeline.time()
             sent = time.monotonic()
+            if commands and self._ahead is not None and sent - self._learned < ASK_SECONDS:
+                return list(pipeline.execute(raise_on_error=False))
+            pipeline.time()
             *replies, told = pipeline.execute(raise_on_error=False)
         self._learn_clock(told, sent, time.monotonic())
         return replies
@@ -194,8 +205,8 @@ def _words(step: Step) -> _Command:
             return b"S", old, b"", 0, _milliseconds(seconds)
         case Swap(_, old, new, seconds):
             return b"S", old, new or b"", 1, _milliseconds(seconds)
-        case Schedule(_, member, delay):
-            return b"Q", _encode(member), delay
+        case Schedule(_, member, delay, most):
+            return b"Q", _encode(member), delay, -1 if most is None else max(most, 0)
         case Unschedule(_, member):
             return b"U", _encode(member)
 
