@@ -45,6 +45,8 @@ from awp_publish.problems.jobs import (
     JobCancelled as JobCancelled,
     JobEnded as JobEnded,
     JobInterrupted as JobInterrupted,
+    JobQueueFull as JobQueueFull,
+    TooManyJobs as TooManyJobs,
     UnknownJob as UnknownJob,
 )
 from awp_publish.problems.pages import (
@@ -110,6 +112,8 @@ ALL: tuple[type[Problem], ...] = (
     HandlerUnavailable,
     HandlerTimeout,
     InvalidOutput,
+    TooManyJobs,
+    JobQueueFull,
     UnknownJob,
     JobEnded,
     JobCancelled,

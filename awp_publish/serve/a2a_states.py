@@ -59,6 +59,8 @@ _REFUSING: Final = (
     problems.OutcomeUnknown,
     problems.TemporarilyUnavailable,
     problems.StoreUnavailable,
+    problems.TooManyJobs,
+    problems.JobQueueFull,
 )
 _KNOWING: Final = (problems.AuthenticationRequired, problems.InvalidCredentials, problems.AuthExpired)
 
