@@ -203,7 +203,7 @@ class Site:
             actions, agents = resolve(declared, self._agents, self._inclusions, routes, defaults)
             check_names(self.facts, actions)
             check_skills(actions, doors)
-            check_guarding(self.guarding, actions)
+            check_guarding(self.guarding, actions, self.facts.rate_limit, "a2a" in self.doors)
             catalog = Catalog(
                 url=self.urls[0],
                 site=self.facts,

@@ -1,13 +1,16 @@
 """How a site guards its calls: read from its options, checked against its actions, made ready for the doors."""
 
+import os
 import secrets
+import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from typing import Final, cast
 
-from awp_publish.model import Action, Authentication, Catalog
+from awp_publish.model import Action, Authentication, Catalog, RateLimit
 from awp_publish.options import SiteOptions
 from awp_publish.policy.authentication import published_facts, read_authenticators
 from awp_publish.policy.bearer import ApiKey
@@ -104,8 +107,10 @@ def _api_key_header(guarding: Guarding) -> str | None:
 # --- With the actions at hand ---
 
 
-def check_guarding(guarding: Guarding, actions: Sequence[Action]) -> None:
+def check_guarding(guarding: Guarding, actions: Sequence[Action], site_limit: RateLimit | None, has_a2a: bool) -> None:
     """Refuse what could not be enforced. Raises DeclarationError that names the action."""
+    if not guarding.store.is_shared:
+        _check_workers(actions, site_limit, has_a2a)
     for action in actions:
         subject = f'action "{action.id}"'
         if action.auth_required and not (guarding.authenticators or action.route_authenticates):
@@ -114,10 +119,29 @@ def check_guarding(guarding: Guarding, actions: Sequence[Action]) -> None:
                 "auth_required: nothing here tells who calls.",
                 "Give Site(authenticate=...), or the route a security scheme.",
             )
-        if (action.enforce_prerequisites and action.depends_on) or action.needs_confirmation:
+        if _asks_for_receipts(action) or action.needs_confirmation:
             _need_keys(guarding, subject)
         if action.is_background and guarding.job_queue is not None:
             _need_queue(guarding, subject)
+
+
+def _check_workers(actions: Sequence[Action], site_limit: RateLimit | None, has_a2a: bool) -> None:
+    """Refuse a store in memory where several processes serve the site: one key would run a payment in each of them."""
+    kept = [action.id for action in actions if _remembers(action) or action.rate_limit or _asks_for_receipts(action)]
+    if (kept or site_limit or has_a2a) and (workers := count_workers()) > 1:
+        things = "idempotency keys, confirmations, receipts, jobs and counts of calls"
+        what = [f"{things} of {', '.join(kept)}"] if kept else []
+        what += ["counts of calls of all actions"] if site_limit and not kept else []
+        what += ["the tasks of the A2A door"] if has_a2a else []
+        raise DeclarationError(
+            "site",
+            f"{workers} workers serve it, and each would keep {' and '.join(what)} in a memory of its own.",
+            'Give Site(store="sqlite:///agents.db"), or "redis://..." for several machines; or run one worker.',
+        )
+
+
+def _asks_for_receipts(action: Action) -> bool:
+    return action.enforce_prerequisites and bool(action.depends_on)
 
 
 def _need_keys(guarding: Guarding, subject: str) -> None:
@@ -164,8 +188,39 @@ def make_enforcement(guarding: Guarding, catalog: Catalog, metadata_url: str | N
 
 def remembering_actions(catalog: Catalog) -> list[str]:
     """Which actions keep something between calls, which a store in memory forgets when its process ends."""
-    return [
-        action.id
-        for action in catalog.actions
-        if action.is_background or action.needs_confirmation or action.idempotency is not None
-    ]
+    return [action.id for action in catalog.actions if _remembers(action)]
+
+
+def _remembers(action: Action) -> bool:
+    return action.is_background or action.needs_confirmation or action.idempotency is not None
+
+
+# --- Several workers ---
+
+
+def count_workers() -> int:
+    """Return how many processes serve this application, this one included; 1 where nothing tells of more.
+
+    An application runs on top of its server, whose settings are found on the stack of the main thread: gunicorn's,
+    uvicorn's and hypercorn's with `--workers`, whether given there, in a file or in WEB_CONCURRENCY. A reloader starts
+    one process at a time. Only where no server is found that we know, WEB_CONCURRENCY itself is believed.
+    """
+    is_alone = False
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        match frame.f_globals.get("__name__"):
+            case "gunicorn.arbiter":
+                return _number(getattr(getattr(frame.f_locals.get("self"), "cfg", None), "workers", 1))
+            case "uvicorn._subprocess" | "hypercorn.asyncio.run" if "config" in frame.f_locals:
+                config = frame.f_locals["config"]
+                reloads = getattr(config, "reload", False) or getattr(config, "use_reloader", False)
+                return 1 if reloads else _number(getattr(config, "workers", 1))
+            case "uvicorn.server" | "django.core.management.commands.runserver":
+                is_alone = True  # unless it was started by one of those above
+        frame = frame.f_back
+    return 1 if is_alone else _number(os.environ.get("WEB_CONCURRENCY", "1"))
+
+
+def _number(given: object) -> int:
+    text = str(given).strip()
+    return max(int(text), 1) if text.isdecimal() and len(text) < 9 else 1

@@ -192,8 +192,8 @@ class Invoker:
         return self._actions[action_id]
 
     def is_guarded(self, action: Action) -> bool:
-        """Whether gates of an action want to know more of a call than its input."""
-        return self._gates[action.id].conclude is not None
+        """Whether more of a call is to be known than its input: by gates, or because its job counts as its caller's."""
+        return self._gates[action.id].conclude is not None or action.is_background
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
         """Note a request that never became a call."""

@@ -3,6 +3,11 @@
 A job is a record under its id, and a member of a queue that is due when somebody has to look at it: at once when it is
 accepted, and while it runs whenever its lease ends without having been renewed. Every change replaces exactly the bytes
 that it was decided upon, so that of two who want to change a job only one does.
+
+Jobs of one caller do not keep those of others waiting. A job whose caller has no other is queued in QUEUE, like one
+whose run was cut short; all further ones in MORE, for which workers keep one slot less, and there the second job of one
+caller comes before the third of another, unless that has waited a minute longer. Until a job has ended it also is a
+member of two bounded queues that nobody takes from, ALL and its caller's.
 """
 
 import asyncio
@@ -29,16 +34,33 @@ from awp_publish.problems import (
     JobCancelled,
     JobEnded,
     JobInterrupted,
+    JobQueueFull,
     Problem,
     StoreUnavailable,
+    TooManyJobs,
     UnknownJob,
     UnknownOperation,
 )
-from awp_publish.stores.store import Add, Look, Schedule, Step, Store, Swap, Unschedule
+from awp_publish.stores.store import JOB, Add, Counted, Look, Schedule, Step, Store, Swap, Unschedule
 
 logger: Final = logging.getLogger("awp_publish.jobs")
 
 QUEUE: Final = "jobs"
+MORE: Final = "jobs:more"
+ALL: Final = "jobs:all"
+MAX_JOBS: Final = 10_000
+"""Jobs of a site that have not ended; further ones are refused."""
+
+MAX_JOBS_OF_CALLER: Final = 1_000
+"""The same of one caller: a known one, or an address from which nobody known calls."""
+
+HEAD_START: Final = 60.0
+"""Seconds by which a caller's job comes before the one that it sent after it, against jobs of others."""
+
+RETRY_SECONDS: Final = 10
+UNREADABLE_SECONDS: Final = 3600.0
+"""After so long a record that could not be read is looked at again: a later version of us may have written it."""
+
 MOST_ATTEMPTS: Final = 3
 """Runs of a repeatable job whose workers died; after that the job itself is thought to be the cause."""
 
@@ -67,7 +89,8 @@ class Jobs:
     """The background jobs of one store.
 
     A result can be polled for `result_seconds`; a job that nobody gets to run is forgotten after `pending_seconds`. A
-    run renews its lease of `lease_seconds` every `beat_seconds`.
+    run renews its lease of `lease_seconds` every `beat_seconds`. At most `most` jobs that have not ended are taken on,
+    and `most_of_caller` of one caller.
     """
 
     def __init__(
@@ -78,6 +101,8 @@ class Jobs:
         pending_seconds: float = 604_800.0,
         lease_seconds: float = 30.0,
         beat_seconds: float = 2.0,
+        most: int = MAX_JOBS,
+        most_of_caller: int = MAX_JOBS_OF_CALLER,
         clock: Callable[[], datetime] = read_clock,
     ) -> None:
         self.store = store
@@ -86,6 +111,8 @@ class Jobs:
         self.clock = clock
         self._result_seconds = result_seconds
         self._pending_seconds = pending_seconds
+        self._most = most
+        self._most_of_caller = most_of_caller
         self._live: dict[str, Live] = {}
         self._listeners: tuple[Callable[[], None], ...] = ()
 
@@ -100,8 +127,13 @@ class Jobs:
         request_id: str = "",
         door: str = "",
         context: JsonObject | None = None,
+        share: str = "",
     ) -> Job:
-        """Take a call on as a job. When this returns, the job outlives a loss of power. Raises StoreUnavailable."""
+        """Take a call on as a job. When this returns, the job outlives a loss of power.
+
+        `share` names whose part of all jobs it counts against, for a caller who is not known; of a known one it is the
+        principal. Raises TooManyJobs, JobQueueFull, StoreUnavailable.
+        """
         now = self.clock()
         job = Job(
             id=new_id(),
@@ -111,16 +143,48 @@ class Jobs:
             request_id=request_id,
             door=door,
             context=context or {},
+            share=f"user:{principal}" if principal else share,
             created=now,
             updated=now,
         )
-        steps = (Add(_key(job.id), store_job(job).raw, self._pending_seconds), Schedule(QUEUE, job.id, 0.0))
-        ran = await self.store.run(steps, durable=True)
-        if ran.failed is not None:
-            raise _busy()
+        try:
+            await self._queue(job)
+        except (TooManyJobs, JobQueueFull):
+            if not await self._forget_leftovers(job):
+                raise
+            await self._queue(job)
         for listener in self._listeners:
             listener()
         return job
+
+    async def _queue(self, job: Job) -> None:
+        """Put a job into the store. Of most callers it is the only one, so that is tried first."""
+        pending = self._pending_seconds
+        add, in_all = Add(_key(job.id), store_job(job).raw, pending), Schedule(ALL, job.id, pending, self._most)
+        of_caller = Schedule(_queue_of_caller(job), job.id, pending, 1)
+        ran = await self.store.run((add, of_caller, in_all, Schedule(QUEUE, job.id, 0.0)), durable=True)
+        if ran.failed == 1 and isinstance(others := ran.seen[1], Counted):
+            of_caller = of_caller._replace(most=self._most_of_caller)
+            head_start = min((others.events - self._most_of_caller) * HEAD_START, 0.0)
+            ran = await self.store.run((add, of_caller, in_all, Schedule(MORE, job.id, head_start)), durable=True)
+        retry = [("Retry-After", str(RETRY_SECONDS))]
+        match ran.failed:
+            case None:
+                return
+            case 1:
+                raise TooManyJobs(f"{self._most_of_caller} of your jobs have not ended.", headers=retry)
+            case 2:
+                raise JobQueueFull(f"{self._most} jobs of this site have not ended.", headers=retry)
+            case _:
+                raise _busy()
+
+    async def _forget_leftovers(self, job: Job) -> bool:
+        """Make room where records have expired without having ended. Whether there were any."""
+        queues = (ALL, _queue_of_caller(job))
+        found = [(queue, one) for queue in queues for one in await self.store.take(queue, self.lease_seconds, 100)]
+        if found:
+            await self.store.run([Unschedule(queue, one) for queue, one in found])
+        return bool(found)
 
     async def show(self, job_id: str, principal: str) -> Job:
         """The job as it stands, to who started it; a job that nobody known started, to whoever knows its id.
@@ -156,7 +220,10 @@ class Jobs:
         return requested
 
     async def _find(self, job_id: str, principal: str) -> Stored:
-        stored = await self.look(job_id) if is_id(job_id) else None
+        try:
+            stored = await self.look(job_id) if is_id(job_id) else None
+        except Unreadable as error:
+            raise StoreUnavailable("The record of the job cannot be read.", headers=[("Retry-After", "60")]) from error
         if stored is None or stored.job.principal not in ("", principal):
             raise UnknownJob("There is no such job, its result has expired, or somebody else started it.")
         return stored
@@ -172,15 +239,15 @@ class Jobs:
         self._listeners = tuple(one for one in self._listeners if one is not listener)
 
     async def look(self, job_id: str) -> Stored | None:
-        """A job with its bytes; None if there is none that can be read."""
+        """A job with its bytes; None if there is none. Raises Unreadable, StoreUnavailable."""
         raw = (await self.store.run((Look(_key(job_id)),))).seen[0]
         if not isinstance(raw, bytes):
             return None
         try:
-            return Stored(read_job(raw), raw)
+            return Stored(read_job(raw, job_id), raw)
         except Unreadable as error:
             logger.error("job %s: %s", job_id, error)
-            return None
+            raise
 
     async def reclaim(self, job_id: str, is_repeatable: IsRepeatable) -> Stored | None:
         """Judge a job that is due: what is returned waits to be run, None needs nothing more.
@@ -188,9 +255,13 @@ class Jobs:
         One that runs is due because the worker that had it is gone: it goes back to the queue if it is repeatable, and
         else ends as JobInterrupted.
         """
-        stored = await self.look(job_id)
+        try:
+            stored = await self.look(job_id)
+        except Unreadable:
+            await self.postpone(job_id, UNREADABLE_SECONDS)
+            return None
         if stored is None or stored.job.has_ended:
-            await self.store.run((Unschedule(QUEUE, job_id),))
+            await self.store.run([Unschedule(queue, job_id) for queue in (QUEUE, MORE, ALL)])
             return None
         repeatable = is_repeatable(stored.job.action)
         if stored.job.status == "accepted" and repeatable is not None:
@@ -232,7 +303,7 @@ class Jobs:
         """
         job = stored.job
         running = replace(job, status="running", worker=new_id(), attempt=job.attempt + 1, updated=self.clock())
-        lease = (Schedule(QUEUE, job.id, self.lease_seconds),)
+        lease = (Schedule(QUEUE, job.id, self.lease_seconds), Unschedule(MORE, job.id))
         return await self.change(stored, running, lease, durable=not repeatable)
 
     async def beat(self, stored: Stored) -> Stored | None:
@@ -242,12 +313,12 @@ class Jobs:
 
     async def postpone(self, job_id: str, delay: float) -> None:
         """Look at a job again after `delay` seconds."""
-        await self.store.run((Schedule(QUEUE, job_id, delay),))
+        await self.store.run((Schedule(QUEUE, job_id, delay), Unschedule(MORE, job_id)))
 
     async def end(self, stored: Stored, status: Status, ended: JobResult | Problem) -> Stored | None:
         """Write a job's final state; None if the record is not as we knew it."""
         ending = end_job(stored.job, status, ended, self.clock())
-        unschedule = (Unschedule(QUEUE, ending.id),)
+        unschedule = [Unschedule(queue, ending.id) for queue in (QUEUE, MORE, ALL, _queue_of_caller(stored.job))]
         return await self.change(stored, ending, unschedule, seconds=self._result_seconds, durable=True)
 
     async def change(
@@ -270,7 +341,11 @@ class Jobs:
 
 
 def _key(job_id: str) -> str:
-    return f"job:{job_id}"
+    return JOB + job_id
+
+
+def _queue_of_caller(job: Job) -> str:
+    return f"jobs of {job.share}"
 
 
 def _cancelled() -> JobCancelled:

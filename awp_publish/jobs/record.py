@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from zlib import crc32
 
 import orjson
 
@@ -49,8 +50,9 @@ class Job:
     """One call that runs in the background.
 
     `principal` is the id of who started it, "" for nobody known. `context` is what the door needs to make the request
-    again and may hold credentials: it is gone as soon as the job has ended. `worker` is the token of the run that has
-    the job, `attempt` counts the runs. A done job has a `result`, a failed or cancelled one a `problem`.
+    again and may hold credentials; `share` says whose part of all jobs it takes. Both are gone as soon as the job has
+    ended. `worker` is the token of the run that has the job, `attempt` counts the runs. A done job has a `result`, a
+    failed or cancelled one a `problem`.
     """
 
     id: str
@@ -60,6 +62,7 @@ class Job:
     request_id: str = ""
     door: str = ""
     context: JsonObject = field(default_factory=dict, repr=False)
+    share: str = ""
     status: Status = "accepted"
     progress: Progress | None = None
     cancel_requested: bool = False
@@ -97,7 +100,15 @@ def end_job(job: Job, status: Status, ended: JobResult | Problem, now: datetime)
     result = ended if isinstance(ended, JobResult) else None
     problem = ended if isinstance(ended, Problem) else None
     return replace(
-        job, status=status, result=result, problem=problem, context={}, worker="", cancel_requested=False, updated=now
+        job,
+        status=status,
+        result=result,
+        problem=problem,
+        context={},
+        share="",
+        worker="",
+        cancel_requested=False,
+        updated=now,
     )
 
 
@@ -124,16 +135,21 @@ def _describe(job: Job) -> dict[str, object]:
         "request_id": job.request_id,
         "door": job.door,
         "context": job.context,
+        "share": job.share,
         "status": job.status,
         "progress": None if job.progress is None else [job.progress.fraction, job.progress.message],
         "cancel_requested": job.cancel_requested,
         "worker": job.worker,
         "attempt": job.attempt,
-        "result": None if job.result is None else [job.result.status, _as_text(job.result.headers)],
+        "result": None if job.result is None else _describe_result(job.result),
         "problem": None if job.problem is None else _describe_problem(job.problem),
         "created": job.created,
         "updated": job.updated,
     }
+
+
+def _describe_result(result: JobResult) -> list[object]:
+    return [result.status, _as_text(result.headers), crc32(result.body)]
 
 
 def _describe_problem(problem: Problem) -> dict[str, object]:
@@ -181,31 +197,44 @@ def printable(text: str) -> str:
 # --- From bytes ---
 
 
-def read_job(raw: bytes) -> Job:
-    """The job of some bytes. Raises Unreadable."""
+def read_job(raw: bytes, job_id: str | None = None) -> Job:
+    """The job of some bytes, which has to be the one with that id. Raises Unreadable."""
     head, _, body = raw.partition(b"\n")
     try:
-        return _read_described(orjson.loads(head), body)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        job = _read_described(orjson.loads(head), body)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise Unreadable(f"A job's record cannot be read: {type(error).__name__}.") from error
+    if job_id not in (None, job.id):
+        raise Unreadable("A job's record is that of another job.")
+    return job
+
+
+_KINDS: Final[Mapping[str, type]] = {
+    "id": str,
+    "action": str,
+    "input": dict,
+    "principal": str,
+    "request_id": str,
+    "door": str,
+    "context": dict,
+    "share": str,
+    "status": str,
+    "cancel_requested": bool,
+    "worker": str,
+    "attempt": int,
+}
+"""Members that are kept as they are."""
 
 
 def _read_described(told: dict[str, Any], body: bytes) -> Job:
+    for name, kind in _KINDS.items():
+        if type(told[name]) is not kind:
+            raise TypeError(name)
     if told["status"] not in get_args(Status):
         raise ValueError(told["status"])
     return Job(
-        id=told["id"],
-        action=told["action"],
-        input=told["input"],
-        principal=told["principal"],
-        request_id=told["request_id"],
-        door=told["door"],
-        context=told["context"],
-        status=told["status"],
-        progress=None if told["progress"] is None else Progress(*told["progress"]),
-        cancel_requested=told["cancel_requested"],
-        worker=told["worker"],
-        attempt=told["attempt"],
+        **{name: told[name] for name in _KINDS},
+        progress=None if told["progress"] is None else _read_progress(told["progress"]),
         result=None if told["result"] is None else _read_result(told["result"], body),
         problem=None if told["problem"] is None else _read_problem(told["problem"]),
         created=_read_time(told["created"]),
@@ -213,22 +242,35 @@ def _read_described(told: dict[str, Any], body: bytes) -> Job:
     )
 
 
+def _read_progress(told: list[Any]) -> Progress:
+    fraction, message = told
+    return Progress(float(fraction), _text(message))
+
+
 def _read_result(told: list[Any], body: bytes) -> JobResult:
-    status, headers = told
+    status, headers, checksum = told
+    if type(status) is not int or checksum != crc32(body):
+        raise ValueError("the result is not the one that was written")
     return JobResult(status, tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers), body)
 
 
 def _read_problem(told: dict[str, Any]) -> Problem:
     """A problem of the class it was; of the plain one if a later version has done away with that class."""
-    return _CLASSES.get(told["slug"], Problem)(
-        told["detail"],
-        status=told["status"],
-        code=told["code"],
-        recovery=told["recovery"],
-        errors=[Violation(pointer, detail) for pointer, detail in told["errors"]],
-        headers=[(name, value) for name, value in told["headers"]],
+    return _CLASSES.get(_text(told["slug"]), Problem)(
+        _text(told["detail"]),
+        status=int(told["status"]),
+        code=_text(told["code"]),
+        recovery=None if told["recovery"] is None else _text(told["recovery"]),
+        errors=[Violation(_text(pointer), _text(detail)) for pointer, detail in told["errors"]],
+        headers=[(_text(name), _text(value)) for name, value in told["headers"]],
         members=told["members"],
     )
+
+
+def _text(told: object) -> str:
+    if not isinstance(told, str):
+        raise TypeError(f"{type(told).__name__} instead of a text")
+    return told
 
 
 def _read_time(text: str) -> datetime:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from awp_publish.jobs.jobs import IsRepeatable, Jobs
 from awp_publish.jobs.progress import Report, open_report
-from awp_publish.jobs.record import Job, JobResult, Status, Stored
+from awp_publish.jobs.record import Job, JobResult, Status, Stored, Unreadable
 from awp_publish.problems import HandlerFailed, JobCancelled, Problem, StoreUnavailable
 
 logger: Final = logging.getLogger("awp_publish.jobs")
@@ -49,7 +49,10 @@ class Runner:
 
     async def carry_accepted(self, job_id: str) -> None:
         """Run a job that somebody else judged to be due, if it still waits."""
-        stored = await self.jobs.look(job_id)
+        try:
+            stored = await self.jobs.look(job_id)
+        except Unreadable:
+            return
         if stored is None or stored.job.status != "accepted":
             return
         await self._carry(stored)
@@ -182,7 +185,10 @@ class JobRun:
 
     async def _catch_up(self) -> bool:
         """Read the record again, which somebody changed. Whether the job is still ours."""
-        stored = await self._jobs.look(self._stored.job.id)
+        try:
+            stored = await self._jobs.look(self._stored.job.id)
+        except Unreadable:
+            stored = None
         if stored is None or stored.job.worker != self.token:
             logger.warning("job %s is no longer this worker's, what it did is dropped", self._stored.job.id)
             self._is_lost = True

@@ -5,7 +5,7 @@ import logging
 from contextlib import suppress
 from typing import Final, Protocol
 
-from awp_publish.jobs.jobs import QUEUE, Jobs
+from awp_publish.jobs.jobs import MORE, QUEUE, Jobs
 from awp_publish.jobs.run import SETTLE_SECONDS
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import Look
@@ -32,7 +32,8 @@ class Carrier(Protocol):
 class Worker:
     """Looks every `poll` seconds, and at once when this process accepts a job, for what is due in the store.
 
-    At most `concurrency` jobs are carried at a time, and no more are taken. Whoever starts a worker stops it.
+    At most `concurrency` jobs are carried at a time, and no more are taken; of three or more one is never of the caller
+    who has all the others. Whoever starts a worker stops it.
     """
 
     def __init__(
@@ -44,10 +45,12 @@ class Worker:
         self._poll = poll
         self._lease = jobs.lease_seconds if lease is None else lease
         self._wake = asyncio.Event()
-        self._carried: set[asyncio.Task[None]] = set()
+        self._carried: dict[asyncio.Task[None], str] = {}
+        """What is carried, and from which queue it was taken."""
         self._server: asyncio.Task[None] | None = None
         self._is_stopping = False
-        self._may_have_more = False
+        self._may_have_more: set[str] = set()
+        self._turns = [QUEUE, MORE]
         self._is_away = False
 
     def start(self) -> None:
@@ -97,23 +100,35 @@ class Worker:
                 logger.exception("looking for jobs failed, and is tried again")
                 await self._pause(self._poll)
             else:
-                if not (self._may_have_more and len(self._carried) < self._most):
+                if not any(self._free(queue) > 0 for queue in self._may_have_more):
                     await self._pause(self._poll)
 
-    async def _take_what_is_free(self) -> None:
+    def _free(self, queue: str) -> int:
+        """How many jobs of a queue may be taken. Those in MORE leave a slot, but for the first of them."""
         free = self._most - len(self._carried)
-        if free <= 0:
-            return
-        taken = await self._jobs.store.take(QUEUE, self._lease, free)
-        self._is_away = False
-        self._may_have_more = len(taken) >= free
-        for job_id in taken:
-            task = self._loop.create_task(self._carry(job_id))
-            self._carried.add(task)
-            task.add_done_callback(self._let_go)
+        return min(free, max(free - 1, MORE not in self._carried.values())) if queue == MORE else free
+
+    async def _take_what_is_free(self) -> None:
+        """Each queue comes first every other time, so that neither waits until the other is empty."""
+        self._turns.reverse()
+        for queue in self._turns:
+            free = self._free(queue)
+            if queue == MORE == self._turns[0]:
+                free = min(free, 1)  # the first job of the same caller may still wait
+            if free <= 0:
+                continue
+            taken = await self._jobs.store.take(queue, self._lease, free)
+            self._is_away = False
+            self._may_have_more.discard(queue)
+            if len(taken) >= free:
+                self._may_have_more.add(queue)
+            for job_id in taken:
+                task = self._loop.create_task(self._carry(job_id))
+                self._carried[task] = queue
+                task.add_done_callback(self._let_go)
 
     def _let_go(self, task: asyncio.Task[None]) -> None:
-        self._carried.discard(task)
+        del self._carried[task]
         if self._may_have_more:
             self._wake.set()
 

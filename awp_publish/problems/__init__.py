@@ -47,6 +47,8 @@ from awp_publish.problems.jobs import (
     JobCancelled as JobCancelled,
     JobEnded as JobEnded,
     JobInterrupted as JobInterrupted,
+    JobQueueFull as JobQueueFull,
+    TooManyJobs as TooManyJobs,
     UnknownJob as UnknownJob,
 )
 from awp_publish.problems.pages import (
@@ -118,6 +120,8 @@ ALL: tuple[type[Problem], ...] = (
     HandlerUnavailable,
     HandlerTimeout,
     InvalidOutput,
+    TooManyJobs,
+    JobQueueFull,
     UnknownJob,
     JobEnded,
     JobCancelled,

@@ -3,6 +3,24 @@
 from awp_publish.problems.problem import Problem
 
 
+class TooManyJobs(Problem):
+    """As many of the caller's jobs wait or run as the site takes on for one caller."""
+
+    slug = "too-many-jobs"
+    title = "Too many of your jobs have not ended"
+    default_status = 429
+    default_recovery = "Poll the jobs that you have, or cancel some; when one has ended, send the same call again."
+
+
+class JobQueueFull(Problem):
+    """As many jobs wait or run as the site takes on for all of its callers."""
+
+    slug = "job-queue-full"
+    title = "The site takes on no more jobs at the moment"
+    default_status = 503
+    default_recovery = "Wait for the seconds in Retry-After, then send the same call again, with the same key."
+
+
 class UnknownJob(Problem):
     """There is none, it has expired, or it belongs to somebody else; which of these, nobody is told."""
 

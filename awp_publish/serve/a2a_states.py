@@ -63,6 +63,8 @@ _REFUSING: Final = (
     problems.AnswerNotKept,
     problems.TemporarilyUnavailable,
     problems.StoreUnavailable,
+    problems.TooManyJobs,
+    problems.JobQueueFull,
 )
 _KNOWING: Final = (problems.AuthenticationRequired, problems.InvalidCredentials, problems.AuthExpired)
 

@@ -65,6 +65,7 @@ class Background:
             request_id=call.request_id,
             door=call.door,
             context={"scopes": scopes, "request": pack_request(scope)},
+            share=f"ip:{call.credentials().address}" if call.credentials is not None else "",
         )
         self._work_anyway()
         reply = accepted_reply(job, address)

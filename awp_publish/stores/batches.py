@@ -3,12 +3,17 @@
 An event loop must not wait for a disk or a socket, and a hundred calls at once should cost one round trip and one
 commit. So requests of all loops and threads go to a `_Desk`: a thread, its queue, and the `Worker` that it alone uses.
 Whatever has gathered while the worker was busy is the next batch.
+
+Whoever was told that the store is unavailable sends the same call again, with the same key and the same confirmation.
+So steps are carried out until their deadline or not at all: the first part of a request's time is for its steps, the
+rest is for the answer to come back.
 """
 
 import asyncio
 import logging
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -19,12 +24,15 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.steps import unavailable
-from awp_publish.stores.store import Ran, Step
+from awp_publish.stores.store import Look, Ran, Step, Swap
 
 logger: Final = logging.getLogger("awp_publish.stores")
 
 LARGEST_BATCH: Final = 500
 """Requests carried out together; more would keep the first of them waiting for the last."""
+
+SHARE_FOR_STEPS: Final = 0.75
+"""Which part of its time a request that changes something may wait. What is left is for the answer's way back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,32 +57,61 @@ Answer: TypeAlias = Ran | tuple[str, ...]
 
 
 class Request:
-    """An order on its way, and who waits for it. The worker sets `answer`: what came of it, or the exception."""
+    """An order on its way, and who waits for it. The worker sets `answer`: what came of it, or the exception.
 
-    __slots__ = ("_begun", "_claim", "_future", "answer", "loop", "order")
+    `deadline` is when it may last be carried out, in seconds of `time.monotonic`. The worker asks `is_wanted` before it
+    begins, and `commit` before what it did can no longer be undone: whoever waits gives up at the deadline, but once
+    it is committed only when all of its time is over. `may_be_late` is what only writes down what has happened, under
+    what was claimed for it: better late than never.
+    """
 
-    def __init__(self, order: Order, loop: asyncio.AbstractEventLoop) -> None:
+    __slots__ = (
+        "_end",
+        "_future",
+        "_has_gone",
+        "_is_committed",
+        "_lock",
+        "answer",
+        "deadline",
+        "loop",
+        "may_be_late",
+        "order",
+    )
+
+    def __init__(self, order: Order, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        kinds = {type(step) for step in order.steps} if isinstance(order, Run) else {Take}
+        now = time.monotonic()
         self.order = order
         self.loop = loop
+        self.deadline = now + seconds * (1.0 if kinds == {Look} else SHARE_FOR_STEPS)
+        self.may_be_late = kinds == {Swap}
         self.answer: Answer | Exception | None = None
+        self._end = now + seconds
         self._future: asyncio.Future[Answer] = loop.create_future()
-        self._claim = threading.Lock()  # whoever gets it first decides: begun or given up
-        self._begun = False
+        self._lock = threading.Lock()
+        self._is_committed = False
+        self._has_gone = False
 
-    def begin(self) -> bool:
-        """Whether somebody still waits. The worker asks before it carries an order out."""
-        if not self._begun:
-            self._begun = self._claim.acquire(blocking=False)
-        return self._begun
+    @property
+    def is_wanted(self) -> bool:
+        """Whether somebody still waits for it, or it may be late."""
+        return not self._has_gone or self.may_be_late
 
-    async def wait(self, seconds: float) -> Answer:
-        """The answer. Raises StoreUnavailable after some seconds; what has not begun by then never does."""
-        timer = self.loop.call_later(seconds, self._expire)
+    def commit(self) -> bool:
+        """Decide that it is carried out. False if nobody wants it any more, and then nobody ever will."""
+        with self._lock:
+            self._is_committed = self.is_wanted
+            return self._is_committed
+
+    async def wait(self) -> Answer:
+        """The answer. Raises StoreUnavailable when there is none in time."""
+        timer = self.loop.call_later(self.deadline - time.monotonic(), self._give_up)
         try:
             return await self._future
         finally:
             timer.cancel()
-            self._claim.acquire(blocking=False)
+            with self._lock:
+                self._has_gone = True
 
     def settle(self) -> None:
         """Give the answer to whoever waits, in their own event loop."""
@@ -85,8 +122,13 @@ class Request:
         elif self.answer is not None:
             self._future.set_result(self.answer)
 
-    def _expire(self) -> None:
-        if not self._future.done():
+    def _give_up(self) -> None:
+        with self._lock:
+            left = self._end - time.monotonic() if self._is_committed else 0.0
+            self._has_gone = left <= 0
+        if not self._has_gone:
+            self.loop.call_later(left, self._give_up)
+        elif not self._future.done():
             self._future.set_exception(unavailable("The site's store did not answer in time."))
 
 
@@ -94,7 +136,10 @@ class Worker(Protocol):
     """What does the work, all in one thread. Opens its file or connection when it needs it, again after a failure."""
 
     def carry_out(self, requests: Sequence[Request]) -> None:
-        """Set the answer of each request that begins. Raises StoreUnavailable for all that have none."""
+        """Set the answer of each request that is carried out. Raises StoreUnavailable for all that have none."""
+
+    def tidy(self) -> float | None:
+        """Do what can wait, if it has waited long enough. Seconds after which to ask again, None for nothing to do."""
 
     def close(self) -> None: ...
 
@@ -102,8 +147,9 @@ class Worker(Protocol):
 class BatchedStore:
     """A store whose work is done by a worker in a thread, for all event loops and threads of a process.
 
-    `timeout` is how many seconds a request may wait and take. Thread and connection come with the first request, again
-    after `close`, and anew in the child after a fork.
+    `timeout` is how many seconds a request may wait and take. What was not carried out within the first three quarters
+    of them never is. Thread and connection come with the first request, again after `close`, and anew in the child
+    after a fork.
     """
 
     is_shared: Final = True
@@ -135,13 +181,13 @@ class BatchedStore:
             await desk.close()
 
     async def _ask(self, order: Order) -> Answer:
-        request = Request(order, asyncio.get_running_loop())
+        request = Request(order, asyncio.get_running_loop(), self._timeout)
         with self._lock:  # so that no request comes after the desk was told to close
             if self._desk is None:
                 self._desk = _Desk(self._hire())
                 self._farewell = weakref.finalize(self, self._desk.tell_to_close)
             self._desk.requests.put(request)
-        return await request.wait(self._timeout)
+        return await request.wait()
 
     def _forget_desk(self) -> None:
         """In the child of a fork: the thread is not here, the connection is the parent's, the lock may be held."""
@@ -176,22 +222,26 @@ class _Desk:
 
     def _work(self) -> None:
         try:
-            while batch := self._next_batch():
-                self._carry_out(batch)
+            pause: float | None = None
+            while self._is_open:
+                batch = self._next_batch(pause)
+                if batch:
+                    self._carry_out(batch)
                 _settle(batch)
                 batch.clear()  # what was asked and answered is not kept until somebody asks again
+                pause = self._worker.tidy()
         finally:
             try:
                 self._worker.close()
             finally:
                 self._ended.set_result(None)
 
-    def _next_batch(self) -> list[Request]:
-        """Wait for a request and take along what else has gathered. Empty when the desk closes."""
+    def _next_batch(self, seconds: float | None) -> list[Request]:
+        """Wait for a request and take along what else has gathered. Empty after `seconds`, or when it closes."""
         batch: list[Request] = []
         with suppress(Empty):
             while self._is_open and len(batch) < LARGEST_BATCH:
-                request = self.requests.get(block=not batch)
+                request = self.requests.get(block=not batch, timeout=seconds)
                 if request is None:
                     self._is_open = False
                 else:

@@ -212,6 +212,10 @@ class _Shelf:
         if not agenda.when:
             del self._queues[queue]
 
+    def others(self, queue: str, member: str) -> int:
+        agenda = self._queues.get(queue)
+        return 0 if agenda is None else len(agenda.when) - (member in agenda.when)
+
     def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
         agenda = self._queues.get(queue)
         if agenda is None:

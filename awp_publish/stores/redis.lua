@@ -1,8 +1,16 @@
--- One run: KEYS has one key for each step, ARGV the steps one after the other, each a letter and its arguments.
+-- One run: KEYS has one key for each step, ARGV the deadline in seconds of our clock, after which nothing is done, and
+-- then the steps one after the other, each a letter and its arguments.
 -- Answers {index of the step that did not hold or -1, what each step saw ...}. Milliseconds, but for queues: seconds.
---   C most ms    L    A value ms    S old new has_new ms    Q member delay    U member
-local ARGUMENTS = {C = 2, L = 0, A = 2, S = 4, Q = 2, U = 1}
-local seen, at = {-1}, 1
+--   C most ms    L    A value ms    S old new has_new ms    Q member delay most    U member
+-- A `most` of -1 is none.
+local ARGUMENTS = {C = 2, L = 0, A = 2, S = 4, Q = 3, U = 1}
+local seen, at = {-1}, 2
+
+local time = redis.call("TIME")
+local now = time[1] + time[2] / 1000000
+if now > tonumber(ARGV[1]) then
+  return redis.error_reply("LATE the run came after its deadline")
+end
 
 local function keep(key, value, ms)
   if tonumber(ms) > 0 then
@@ -39,6 +47,10 @@ for step, key in ipairs(KEYS) do
     saw = redis.call("GET", key)
     if kind == "A" then holds = not saw end
     if kind == "S" then holds = saw == ARGV[at + 1] end
+  elseif kind == "Q" and ARGV[at + 3] ~= "-1" then
+    local others, most = redis.call("ZCARD", key), tonumber(ARGV[at + 3])
+    if redis.call("ZSCORE", key, ARGV[at + 1]) then others = others - 1 end
+    holds, saw = others < most, {others, 0}
   end
   seen[step + 1] = saw
   if not holds then
@@ -48,7 +60,7 @@ for step, key in ipairs(KEYS) do
   at = at + 1 + ARGUMENTS[kind]
 end
 
-at = 1
+at = 2
 for _, key in ipairs(KEYS) do
   local kind = ARGV[at]
   if kind == "A" then
@@ -58,9 +70,7 @@ for _, key in ipairs(KEYS) do
   elseif kind == "S" then
     redis.call("DEL", key)
   elseif kind == "Q" then
-    local time = redis.call("TIME")
-    local due = time[1] + time[2] / 1000000 + tonumber(ARGV[at + 2])
-    redis.call("ZADD", key, string.format("%.6f", due), ARGV[at + 1])
+    redis.call("ZADD", key, string.format("%.6f", now + ARGV[at + 2]), ARGV[at + 1])
   elseif kind == "U" then
     redis.call("ZREM", key, ARGV[at + 1])
   end

@@ -1,11 +1,14 @@
 """The store that several machines share: a Redis server, version 6 or newer, not a cluster.
 
 Each run is one call of a Lua script, which Redis carries out alone; all that waits is one pipeline, one round trip.
-Time is the server's. What a call relies on must not be evicted: set `maxmemory-policy noeviction`. A job or an answer
+Time is the server's. A server that was stopped for a while carries out what it was sent meanwhile when it goes on, so
+each run brings its deadline, in the server's time, and is not carried out later. That time is asked for every second.
+What a call relies on must not be evicted: set `maxmemory-policy noeviction`. A job or an answer
 survives a crash of the server as far as its append-only file does: set `appendonly yes`, and `appendfsync always`
 where a `durable` run has to be on the disk when it is answered (with `everysec` it is within a second).
 """
 
+import time
 from collections.abc import Callable, Sequence
 from hashlib import sha1
 from importlib.resources import files
@@ -20,6 +23,7 @@ from redis.exceptions import (
     NoScriptError,
     OutOfMemoryError,
     RedisError,
+    ResponseError,
     TimeoutError as RedisTimeout,
 )
 from redis.retry import Retry
@@ -31,6 +35,18 @@ from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Schedule, S
 
 LONGEST: Final = 10**14
 """Milliseconds that anything is kept at most (some 3,000 years): Redis refuses what would overflow."""
+
+NEVER: Final = 1e15
+"""The deadline of what may be late, in seconds since 1970."""
+
+LATE: Final = "LATE"
+"""What the scripts' refusal to do anything begins with, once the deadline has passed."""
+
+ASK_SECONDS: Final = 1.0
+"""How often we ask for the server's time, beside what we have to do there."""
+
+TRUSTED_SECONDS: Final = 60.0
+"""For how long we rely on what we know of the server's clock: clocks go a little faster or slower than others."""
 
 _Word: TypeAlias = bytes | int | float
 _Command: TypeAlias = tuple[_Word, ...]
@@ -82,46 +98,85 @@ class _Worker:
         self._prefix = f"awp:{namespace}"
         self._run = _Script("redis.lua")
         self._take = _Script("redis_take.lua")
+        self._ahead: float | None = None
+        self._learned = 0.0
 
     def carry_out(self, requests: Sequence[Request]) -> None:
-        begun = [request for request in requests if request.begin()]
+        wanted = [request for request in requests if request.commit()]  # what is sent cannot be called back
         try:
-            replies = self._send([self._command(request.order) for request in begun])
+            replies = self._send(wanted)
         except (RedisError, OSError) as error:
+            self._ahead = None  # it may be another server that answers next
             raise unavailable(_detail(error)) from error
-        for request, reply in zip(begun, replies, strict=True):
+        for request, reply in zip(wanted, replies, strict=True):
             request.answer = _answer(request.order, reply)
+
+    def tidy(self) -> None:
+        """Nothing waits here."""
 
     def close(self) -> None:
         self._client.close()
 
-    def _send(self, commands: list[_Command]) -> list[object]:
-        """One round trip; another two when the server has lost the scripts, or never had them."""
-        replies = self._pipe(commands)
-        again = [index for index, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+    def _send(self, requests: Sequence[Request]) -> list[object]:
+        """One round trip; another for those whom the server could not serve for want of a script or of its time."""
+        if not requests:
+            return []
+        asked = time.monotonic()
+        replies = self._pipe([self._command(request) for request in requests])
+        lost = any(isinstance(reply, NoScriptError) for reply in replies)
+        again = [index for index, reply in enumerate(replies) if _is_worth_repeating(reply, requests[index])]
+        if again and self._learned < asked:
+            self._pipe([])  # its clock is not what we thought
         if again:
-            loads = [(b"SCRIPT", b"LOAD", script.text) for script in (self._run, self._take)]
-            second = self._pipe([*loads, *(commands[index] for index in again)])
+            loads = [(b"SCRIPT", b"LOAD", script.text) for script in (self._run, self._take)] if lost else []
+            second = self._pipe([*loads, *(self._command(requests[index]) for index in again)])
             for index, reply in zip(again, second[len(loads) :], strict=True):
                 replies[index] = reply
         return replies
 
     def _pipe(self, commands: Sequence[_Command]) -> list[object]:
-        if not commands:
-            return []
         with self._client.pipeline(transaction=False) as pipeline:
             put: Callable[..., object] = pipeline.execute_command
             for command in commands:
                 put(*command)
-            return list(pipeline.execute(raise_on_error=False))
+            sent = time.monotonic()
+            if commands and self._ahead is not None and sent - self._learned < ASK_SECONDS:
+                return list(pipeline.execute(raise_on_error=False))
+            pipeline.time()
+            *replies, told = pipeline.execute(raise_on_error=False)
+        self._learn_clock(told, sent, time.monotonic())
+        return replies
 
-    def _command(self, order: Order) -> _Command:
+    def _learn_clock(self, told: object, sent: float, received: float) -> None:
+        """Keep by how much the server's clock is ahead of ours: never more than it is, as far as one can know.
+
+        It read `told` at some moment between the two of ours.
+        """
+        if not isinstance(told, tuple):
+            self._ahead = None
+            return
+        there = told[0] + told[1] / 1_000_000
+        if self._ahead is None or not there - received <= self._ahead <= there - sent:
+            self._ahead = there - received
+        self._learned = received
+
+    def _command(self, request: Request) -> _Command:
+        deadline = self._deadline(request)
+        order = request.order
         if isinstance(order, Take):
             key = self._name(":q:", order.queue)
-            return (b"EVALSHA", self._take.digest, 1, key, order.lease, max(order.most, 0))
+            return (b"EVALSHA", self._take.digest, 1, key, deadline, order.lease, max(order.most, 0))
         keys = [self._name(_KINDS[type(step)], step[0]) for step in order.steps]
         words = [word for step in order.steps for word in _words(step)]
-        return (b"EVALSHA", self._run.digest, len(keys), *keys, *words)
+        return (b"EVALSHA", self._run.digest, len(keys), *keys, deadline, *words)
+
+    def _deadline(self, request: Request) -> float:
+        """Of a request, in seconds of the server's clock. While that is unknown it has passed, and nothing is done."""
+        if request.may_be_late:
+            return NEVER
+        if self._ahead is None or time.monotonic() - self._learned > TRUSTED_SECONDS:
+            return 0.0
+        return request.deadline + self._ahead
 
     def _name(self, kind: str, name: str) -> bytes:
         return _encode(self._prefix + kind + name)
@@ -150,10 +205,19 @@ def _words(step: Step) -> _Command:
             return b"S", old, b"", 0, _milliseconds(seconds)
         case Swap(_, old, new, seconds):
             return b"S", old, new or b"", 1, _milliseconds(seconds)
-        case Schedule(_, member, delay):
-            return b"Q", _encode(member), delay
+        case Schedule(_, member, delay, most):
+            return b"Q", _encode(member), delay, -1 if most is None else max(most, 0)
         case Unschedule(_, member):
             return b"U", _encode(member)
+
+
+def _is_worth_repeating(reply: object, request: Request) -> bool:
+    """Whether nothing was done, for a reason that is gone after a round trip."""
+    return isinstance(reply, NoScriptError) or (_is_late(reply) and time.monotonic() < request.deadline)
+
+
+def _is_late(reply: object) -> bool:
+    return isinstance(reply, ResponseError) and str(reply).startswith(LATE)
 
 
 def _answer(order: Order, reply: Any) -> Answer | Exception:
@@ -174,7 +238,7 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _detail(error: Exception) -> str:
-    if isinstance(error, RedisTimeout):
+    if isinstance(error, RedisTimeout) or _is_late(error):
         return "The site's store did not answer in time."
     if isinstance(error, OutOfMemoryError):
         return "The site's store is full."

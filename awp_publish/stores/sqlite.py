@@ -4,8 +4,10 @@ All that waits is one transaction, so a hundred calls at once are one commit. Th
 writer do not wait for each other. Any number of processes of one machine may use it, not those of several machines.
 """
 
+import logging
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +16,9 @@ from typing import Final
 from awp_publish.stores.batches import Answer, BatchedStore, Order, Request, Run, Take
 from awp_publish.stores.sqlite_shelf import SCHEMA, SqliteShelf
 from awp_publish.stores.steps import carry_out, unavailable
-from awp_publish.stores.store import Look
+from awp_publish.stores.store import JOB, Look, Swap
+
+logger: Final = logging.getLogger("awp_publish.stores")
 
 POLL: Final = 0.01
 """Seconds that SQLite waits for a lock before we ask it again: its own pauses get so long that others always win."""
@@ -24,6 +28,9 @@ PAUSE: Final = 0.001
 
 PURGE_AT_ONCE: Final = 64
 """Expired entries that are looked for together."""
+
+ERASE_AFTER: Final = 1.0
+"""Seconds after which what a job's record held is gone from the log too, or it is tried again."""
 
 BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 """Errors that pass: another connection holds the lock."""
@@ -49,6 +56,8 @@ DETAILS: Final[Mapping[int | None, str]] = {
 class SqliteStore(BatchedStore):
     """Keeps everything in the SQLite file at `path`, which is made when it is first needed; its directory must exist.
 
+    The file is for its owner only. What is removed is overwritten, so that no credentials of ended jobs stay in it.
+
     `clock` tells seconds since 1970: what is kept outlives the process. `timeout` is how many seconds a request may
     wait and take, the wait for a lock that another process holds included.
     """
@@ -72,6 +81,9 @@ class _Worker:
         self._identity: tuple[int, int] | None = None
         self._is_full_sync = False
         self._owed = 0
+        self._page_size = 0
+        self._erase_at: float | None = None
+        self._has_warned = False
 
     def carry_out(self, requests: Sequence[Request]) -> None:
         """All in one transaction; each in its own if one of them seems to have spoiled that."""
@@ -88,6 +100,20 @@ class _Worker:
                 self._carry_out_each(requests)
             else:
                 requests[0].answer = error
+
+    def tidy(self) -> float | None:
+        """Empty the log some time after jobs' records were replaced: it keeps them as they were before."""
+        if self._erase_at is None or self._connection is None:
+            return None
+        if (left := self._erase_at - time.monotonic()) > 0:
+            return left
+        try:
+            is_busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.Error as error:
+            self._recover(error)
+            is_busy = True
+        self._erase_at = time.monotonic() + ERASE_AFTER if is_busy else None
+        return ERASE_AFTER if is_busy else None
 
     def close(self) -> None:
         if self._connection is not None:
@@ -112,11 +138,18 @@ class _Worker:
         self._set_sync(connection, any(_is_durable(request.order) for request in requests))
         self._begin(connection, writes)
         now = self._clock()
-        shelf = SqliteShelf(connection, self._namespace)
-        answers = [(request, _answer(request.order, shelf, now)) for request in requests if request.begin()]
+        shelf = SqliteShelf(connection, self._namespace, self._page_size)
+        wanted = [request for request in requests if request.is_wanted]
+        answers = [(request, _answer(request.order, shelf, now)) for request in wanted]
+        if not all(request.commit() for request in wanted):  # those who gave up meanwhile: none of it has happened
+            connection.execute("ROLLBACK")
+            self._transact(requests)
+            return
         if writes:
             self._purge(shelf, now, sum(map(_size, requests)))
         connection.execute("COMMIT")
+        if self._erase_at is None and any(_replaces_jobs(request.order) for request, _ in answers):
+            self._erase_at = time.monotonic() + ERASE_AFTER
         for request, answer in answers:
             request.answer = answer
 
@@ -154,24 +187,40 @@ class _Worker:
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
+        with suppress(FileExistsError):
+            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))  # its log is made like it
         connection = sqlite3.connect(self._path, timeout=POLL, isolation_level=None)
         try:
             self._set_up(connection)
         except BaseException:
             connection.close()
             raise
+        self._warn_of_readers()
         return connection
+
+    def _warn_of_readers(self) -> None:
+        mode = stat.S_IMODE(os.stat(self._path).st_mode)
+        if os.name == "posix" and mode & 0o077 and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "%s is open to other users of this machine (mode %o), and holds what callers sent: "
+                "chmod 600 it, and its -wal and -shm.",
+                os.path.basename(self._path),
+                mode,
+            )
 
     def _set_up(self, connection: sqlite3.Connection) -> None:
         def set_up() -> None:
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute("PRAGMA secure_delete=ON")
             connection.execute("BEGIN IMMEDIATE")
             for statement in SCHEMA:
                 connection.execute(statement)
             connection.execute("COMMIT")
 
         self._insist(connection, set_up)
+        self._page_size = connection.execute("PRAGMA page_size").fetchone()[0]
         self._is_full_sync = False
 
     def _identify(self) -> tuple[int, int]:
@@ -214,6 +263,10 @@ def _answer(order: Order, shelf: SqliteShelf, now: float) -> Answer:
 
 def _writes(order: Order) -> bool:
     return isinstance(order, Take) or any(type(step) is not Look for step in order.steps)
+
+
+def _replaces_jobs(order: Order) -> bool:
+    return isinstance(order, Run) and any(type(step) is Swap and step.key.startswith(JOB) for step in order.steps)
 
 
 def _is_durable(order: Order) -> bool:

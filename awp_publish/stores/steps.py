@@ -30,6 +30,9 @@ class Shelf(Protocol):
 
     def unschedule(self, queue: str, member: str) -> None: ...
 
+    def others(self, queue: str, member: str) -> int:
+        """How many members a queue has beside one."""
+
 
 def carry_out(steps: Sequence[Step], shelf: Shelf, now: float) -> Ran:
     """Count and look until a step does not hold; if all hold, make the changes."""
@@ -77,7 +80,14 @@ def _look_for_old(step: Swap, shelf: Shelf, now: float) -> tuple[bool, Seen]:
     return value == step[1], value
 
 
-def _look_away(step: Schedule | Unschedule, shelf: Shelf, now: float) -> tuple[bool, Seen]:
+def _look_for_room(step: Schedule, shelf: Shelf, now: float) -> tuple[bool, Seen]:
+    if step.most is None:
+        return True, None
+    others = shelf.others(step.queue, step.member)
+    return others < step.most, Counted(others, 0.0)
+
+
+def _look_away(step: Unschedule, shelf: Shelf, now: float) -> tuple[bool, Seen]:
     return True, None
 
 
@@ -111,7 +121,7 @@ _LOOKS: Final[Mapping[type, _Looking]] = {
     Look: _look,
     Add: _look_for_none,
     Swap: _look_for_old,
-    Schedule: _look_away,
+    Schedule: _look_for_room,
     Unschedule: _look_away,
 }
 _CHANGES: Final[Mapping[type, _Changing]] = {

@@ -10,7 +10,10 @@ Keys, queues and members are text, values bytes, times seconds. What has expired
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+JOB: Final = "job:"
+"""What the keys of background jobs begin with. Their records hold credentials of callers until the job has ended."""
 
 
 class Count(NamedTuple):
@@ -48,11 +51,15 @@ class Swap(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """Have a member of a queue due after `delay` seconds, in place of when it was due before. Always holds."""
+    """Have a member of a queue due after `delay` seconds, in place of when it was due before.
+
+    Holds if the queue has fewer than `most` members beside it, and always without `most`.
+    """
 
     queue: str
     member: str
     delay: float
+    most: int | None = None
 
 
 class Unschedule(NamedTuple):
@@ -66,14 +73,17 @@ Step: TypeAlias = Count | Look | Add | Swap | Schedule | Unschedule
 
 
 class Counted(NamedTuple):
-    """What a `Count` saw: `events` in the window, this one included if it was counted, and seconds until it closes."""
+    """What a `Count` saw: `events` in the window, this one included if it was counted, and seconds until it closes.
+
+    A `Schedule` with `most` saw so many other members in its queue.
+    """
 
     events: int
     seconds_left: float
 
 
 Seen: TypeAlias = Counted | bytes | None
-"""What a step saw before it did anything: a count, or the value under its key. None for the steps on queues."""
+"""What a step saw before it did anything: a count, or the value under its key. None for other steps on queues."""
 
 
 class Ran(NamedTuple):

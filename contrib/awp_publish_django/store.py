@@ -19,7 +19,7 @@ from django.utils.connection import ConnectionDoesNotExist
 
 from awp_publish.stores.batches import Answer, BatchedStore, Order, Request, Run, Take
 from awp_publish.stores.steps import carry_out, unavailable
-from awp_publish.stores.store import Add, Look, Swap
+from awp_publish.stores.store import JOB, Add, Look, Swap
 from awp_publish_django.models import Entry, Lock, Member
 
 ENDLESS: Final = 1e15
@@ -27,9 +27,6 @@ ENDLESS: Final = 1e15
 
 TOLERANCE: Final = 3600.0
 """Seconds by which a member may have been scheduled in the future, before the clock counts as set back."""
-
-JOB: Final = "job:"
-"""What the keys of background jobs begin with; the admin lists these."""
 
 MOST_AT_ONCE: Final = 500
 """Keys in one question; SQLite takes no more than a thousand, of old."""
@@ -55,6 +52,10 @@ class DjangoStore(BatchedStore):
         super().__init__(lambda: _Worker(namespace, using, clock), timeout)
 
 
+class _GivenUp(Exception):
+    """Somebody no longer waits for what was just carried out."""
+
+
 class _Worker:
     """The transactions, all in one thread."""
 
@@ -76,20 +77,30 @@ class _Worker:
             for request in requests:
                 self.carry_out([request])
 
+    def tidy(self) -> None:
+        """Nothing waits here."""
+
     def close(self) -> None:
         with suppress(ConnectionDoesNotExist):
             connections[self._using].close()
 
     def _transact(self, requests: Sequence[Request]) -> None:
         writes = any(_writes(request.order) for request in requests)
-        with transaction.atomic(using=self._using):
-            if writes:
-                self._shelf.lock()
-            self._shelf.foresee(_keys_of(request.order for request in requests))
-            now = self._clock()
-            answers = [(request, self._answer(request.order, now)) for request in requests if request.begin()]
-            if writes:
-                self._purge(now, len(requests))
+        wanted = [request for request in requests if request.is_wanted]
+        try:
+            with transaction.atomic(using=self._using):
+                if writes:
+                    self._shelf.lock()
+                now = self._clock()
+                self._shelf.foresee(_keys_of(request.order for request in wanted))
+                answers = [(request, self._answer(request.order, now)) for request in wanted]
+                if writes:
+                    self._purge(now, len(requests))
+                if not all(request.commit() for request in wanted):
+                    raise _GivenUp
+        except _GivenUp:
+            self._transact(requests)
+            return
         for request, answer in answers:
             request.answer = answer
 
@@ -175,6 +186,10 @@ class DjangoShelf:
 
     def unschedule(self, queue: str, member: str) -> None:
         self._members.filter(key=self._name("m", f"{_hash(queue)}{member}")).delete()
+
+    def others(self, queue: str, member: str) -> int:
+        in_queue = self._members.filter(queue=self._name("q", queue))
+        return in_queue.exclude(key=self._name("m", f"{_hash(queue)}{member}")).count()
 
     def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
         """Lease what is due, and what would not be due for hours only because the clock was set back."""

@@ -7,10 +7,11 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from awp_publish.jobs import JobResult, Jobs
-from awp_publish.jobs.jobs import MOST_ATTEMPTS, QUEUE
+from awp_publish.jobs.jobs import ALL, MORE, MOST_ATTEMPTS, QUEUE
 from awp_publish.jobs.record import Stored
 from awp_publish.problems import JobEnded, JobInterrupted
 from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.store import Schedule
 from tests.jobs.conftest import Clock
 
 LEASE = 10.0
@@ -41,17 +42,17 @@ class Life(RuleBasedStateMachine):
         assert stored is not None
         return stored
 
-    @rule(target=accepted, action=st.sampled_from(["again", "once", "gone"]))
-    def accept(self, action):
+    @rule(target=accepted, action=st.sampled_from(["again", "once", "gone"]), caller=st.sampled_from(["ann", "ben"]))
+    def accept(self, action, caller):
         self.tick()
-        job = self.do(self.jobs.accept(action, {}))
+        job = self.do(self.jobs.accept(action, {}, share=caller))
         self.ids.append(job.id)
         return job.id
 
-    @rule(target=runs)
-    def take(self):
+    @rule(target=runs, queue=st.sampled_from([QUEUE, MORE]))
+    def take(self, queue):
         self.tick()
-        return multiple(*filter(None, [self.begin(one) for one in self.do(self.store.take(QUEUE, LEASE, 1))]))
+        return multiple(*filter(None, [self.begin(one) for one in self.do(self.store.take(queue, LEASE, 1))]))
 
     def tick(self) -> None:
         """No two members are due at the same time, so that their order does not hang on their random ids."""
@@ -134,17 +135,22 @@ class Life(RuleBasedStateMachine):
         """Everything comes to its end, once there is a worker that works and the others sleep."""
         for _ in range(3 * MOST_ATTEMPTS):
             self.clock.seconds += LEASE
-            for job_id in self.do(self.store.take(QUEUE, LEASE, 1000)):
+            for job_id in self.take_all():
                 begun = self.begin(job_id)
                 if begun is not None:
                     self.finish_now(begun)
         assert all(self.look(job_id).job.has_ended for job_id in self.ids)
-        assert self.do(self.store.take(QUEUE, LEASE, 1000)) == ()
+        assert self.take_all() == []
+        for queue in (ALL, "jobs of ann", "jobs of ben"):  # nothing that has ended takes anybody's room
+            assert self.do(self.store.run([Schedule(queue, "other", 0, most=1)])).failed is None
         for job_id in self.ids:
             job = self.look(job_id).job
             assert not isinstance(job.problem, JobInterrupted) or self.begun[job_id] > 0
         self.what_has_ended_never_changes()
         self.loop.close()
+
+    def take_all(self) -> list[str]:
+        return [one for queue in (QUEUE, MORE) for one in self.do(self.store.take(queue, LEASE, 1000))]
 
     def finish_now(self, begun: Stored) -> None:
         assert self.do(self.jobs.end(begun, "done", JobResult(200, (), b"1"))) is not None

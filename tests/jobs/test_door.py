@@ -1,19 +1,24 @@
 """Polling and cancelling over HTTP."""
 
 import asyncio
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import orjson
 import pytest
+from starlette.applications import Starlette
 
+from awp_publish import AgentPublisher
 from awp_publish.jobs import JobResult, report_progress
 from awp_publish.model import Catalog, SiteFacts
 from awp_publish.problems import InvalidCredentials, OutcomeUnknown, Refused, StoreUnavailable
 from awp_publish.serve.cors import Cors
 from awp_publish.serve.exchange import Telling
 from awp_publish.serve.jobs import JobsDoor, accepted_reply
+from awp_publish.stores import Look, Swap
 from tests.jobs.conftest import Clock
+from tests.serve.guarded import invoke, make_shop
 
 ADDRESS = "https://shop.example/agents/jobs"
 FACTS = SiteFacts(name="Shop", description="Sells.", errors={"SOLD_OUT": "Wait for the reprint."})
@@ -228,3 +233,56 @@ async def test_ten_thousand_polls_at_once_are_answered(house):
     assert {polled.status for polled in await asyncio.gather(*polls)} == {200}
     for job in jobs:
         await house.until(job)
+
+
+# --- Records that cannot be read ---
+
+
+@pytest.mark.parametrize("door", ["woa", "a2a"])
+def test_a_damaged_record_is_an_unavailable_store_at_the_doors_that_tell_of_jobs(open_client, caplog, door):
+    go = threading.Event()
+    site = make_shop(doors=["a2a"])
+
+    @site.agent("report", execution="async")
+    def report() -> str:
+        """Write a report."""
+        go.wait(20)
+        return "written"
+
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    try:
+        if door == "woa":
+            address = invoke(client, "report").headers["location"]
+            damage(site.guarding.store)
+            for answer in (client.get(address), client.delete(address)):
+                assert answer.status_code == 503
+                assert answer.json()["code"] == "STORE_UNAVAILABLE"
+                assert int(answer.headers["retry-after"]) > 0
+        else:
+            part = {"data": {"skill": "report", "input": {}}}
+            message = {"messageId": "m", "role": "ROLE_USER", "parts": [part]}
+            sent = send(client, "SendMessage", {"message": message, "configuration": {"returnImmediately": True}})
+            damage(site.guarding.store)
+            error = send(client, "GetTask", {"id": sent["result"]["task"]["id"]})["error"]
+            assert "cannot be read" in str(error)
+        assert "Traceback" not in caplog.text
+    finally:
+        go.set()
+
+
+def send(client, method, params):
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return client.post("/a2a", json=body, headers={"a2a-version": "1.0"}).json()
+
+
+def damage(store) -> None:
+    """As a disk does that forgets."""
+
+    async def swap() -> None:
+        [key] = [key for key in store._shelf._values if key.startswith("job:")]
+        for _ in range(20):  # a run may renew its lease meanwhile
+            raw = (await store.run([Look(key)])).seen[0]
+            if (await store.run([Swap(key, raw, raw[: len(raw) // 2], 600)])).failed is None:
+                return
+
+    asyncio.run(swap())

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from awp_publish.jobs import JobResult, Jobs, Progress, report_progress
+from awp_publish.jobs import Job, JobResult, Jobs, Progress, report_progress
 from awp_publish.jobs.progress import open_report
 from awp_publish.jobs.record import store_job
 from awp_publish.problems import (
@@ -16,6 +16,7 @@ from awp_publish.problems import (
     JobEnded,
     JobInterrupted,
     Refused,
+    StoreUnavailable,
     UnknownJob,
     UnknownOperation,
     Violation,
@@ -89,7 +90,7 @@ async def test_many_jobs_are_run_each_once_and_never_more_than_four_at_a_time(ho
         return JobResult(200, (), b"null")
 
     house.start(run, concurrency=4)
-    jobs = await asyncio.gather(*(accept(house) for _ in range(100)))
+    jobs = await asyncio.gather(*(accept(house, share=f"caller {n}") for n in range(100)))
     for job in jobs:
         await house.until(job)
     assert sorted(ran) == sorted(job.id for job in jobs)
@@ -242,14 +243,54 @@ async def test_results_expire():
         await jobs.show(job.id, "")
 
 
-async def test_a_record_that_cannot_be_read_is_unknown_and_stops_nobody(house, caplog):
+DAMAGE = {
+    "a state that there is none of": (b'"accepted"', b'"bewitched"'),
+    "half of it": (b',"status"', b""),
+    "another type": (b'"attempt":0', b'"attempt":"0"'),
+    "another job": (b'{"id":"', b'{"id":"AAAAAAAAAAAAAAAAAAAAAA","was":"'),
+    "an action of another type": (b'"action":"again"', b'"action":["again"]'),
+    "a moment that there is none of": (b'"created":"2', b'"created":"0001-01-01T00:00:00+23:00","was":"2'),
+    "no text at all": (b"{", b"\xff{"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_a_record_that_cannot_be_read_is_an_unavailable_store_and_stops_nobody(house, damage, caplog):
     bad, good = await accept(house), await accept(house)
     raw = (await house.jobs.look(bad.id)).raw
-    await house.store.run([Swap(f"job:{bad.id}", raw, raw.replace(b"accepted", b"bewitched"), 60.0)])
-    with pytest.raises(UnknownJob):
-        await house.jobs.show(bad.id, "")
+    assert raw.replace(*DAMAGE[damage]) != raw
+    await house.store.run([Swap(f"job:{bad.id}", raw, raw.replace(*DAMAGE[damage]), 60.0)])
+    for verb in (house.jobs.show, house.jobs.cancel):
+        with pytest.raises(StoreUnavailable):
+            await verb(bad.id, "")
     house.start()
     assert (await house.until(good)).status == "done"
+    with pytest.raises(StoreUnavailable):
+        await house.jobs.show(bad.id, "")
+    assert "Traceback" not in caplog.text
+
+
+async def test_a_result_that_is_not_the_one_that_was_written_is_not_told(house):
+    job = await accept(house)
+    house.start()
+    await house.until(job)
+    raw = (await house.jobs.look(job.id)).raw
+    await house.store.run([Swap(f"job:{job.id}", raw, raw[:-1], 60.0)])
+    with pytest.raises(StoreUnavailable):
+        await house.jobs.show(job.id, "")
+
+
+async def test_a_job_whose_record_is_damaged_while_it_runs_gives_its_slot_back(house):
+    async def run(job: Job) -> JobResult:
+        if job.action == "once":
+            raw = (await house.jobs.look(job.id)).raw
+            await house.store.run([Swap(f"job:{job.id}", raw, b"damaged", 60.0)])
+        return JobResult(200, (), b"1")
+
+    await house.jobs.accept("once", {})
+    house.start(run, concurrency=1)
+    await asyncio.sleep(0.1)
+    assert (await house.until(await accept(house))).status == "done"
 
 
 # --- Cancelling ---

@@ -164,6 +164,24 @@ async def test_what_was_given_up_before_it_began_is_not_carried_out(sqlite, path
     assert (await sqlite.run([Look("key")])).seen == (None,)
 
 
+class SlowlyWritten:
+    """A value that the database takes longer to write than anybody waits."""
+
+    def __conform__(self, _: object) -> bytes:
+        time.sleep(1)
+        return b"one"
+
+
+async def test_what_was_given_up_while_it_was_carried_out_has_not_happened_and_the_rest_of_its_batch_has(sqlite, clock):
+    assert await is_well(sqlite)
+    slow = asyncio.create_task(fails(sqlite, [Add("key", SlowlyWritten(), 60)]))  # type: ignore[arg-type]
+    recorded = asyncio.create_task(fails(sqlite, [Swap("well", b"value", b"told", 60)]))
+    await asyncio.gather(slow, recorded)
+    await asyncio.sleep(0.5)
+    seen = (await sqlite.run([Look("key"), Look("well")])).seen
+    assert seen == (None, b"told")  # what is written under a claim is written however late: it has happened
+
+
 async def test_a_full_disk_refuses_what_is_too_much_and_nothing_else(path, monkeypatch):
     store = SqliteStore(str(path), "shop", timeout=20)
     with monkeypatch.context() as patch:
@@ -354,6 +372,36 @@ async def test_a_server_that_hangs_makes_it_unavailable_in_time_and_the_loop_goe
     server.resume()
     await asyncio.sleep(1.1)  # the thread may still wait for the answer that never came
     assert await is_well(shared)
+    assert set((await shared.run([Look(f"key {n}") for n in range(20)])).seen) == {None}  # what was refused is not done
+
+
+async def test_members_that_were_asked_for_in_vain_are_not_leased_later(shared, server):
+    await shared.run([Add("well", b"value", 60), Schedule("queue", "member", 0)])
+    server.pause()
+    with pytest.raises(StoreUnavailable):
+        await shared.take("queue", 60, 5)
+    server.resume()
+    await asyncio.sleep(0.5)
+    assert await shared.take("queue", 60, 5) == ("member",)
+
+
+async def test_what_is_written_under_a_claim_is_written_however_late(shared, server):
+    await shared.run([Add("claim", b"running", 60)])
+    server.pause()
+    await fails(shared, [Swap("claim", b"running", b"done", 60)])
+    server.resume()
+    await asyncio.sleep(0.5)
+    assert (await shared.run([Look("claim")])).seen == (b"done",)
+
+
+async def test_a_server_whose_clock_is_another_than_was_thought_costs_a_round_trip_and_no_call(shared, server):
+    assert await is_well(shared)
+    worker = shared._desk._worker
+    for seconds in (-3600.0, 3600.0):
+        worker._ahead += seconds
+        worker._learned -= 1
+        assert await is_well(shared)
+        assert abs(worker._ahead - (time.time() - time.monotonic())) < 1
 
 
 async def test_a_server_without_memory_refuses_what_needs_some(shared, server):

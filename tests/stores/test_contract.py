@@ -339,3 +339,33 @@ async def test_shared_stores_share_and_others_do_not(make_store, store):
     other = make_store()
     assert (await look(other, "key") == b"one") is store.is_shared
     await other.close()
+
+
+# --- Queues with bounds ---
+
+
+async def test_a_queue_takes_only_so_many_members_and_says_how_many_there_are(store):
+    assert await store.run([Schedule("queue", "one", 0, most=2)]) == Ran(None, (Counted(0, 0.0),))
+    assert await store.run([Schedule("queue", "two", 0, most=2)]) == Ran(None, (Counted(1, 0.0),))
+    assert await store.run([Schedule("queue", "more", 0, most=2)]) == Ran(0, (Counted(2, 0.0),))
+    assert await store.run([Schedule("queue", "two", 0, most=2)]) == Ran(None, (Counted(1, 0.0),))
+    assert await store.run([Schedule("other", "more", 0, most=0)]) == Ran(0, (Counted(0, 0.0),))
+    await store.run([Unschedule("queue", "one")])
+    assert (await store.run([Schedule("queue", "more", 0, most=2)])).failed is None
+    assert set(await store.take("queue", 60, 5)) == {"two", "more"}
+
+
+async def test_a_queue_without_room_keeps_the_rest_from_being_done(store):
+    await store.run([Schedule("queue", "one", 0)])
+    ran = await store.run([Add("key", b"", 60), Schedule("queue", "two", 0, most=1), Schedule("queue", "three", 0)])
+    assert ran == Ran(1, (None, Counted(1, 0.0)))
+    assert await look(store, "key") is None
+    assert await store.take("queue", 60, 5) == ("one",)
+
+
+async def test_members_may_have_been_due_before_the_queue_was_there(store):
+    await store.run(
+        [Schedule("queue", "last", 0), Schedule("queue", "first", -60_000), Schedule("queue", "second", -5)]
+    )
+    assert await store.take("queue", 60, 2) == ("first", "second")
+    assert await store.take("queue", 60, 2) == ("last",)
