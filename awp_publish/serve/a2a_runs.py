@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
 
-from awp_publish.invoke import Call, Invoker, Result
+from awp_publish.invoke import Invoker
+from awp_publish.policy.call import Call, Result
 from awp_publish.problems import JobCancelled
 from awp_publish.serve.a2a_exchange import A2aExchange
 from awp_publish.serve.a2a_tasks import Kept

@@ -10,7 +10,7 @@ import orjson
 from a2a.types.a2a_pb2 import Message, Task
 from a2a.utils.errors import InvalidParamsError, TaskNotFoundError, UnsupportedOperationError
 
-from awp_publish.invoke import Call, Result
+from awp_publish.policy.call import Call, Result
 from awp_publish.problems import InvalidInput, Problem, RateLimited, StoreUnavailable
 from awp_publish.serve import a2a_states as states
 from awp_publish.serve.a2a_exchange import A2aExchange

@@ -11,8 +11,8 @@ from typing import Final
 
 import orjson
 
-from awp_publish.invoke import Outcome, Result
 from awp_publish.model import Action
+from awp_publish.policy.call import Outcome, Result
 from awp_publish.problems import (
     HandlerFailed,
     HandlerRedirected,

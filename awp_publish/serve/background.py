@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from awp_publish.declare import Site
 from awp_publish.guarding import make_enforcement
-from awp_publish.invoke import Accept, Call, Invoker, Outcome, Result
+from awp_publish.invoke import Accept, Invoker
 from awp_publish.jobs import Job, JobResult, Jobs, Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.observing import Observer
-from awp_publish.policy.call import never_gone
+from awp_publish.policy.call import Call, Outcome, Result, never_gone
 from awp_publish.policy.principal import Principal, set_caller
 from awp_publish.problems import DeclarationError, Problem
 from awp_publish.serve.credentials import TrustedProxies, read_credentials

@@ -20,8 +20,9 @@ from starlette.exceptions import HTTPException
 
 from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival
 from awp_publish.discover.route import pattern_of
-from awp_publish.invoke import Answered, Call, Result
+from awp_publish.invoke import Answered
 from awp_publish.model import Action, Catalog, Target
+from awp_publish.policy.call import Call, Result
 from awp_publish.problems import DeclarationError, InvalidInput, Violation
 from awp_publish.request import Encoder, Request
 from awp_publish.schema import pointer_to

@@ -7,8 +7,8 @@ from itertools import count
 from typing import Final
 from urllib.parse import quote
 
-from awp_publish.invoke import Call, Result
 from awp_publish.model import Catalog
+from awp_publish.policy.call import Call, Result
 from awp_publish.problems import Problem
 from awp_publish.serve.problem_json import render_problem
 from awp_publish.serve.reply import NO_SNIFFING, Fields, RawHeaders, Scope, Send, send_reply

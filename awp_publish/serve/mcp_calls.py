@@ -18,8 +18,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from awp_publish.invoke import Call, Invoker, Result
+from awp_publish.invoke import Invoker
 from awp_publish.model import Action
+from awp_publish.policy.call import Call, Result
 from awp_publish.problems import Problem, UnknownAgent
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.envelope import read_admission

@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
-from awp_publish.invoke import Call, Invoker, Result
+from awp_publish.invoke import Invoker
+from awp_publish.policy.call import Call, Result
 from awp_publish.problems import ConfirmationRequired, InvalidEnvelope, PrerequisiteRequired, Problem, code_of
 from awp_publish.serve.exchange import Telling, read_request_id
 from awp_publish.serve.problem_json import render_problem

@@ -4,8 +4,9 @@ import re
 from functools import partial
 from typing import Final
 
-from awp_publish.invoke import Call, Invoker
+from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door
+from awp_publish.policy.call import Call
 from awp_publish.problems import MethodNotAllowed, NotAcceptable, Problem, UnsupportedMediaType
 from awp_publish.serve.admission import Admission
 from awp_publish.serve.cors import Cors
