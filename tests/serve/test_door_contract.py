@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import pytest
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, BearerToken, Principal, Site
+from awp_publish import AgentPublisher, BearerToken, Principal, Site, problems as guards
 from awp_publish.policy.tokens import Tokens
-from awp_publish.problems import AuthExpired, Problem, StoreUnavailable, guards
+from awp_publish.problems import AuthExpired, Problem, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.doors import DOORS, DoorCaller, Told
 from tests.serve.guarded import KEYS, Watched, make_shop

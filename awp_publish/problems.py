@@ -1,0 +1,563 @@
+"""Every refusal and failure of a call, as one tree of exceptions.
+
+    Problem
+    ├── requests.py   the envelope or the request around it was wrong
+    ├── guards.py     a gate in front of the handler said no
+    ├── handlers.py   the input does not match, the handler refused, failed or took too long
+    ├── jobs.py       a background job is not there, or ended without a result
+    └── pages.py      a page cannot be given in the format that was asked for
+
+A problem knows what happened; the door that caught it knows how to say it (problem+json, MCP `isError`, ...). `ALL`
+lists the concrete classes, from which the documentation, agent.json's `errors` and the problem pages are made.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+# --- `Problem` ---
+
+MAX_VIOLATIONS: Final = 20
+"""Violations that a problem tells, whatever was sent."""
+
+MAX_TEXT: Final = 300
+"""Characters of a violation's pointer and of its detail, and of what a route says of its refusal."""
+
+
+def shorten(text: str) -> str:
+    """The text, or what goes of it into MAX_TEXT characters."""
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing that is wrong with an input or output.
+
+    `pointer` is an RFC 6901 JSON Pointer into the value, "" for the value itself. Long ones are shortened, details too.
+    """
+
+    pointer: str
+    detail: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pointer", shorten(self.pointer))
+        object.__setattr__(self, "detail", shorten(self.detail))
+
+
+class Problem(Exception):
+    """Something that kept a call from succeeding, with the evidence.
+
+    `detail` says what was wrong, where, and is safe to show to the caller; of `errors` the first are kept. `status`
+    overrides the class's HTTP status, `recovery` the class's instruction, `code` the machine-readable code (RFC 9457
+    leaves codes to the deployment). `headers` belong to the HTTP answer (`Allow`, `Retry-After`, ...). `members` are
+    further RFC 9457 extension members.
+    """
+
+    slug: ClassVar[str] = "problem"
+    title: ClassVar[str] = "The call did not succeed"
+    default_status: ClassVar[int] = 500
+    default_recovery: ClassVar[str] = "Read detail, then retry the call with a corrected request."
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        recovery: str | None = None,
+        errors: Sequence[Violation] = (),
+        headers: Sequence[tuple[str, str]] = (),
+        members: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.status = self.default_status if status is None else status
+        self.code = code or code_of(self.slug)
+        self.recovery = recovery
+        self.errors = tuple(errors[:MAX_VIOLATIONS])
+        self.headers = tuple(headers)
+        self.members = dict(members or {})
+
+    def __str__(self) -> str:
+        return f"{self.code} ({self.status}): {self.detail}"
+
+
+def code_of(slug: str) -> str:
+    """The machine code of a slug: `invalid-input` is `INVALID_INPUT`."""
+    return slug.upper().replace("-", "_")
+
+
+def slug_of(code: str) -> str:
+    """The slug of a machine code: `INVALID_INPUT` is `invalid-input`."""
+    return code.lower().replace("_", "-")
+
+
+class DeclarationError(Exception):
+    """A site or an action is declared wrongly. Raised at start-up and by the decorators, never in traffic.
+
+    `subject` names what is wrong (`action "search_books"`), `detail` says what, `remedy` what to do.
+    """
+
+    def __init__(self, subject: str, detail: str, remedy: str = "") -> None:
+        super().__init__(f"{subject}: {detail}" + (f" {remedy}" if remedy else ""))
+        self.subject = subject
+        self.detail = detail
+        self.remedy = remedy
+
+
+# --- The envelope or the request around it was wrong ---
+
+
+class NotJson(Problem):
+    """The body is not JSON as RFC 8259 and I-JSON (RFC 7493) define it: syntax, encoding, duplicate names, numbers."""
+
+    slug = "not-json"
+    title = "The body is not usable JSON"
+    default_status = 400
+    default_recovery = "Send one JSON object, UTF-8, without duplicate names, NaN or numbers beyond 64 bits."
+
+
+class EnvelopeNotAnObject(Problem):
+    """The body is JSON, but the WoA invocation envelope is an object (section 5.1)."""
+
+    slug = "envelope-not-an-object"
+    title = "The invocation envelope is not an object"
+    default_status = 400
+    default_recovery = 'Send {"agent": "...", "operation": "...", "input": {...}}.'
+
+
+class InvalidEnvelope(Problem):
+    """A member of the envelope has the wrong type (section 5.1)."""
+
+    slug = "invalid-envelope"
+    title = "A member of the invocation envelope is missing or has the wrong type"
+    default_status = 400
+    default_recovery = "Send agent and operation as strings and input as an object."
+
+
+class MissingInput(Problem):
+    """The envelope has no `input`, which is required (section 5.1)."""
+
+    slug = "missing-input"
+    title = "The invocation envelope has no input"
+    default_status = 400
+    default_recovery = "Put the action's input into the envelope's member input; send {} if the action takes none."
+
+
+class AgentMismatch(Problem):
+    """The agent of the URL and the agent of the envelope differ (section 5.2: MUST be 400)."""
+
+    slug = "agent-mismatch"
+    title = "The URL and the envelope name different agents"
+    default_status = 400
+    default_recovery = "Name the same agent in the URL and in the envelope, or leave it out of the envelope."
+
+
+class UnknownAgent(Problem):
+    slug = "unknown-agent"
+    title = "There is no such agent"
+    default_status = 404
+    default_recovery = "GET /.well-known/woa.json and use the id of an agent listed there."
+
+
+class UnknownOperation(Problem):
+    slug = "unknown-operation"
+    title = "The agent has no such operation"
+    default_status = 400
+    default_recovery = "Use one of the operations that the agent lists in /.well-known/woa.json."
+
+
+class MethodNotAllowed(Problem):
+    slug = "method-not-allowed"
+    title = "The method is not allowed here"
+    default_status = 405
+    default_recovery = "Use a method that the Allow header names."
+
+
+class NotAcceptable(Problem):
+    slug = "not-acceptable"
+    title = "The answer is JSON, which the request does not accept"
+    default_status = 406
+    default_recovery = "Send Accept: application/json."
+
+
+class UnsupportedMediaType(Problem):
+    slug = "unsupported-media-type"
+    title = "The body is not declared as JSON"
+    default_status = 415
+    default_recovery = "Send Content-Type: application/json, UTF-8, without a content encoding."
+
+
+class BodyTimeout(Problem):
+    slug = "body-timeout"
+    title = "The body did not arrive in time"
+    default_status = 408
+    default_recovery = "Send the whole request at once, then retry."
+
+
+class BodyTooLarge(Problem):
+    slug = "body-too-large"
+    title = "The body is larger than this site accepts"
+    default_status = 413
+    default_recovery = "Send a smaller input; detail names the limit."
+
+
+# --- A gate in front of the handler said no ---
+
+
+class AuthenticationRequired(Problem):
+    slug = "authentication-required"
+    title = "The action needs to know who calls"
+    default_status = 401
+    default_recovery = "Obtain credentials as WWW-Authenticate and the site's manifests say, then retry with them."
+
+
+class InvalidCredentials(Problem):
+    slug = "invalid-credentials"
+    title = "The credentials are not valid"
+    default_status = 401
+    default_recovery = "Obtain new credentials as WWW-Authenticate and the site's manifests say, then retry with them."
+
+
+class AuthExpired(Problem):
+    slug = "auth-expired"
+    title = "The credentials have expired"
+    default_status = 401
+    default_recovery = "Refresh the credentials (auth.refresh_endpoint of /agent.json, if there is one), then retry."
+
+
+class InsufficientScope(Problem):
+    slug = "insufficient-scope"
+    title = "The credentials do not allow this action"
+    default_status = 403
+    default_recovery = "Ask for credentials with the scopes that missing_scopes names, then retry with them."
+
+
+class ForeignHost(Problem):
+    """A browser calls under a name that is not the site's: its page may have pointed that name here (DNS rebinding)."""
+
+    slug = "foreign-host"
+    title = "A browser called under a name that is not this site's"
+    default_status = 403
+    default_recovery = (
+        "Open the site at one of its own addresses. If this address is one of them, its owner has to list it: "
+        'Site(url=["https://first.example", "https://second.example"]).'
+    )
+
+
+class CrossSiteCookies(Problem):
+    """Cookies are sent by browsers unasked, so they never authorise a call that another site's page makes."""
+
+    slug = "cross-site-cookies"
+    title = "Cookies do not authorise calls from other sites"
+    default_status = 403
+    default_recovery = "Call without cookies, or from a page of this site; identify yourself in Authorization."
+
+
+class RateLimited(Problem):
+    slug = "rate-limited"
+    title = "There were too many calls"
+    default_status = 429
+    default_recovery = "Wait for the seconds in Retry-After, then retry."
+
+
+class InvalidIdempotencyKey(Problem):
+    slug = "invalid-idempotency-key"
+    title = "The idempotency key is not usable"
+    default_status = 400
+    default_recovery = "Send one key of 1 to 255 printable ASCII characters, such as a new UUID, in one place only."
+
+
+class IdempotencyKeyReused(Problem):
+    slug = "idempotency-key-reused"
+    title = "The idempotency key was used for another input"
+    default_status = 409
+    default_recovery = (
+        "Use a new key for a new input, and the old key only with exactly the input it was first sent with."
+    )
+
+
+class IdempotencyKeyInFlight(Problem):
+    slug = "idempotency-key-in-flight"
+    title = "A call with this idempotency key is still running"
+    default_status = 409
+    default_recovery = "Wait for the seconds in Retry-After, then send the same call again to get its answer."
+
+
+class OutcomeUnknown(Problem):
+    """The first call with this key was interrupted: nobody can tell whether it took effect."""
+
+    slug = "outcome-unknown"
+    title = "An earlier call with this idempotency key was interrupted"
+    default_status = 409
+    default_recovery = "Find out whether the earlier call took effect; only if it did not, call again with a new key."
+
+
+class AnswerNotKept(Problem):
+    """The first call with this key succeeded, and its answer was too large to be recorded."""
+
+    slug = "answer-not-kept"
+    title = "The answer of an earlier call with this idempotency key was too large to be kept"
+    default_status = 409
+    default_recovery = "The earlier call took effect: do not make it again. Read what it did in another way."
+
+
+class ConfirmationRequired(Problem):
+    slug = "confirmation-required"
+    title = "A person has to confirm this call"
+    default_status = 428
+    default_recovery = (
+        "Show confirmation.summary to your user. Only if they agree, send the same call again with "
+        "confirmation.token in the header AWP-Confirmation or the envelope's member confirmation."
+    )
+
+
+class ConfirmationExpired(Problem):
+    slug = "confirmation-expired"
+    title = "The confirmation has expired"
+    default_status = 428
+    default_recovery = "Ask your user again, then send the same call with the new confirmation.token."
+
+
+class ConfirmationTampered(Problem):
+    slug = "confirmation-tampered"
+    title = "The confirmation is not a token of this site"
+    default_status = 400
+    default_recovery = "Send confirmation.token exactly as it was given; ask your user, then use the new one."
+
+
+class ConfirmationForeign(Problem):
+    slug = "confirmation-foreign"
+    title = "The confirmation was given for somebody else or for another action"
+    default_status = 403
+    default_recovery = "Ask your user about this call, then send it with the new confirmation.token."
+
+
+class ConfirmationSpent(Problem):
+    slug = "confirmation-spent"
+    title = "The confirmation was used already"
+    default_status = 409
+    default_recovery = (
+        "It admitted one call. Read how that call ended; to make another, ask your user again and send the new token."
+    )
+
+
+class ConfirmationMismatch(Problem):
+    slug = "confirmation-mismatch"
+    title = "The confirmation was given for another input"
+    default_status = 409
+    default_recovery = "Send exactly the input that was confirmed, or ask your user about this one and use its token."
+
+
+class PrerequisiteRequired(Problem):
+    slug = "prerequisite-required"
+    title = "Another action has to succeed first"
+    default_status = 428
+    default_recovery = (
+        "Call the actions that missing names, then retry with the AWP-Receipt header of each answer "
+        "in AWP-Receipt or the envelope's member receipts."
+    )
+
+
+class TemporarilyUnavailable(Problem):
+    slug = "temporarily-unavailable"
+    title = "The action does not work at the moment"
+    default_status = 503
+    default_recovery = "Wait for the seconds in Retry-After, look at agent_status in /agent.json, then retry."
+
+
+class StoreUnavailable(Problem):
+    """The store, without which this call cannot be guarded, is slow, full or gone."""
+
+    slug = "store-unavailable"
+    title = "The site cannot look after this call at the moment"
+    default_status = 503
+    default_recovery = "Wait for the seconds in Retry-After, then send the same call again, with the same key."
+
+
+# --- The handler behind an action: its input, its refusals, its failures ---
+
+
+class InvalidInput(Problem):
+    slug = "invalid-input"
+    title = "The input does not match the action's schema"
+    default_status = 422
+    default_recovery = "Correct the members that errors points at, following the action's inputs schema, then retry."
+
+    @classmethod
+    def of(cls, violations: Sequence[Violation], more: int = 0) -> "InvalidInput":
+        """The problem of an input with these violations, and `more` that are not listed."""
+        first, more = violations[0], more + len(violations) - 1
+        listed = f"; the first {MAX_VIOLATIONS} are listed" if more >= MAX_VIOLATIONS else ""
+        also = f" (and {more} more{listed})" if more else ""
+        return cls(f"{first.pointer or 'The input'}: {first.detail}{also}.", errors=violations)
+
+
+class Refused(Problem):
+    """The handler itself said no. Raise it in a handler to refuse a call in your own words and with your own code."""
+
+    slug = "refused"
+    title = "The action refused the call"
+    default_status = 409
+    default_recovery = "Read detail and code, change the input or the order of calls accordingly, then retry."
+
+
+class HandlerRedirected(Problem):
+    slug = "handler-redirected"
+    title = "The action answered with a redirect instead of data"
+    default_status = 502
+    default_recovery = "The action may have taken effect: read the address in location before you retry."
+
+
+class HandlerFailed(Problem):
+    slug = "handler-failed"
+    title = "The action failed"
+    default_status = 500
+    default_recovery = "Retry once later; if it fails again, report request_id to the site's contact."
+
+
+class HandlerUnavailable(Problem):
+    slug = "handler-unavailable"
+    title = "The action is unavailable for the moment"
+    default_status = 503
+    default_recovery = "Wait for the time in Retry-After (60 seconds if absent), then retry."
+
+
+class HandlerTimeout(Problem):
+    slug = "handler-timeout"
+    title = "The action took too long"
+    default_status = 504
+    default_recovery = "The action may have taken effect: check before you retry, and ask for less at a time."
+
+
+class InvalidOutput(Problem):
+    slug = "invalid-output"
+    title = "The action's answer does not match its own schema"
+    default_status = 500
+    default_recovery = "Do not retry: the site has to correct the action. Report request_id to the site's contact."
+
+
+# --- Background jobs: looking for one, stopping one, and how one ends that has no result ---
+
+
+class TooManyJobs(Problem):
+    """As many of the caller's jobs wait or run as the site takes on for one caller."""
+
+    slug = "too-many-jobs"
+    title = "Too many of your jobs have not ended"
+    default_status = 429
+    default_recovery = "Poll the jobs that you have, or cancel some; when one has ended, send the same call again."
+
+
+class JobQueueFull(Problem):
+    """As many jobs wait or run as the site takes on for all of its callers."""
+
+    slug = "job-queue-full"
+    title = "The site takes on no more jobs at the moment"
+    default_status = 503
+    default_recovery = "Wait for the seconds in Retry-After, then send the same call again, with the same key."
+
+
+class UnknownJob(Problem):
+    """There is none, it has expired, or it belongs to somebody else; which of these, nobody is told."""
+
+    slug = "unknown-job"
+    title = "There is no such job"
+    default_status = 404
+    default_recovery = "Poll with the address and the credentials with which the job was started; results expire."
+
+
+class JobEnded(Problem):
+    slug = "job-ended"
+    title = "The job has ended and cannot be cancelled"
+    default_status = 409
+    default_recovery = "Do not retry: GET the job to read how it ended."
+
+
+class JobCancelled(Problem):
+    slug = "job-cancelled"
+    title = "The job was cancelled"
+    default_status = 409
+    default_recovery = "It may have taken effect in part: check, then call the action again if it is still wanted."
+
+
+class JobInterrupted(Problem):
+    """The process that ran a job died, and the action may not be run twice."""
+
+    slug = "job-interrupted"
+    title = "The job was interrupted"
+    default_status = 500
+    default_recovery = "Find out whether the job took effect; only if it did not, call the action again."
+
+
+# --- A page that was asked for at the endpoint for pages ---
+
+
+class InvalidUrl(Problem):
+    """The address is none, or not one of this site's own pages: others are never fetched."""
+
+    slug = "invalid-url"
+    title = "The address is not that of a page of this site"
+    default_status = 400
+    default_recovery = "Give url once, percent-encoded: an address below this site's own."
+
+
+class PageNotFound(Problem):
+    """There is no such page, or none that everybody may read. `status` is that of the page where it says more."""
+
+    slug = "page-not-found"
+    title = "There is no such page for everybody to read"
+    default_status = 404
+    default_recovery = "Check the address, or ask for the page itself, with Accept: application/som+json."
+
+
+ALL: tuple[type[Problem], ...] = (
+    NotJson,
+    EnvelopeNotAnObject,
+    InvalidEnvelope,
+    MissingInput,
+    AgentMismatch,
+    UnknownAgent,
+    UnknownOperation,
+    MethodNotAllowed,
+    NotAcceptable,
+    UnsupportedMediaType,
+    BodyTooLarge,
+    BodyTimeout,
+    AuthenticationRequired,
+    InvalidCredentials,
+    AuthExpired,
+    InsufficientScope,
+    ForeignHost,
+    CrossSiteCookies,
+    RateLimited,
+    InvalidIdempotencyKey,
+    IdempotencyKeyReused,
+    IdempotencyKeyInFlight,
+    OutcomeUnknown,
+    AnswerNotKept,
+    ConfirmationRequired,
+    ConfirmationExpired,
+    ConfirmationTampered,
+    ConfirmationForeign,
+    ConfirmationSpent,
+    ConfirmationMismatch,
+    PrerequisiteRequired,
+    TemporarilyUnavailable,
+    StoreUnavailable,
+    InvalidInput,
+    Refused,
+    HandlerRedirected,
+    HandlerFailed,
+    HandlerUnavailable,
+    HandlerTimeout,
+    InvalidOutput,
+    TooManyJobs,
+    JobQueueFull,
+    UnknownJob,
+    JobEnded,
+    JobCancelled,
+    JobInterrupted,
+    InvalidUrl,
+    PageNotFound,
+)
