@@ -10,7 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Final, cast
 
-from awp_publish.model import Action, Authentication, Catalog, RateLimit
+from awp_publish.model import Action, Authentication, Catalog, RateLimit, seconds_of
 from awp_publish.options import SiteOptions
 from awp_publish.policy.authentication import published_facts, read_authenticators
 from awp_publish.policy.bearer import ApiKey
@@ -21,7 +21,6 @@ from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.stores import Store, open_store
 from awp_publish.stores.foreign import ForeignStore
-from awp_publish.values import seconds_of
 
 MEMORY: Final = "memory:"
 

@@ -21,7 +21,25 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from awp_publish.model import ActionType, Execution, Intent, JsonObject, Paths, Sensitivity, SideEffect, Summary
+from awp_publish.model import (
+    ActionType,
+    Authentication,
+    Browsing,
+    Capabilities,
+    Contact,
+    Execution,
+    Idempotency,
+    Intent,
+    JsonObject,
+    Paths,
+    RateLimit,
+    Result,
+    Security,
+    Sensitivity,
+    SideEffect,
+    Summary,
+    Workflow,
+)
 from awp_publish.options.addresses import (
     check_forwarded,
     check_link,
@@ -58,17 +76,6 @@ from awp_publish.options.readings import (
     unpack,
 )
 from awp_publish.options.refusals import check
-from awp_publish.values import (
-    Authentication,
-    Browsing,
-    Capabilities,
-    Contact,
-    Idempotency,
-    RateLimit,
-    Result,
-    Security,
-    Workflow,
-)
 
 __all__ = [
     "NAMES",

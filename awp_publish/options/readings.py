@@ -11,10 +11,19 @@ from typing import Final, Literal, cast
 
 import limits
 
-from awp_publish.model import Summary
+from awp_publish.model import (
+    RATE_SCOPES,
+    Authentication,
+    Browsing,
+    Contact,
+    Idempotency,
+    RateLimit,
+    Result,
+    Summary,
+    Workflow,
+)
 from awp_publish.options.addresses import check_link, check_url
 from awp_publish.selectors import selector_fault
-from awp_publish.values import RATE_SCOPES, Authentication, Browsing, Contact, Idempotency, RateLimit, Result, Workflow
 
 ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "receipts"})
 """Members of a call's envelope that are no idempotency keys."""

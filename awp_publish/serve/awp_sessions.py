@@ -17,9 +17,8 @@ from awp_publish.browsing.browser import Limits
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.page import PageCache
 from awp_publish.browsing.session import Session
-from awp_publish.model import Browsing, JsonObject
+from awp_publish.model import Browsing, JsonObject, seconds_of
 from awp_publish.serve.awp_repeats import Repeats
-from awp_publish.values import seconds_of
 
 SWEEP: Final = 5.0
 """Seconds between looks for sessions that have ended."""
