@@ -19,8 +19,7 @@ from awp_publish.policy.prerequisites import Receipts
 from awp_publish.policy.principal import Authenticator
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
-from awp_publish.stores import Store, open_store
-from awp_publish.stores.foreign import ForeignStore
+from awp_publish.stores import ForeignStore, Store, open_store
 
 MEMORY: Final = "memory:"
 

@@ -38,8 +38,7 @@ from awp_publish.problems import (
     RateLimited,
     StoreUnavailable,
 )
-from awp_publish.stores.steps import unavailable
-from awp_publish.stores.store import Add, Count, Counted, Look, Seen, Step, Swap
+from awp_publish.stores.store import Add, Count, Counted, Look, Seen, Step, Swap, unavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
 

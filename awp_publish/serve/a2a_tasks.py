@@ -26,8 +26,7 @@ from google.protobuf.message import DecodeError
 from awp_publish.model import JsonObject
 from awp_publish.problems import RateLimited, StoreUnavailable
 from awp_publish.serve.a2a_states import TERMINAL, say
-from awp_publish.stores.steps import unavailable
-from awp_publish.stores.store import Add, Count, Counted, Look, Step, Store, Swap
+from awp_publish.stores.store import Add, Count, Counted, Look, Step, Store, Swap, unavailable
 
 MOST_LISTED: Final = 200
 MOST_TRIES: Final = 5

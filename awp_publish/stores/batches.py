@@ -23,8 +23,7 @@ from queue import Empty, SimpleQueue
 from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.problems import StoreUnavailable
-from awp_publish.stores.steps import unavailable
-from awp_publish.stores.store import Look, Ran, Step, Swap
+from awp_publish.stores.store import Look, Ran, Step, Swap, unavailable
 
 logger: Final = logging.getLogger("awp_publish.stores")
 

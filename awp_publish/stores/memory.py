@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from awp_publish.stores.steps import carry_out, unavailable
-from awp_publish.stores.store import Add, Count, Ran, Schedule, Step, Swap
+from awp_publish.stores.store import Add, Count, Ran, Schedule, Step, Swap, carry_out, unavailable
 
 SLACK: Final = 64
 """How many outdated times an agenda may hold beside as many as it has names."""

@@ -30,8 +30,7 @@ from redis.retry import Retry
 
 from awp_publish.problems import DeclarationError
 from awp_publish.stores.batches import Answer, BatchedStore, Order, Request, Take
-from awp_publish.stores.steps import unavailable
-from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Schedule, Seen, Step, Swap, Unschedule
+from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Schedule, Seen, Step, Swap, Unschedule, unavailable
 
 LONGEST: Final = 10**14
 """Milliseconds that anything is kept at most (some 3,000 years): Redis refuses what would overflow."""

@@ -18,8 +18,7 @@ from django.db.models import F, QuerySet
 from django.utils.connection import ConnectionDoesNotExist
 
 from awp_publish.stores.batches import Answer, BatchedStore, Order, Request, Run, Take
-from awp_publish.stores.steps import carry_out, unavailable
-from awp_publish.stores.store import JOB, Add, Look, Swap
+from awp_publish.stores.store import JOB, Add, Look, Swap, carry_out, unavailable
 from awp_publish_django.models import Entry, Lock, Member
 
 ENDLESS: Final = 1e15

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher
 from awp_publish.problems import StoreUnavailable
-from awp_publish.stores.foreign import ForeignStore
+from awp_publish.stores import ForeignStore
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore

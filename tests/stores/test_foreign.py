@@ -6,8 +6,7 @@ import pytest
 
 from awp_publish import DeclarationError, Site
 from awp_publish.problems import StoreUnavailable
-from awp_publish.stores import Add, Look
-from awp_publish.stores.foreign import ForeignStore
+from awp_publish.stores import Add, ForeignStore, Look
 from awp_publish.stores.memory import MemoryStore
 
 
