@@ -26,14 +26,16 @@ from awp_publish.model import (
     Security as Security,
     Workflow as Workflow,
 )
-from awp_publish.policy.bearer import ApiKey as ApiKey, BearerToken as BearerToken
-from awp_publish.policy.jwt import JwtBearer as JwtBearer
-from awp_publish.policy.principal import (
+from awp_publish.policy.authentication import (
+    ApiKey as ApiKey,
+    ApplicationUser as ApplicationUser,
+    BearerToken as BearerToken,
     Credentials as Credentials,
     Principal as Principal,
+    SessionUser as SessionUser,
+    SharedSecret as SharedSecret,
     current_caller as current_caller,
 )
-from awp_publish.policy.session import ApplicationUser as ApplicationUser, SessionUser as SessionUser
-from awp_publish.policy.shared_secret import SharedSecret as SharedSecret
+from awp_publish.policy.jwt import JwtBearer as JwtBearer
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 from awp_publish.serve.asgi import AgentPublisher as AgentPublisher

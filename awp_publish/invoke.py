@@ -18,7 +18,7 @@ from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, Status
 from awp_publish.observing import Observer
 from awp_publish.patrol import Patrol, Watch
 from awp_publish.policy.call import Call, Demand, Gate, Outcome, Result
-from awp_publish.policy.enforcement import Enforcement, guard_of
+from awp_publish.policy.guard import Enforcement, guard_of
 from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,

@@ -1,17 +1,21 @@
 """The gate that knows who calls: authenticators are asked in order, and a caller without the scopes goes no further."""
 
 import asyncio
+import hmac
+import inspect
 import logging
 import math
 import re
+import secrets
 import traceback
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final, cast
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import InitVar, dataclass, field
+from functools import partial
+from hashlib import sha256
+from threading import Event
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
-from awp_publish.policy.challenges import Challenges, challenges_of
-from awp_publish.policy.principal import Authenticator, Credentials, Principal, Scheme
-from awp_publish.policy.session import Custom
 from awp_publish.problems import (
     AuthenticationRequired,
     AuthExpired,
@@ -25,8 +29,597 @@ from awp_publish.problems import (
     TemporarilyUnavailable,
 )
 from awp_publish.stores.store import Count, Counted, Store
+from awp_publish.threads import run_in_thread
+
+# --- Who calls ---
+
+Scheme: TypeAlias = Literal["oauth2", "api_key", "bearer"]
+"""How credentials are sent, as agent.json names it (section 7)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A known caller. `id` is stable and no secret: it stands in logs and keys. `claims` are what else is known."""
+
+    id: str
+    scopes: frozenset[str] = frozenset()
+    claims: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if _NOT_TEXT.search(self.id):
+            raise InvalidCredentials("The caller's id has characters that no text has.")
+
+
+class Signed(NamedTuple):
+    """What a caller has signed with a secret that it shares with the site: our own challenge, under its name."""
+
+    name: str
+    challenge: str
+    signature: str
+
+
+class Credentials(NamedTuple):
+    """What a request shows of itself. Header names are lower-case.
+
+    `session` is the application's own, `user` what its authentication middleware made of the request; both are None
+    where there is no such middleware. `scopes` are what that middleware granted (Starlette keeps them beside the user).
+    `address` is the client's, behind the trusted proxies. `signed` is what the caller has signed, at a door that gives
+    challenges; no header says it.
+    """
+
+    headers: Mapping[str, str]
+    address: str = ""
+    session: Mapping[str, object] | None = None
+    user: object = None
+    scopes: frozenset[str] = frozenset()
+    signed: Signed | None = None
+
+
+class Authenticator(Protocol):
+    """One way to know a caller.
+
+    `scheme` is what agent.json may say of it (None for sessions), `method` what AWAS may (session, api_key, oauth, jwt,
+    bearer), `challenge` its WWW-Authenticate challenge (RFC 9110 section 11.6.1), "" for none.
+    """
+
+    @property
+    def scheme(self) -> Scheme | None: ...
+
+    @property
+    def method(self) -> str: ...
+
+    @property
+    def challenge(self) -> str: ...
+
+    def __call__(self, credentials: Credentials) -> Awaitable[Principal | None]:
+        """The caller, None if there are no credentials of this kind. Raises InvalidCredentials or AuthExpired."""
+
+
+_NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
+
+_CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", default=None)
+
+
+def current_caller() -> Principal | None:
+    """Who makes the call that is being handled; None for nobody known, and outside of calls."""
+    return _CALLER.get()
+
+
+def set_caller(principal: Principal | None) -> None:
+    """Say who makes the call that this task handles."""
+    _CALLER.set(principal)
+
+
+# --- A site's own check of credentials ---
+
+Shown = TypeVar("Shown")
+
+Verdict: TypeAlias = Principal | str | bool | None
+"""What a check may answer: the caller, the caller's id, or None or False for nobody."""
+
+Verify: TypeAlias = Callable[[Shown], Verdict | Awaitable[Verdict]]
+Ask: TypeAlias = Callable[[Shown], Awaitable[Principal | None]]
+
+
+def read_verifier(verify: Verify[Shown], remedy: str) -> Ask[Shown]:
+    """Make a check awaitable. One that is not async runs in a thread, since it may well ask a database.
+
+    Raises DeclarationError with `remedy` for what cannot be called.
+    """
+    if not callable(verify) or isinstance(verify, type):
+        raise DeclarationError("site", f"{_described(verify)} cannot check credentials.", remedy)
+    waits = _is_async(verify)
+
+    async def ask(shown: Shown) -> Principal | None:
+        answer = verify(shown) if waits else await run_in_thread(partial(_call, verify, shown), asyncio.to_thread)
+        return read_verdict(await answer if inspect.isawaitable(answer) else answer)
+
+    return ask
+
+
+def read_verdict(verdict: object) -> Principal | None:
+    """The caller that a check's answer means. Nobody may be nameless. Raises TypeError for any other answer."""
+    if verdict is None or verdict is False:
+        return None
+    principal = Principal(verdict) if isinstance(verdict, str) else verdict
+    if not isinstance(principal, Principal):
+        raise TypeError(f"A check of credentials answered {_described(verdict)}, not a Principal, an id or None.")
+    return principal if principal.id else None
+
+
+def _call(verify: Verify[Shown], shown: Shown) -> Verdict | Awaitable[Verdict]:
+    """Call a check in a thread. No future can carry StopIteration: whoever waited for it would wait for ever."""
+    try:
+        return verify(shown)
+    except StopIteration as error:
+        raise RuntimeError("A check of credentials raised StopIteration.") from error
+
+
+def _is_async(verify: object) -> bool:
+    return inspect.iscoroutinefunction(verify) or inspect.iscoroutinefunction(getattr(verify, "__call__", None))  # noqa: B004
+
+
+def _described(value: object) -> str:
+    """A value by its kind alone: what is given in the wrong place may be a secret."""
+    return f"The class {value.__name__}" if isinstance(value, type) else f"A value of type {type(value).__name__}"
+
+
+# --- Callers who send a secret ---
+
+BEARER: Final = "Bearer"
+
+KnownSecrets: TypeAlias = Mapping[str, Principal | str]
+"""Secrets to the callers who have them, or to their ids."""
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+"""RFC 6750 section 2.1, b64token."""
+
+_BEARER: Final = re.compile(r"bearer(?:[ \t]+(.*))?", re.IGNORECASE | re.DOTALL)
+_SECOND_BEARER: Final = re.compile(r",[ \t]*bearer(?:[ \t]|$)", re.IGNORECASE)
+_KEY: Final = re.compile(r"[!-~]+")
+_FIELD_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+"""RFC 9110 section 5.6.2, token."""
+
+_TAKEN: Final = frozenset({"authorization", "proxy-authorization", "cookie", "host"})
+"""Headers with a grammar of their own, in which no bare key stands."""
+
+_REMEDY: Final = (
+    'Give a function (secret) -> Principal | str | None, or the secrets themselves: {example}({{"...": "partner"}}).'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BearerToken:
+    """Callers known by `Authorization: Bearer <token>` (RFC 6750 section 2.1).
+
+    `verify` is a function of the token, plain (it runs in a thread) or async, that answers a Principal, the caller's
+    id, or None for a token it does not know; or a mapping of tokens to callers. Raises DeclarationError.
+    """
+
+    verify: InitVar[Verify[str] | KnownSecrets]
+    is_instant: bool = field(init=False, repr=False)
+    _ask: Ask[str] = field(init=False, repr=False)
+
+    def __post_init__(self, verify: Verify[str] | KnownSecrets) -> None:
+        object.__setattr__(self, "_ask", _read_check(verify, _TOKEN, "BearerToken"))
+        object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
+
+    @property
+    def scheme(self) -> Scheme:
+        return "bearer"
+
+    @property
+    def method(self) -> str:
+        return "bearer"
+
+    @property
+    def challenge(self) -> str:
+        return BEARER
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """The caller, None without a bearer token. Raises InvalidCredentials."""
+        token = read_bearer_token(credentials)
+        if token is None:
+            return None
+        principal = await self._ask(token)
+        if principal is None:
+            raise InvalidCredentials("The bearer token is not known here.")
+        return principal
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """Callers known by a key in a header of its own.
+
+    `verify` is what it is for BearerToken. No authentication scheme is registered for such keys, so the challenge is
+    one of ours that names the header: `ApiKey header="X-API-Key"`. Raises DeclarationError.
+    """
+
+    verify: InitVar[Verify[str] | KnownSecrets]
+    header: str = "X-API-Key"
+    is_instant: bool = field(init=False, repr=False)
+    _ask: Ask[str] = field(init=False, repr=False)
+
+    def __post_init__(self, verify: Verify[str] | KnownSecrets) -> None:
+        if not isinstance(self.header, str) or not _FIELD_NAME.fullmatch(self.header):
+            raise DeclarationError("site", "ApiKey's header is not a header's name.", 'Write header="X-API-Key".')
+        if self.header.lower() in _TAKEN:
+            remedy = "Use BearerToken for Authorization, SessionUser for cookies, or a header of its own."
+            raise DeclarationError("site", f"{self.header} carries no bare API key.", remedy)
+        object.__setattr__(self, "_ask", _read_check(verify, _KEY, "ApiKey"))
+        object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
+
+    @property
+    def scheme(self) -> Scheme:
+        return "api_key"
+
+    @property
+    def method(self) -> str:
+        return "api_key"
+
+    @property
+    def challenge(self) -> str:
+        return f'ApiKey header="{self.header}"'
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """The caller, None without the header. Raises InvalidCredentials."""
+        given = credentials.headers.get(self.header.lower())
+        if given is None:
+            return None
+        key = given.strip(" \t")
+        if not _KEY.fullmatch(key):
+            raise InvalidCredentials(f"{self.header} must hold one key: visible ASCII characters without spaces.")
+        principal = await self._ask(key)
+        if principal is None:
+            raise InvalidCredentials(f"The key in {self.header} is not known here.")
+        return principal
+
+
+def read_bearer_token(credentials: Credentials) -> str | None:
+    """The token of `Authorization: Bearer`, None without that header or scheme. Raises InvalidCredentials."""
+    value = credentials.headers.get("authorization", "").strip(" \t")
+    if _SECOND_BEARER.search(value):
+        raise InvalidCredentials("There is more than one Authorization; send one.")
+    bearer = _BEARER.fullmatch(value)
+    if bearer is None:
+        return None
+    token: str | None = bearer[1]
+    if not token:
+        raise InvalidCredentials("Authorization has the scheme Bearer but no token.")
+    if not _TOKEN.fullmatch(token):
+        raise InvalidCredentials("The bearer token has characters that no token has (RFC 6750 section 2.1).")
+    return token
+
+
+# --- What knows the secrets ---
+
+
+def _read_check(verify: Verify[str] | KnownSecrets, grammar: re.Pattern[str], name: str) -> Ask[str]:
+    if isinstance(verify, Mapping):
+        return _compare(verify, grammar, name)
+    return read_verifier(verify, _REMEDY.format(example=name))
+
+
+def _compare(known: KnownSecrets, grammar: re.Pattern[str], name: str) -> Ask[str]:
+    """Look a secret up in constant time, whichever it is: every hash is compared. No secret is kept."""
+    callers = tuple((_digest(secret), _read_caller(secret, known[secret], grammar, name)) for secret in known)
+    if not callers:
+        raise DeclarationError("site", f"{name} was given no secrets at all.", _REMEDY.format(example=name))
+
+    async def ask(secret: str) -> Principal | None:
+        given, found = _digest(secret), None
+        for digest, caller in callers:
+            if hmac.compare_digest(digest, given):
+                found = caller
+        return found
+
+    return ask
+
+
+def _digest(secret: object) -> bytes:
+    return sha256(str(secret).encode("utf-8", "surrogatepass")).digest()
+
+
+def _read_caller(secret: object, caller: object, grammar: re.Pattern[str], name: str) -> Principal:
+    """Messages never hold the secret: they end up in start-up logs."""
+    if not isinstance(secret, str) or not grammar.fullmatch(secret):
+        detail = f"A secret given to {name} cannot be sent in a header."
+        raise DeclarationError("site", detail, "Use letters, digits, and . _ ~ + / - without spaces.")
+    principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
+    if principal is None:
+        raise DeclarationError("site", f"A secret given to {name} has no caller.", _REMEDY.format(example=name))
+    return principal
+
+
+# --- Callers whom the application knows already ---
 
 logger: Final = logging.getLogger("awp_publish.calls")
+
+COOKIE: Final = "Cookie"
+"""The challenge of what browsers send unasked. No such scheme is registered, but a 401 has to carry a challenge."""
+
+IDENTITIES: Final = ("identity", "pk", "id", "display_name", "username")
+"""Where a user's stable name stands, best first: Starlette's, Django's, most models', then what people read."""
+
+Session = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionUser:
+    """Callers known by the application's session: `session[key]` is their id.
+
+    `principal`, a function of the session, may say who it is instead. The session middleware has to stand outside of
+    AgentPublisher; where there is none, nobody is known and the log says so once. Raises DeclarationError.
+    """
+
+    key: str = "user_id"
+    principal: InitVar[Verify[Session] | None] = None
+    _ask: Ask[Session] | None = field(init=False, repr=False)
+    _told: Event = field(init=False, repr=False, compare=False, default_factory=Event)
+
+    def __post_init__(self, principal: Verify[Session] | None) -> None:
+        remedy = 'Write SessionUser("user_id") or SessionUser(principal=function_of_the_session).'
+        if not isinstance(self.key, str) or not self.key:
+            raise DeclarationError("site", "SessionUser's key is not the name of a session value.", remedy)
+        object.__setattr__(self, "_ask", None if principal is None else read_verifier(principal, remedy))
+
+    @property
+    def scheme(self) -> Scheme | None:
+        return None
+
+    @property
+    def method(self) -> str:
+        return "session"
+
+    @property
+    def challenge(self) -> str:
+        return COOKIE
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """The caller, None for a session without one."""
+        session = credentials.session
+        if session is None:
+            remedy = "add SessionMiddleware after AgentPublisher, so that it stands outside of it"
+            _tell_once(self._told, "SessionUser knows nobody, for there is no session: " + remedy)
+            return None
+        if self._ask is not None:
+            return await self._ask(session)
+        value = session.get(self.key)
+        return None if value is None or value == "" else Principal(str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationUser:
+    """Callers known by the application's authentication middleware: Starlette's, or what Django made `request.user`.
+
+    The id is the first of IDENTITIES that the user has; scopes are the user's own and those the middleware granted. The
+    middleware has to stand outside of AgentPublisher; where there is none, nobody is known and the log says so once.
+    """
+
+    _told: Event = field(init=False, repr=False, compare=False, default_factory=Event)
+
+    @property
+    def scheme(self) -> Scheme | None:
+        return None
+
+    @property
+    def method(self) -> str:
+        return "session"
+
+    @property
+    def challenge(self) -> str:
+        return COOKIE
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """The caller, None for a user who is not authenticated. Raises LookupError for a user without any name."""
+        user = credentials.user
+        if user is None:
+            remedy = "add AuthenticationMiddleware after AgentPublisher, so that it stands outside of it"
+            _tell_once(self._told, "ApplicationUser knows nobody, for no request has a user: " + remedy)
+            return None
+        known = getattr(user, "is_authenticated", False)
+        if not (known() if callable(known) else known):
+            return None
+        return Principal(_identity_of(user), _words(getattr(user, "scopes", ())) | credentials.scopes)
+
+
+@dataclass(frozen=True, slots=True)
+class Custom:
+    """Callers known in a way of the site's own: `verify` is a function of the Credentials, plain or async.
+
+    It answers a Principal, the caller's id, or None for nobody, and raises InvalidCredentials for what is wrong.
+    """
+
+    verify: InitVar[Verify[Credentials]]
+    _ask: Ask[Credentials] = field(init=False, repr=False)
+
+    def __post_init__(self, verify: Verify[Credentials]) -> None:
+        remedy = "Give a function (Credentials) -> Principal | str | None."
+        object.__setattr__(self, "_ask", read_verifier(verify, remedy))
+
+    @property
+    def scheme(self) -> Scheme | None:
+        return None
+
+    @property
+    def method(self) -> str:
+        return "custom"
+
+    @property
+    def challenge(self) -> str:
+        return ""
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """Whomever the site's function makes of the credentials."""
+        return await self._ask(credentials)
+
+
+def _tell_once(told: Event, text: str) -> None:
+    """Log what is true of every call at the first one only."""
+    if not told.is_set():
+        told.set()
+        logger.error(text)
+
+
+def _identity_of(user: object) -> str:
+    for name in IDENTITIES:
+        try:
+            value = getattr(user, name, None)
+        except NotImplementedError:  # Starlette's base class has the property, but many users do not fill it in
+            continue
+        if value is not None and value != "":
+            return str(value)
+    raise LookupError(f"A user of type {type(user).__name__} has none of {', '.join(IDENTITIES)}.")
+
+
+def _words(scopes: object) -> frozenset[str]:
+    """Scopes as a text with spaces, or one by one."""
+    given = scopes.split() if isinstance(scopes, str) else scopes if isinstance(scopes, Iterable) else ()
+    return frozenset(scope for scope in given if isinstance(scope, str))
+
+
+# --- Callers who prove that they share a secret, without sending it: `auth.hmac` of the AWP door ---
+# The door gives a challenge of its own making, once; the caller signs it: HMAC-SHA256 (RFC 2104) under its secret of
+# the text that `signed_text` makes, in hexadecimal digits. A signature that was overheard is good for nothing else.
+
+SHORTEST: Final = 16
+"""Characters of a shared secret: what is shorter could be guessed from one signature."""
+
+_SHARED_SECRET_REMEDY: Final = (
+    'Give the secrets by caller: SharedSecret({"warehouse": os.environ["WAREHOUSE_SECRET"]}).'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSecret:
+    """Callers known by a secret that they share with the site (AWP, `auth.hmac`).
+
+    `known` are the secrets by caller, a Principal or its id, under which the caller signs. Only the AWP door gives
+    challenges to sign; at every other door nobody is known in this way. Raises DeclarationError.
+    """
+
+    known: InitVar[Mapping[Principal | str, str]]
+    is_instant: bool = field(init=False, repr=False, default=True)
+    _callers: Mapping[str, tuple[Principal, bytes]] = field(init=False, repr=False)
+
+    def __post_init__(self, known: Mapping[Principal | str, str]) -> None:
+        if not isinstance(known, Mapping) or not known:
+            raise DeclarationError("site", "SharedSecret was given no secrets.", _SHARED_SECRET_REMEDY)
+        object.__setattr__(
+            self, "_callers", dict(_shared_secret_read_caller(caller, known[caller]) for caller in known)
+        )
+
+    @property
+    def scheme(self) -> Scheme | None:
+        return None
+
+    @property
+    def method(self) -> str:
+        return "custom"
+
+    @property
+    def challenge(self) -> str:
+        return ""
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """The caller, None where nothing was signed. Raises InvalidCredentials."""
+        signed = credentials.signed
+        if signed is None:
+            return None
+        nobody = Principal(signed.name), secrets.token_bytes(32)  # whoever is not known takes as long
+        principal, secret = self._callers.get(signed.name, nobody)
+        expected = sign(secret, signed.name, signed.challenge)
+        if not hmac.compare_digest(expected.encode(), signed.signature.lower().encode("utf-8", "replace")):
+            raise InvalidCredentials("The signature is not that of this caller and this challenge.")
+        return principal
+
+
+def sign(secret: bytes, name: str, challenge: str) -> str:
+    """A caller's signature of a challenge."""
+    return hmac.new(secret, signed_text(name, challenge), sha256).hexdigest()
+
+
+def signed_text(name: str, challenge: str) -> bytes:
+    """What is signed: the method, the caller's name and the challenge, each on a line of its own."""
+    return f"awp.hello\n{name}\n{challenge}".encode("utf-8", "surrogatepass")
+
+
+def _shared_secret_read_caller(caller: object, secret: object) -> tuple[str, tuple[Principal, bytes]]:
+    """Messages never hold the secret: they end up in start-up logs."""
+    principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
+    if principal is None:
+        raise DeclarationError("site", "A secret given to SharedSecret has no caller.", _SHARED_SECRET_REMEDY)
+    if not isinstance(secret, str) or len(secret) < SHORTEST:
+        detail = f"The secret of {principal.id} given to SharedSecret has less than {SHORTEST} characters."
+        raise DeclarationError("site", detail, _SHARED_SECRET_REMEDY)
+    return principal.id, (principal, secret.encode("utf-8", "surrogatepass"))
+
+
+# --- WWW-Authenticate ---
+
+FIELD: Final = "WWW-Authenticate"
+MOST_DESCRIBED: Final = 200
+"""Characters of an error_description: a header is no place for more."""
+
+_UNPRINTABLE: Final = re.compile(r"[^ -~]")
+_ESCAPED: Final = re.compile(r'["\\]')
+
+
+@dataclass(frozen=True, slots=True)
+class Challenges:
+    """The challenges of one action: one for each kind of credentials that it takes, in the order they are tried."""
+
+    kinds: tuple[str, ...]
+    realm: str
+    scopes: tuple[str, ...] = ()
+    metadata_url: str | None = None
+
+    def put_on(self, problem: Problem, refused: str | None = None) -> Problem:
+        """Give a problem its challenges; `refused` is the challenge of the credentials that were wrong, if any were.
+
+        Those of an earlier refusal are replaced: a site may raise one and the same exception again and again.
+        """
+        others = [header for header in problem.headers if header[0].lower() != FIELD.lower()]
+        problem.headers = (*others, *((FIELD, self._challenge(kind, problem, refused)) for kind in self.kinds))
+        return problem
+
+    def _challenge(self, kind: str, problem: Problem, refused: str | None) -> str:
+        if kind != BEARER:
+            return kind
+        told = {"realm": self.realm, **self._error(problem, refused), "resource_metadata": self.metadata_url}
+        return f"{BEARER} " + ", ".join(f"{name}={_quote(value)}" for name, value in told.items() if value)
+
+    def _error(self, problem: Problem, refused: str | None) -> dict[str, str]:
+        """RFC 6750 section 3: no error where no credentials were sent; the scopes that the action needs."""
+        scope = {"scope": " ".join(self.scopes)}
+        if isinstance(problem, InsufficientScope):
+            return {"error": "insufficient_scope"} | scope
+        if isinstance(problem, AuthenticationRequired) or refused != BEARER:
+            return scope
+        return {"error": "invalid_token", "error_description": _describe(problem.detail)}
+
+
+def challenges_of(
+    authenticators: Iterable[Authenticator], realm: str, scopes: tuple[str, ...], metadata_url: str | None
+) -> Challenges:
+    """The challenges of these authenticators: those that are the same are made once."""
+    kinds = dict.fromkeys(authenticator.challenge for authenticator in authenticators)
+    return Challenges(tuple(_printable(kind) for kind in kinds if kind), realm, scopes, metadata_url)
+
+
+def _quote(value: str) -> str:
+    """A quoted-string (RFC 9110 section 5.6.4) of ASCII alone."""
+    return '"' + _ESCAPED.sub(r"\\\g<0>", _printable(value)) + '"'
+
+
+def _describe(detail: str) -> str:
+    """RFC 6750 section 3 wants a description without quotes and backslashes."""
+    return _ESCAPED.sub("'", _printable(detail))[:MOST_DESCRIBED]
+
+
+def _printable(value: str) -> str:
+    return _UNPRINTABLE.sub("?", value)
+
 
 PATIENCE: Final = 10.0
 """Seconds that all checks of one call's credentials may take together."""
@@ -38,7 +631,7 @@ MAX_WRONG: Final = 20
 WRONG_WINDOW: Final = 60.0
 """So many wrong credentials are answered with 401 to one address in so many seconds, and further ones with 429."""
 
-_REMEDY: Final = (
+_AUTHENTICATION_REMEDY: Final = (
     'Give BearerToken(...), ApiKey(...), JwtBearer(...), SessionUser("user_id"), ApplicationUser(), '
     "SharedSecret(...), a function (Credentials) -> Principal | str | None, or a list of these."
 )
@@ -181,9 +774,13 @@ def published_facts(authenticators: Sequence[Authenticator]) -> tuple[Scheme | N
 
 def _read_authenticator(given: object) -> Authenticator:
     if isinstance(given, type):
-        raise DeclarationError("site", f"{given.__name__} is a class, not a way to know callers.", _REMEDY)
+        raise DeclarationError(
+            "site", f"{given.__name__} is a class, not a way to know callers.", _AUTHENTICATION_REMEDY
+        )
     if not callable(given):
-        raise DeclarationError("site", f"A value of type {type(given).__name__} knows no callers.", _REMEDY)
+        raise DeclarationError(
+            "site", f"A value of type {type(given).__name__} knows no callers.", _AUTHENTICATION_REMEDY
+        )
     if all(hasattr(given, name) for name in ("scheme", "method", "challenge")):
         authenticator: Authenticator = given  # type: ignore[assignment]
         return authenticator

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from awp_publish.model import Action, JsonObject
-from awp_publish.policy.principal import Credentials, Principal
+from awp_publish.policy.authentication import Credentials, Principal
 from awp_publish.problems import Problem
 from awp_publish.stores.store import Seen, Step
 

@@ -22,8 +22,8 @@ from typing import Final, Literal, TypeAlias
 import orjson
 
 from awp_publish.model import Action, JsonObject, RouteCredential
+from awp_publish.policy.authentication import Credentials
 from awp_publish.policy.call import Call, Claim, Demand, Gate, Outcome, Result
-from awp_publish.policy.principal import Credentials
 from awp_publish.problems import (
     AnswerNotKept,
     HandlerFailed,

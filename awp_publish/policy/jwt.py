@@ -1,17 +1,264 @@
 """Callers who send a JSON Web Token of an authorization server: RFC 7519, checked as RFC 8725 and RFC 9068 advise."""
 
+import logging
+import threading
 import time
+import urllib.request
+from asyncio import wrap_future
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, Final, NoReturn
+from http.client import HTTPResponse
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
 
-from awp_publish.policy.bearer import BEARER, read_bearer_token
-from awp_publish.policy.jwks import ALGORITHMS, FetchedKeys, GivenKeys, Keys, check_keys_url, read_key_set
-from awp_publish.policy.principal import Credentials, Principal, Scheme
-from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials
+import orjson
+
+from awp_publish.policy.authentication import BEARER, Credentials, Principal, Scheme, read_bearer_token
+from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials, TemporarilyUnavailable
 
 if TYPE_CHECKING:
     from jwt import PyJWK
+
+
+# --- The public keys of an authorization server (RFC 7517) ---
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+FETCH_TIMEOUT: Final = 5.0
+"""Seconds in which a server has to answer."""
+
+FRESH_FOR: Final = 600.0
+"""Seconds after which keys are fetched anew."""
+
+USABLE_FOR: Final = 3600.0
+"""Seconds that keys are good for while they cannot be fetched anew: a key that was withdrawn must not live on."""
+
+PAUSE: Final = 10.0
+"""Seconds between two fetches for keys that are not known, and after a fetch that failed."""
+
+LARGEST: Final = 1_048_576
+"""Bytes of a key set."""
+
+SMALLEST_RSA: Final = 2048
+"""Bits (RFC 7518 section 3.3)."""
+
+ALGORITHMS: Final[Mapping[str, tuple[str, str | None]]] = {
+    "RS256": ("RSA", None),
+    "RS384": ("RSA", None),
+    "RS512": ("RSA", None),
+    "PS256": ("RSA", None),
+    "PS384": ("RSA", None),
+    "PS512": ("RSA", None),
+    "ES256": ("EC", "P-256"),
+    "ES384": ("EC", "P-384"),
+    "ES512": ("EC", "P-521"),
+    "EdDSA": ("OKP", "Ed25519"),
+}
+"""The signatures that can be checked with a public key alone, with the `kty` and `crv` of their keys (RFC 7518)."""
+
+_PUBLIC: Final = ("kty", "crv", "n", "e", "x", "y", "alg")
+
+KeyName = tuple[str | None, str]
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """Keys by the names that tokens give them (`kid`) and by algorithm."""
+
+    keys: Mapping[KeyName, "PyJWK"]
+
+    def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
+        """The key of this name. A token that names none means the only key of its algorithm, if there is only one."""
+        if key_id is not None:
+            return self.keys.get((key_id, algorithm))
+        fitting = [key for (_, used_with), key in self.keys.items() if used_with == algorithm]
+        return fitting[0] if len(fitting) == 1 else None
+
+
+def read_key_set(document: object) -> KeySet:
+    """The keys of a JWK set that check signatures; others are passed over. Raises ValueError if there are none."""
+    listed = document.get("keys") if isinstance(document, Mapping) else None
+    if not isinstance(listed, (list, tuple)):
+        raise ValueError("it is not a JWK set: it has no list of keys")
+    keys: dict[KeyName, PyJWK] = {}
+    for number, entry in enumerate(listed):
+        if isinstance(entry, Mapping) and entry.get("use", "sig") == "sig":
+            _add_key(keys, entry, number)
+    if not keys:
+        raise ValueError("it has no public key that checks signatures")
+    return KeySet(keys)
+
+
+def _add_key(keys: dict[KeyName, "PyJWK"], entry: Mapping[str, object], number: int) -> None:
+    from jwt import PyJWK
+    from jwt.exceptions import PyJWTError
+
+    key_id = entry.get("kid")
+    name = key_id if isinstance(key_id, str) else f"\0{number}"  # not a name that a token could give
+    public = {member: entry[member] for member in _PUBLIC if member in entry}
+    for algorithm in _algorithms_of(entry):
+        try:
+            key = PyJWK(public, algorithm)
+        except (PyJWTError, ValueError, TypeError):
+            continue
+        if entry["kty"] != "RSA" or key.key.key_size >= SMALLEST_RSA:
+            keys.setdefault((name, algorithm), key)
+
+
+def _algorithms_of(entry: Mapping[str, object]) -> list[str]:
+    """The algorithms that a key may be used with: its own if it names one."""
+    return [
+        algorithm
+        for algorithm, (kind, curve) in ALGORITHMS.items()
+        if entry.get("kty") == kind and curve in (None, entry.get("crv")) and entry.get("alg", algorithm) == algorithm
+    ]
+
+
+# --- Where keys come from ---
+
+
+class Keys(Protocol):
+    """Where the keys of an issuer come from."""
+
+    async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
+        """The key that a token names. Raises TemporarilyUnavailable while the keys cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenKeys:
+    """Keys that stand in the site's own configuration."""
+
+    known: KeySet
+
+    async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
+        return self.known.find(key_id, algorithm)
+
+
+class FetchedKeys:
+    """Keys at an address, and nowhere else: redirects are not followed.
+
+    They are fetched when the first token comes, by a thread of their own, one fetch at a time; whoever needs it waits
+    for the same one. A key that is not known is looked for once in PAUSE: tokens with invented keys cost no more than
+    that. Serves several event loops at once. `clock` tells monotonic seconds.
+    """
+
+    def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._url = url
+        self._clock = clock
+        self._known: KeySet | None = None
+        self._known_since = 0.0
+        self._next_try = 0.0
+        self._failed = False
+        self._lock = threading.Lock()
+        self._under_way: Future[None] | None = None
+
+    async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
+        if self._is_stale():
+            await self._fetch()
+        key = self._usable().find(key_id, algorithm)
+        if key is None and await self._fetch(for_unknown=True):
+            key = self._usable().find(key_id, algorithm)
+        if key is None and self._failed:
+            raise _unreadable()
+        return key
+
+    def _is_stale(self) -> bool:
+        return self._known is None or self._age() >= FRESH_FOR
+
+    def _age(self) -> float:
+        return self._clock() - self._known_since
+
+    def _usable(self) -> KeySet:
+        if self._known is None or self._age() >= USABLE_FOR:
+            raise _unreadable()
+        return self._known
+
+    async def _fetch(self, for_unknown: bool = False) -> bool:
+        """Wait for a fetch, one's own or one under way. False where it is too soon for another, or none is needed."""
+        with self._lock:
+            if self._under_way is None:
+                if self._clock() < self._next_try or not (for_unknown or self._is_stale()):
+                    return False
+                if for_unknown:
+                    self._next_try = self._clock() + PAUSE
+                self._under_way = self._start()
+            under_way = self._under_way
+        await wrap_future(under_way)
+        return True
+
+    def _start(self) -> "Future[None]":
+        future: Future[None] = Future()
+        future.set_running_or_notify_cancel()  # from now on nobody who stops waiting can cancel it for the others
+        threading.Thread(target=self._run, args=(future,), name="awp-publish-keys", daemon=True).start()
+        return future
+
+    def _run(self, future: "Future[None]") -> None:
+        try:
+            self._keep(read_key_set(_load(self._url)))
+        except Exception as error:
+            self._failed = True
+            self._next_try = self._clock() + PAUSE
+            logger.error("the keys at %s could not be read: %s", self._url, error)
+        finally:
+            with self._lock:
+                self._under_way = None
+            future.set_result(None)
+
+    def _keep(self, keys: KeySet) -> None:
+        self._known, self._known_since, self._failed = keys, self._clock(), False
+
+
+def check_keys_url(url: str) -> str:
+    """An https address; http is for a server on this machine. Raises ValueError."""
+    parts = urlsplit(url)
+    schemes = ("https", "http") if _is_local(parts.hostname or "") else ("https",)
+    if not parts.hostname or parts.username or parts.scheme not in schemes:
+        raise ValueError("it is not an https address")
+    return url
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def _load(url: str) -> object:
+    """Raises OSError, ValueError and what http.client raises."""
+    opener = urllib.request.build_opener(_NoRedirects)
+    request = urllib.request.Request(url, headers={"Accept": "application/json"})
+    deadline = time.monotonic() + FETCH_TIMEOUT
+    body = bytearray()
+    with _open(opener, request) as response:
+        while piece := response.read1(65_536):
+            body += piece
+            if len(body) > LARGEST or time.monotonic() > deadline:
+                raise ValueError("it is too large or too slow")
+    return orjson.loads(body)
+
+
+def _open(opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> HTTPResponse:
+    try:
+        response: HTTPResponse = opener.open(request, timeout=FETCH_TIMEOUT)
+    except HTTPError as error:
+        error.close()  # it holds the connection
+        raise ValueError(f"the answer has the status {error.code}") from None
+    return response
+
+
+def _unreadable() -> TemporarilyUnavailable:
+    detail = "The site cannot read the keys of its authorization server at the moment."
+    return TemporarilyUnavailable(detail, headers=[("Retry-After", f"{PAUSE:g}")])
+
 
 LEEWAY: Final = 30.0
 """Seconds by which clocks may differ."""

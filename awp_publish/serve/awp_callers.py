@@ -12,11 +12,17 @@ from typing import Final, TypeAlias
 
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.model import Catalog
-from awp_publish.policy.bearer import ApiKey
-from awp_publish.policy.enforcement import Enforcement
-from awp_publish.policy.principal import Authenticator, Credentials, Principal, Signed
-from awp_publish.policy.session import ApplicationUser, SessionUser
-from awp_publish.policy.shared_secret import SharedSecret
+from awp_publish.policy.authentication import (
+    ApiKey,
+    ApplicationUser,
+    Authenticator,
+    Credentials,
+    Principal,
+    SessionUser,
+    SharedSecret,
+    Signed,
+)
+from awp_publish.policy.guard import Enforcement
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.reply import Scope, read_fields
 

@@ -15,8 +15,8 @@ from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.page import Fetched
 from awp_publish.invoke import Invoker
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject
+from awp_publish.policy.authentication import Principal, Signed
 from awp_publish.policy.call import Call, Result
-from awp_publish.policy.principal import Principal, Signed
 from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem, UnknownAgent
 from awp_publish.protocols.schema_reading import answer_schema
 from awp_publish.serve.admission import Admission

@@ -16,8 +16,8 @@ from awp_publish.invoke import Accept, Invoker
 from awp_publish.jobs import Job, JobResult, Jobs, Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.observing import Observer
+from awp_publish.policy.authentication import Principal, set_caller
 from awp_publish.policy.call import Call, Outcome, Result, never_gone
-from awp_publish.policy.principal import Principal, set_caller
 from awp_publish.problems import DeclarationError, Problem
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteReach

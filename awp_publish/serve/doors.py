@@ -10,7 +10,7 @@ from awp_publish.invoke import Invoker
 from awp_publish.jobs import Jobs
 from awp_publish.model import Catalog
 from awp_publish.observing import Observer
-from awp_publish.policy.enforcement import Enforcement
+from awp_publish.policy.guard import Enforcement
 from awp_publish.protocols import protected_resource
 from awp_publish.serve.admission import Admission, read_admission_of
 from awp_publish.serve.background import Background

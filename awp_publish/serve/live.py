@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeAlias, cast
 from awp_publish.declare import Site
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door
-from awp_publish.policy.enforcement import Enforcement
+from awp_publish.policy.guard import Enforcement
 from awp_publish.problems import DeclarationError
 from awp_publish.serve.admission import Admission
 from awp_publish.serve.background import Background

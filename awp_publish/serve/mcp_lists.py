@@ -15,7 +15,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from awp_publish.model import Action
-from awp_publish.policy.principal import Principal
+from awp_publish.policy.authentication import Principal
 from awp_publish.problems import Problem
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.live import Surroundings

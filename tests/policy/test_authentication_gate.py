@@ -8,10 +8,15 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, strategies as st
 
-from awp_publish.policy.authentication import AuthenticationGate, read_authenticators
-from awp_publish.policy.bearer import ApiKey, BearerToken
-from awp_publish.policy.principal import Credentials, Principal
-from awp_publish.policy.session import SessionUser
+from awp_publish.policy.authentication import (
+    ApiKey,
+    AuthenticationGate,
+    BearerToken,
+    Credentials,
+    Principal,
+    SessionUser,
+    read_authenticators,
+)
 from awp_publish.problems import (
     AuthenticationRequired,
     AuthExpired,

@@ -9,10 +9,17 @@ import pytest
 from hypothesis import given, strategies as st
 from starlette.authentication import SimpleUser, UnauthenticatedUser
 
-from awp_publish.policy.authentication import published_facts, read_authenticators
-from awp_publish.policy.bearer import ApiKey, BearerToken
-from awp_publish.policy.principal import Credentials, Principal
-from awp_publish.policy.session import ApplicationUser, Custom, SessionUser
+from awp_publish.policy.authentication import (
+    ApiKey,
+    ApplicationUser,
+    BearerToken,
+    Credentials,
+    Custom,
+    Principal,
+    SessionUser,
+    published_facts,
+    read_authenticators,
+)
 from awp_publish.problems import DeclarationError, InvalidCredentials
 
 SECRET = "k-8f14e45fceea167a"

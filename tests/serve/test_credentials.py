@@ -9,7 +9,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.testclient import TestClient
 
-from awp_publish.policy.session import ApplicationUser, SessionUser
+from awp_publish.policy.authentication import ApplicationUser, SessionUser
 from awp_publish.problems import CrossSiteCookies, ForeignHost
 from awp_publish.serve.credentials import (
     client_address,
