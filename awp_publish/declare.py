@@ -16,7 +16,7 @@ from awp_publish.agent_handle import AgentHandle
 from awp_publish.declared_pages import DeclaredPages
 from awp_publish.describe import Defaults
 from awp_publish.discover import find_openapi, find_routes
-from awp_publish.discover.layers import is_bound_for_a_call, mark
+from awp_publish.discover.routes import is_bound_for_a_call, mark
 from awp_publish.guarding import check_guarding, published_authentication, read_guarding
 from awp_publish.include import SUBJECT as INCLUDE, Inclusion
 from awp_publish.liveness import Liveness

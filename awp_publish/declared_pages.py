@@ -10,8 +10,7 @@ from urllib.parse import quote, unquote
 
 from awp_publish.describe import title_of
 from awp_publish.discover import Route
-from awp_publish.discover.index import RouteIndex, listing
-from awp_publish.discover.layers import docstring_of, is_bound_for_a_call, mark
+from awp_publish.discover.routes import RouteIndex, docstring_of, is_bound_for_a_call, listing, mark
 from awp_publish.model import Page
 from awp_publish.options import PageOptions, check_page
 from awp_publish.problems import DeclarationError

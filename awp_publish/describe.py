@@ -5,11 +5,17 @@ from dataclasses import dataclass, replace
 from string import Formatter
 from typing import Any, Final, cast
 
-from awp_publish.discover.function import describe_function
-from awp_publish.discover.layers import docstring_of
-from awp_publish.discover.placement import describe_by_path, property_names, take_inputs
-from awp_publish.discover.route import FORM_TYPES, Mode, Operation, Route
-from awp_publish.discover.signature import UnusableFunction
+from awp_publish.discover.functions import UnusableFunction, describe_function
+from awp_publish.discover.routes import (
+    FORM_TYPES,
+    Mode,
+    Operation,
+    Route,
+    describe_by_path,
+    docstring_of,
+    property_names,
+    take_inputs,
+)
 from awp_publish.model import (
     DEFAULT_OPERATION,
     Action,

@@ -8,8 +8,7 @@ from typing import Final
 
 from awp_publish.describe import Defaults, describe_route_action, make_action, title_of
 from awp_publish.discover import Route
-from awp_publish.discover.index import listing
-from awp_publish.discover.layers import docstring_of
+from awp_publish.discover.routes import docstring_of, listing
 from awp_publish.model import Action
 from awp_publish.options import ActionOptions
 from awp_publish.problems import DeclarationError

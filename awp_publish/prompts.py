@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from awp_publish.describe import title_of
-from awp_publish.discover.function import describe_function
-from awp_publish.discover.layers import docstring_of
+from awp_publish.discover.functions import describe_function
+from awp_publish.discover.routes import docstring_of
 from awp_publish.model import JsonObject, Prompt, PromptArgument
 from awp_publish.options import check_identifier
 from awp_publish.problems import DeclarationError

@@ -17,8 +17,7 @@ from awp_publish.describe import (
     title_of,
 )
 from awp_publish.discover import Route
-from awp_publish.discover.index import RouteIndex, choose
-from awp_publish.discover.layers import docstring_of
+from awp_publish.discover.routes import RouteIndex, choose, docstring_of
 from awp_publish.include import Inclusion, include_routes
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Door, JsonObject, SiteFacts
 from awp_publish.options import ActionOptions, AgentOptions

@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from starlette.routing import BaseRoute, Host, Match, Mount, Route as StarletteRoute
 
-from awp_publish.discover.route import Operation, Route, opaque
-from awp_publish.discover.starlette import walk_routes
+from awp_publish.discover.routes import Operation, Route, opaque, walk_routes
 from awp_publish.model import Arrival, OpenApi
 
 __all__ = [

@@ -21,10 +21,8 @@ from fastapi.routing import APIRoute
 from fastapi.security.base import SecurityBase
 from starlette.routing import BaseRoute
 
-from awp_publish.discover.components import Components, as_object
-from awp_publish.discover.openapi import read_operation
-from awp_publish.discover.route import Operation, Route, methods_of
-from awp_publish.discover.starlette import Walk, walk_routes
+from awp_publish.discover.openapi import Components, as_object, read_operation
+from awp_publish.discover.routes import Operation, Route, Walk, methods_of, walk_routes
 from awp_publish.model import Arrival, JsonObject, OpenApi
 from awp_publish.schema import UnusableSchema, reason_of, write_schema
 

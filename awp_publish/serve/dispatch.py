@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from starlette.exceptions import HTTPException
 
 from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival
-from awp_publish.discover.route import pattern_of
+from awp_publish.discover.routes import pattern_of
 from awp_publish.invoke import Answered
 from awp_publish.model import Action, Catalog, Target
 from awp_publish.policy.call import Call, Result

@@ -13,7 +13,7 @@ from django.db.models import AutoField, IntegerField as IntegerModelField, UUIDF
 from django.forms.models import modelform_factory
 from django.utils.encoding import force_str
 
-from awp_publish.discover.route import FORM_TYPES, NO_BODY_METHODS, Operation
+from awp_publish.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation
 from awp_publish.model import Location, Parameter
 from awp_publish.schema import UnusableSchema, compile_schema
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from ninja.operation import PathView
 
-from awp_publish.discover.components import Components, as_object
-from awp_publish.discover.openapi import read_operation
-from awp_publish.discover.route import Operation
+from awp_publish.discover.openapi import Components, as_object, read_operation
+from awp_publish.discover.routes import Operation
 from awp_publish.model import JsonObject
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rest_framework import serializers
 from rest_framework.schemas.openapi import AutoSchema
 
-from awp_publish.discover.components import as_object, as_objects
-from awp_publish.discover.route import NO_BODY_METHODS, Mode, Operation
+from awp_publish.discover.openapi import as_object, as_objects
+from awp_publish.discover.routes import NO_BODY_METHODS, Mode, Operation
 from awp_publish.model import Location, Parameter
 from awp_publish.schema import UnusableSchema, reason_of
 

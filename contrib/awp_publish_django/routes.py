@@ -9,8 +9,7 @@ from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import translation
 
-from awp_publish.discover.placement import describe_by_path
-from awp_publish.discover.route import Operation, Route
+from awp_publish.discover.routes import Operation, Route, describe_by_path
 from awp_publish.model import Arrival, JsonObject
 from awp_publish_django.kinds import describe_view, understand
 from awp_publish_django.patterns import read_pattern

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from awp_publish.discover.layers import docstring_of, layers_of, marked_functions_of
-from awp_publish.discover.route import METHODS, methods_of
+from awp_publish.discover.routes import METHODS, docstring_of, layers_of, marked_functions_of, methods_of
 
 RESTRICTION: Final = "request_method_list"
 """How Django's require_http_methods calls what it was given, which it shows nowhere else."""

@@ -1,0 +1,412 @@
+"""What a handler is made of, from the outside in: by these layers a declaration recognises its route.
+
+`@site.action` may stand below the route decorator (it marks something inside of the endpoint), above it (it marks
+something around the endpoint), and decorators with functools.wraps, partials and methods may lie in between.
+"""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Final, Literal, TypeAlias
+
+from starlette.endpoints import HTTPEndpoint
+from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, WebSocketRoute
+
+from awp_publish.model import Arrival, JsonObject, Location, Parameter, RouteCredential
+from awp_publish.options import ActionOptions
+from awp_publish.problems import DeclarationError
+
+MARK: Final = "__awp_action_"
+"""What the attributes begin with that a declaration leaves on a function."""
+
+
+def layers_of(handler: object) -> Iterator[object]:
+    """The handler itself, then what it wraps, down to the plain function."""
+    seen: set[int] = set()
+    inner: object = handler
+    while inner is not None and id(inner) not in seen:
+        seen.add(id(inner))
+        yield inner
+        inner = _inside(inner)
+
+
+def wrappings_of(handler: object) -> Iterator[object]:
+    """The handler itself and what it wraps with functools.wraps: what may stand for it without meaning another thing.
+
+    A partial, a method and an object add something to the function inside, so they stand for themselves only.
+    """
+    for layer in layers_of(handler):
+        yield layer
+        if not hasattr(layer, "__wrapped__") or inspect.ismethod(layer) or isinstance(layer, functools.partial):
+            return
+
+
+def _inside(handler: object) -> object:
+    if isinstance(handler, functools.partial):
+        return handler.func
+    if inspect.ismethod(handler):
+        return handler.__func__
+    wrapped = getattr(handler, "__wrapped__", None)
+    if wrapped is not None:
+        return wrapped
+    return _method_called(handler)
+
+
+def _method_called(handler: object) -> object:
+    """The `__call__` of an object whose class somebody wrote."""
+    called = inspect.getattr_static(type(handler), "__call__", None)
+    return called if inspect.isfunction(called) else None
+
+
+def identity_of(handler: object) -> object:
+    """What makes two mentions of a handler the same one; equality and hashing are the handler's own affair.
+
+    A bound method is made anew each time it is looked up.
+    """
+    if inspect.ismethod(handler):
+        return id(handler.__self__), id(handler.__func__)
+    return id(handler)
+
+
+def mark(function: object, action_id: str) -> None:
+    """Leave a trace on a function, which decorators carry along that do not show what they really decorate.
+
+    Django's `method_decorator` is one: it hands a decorator a function of its own, and copies that one's attributes.
+    """
+    if inspect.isfunction(function):
+        setattr(function, MARK + action_id, function)
+
+
+def marked_functions_of(handler: object) -> Iterator[object]:
+    """The functions whose declarations mean this handler by the traces that they have left."""
+    for layer in layers_of(handler):
+        traces = getattr(layer, "__dict__", {})
+        yield from (found for name, found in traces.items() if name.startswith(MARK))
+
+
+def is_bound_for_a_call(handler: object) -> bool:
+    """Whether a method is made into a function for one call only, as `method_decorator` does each time."""
+    return any(isinstance(layer, functools.partial) and inspect.ismethod(layer.func) for layer in layers_of(handler))
+
+
+def docstring_of(handler: object) -> str | None:
+    """A handler's description: its docstring up to a form feed, where FastAPI ends it too.
+
+    An object has the docstring of its class, which says little about a call, so it comes last. functools.wraps copies
+    it from a partial, where it says nothing.
+    """
+    layers = list(layers_of(handler))
+    of_types = {type(layer).__doc__ for layer in layers}
+    own = [layer.__doc__ for layer in layers if layer.__doc__ not in of_types]
+    of_classes = [type(layer).__doc__ for layer in layers if _method_called(layer)]
+    return next((text for text in map(_cleaned, [*own, *of_classes]) if text), None)
+
+
+def _cleaned(text: object) -> str | None:
+    return inspect.cleandoc(text.split("\f")[0]).strip() if isinstance(text, str) else None
+
+
+# --- What discovery finds ---
+
+METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+"""Methods with which actions are performed; HEAD, OPTIONS and TRACE only ask about a resource."""
+
+NO_BODY_METHODS: Final = frozenset({"GET", "DELETE"})
+FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
+_PLACEHOLDER: Final = re.compile(r"{([A-Za-z_][A-Za-z0-9_]*)(?::([A-Za-z_]\w*))?}")
+
+_CONVERTOR_SCHEMAS: Final[Mapping[str, JsonObject]] = {
+    "int": {"type": "integer", "minimum": 0},
+    "float": {"type": "number", "minimum": 0},
+    "uuid": {"type": "string", "format": "uuid"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What one method of a route takes and gives, as its framework already knows it.
+
+    `parameters` say where each input travels; `content_type` is the body's media type, None without a body.
+    `description` is what somebody wrote about the operation, `summary` perhaps only its name in words.
+    """
+
+    inputs: JsonObject
+    outputs: JsonObject
+    parameters: tuple[Parameter, ...] = ()
+    content_type: str | None = None
+    success_status: int = 200
+    description: str | None = None
+    summary: str | None = None
+    operation_id: str | None = None
+    auth_required: bool = False
+    scopes: tuple[str, ...] = ()
+    credentials: tuple[RouteCredential, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One path of the application, with what stands behind it.
+
+    `path` is the template from the application's root, with the framework's convertors (`/files/{name:path}`).
+    `name` is what a person calls it, `aliases` what else the framework does (its operation id).
+    `handlers` are what a declaration may stand on: the endpoint, and for a class endpoint the method and the class.
+    `describe(method)` reads the framework's own schema; it is None for frameworks that have none. `understand(kind,
+    method, mode)` reads declared inputs or outputs of the framework's own kinds, such as a form class; it answers None
+    for all others. `arrival` is where the application's own routing leads that comes to this route.
+    """
+
+    path: str
+    methods: tuple[str, ...]
+    handlers: tuple[object, ...]
+    name: str
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    listed: bool = True
+    describe: Callable[[str], Operation] | None = field(default=None, compare=False)
+    understand: "Understand | None" = field(default=None, compare=False)
+    arrival: Arrival | None = field(default=None, compare=False)
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether it only says that an application is mounted there, which keeps its routes to itself."""
+        return not self.handlers
+
+    def takes(self, method: str, path: str) -> bool:
+        """Whether a request with this method and (template of a) path is for this route."""
+        return method in self.methods and re.fullmatch(pattern_of(self.path), path) is not None
+
+    @property
+    def template(self) -> str:
+        """The path as OpenAPI and the documents write it: `/files/{name}`."""
+        return _PLACEHOLDER.sub(r"{\1}", self.path) if "{" in self.path else self.path
+
+
+Mode: TypeAlias = Literal["validation", "serialization"]
+Understand: TypeAlias = Callable[[object, str, Mode], Operation | None]
+
+
+def opaque(prefix: str) -> Route:
+    """All that is known of an application that keeps its routes to itself."""
+    return Route(prefix + "{anything:path}", METHODS, (), "", listed=False)
+
+
+def methods_of(given: object) -> tuple[str, ...]:
+    """The methods of a route that perform actions; a route without methods answers to all of them."""
+    known = given if isinstance(given, (set, frozenset, list, tuple)) else METHODS
+    return tuple(method for method in METHODS if method in known)
+
+
+def path_parameters(path: str) -> dict[str, str]:
+    """Names of a template's placeholders with their convertors, "str" where none is written."""
+    return {name: convertor or "str" for name, convertor in _PLACEHOLDER.findall(path)} if "{" in path else {}
+
+
+def path_parameter_schema(convertor: str) -> dict[str, object]:
+    """What a convertor of Starlette's matches, as JSON Schema."""
+    return dict(_CONVERTOR_SCHEMAS.get(convertor, {"type": "string", "minLength": 1}))
+
+
+def pattern_of(path: str) -> str:
+    """A regular expression of the paths that a template matches. Its own or another template's placeholders match."""
+    pieces = _PLACEHOLDER.split(path)  # text, name, convertor, text, name, convertor, ..., text
+    convertors = [".*" if convertor == "path" else "[^/]+" for convertor in pieces[2::3]]
+    texts = [re.escape(text) for text in pieces[::3]]
+    return texts[0] + "".join(convertor + text for convertor, text in zip(convertors, texts[1:], strict=True))
+
+
+# --- Which route a declaration means: found by its handler, or by method and path ---
+
+MOST_LISTED: Final = 20
+
+
+class RouteIndex:
+    """The routes of an application, by each layer of their handlers and by path."""
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self._routes = routes
+        self._by_layer: dict[object, list[Route]] = {}
+        self._by_template: dict[str, list[Route]] = {}
+        for route in routes:
+            self._by_template.setdefault(route.template, []).append(route)
+            for layer in {identity_of(layer): None for handler in route.handlers for layer in layers_of(handler)}:
+                self._by_layer.setdefault(layer, []).append(route)
+
+    def of_handler(self, handler: object) -> Sequence[Route]:
+        """The routes that lead to a handler: those that hold it, else those that hold what it wraps."""
+        for layer in wrappings_of(handler):
+            found = self._by_layer.get(identity_of(layer))
+            if found:
+                return found
+        return ()
+
+    def of_path(self, subject: str, method: str, path: str) -> Route:
+        """The application's own route where it shows one, else one of which only this is known.
+
+        Raises DeclarationError when the application shows its routes and none of them takes this.
+        """
+        wanted = Route(path, (method,), (), "")
+        own = self._by_template.get(wanted.template, ())
+        exact = next((route for route in own if method in route.methods), None)
+        if exact is not None or not self._routes:
+            return exact or wanted
+        taking = next((route for route in self._routes if route.takes(method, wanted.template)), None)
+        if taking is None:
+            raise DeclarationError(
+                subject,
+                f"method, path: no route of this application takes {method} {wanted.template}.",
+                f"There are: {listing(_ways(self._routes), f'{method} {wanted.template}')}.",
+            )
+        return replace(wanted, arrival=taking.arrival)
+
+
+def _ways(routes: Sequence[Route]) -> list[str]:
+    return [f"{method} {route.template}" for route in routes if not route.is_opaque for method in route.methods]
+
+
+def listing(known: Iterable[str], wanted: str = "") -> str:
+    """What there is, for a message: the nearest to what was wanted first, and not too many."""
+    names = sorted(set(known))
+    near = get_close_matches(wanted, names, n=3) if wanted else []
+    ordered = [*near, *(name for name in names if name not in near)]
+    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
+    return (", ".join(ordered[:MOST_LISTED]) or "none") + more
+
+
+def choose(subject: str, found: Sequence[Route], options: ActionOptions) -> tuple[Route, str]:
+    """The one route and method that is meant. Raises DeclarationError when several could be, or none."""
+    choices = [(route, method) for route in found for method in route.methods]
+    if not choices:
+        raise DeclarationError(subject, "its route has none of the methods GET, POST, PUT, PATCH and DELETE.")
+    matching = [choice for choice in choices if _matches(choice, options)]
+    if len(matching) == 1:
+        return matching[0]
+    known = listing(_ways([route for route, _ in choices]))
+    if not matching:
+        raise DeclarationError(subject, f"method, path: match none of its routes ({known}).")
+    raise DeclarationError(
+        subject, f"is reachable in several ways ({known}).", "Choose one with path=... or method=..."
+    )
+
+
+def _matches(choice: tuple[Route, str], options: ActionOptions) -> bool:
+    route, method = choice
+    path = options.get("path", route.path)
+    return path in (route.template, route.path) and options.get("method", method) == method
+
+
+# --- Where inputs travel when only their schema is known ---
+
+_OUTSIDE_BODY: Final = ("path", "query", "header", "cookie")
+
+
+def describe_by_path(path: str, description: str | None = None) -> Operation:
+    """A route of which nothing is known but its path: it takes the path's parameters and may answer anything."""
+    nothing: dict[str, object] = {"type": "object", "properties": {}, "additionalProperties": False}
+    return Operation(
+        _with_path_parameters(nothing, path, {}), {}, tuple(_path_parameters(path).values()), description=description
+    )
+
+
+def take_inputs(
+    operation: Operation, inputs: JsonObject, method: str, path: str, content_type: str | None
+) -> Operation:
+    """Replace what an operation takes by a declared schema.
+
+    What the framework already placed outside of the body stays in its place, the path's parameters go into the path,
+    everything else into the query for methods without a body and into the body otherwise.
+    """
+    by_method = None if method in NO_BODY_METHODS else "application/json"
+    body_type = content_type or operation.content_type or by_method
+    location: Location = "query" if body_type is None else "form" if body_type in FORM_TYPES else "json"
+    known = _kept(operation, body_type) | _path_parameters(path)
+    taken = _with_path_parameters(inputs, path, operation.inputs)
+    names = [*path_parameters(path), *(name for name in property_names(taken) if name not in path_parameters(path))]
+    parameters = tuple(known.get(name) or Parameter(name, location, name) for name in names)
+    return replace(operation, inputs=taken, parameters=parameters, content_type=body_type)
+
+
+def property_names(schema: JsonObject) -> list[str]:
+    properties = schema.get("properties")
+    return list(properties) if isinstance(properties, Mapping) else []
+
+
+def _kept(operation: Operation, body_type: str | None) -> dict[str, Parameter]:
+    """The framework's places, those in the body only as long as the body is what the framework knows it to be."""
+    same_body = body_type == operation.content_type
+    return {one.name: one for one in operation.parameters if same_body or one.location in _OUTSIDE_BODY}
+
+
+def _path_parameters(path: str) -> dict[str, Parameter]:
+    found = path_parameters(path).items()
+    return {name: Parameter(name, "path", name, spans_segments=convertor == "path") for name, convertor in found}
+
+
+def _with_path_parameters(inputs: JsonObject, path: str, described: JsonObject) -> JsonObject:
+    """A declared model often leaves the path's parameters out: add them, required, as they are `described`."""
+    properties, required = inputs.get("properties"), inputs.get("required")
+    known = dict(properties) if isinstance(properties, Mapping) else {}
+    wanted = list(required) if isinstance(required, list) else []
+    for name, convertor in path_parameters(path).items():
+        known.setdefault(name, _described(name, described) or path_parameter_schema(convertor))
+        wanted += [name] if name not in wanted else []
+    added: dict[str, object] = {"properties": known} | ({"required": wanted} if wanted else {})
+    return {**inputs, **added}
+
+
+def _described(name: str, inputs: JsonObject) -> JsonObject | None:
+    """What a framework knows of a parameter, unless that refers to definitions that the declared inputs have not."""
+    properties = inputs.get("properties")
+    schema = properties.get(name) if isinstance(properties, Mapping) else None
+    return schema if isinstance(schema, Mapping) and "$ref" not in schema else None
+
+
+# --- Routes of a Starlette application: `Route`, `Mount`, `Host`, class endpoints ---
+
+Walk = Callable[[object, str], Iterator[Route]]
+
+
+def walk_routes(routes: Sequence[BaseRoute], prefix: str, walk: Walk) -> Iterator[Route]:
+    """Every route below `routes`. `walk(app, prefix)` looks into a mounted application, of whatever kind."""
+    for route in routes:
+        if isinstance(route, StarletteRoute):
+            yield from _read_route(route, prefix)
+        elif isinstance(route, Mount):
+            yield from walk(route.app, prefix + route.path)
+        elif isinstance(route, Host):
+            yield from walk(route.app, prefix)
+        elif not isinstance(route, WebSocketRoute):
+            yield opaque(prefix)  # somebody's own kind of route
+
+
+def _read_route(route: StarletteRoute, prefix: str) -> Iterator[Route]:
+    """The routes of one Starlette route: one, or one for each method of a class endpoint."""
+    path, endpoint = prefix + route.path, route.endpoint
+    if isinstance(endpoint, type) and issubclass(endpoint, HTTPEndpoint):
+        yield from _class_routes(endpoint, path, route)
+        return
+    yield Route(
+        path,
+        methods_of(route.methods),
+        (endpoint,),
+        route.name,
+        listed=route.include_in_schema,
+        arrival=Arrival(path, endpoint),
+    )
+
+
+def _class_routes(endpoint: type[HTTPEndpoint], path: str, route: StarletteRoute) -> Iterator[Route]:
+    for method in METHODS:
+        function = getattr(endpoint, method.lower(), None)
+        if function is not None and method in (route.methods or METHODS):
+            name = f"{route.name}_{method.lower()}"
+            yield Route(
+                path,
+                (method,),
+                (function, endpoint),
+                name,
+                listed=route.include_in_schema,
+                arrival=Arrival(path, endpoint),
+            )
