@@ -7,7 +7,7 @@ that it was decided upon, so that of two who want to change a job only one does.
 Jobs of one caller do not keep those of others waiting. A job whose caller has no other is queued in QUEUE, like one
 whose run was cut short; all further ones in MORE, for which workers keep one slot less, and there the second job of one
 caller comes before the third of another, unless that has waited a minute longer. Until a job has ended it also is a
-member of two bounded queues that nobody takes from, ALL and its caller's.
+member of two bounded queues that nobody takes from, ALL_JOBS and its caller's.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ logger: Final = logging.getLogger("awp_publish.jobs")
 
 QUEUE: Final = "jobs"
 MORE: Final = "jobs:more"
-ALL: Final = "jobs:all"
+ALL_JOBS: Final = "jobs:all"
 MAX_JOBS: Final = 10_000
 """Jobs of a site that have not ended; further ones are refused."""
 
@@ -160,7 +160,7 @@ class Jobs:
     async def _queue(self, job: Job) -> None:
         """Put a job into the store. Of most callers it is the only one, so that is tried first."""
         pending = self._pending_seconds
-        add, in_all = Add(_key(job.id), store_job(job).raw, pending), Schedule(ALL, job.id, pending, self._most)
+        add, in_all = Add(_key(job.id), store_job(job).raw, pending), Schedule(ALL_JOBS, job.id, pending, self._most)
         of_caller = Schedule(_queue_of_caller(job), job.id, pending, 1)
         ran = await self.store.run((add, of_caller, in_all, Schedule(QUEUE, job.id, 0.0)), durable=True)
         if ran.failed == 1 and isinstance(others := ran.seen[1], Counted):
@@ -180,7 +180,7 @@ class Jobs:
 
     async def _forget_leftovers(self, job: Job) -> bool:
         """Make room where records have expired without having ended. Whether there were any."""
-        queues = (ALL, _queue_of_caller(job))
+        queues = (ALL_JOBS, _queue_of_caller(job))
         found = [(queue, one) for queue in queues for one in await self.store.take(queue, self.lease_seconds, 100)]
         if found:
             await self.store.run([Unschedule(queue, one) for queue, one in found])
@@ -261,7 +261,7 @@ class Jobs:
             await self.postpone(job_id, UNREADABLE_SECONDS)
             return None
         if stored is None or stored.job.has_ended:
-            await self.store.run([Unschedule(queue, job_id) for queue in (QUEUE, MORE, ALL)])
+            await self.store.run([Unschedule(queue, job_id) for queue in (QUEUE, MORE, ALL_JOBS)])
             return None
         repeatable = is_repeatable(stored.job.action)
         if stored.job.status == "accepted" and repeatable is not None:
@@ -318,7 +318,7 @@ class Jobs:
     async def end(self, stored: Stored, status: Status, ended: JobResult | Problem) -> Stored | None:
         """Write a job's final state; None if the record is not as we knew it."""
         ending = end_job(stored.job, status, ended, self.clock())
-        unschedule = [Unschedule(queue, ending.id) for queue in (QUEUE, MORE, ALL, _queue_of_caller(stored.job))]
+        unschedule = [Unschedule(queue, ending.id) for queue in (QUEUE, MORE, ALL_JOBS, _queue_of_caller(stored.job))]
         return await self.change(stored, ending, unschedule, seconds=self._result_seconds, durable=True)
 
     async def change(

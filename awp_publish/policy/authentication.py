@@ -485,7 +485,7 @@ def _words(scopes: object) -> frozenset[str]:
 SHORTEST: Final = 16
 """Characters of a shared secret: what is shorter could be guessed from one signature."""
 
-_SHARED_SECRET_REMEDY: Final = (
+_SHARED_SECRET_HELP: Final = (
     'Give the secrets by caller: SharedSecret({"warehouse": os.environ["WAREHOUSE_SECRET"]}).'
 )
 
@@ -504,9 +504,9 @@ class SharedSecret:
 
     def __post_init__(self, known: Mapping[Principal | str, str]) -> None:
         if not isinstance(known, Mapping) or not known:
-            raise DeclarationError("site", "SharedSecret was given no secrets.", _SHARED_SECRET_REMEDY)
+            raise DeclarationError("site", "SharedSecret was given no secrets.", _SHARED_SECRET_HELP)
         object.__setattr__(
-            self, "_callers", dict(_shared_secret_read_caller(caller, known[caller]) for caller in known)
+            self, "_callers", dict(_read_shared_secret(caller, known[caller]) for caller in known)
         )
 
     @property
@@ -544,14 +544,14 @@ def signed_text(name: str, challenge: str) -> bytes:
     return f"awp.hello\n{name}\n{challenge}".encode("utf-8", "surrogatepass")
 
 
-def _shared_secret_read_caller(caller: object, secret: object) -> tuple[str, tuple[Principal, bytes]]:
+def _read_shared_secret(caller: object, secret: object) -> tuple[str, tuple[Principal, bytes]]:
     """Messages never hold the secret: they end up in start-up logs."""
     principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
     if principal is None:
-        raise DeclarationError("site", "A secret given to SharedSecret has no caller.", _SHARED_SECRET_REMEDY)
+        raise DeclarationError("site", "A secret given to SharedSecret has no caller.", _SHARED_SECRET_HELP)
     if not isinstance(secret, str) or len(secret) < SHORTEST:
         detail = f"The secret of {principal.id} given to SharedSecret has less than {SHORTEST} characters."
-        raise DeclarationError("site", detail, _SHARED_SECRET_REMEDY)
+        raise DeclarationError("site", detail, _SHARED_SECRET_HELP)
     return principal.id, (principal, secret.encode("utf-8", "surrogatepass"))
 
 
@@ -631,7 +631,7 @@ MAX_WRONG: Final = 20
 WRONG_WINDOW: Final = 60.0
 """So many wrong credentials are answered with 401 to one address in so many seconds, and further ones with 429."""
 
-_AUTHENTICATION_REMEDY: Final = (
+_AUTHENTICATE_HELP: Final = (
     'Give BearerToken(...), ApiKey(...), JwtBearer(...), SessionUser("user_id"), ApplicationUser(), '
     "SharedSecret(...), a function (Credentials) -> Principal | str | None, or a list of these."
 )
@@ -775,11 +775,11 @@ def published_facts(authenticators: Sequence[Authenticator]) -> tuple[Scheme | N
 def _read_authenticator(given: object) -> Authenticator:
     if isinstance(given, type):
         raise DeclarationError(
-            "site", f"{given.__name__} is a class, not a way to know callers.", _AUTHENTICATION_REMEDY
+            "site", f"{given.__name__} is a class, not a way to know callers.", _AUTHENTICATE_HELP
         )
     if not callable(given):
         raise DeclarationError(
-            "site", f"A value of type {type(given).__name__} knows no callers.", _AUTHENTICATION_REMEDY
+            "site", f"A value of type {type(given).__name__} knows no callers.", _AUTHENTICATE_HELP
         )
     if all(hasattr(given, name) for name in ("scheme", "method", "challenge")):
         authenticator: Authenticator = given  # type: ignore[assignment]
