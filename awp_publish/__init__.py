@@ -12,7 +12,7 @@ app.add_middleware(AgentPublisher, site=site)
 __version__ = "0.1.0"
 
 from awp_publish.declare import Site as Site
-from awp_publish.jobs.progress import report_progress as report_progress
+from awp_publish.jobs.worker import report_progress as report_progress
 from awp_publish.model import (
     Authentication as Authentication,
     Browsing as Browsing,

@@ -511,19 +511,7 @@ class PageNotFound(Problem):
     default_recovery = "Check the address, or ask for the page itself, with Accept: application/som+json."
 
 
-ALL: tuple[type[Problem], ...] = (
-    NotJson,
-    EnvelopeNotAnObject,
-    InvalidEnvelope,
-    MissingInput,
-    AgentMismatch,
-    UnknownAgent,
-    UnknownOperation,
-    MethodNotAllowed,
-    NotAcceptable,
-    UnsupportedMediaType,
-    BodyTooLarge,
-    BodyTimeout,
+GUARDS: tuple[type[Problem], ...] = (
     AuthenticationRequired,
     InvalidCredentials,
     AuthExpired,
@@ -545,6 +533,23 @@ ALL: tuple[type[Problem], ...] = (
     PrerequisiteRequired,
     TemporarilyUnavailable,
     StoreUnavailable,
+)
+"""What a gate in front of the handler refuses with."""
+
+ALL: tuple[type[Problem], ...] = (
+    NotJson,
+    EnvelopeNotAnObject,
+    InvalidEnvelope,
+    MissingInput,
+    AgentMismatch,
+    UnknownAgent,
+    UnknownOperation,
+    MethodNotAllowed,
+    NotAcceptable,
+    UnsupportedMediaType,
+    BodyTooLarge,
+    BodyTimeout,
+    *GUARDS,
     InvalidInput,
     Refused,
     HandlerRedirected,

@@ -18,10 +18,8 @@ from typing import Final
 from taskiq import AsyncBroker
 from taskiq.receiver import Receiver
 
-from awp_publish.jobs.jobs import IsRepeatable, Jobs
-from awp_publish.jobs.record import is_id
-from awp_publish.jobs.run import SETTLE_SECONDS, Runner
-from awp_publish.jobs.signals import heed_signals
+from awp_publish.jobs.jobs import IsRepeatable, Jobs, is_id
+from awp_publish.jobs.worker import SETTLE_SECONDS, Runner, heed_signals
 from awp_publish.problems import StoreUnavailable
 
 logger: Final = logging.getLogger("awp_publish.jobs")

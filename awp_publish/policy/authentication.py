@@ -485,9 +485,7 @@ def _words(scopes: object) -> frozenset[str]:
 SHORTEST: Final = 16
 """Characters of a shared secret: what is shorter could be guessed from one signature."""
 
-_SHARED_SECRET_HELP: Final = (
-    'Give the secrets by caller: SharedSecret({"warehouse": os.environ["WAREHOUSE_SECRET"]}).'
-)
+_SHARED_SECRET_HELP: Final = 'Give the secrets by caller: SharedSecret({"warehouse": os.environ["WAREHOUSE_SECRET"]}).'
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,9 +503,7 @@ class SharedSecret:
     def __post_init__(self, known: Mapping[Principal | str, str]) -> None:
         if not isinstance(known, Mapping) or not known:
             raise DeclarationError("site", "SharedSecret was given no secrets.", _SHARED_SECRET_HELP)
-        object.__setattr__(
-            self, "_callers", dict(_read_shared_secret(caller, known[caller]) for caller in known)
-        )
+        object.__setattr__(self, "_callers", dict(_read_shared_secret(caller, known[caller]) for caller in known))
 
     @property
     def scheme(self) -> Scheme | None:
@@ -774,13 +770,9 @@ def published_facts(authenticators: Sequence[Authenticator]) -> tuple[Scheme | N
 
 def _read_authenticator(given: object) -> Authenticator:
     if isinstance(given, type):
-        raise DeclarationError(
-            "site", f"{given.__name__} is a class, not a way to know callers.", _AUTHENTICATE_HELP
-        )
+        raise DeclarationError("site", f"{given.__name__} is a class, not a way to know callers.", _AUTHENTICATE_HELP)
     if not callable(given):
-        raise DeclarationError(
-            "site", f"A value of type {type(given).__name__} knows no callers.", _AUTHENTICATE_HELP
-        )
+        raise DeclarationError("site", f"A value of type {type(given).__name__} knows no callers.", _AUTHENTICATE_HELP)
     if all(hasattr(given, name) for name in ("scheme", "method", "challenge")):
         authenticator: Authenticator = given  # type: ignore[assignment]
         return authenticator

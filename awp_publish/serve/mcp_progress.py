@@ -18,7 +18,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from awp_publish.jobs import Job, Jobs, Progress
-from awp_publish.jobs.progress import open_report
+from awp_publish.jobs.worker import open_report
 from awp_publish.policy.call import Call, Outcome, Result
 from awp_publish.problems import Problem
 from awp_publish.serve.jobs import describe_job

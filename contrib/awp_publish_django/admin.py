@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from awp_publish.jobs.record import Job, Unreadable, read_job
+from awp_publish.jobs.jobs import Job, Unreadable, read_job
 from awp_publish_django.models import Entry, JobRecord, RecentCall
 
 if TYPE_CHECKING:

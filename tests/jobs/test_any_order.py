@@ -7,8 +7,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from awp_publish.jobs import JobResult, Jobs
-from awp_publish.jobs.jobs import ALL, MORE, MOST_ATTEMPTS, QUEUE
-from awp_publish.jobs.record import Stored
+from awp_publish.jobs.jobs import ALL_JOBS, MORE, MOST_ATTEMPTS, QUEUE, Stored
 from awp_publish.problems import JobEnded, JobInterrupted
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Schedule
@@ -141,7 +140,7 @@ class Life(RuleBasedStateMachine):
                     self.finish_now(begun)
         assert all(self.look(job_id).job.has_ended for job_id in self.ids)
         assert self.take_all() == []
-        for queue in (ALL, "jobs of ann", "jobs of ben"):  # nothing that has ended takes anybody's room
+        for queue in (ALL_JOBS, "jobs of ann", "jobs of ben"):  # nothing that has ended takes anybody's room
             assert self.do(self.store.run([Schedule(queue, "other", 0, most=1)])).failed is None
         for job_id in self.ids:
             job = self.look(job_id).job

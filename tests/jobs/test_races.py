@@ -6,8 +6,7 @@ import logging
 import pytest
 
 from awp_publish.jobs import JobResult, Runner, Worker
-from awp_publish.jobs.jobs import MOST_ATTEMPTS, QUEUE
-from awp_publish.jobs.record import store_job
+from awp_publish.jobs.jobs import MOST_ATTEMPTS, QUEUE, store_job
 from awp_publish.problems import JobEnded, JobInterrupted, StoreUnavailable, UnknownOperation
 
 
