@@ -11,7 +11,6 @@ app.add_middleware(AgentPublisher, site=site)
 
 __version__ = "0.1.0"
 
-from awp_publish.declare import Site as Site
 from awp_publish.jobs.worker import report_progress as report_progress
 from awp_publish.model import (
     Authentication as Authentication,
@@ -39,3 +38,4 @@ from awp_publish.policy.authentication import (
 from awp_publish.policy.jwt import JwtBearer as JwtBearer
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 from awp_publish.serve.asgi import AgentPublisher as AgentPublisher
+from awp_publish.site import Site as Site

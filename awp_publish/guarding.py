@@ -11,12 +11,12 @@ from importlib.util import find_spec
 from typing import Final, cast
 
 from awp_publish.model import Action, Authentication, Catalog, RateLimit, seconds_of
-from awp_publish.options import SiteOptions
 from awp_publish.policy.authentication import ApiKey, Authenticator, published_facts, read_authenticators
 from awp_publish.policy.guard import Enforcement
 from awp_publish.policy.prerequisites import Receipts
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
+from awp_publish.settings import SiteOptions
 from awp_publish.stores import ForeignStore, Store, open_store
 
 MEMORY: Final = "memory:"

@@ -7,17 +7,20 @@ guarded action has its guard as the one gate in front, which also records in the
 
 import asyncio
 import logging
+import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final, NoReturn, TypeAlias
+from functools import cache
+from types import ModuleType
+from typing import Final, Generic, NoReturn, Protocol, TypeAlias, TypeVar
 
 import orjson
 
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, Status
-from awp_publish.observing import Observer
-from awp_publish.patrol import Patrol, Watch
-from awp_publish.policy.call import Call, Demand, Gate, Outcome, Result
+from awp_publish.policy.call import Call, CallListener, Demand, Gate, Outcome, Result
 from awp_publish.policy.guard import Enforcement, guard_of
 from awp_publish.problems import (
     DeclarationError,
@@ -32,13 +35,292 @@ from awp_publish.problems import (
 )
 from awp_publish.schema import UnusableSchema, compile_schema
 
+# --- OpenTelemetry spans of calls ---
+
+PREFIX: Final = "awp_publish."
+"""Attributes of ours; the conventions of OpenTelemetry know no agent calls."""
+
+
+class Span(Protocol):
+    """A span that takes note of what came of its call."""
+
+    def note(self, facts: Mapping[str, object]) -> None: ...
+
+
+def is_on() -> bool:
+    """Whether spans go anywhere. Until an application sets a provider, the API's own stands in and records nothing."""
+    api = _api()
+    return api is not None and not isinstance(api.get_tracer_provider(), api.ProxyTracerProvider)
+
+
+@contextmanager
+def start_span(name: str) -> Iterator[Span]:
+    """A span around what is done inside of it, which makes it the parent of the handler's own spans."""
+    api = _api()
+    assert api is not None
+    with api.get_tracer("awp_publish").start_as_current_span(name, kind=api.SpanKind.SERVER) as span:
+        yield _Noting(span, api)
+
+
+class _Noting:
+    def __init__(self, span: object, api: ModuleType) -> None:
+        self._span = span
+        self._api = api
+
+    def note(self, facts: Mapping[str, object]) -> None:
+        told = {PREFIX + name: value for name, value in facts.items() if isinstance(value, (str, int, float))}
+        self._span.set_attributes(told)  # type: ignore[attr-defined]
+        status = facts.get("status")
+        if isinstance(status, int) and status >= 500:
+            self._span.set_status(self._api.StatusCode.ERROR, str(facts.get("outcome")))  # type: ignore[attr-defined]
+
+
+@cache
+def _api() -> ModuleType | None:
+    try:
+        from opentelemetry import trace
+    except ImportError:
+        return None
+    return trace
+
+
+# --- A record of calls: one log line for each, and an OpenTelemetry span where a tracer is set up ---
+# The line is JSON in the log `awp_publish.access`, level INFO: door, action, principal, outcome, status, milliseconds
+# and request id. Inputs are in it only if the site asked for that. Listeners of the site are given the same facts.
+# While nobody listens, a call costs nothing here.
+
+access_logger: Final = logging.getLogger("awp_publish.access")
+failures: Final = logging.getLogger("awp_publish")
+
+UNANSWERED: Final = "UNANSWERED"
+"""The outcome of a call that ended without an answer, because its caller hung up or the server stops."""
+
+Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
+Carry: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
+
+
+class Observer:
+    """Watches calls, if anybody wants to know. `log_inputs` adds their inputs to the facts, whatever they hold."""
+
+    def __init__(self, log_inputs: bool = False, listeners: Sequence[CallListener] = ()) -> None:
+        self._log_inputs = log_inputs
+        self._listeners = listeners
+        self._is_tracing = False
+        self._look_again = 0.0
+
+    def is_watching(self) -> bool:
+        """Whether anybody wants to know. Tracing is set up once, so it is looked for once a second until it is."""
+        if self._is_tracing or self._listeners or access_logger.isEnabledFor(logging.INFO):
+            return True
+        now = time.monotonic()
+        if now >= self._look_again:
+            self._look_again = now + 1.0
+            self._is_tracing = is_on()
+        return self._is_tracing
+
+    async def watch(self, call: Call, deliver: Deliver, carry: Carry) -> None:
+        """Carry a call on its way, and note what is delivered for it, or that nothing was: its caller hung up."""
+        started = time.perf_counter()
+        is_noted = False
+        with _span(call) as note:
+
+            def note_end(result: Result | None) -> None:
+                nonlocal is_noted
+                is_noted = True
+                facts = _facts(call.door, call.request_id, call.action.id, call.caller_id, result, started)
+                note(facts)
+                self._tell({**facts, "input": call.input} if self._log_inputs else facts)
+
+            async def deliver_noted(result: Result) -> None:
+                note_end(result)
+                await deliver(result)
+
+            try:
+                await carry(call, deliver_noted)
+            finally:
+                if not is_noted:
+                    note_end(None)
+
+    def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
+        """Note a request that a door refused before it was a call of any action."""
+        if self._listeners or access_logger.isEnabledFor(logging.INFO):
+            self._tell(_facts(door, request_id, "", "", problem, time.perf_counter()))
+
+    def _tell(self, facts: dict[str, object]) -> None:
+        _write(facts)
+        for listener in self._listeners:
+            try:
+                listener(facts)
+            except Exception:
+                failures.exception("a listener of calls has failed")
+
+
+def _facts(
+    door: str, request_id: str, action: str, principal: str, result: Result | None, started: float
+) -> dict[str, object]:
+    """What is noted. `outcome` is "ok", the code of a problem, or UNANSWERED; then there is no status."""
+    return {
+        "door": door,
+        "action": action or None,
+        "principal": principal or None,
+        "outcome": UNANSWERED if result is None else result.code if isinstance(result, Problem) else "ok",
+        "status": None if result is None else result.status,
+        "ms": round((time.perf_counter() - started) * 1000, 3),
+        "request_id": request_id,
+    }
+
+
+def _write(facts: dict[str, object]) -> None:
+    """JSON keeps one call on one line, whatever a caller's id or input holds. The facts are in `record.call` too."""
+    if access_logger.isEnabledFor(logging.INFO):
+        access_logger.info("%s", orjson.dumps(facts, default=str).decode(), extra={"call": facts})
+
+
+@contextmanager
+def _span(call: Call) -> Iterator[Callable[[dict[str, object]], None]]:
+    if not is_on():
+        yield lambda facts: None
+        return
+    with start_span(f"{call.door} {call.action.id}") as span:
+        yield span.note
+
+
+# --- Looking after calls that take long ---
+# One timer looks after all calls. A timer and a task for each would cost a quick call a tenth of its time, for
+# something that quick calls never need; so deadlines are kept to within one `INTERVAL`.
+
+INTERVAL: Final = 0.1
+"""Seconds between two rounds."""
+
+R = TypeVar("R")
+Gone: TypeAlias = Callable[[], Awaitable[None]]
+
+
+class Watch(ABC, Generic[R]):
+    """One call under watch, in whose task it is made. Hands over exactly one result: the first that anybody has.
+
+    `gone()` ends when the caller hangs up; `deadline` is in monotonic seconds.
+    """
+
+    __slots__ = ("_finished", "_finisher", "_listener", "_task", "answer", "deadline", "gone", "interrupted")
+
+    def __init__(self, deadline: float, gone: Gone | None) -> None:
+        self.deadline = deadline
+        self.gone = gone
+        self.interrupted = False
+        self._task = asyncio.current_task()
+        self.answer: R | None = None
+        self._finished = False
+        self._finisher: asyncio.Task[None] | None = None
+        self._listener: asyncio.Task[None] | None = None
+
+    @abstractmethod
+    async def hand_over(self, result: R) -> None:
+        """Give the result to whoever waits for it."""
+
+    @abstractmethod
+    def overdue(self) -> R:
+        """The result of a call that is past its deadline."""
+
+    def note(self, answer: R) -> None:
+        """The answer is complete, though its handler may work on: from now on nothing interrupts the call."""
+        self.answer = answer
+
+    async def finish(self, result: R) -> None:
+        """Hand over a result, unless one was handed over already."""
+        if not self._finished:
+            self._finished = True
+            await self.hand_over(result)
+
+    def inspect(self, now: float) -> None:
+        """One round: give out an answer whose handler works on, end what is overdue, listen for a hang-up."""
+        if self._finished:
+            return
+        if self.answer is not None:
+            self._finisher = self._start(self.finish(self.answer))
+        elif now >= self.deadline:
+            self._finisher = self._start(self.finish(self.overdue()))
+            self._interrupt()
+        elif self.gone is not None and self._listener is None:
+            self._listener = self._start(self._listen(self.gone))
+
+    @property
+    def has_company(self) -> bool:
+        """Whether the patrol did anything in this call's name that has to be settled."""
+        return self._listener is not None or self._finisher is not None or self.interrupted
+
+    async def settle(self) -> None:
+        """Wait for the tasks that the patrol started in this call's name. The call owns them and awaits this."""
+        if self.interrupted and self._task is not None:
+            self._task.uncancel()
+        if self._listener is not None:
+            self._listener.cancel()
+        started = [task for task in (self._listener, self._finisher) if task is not None]
+        if started:
+            await asyncio.gather(*started, return_exceptions=True)
+
+    async def _listen(self, gone: Gone) -> None:
+        await gone()
+        if not self._finished and self.answer is None:
+            self._finished = True
+            self._interrupt()
+
+    def _interrupt(self) -> None:
+        self.interrupted = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def _start(self, work: "asyncio._CoroutineLike[None]") -> "asyncio.Task[None]":
+        return asyncio.get_running_loop().create_task(work)
+
+
+class Patrol(Generic[R]):
+    """The rounds over all watched calls, each event loop's apart: a process may run several, in turn or in threads."""
+
+    def __init__(self) -> None:
+        self._own = threading.local()
+
+    def add(self, watch: Watch[R]) -> None:
+        rounds: _Rounds[R] | None = getattr(self._own, "rounds", None)
+        loop = asyncio.get_running_loop()
+        if rounds is None or rounds.loop is not loop:
+            rounds = self._own.rounds = _Rounds(loop)
+        rounds.add(watch)
+
+    def remove(self, watch: Watch[R]) -> None:
+        rounds: _Rounds[R] = self._own.rounds
+        rounds.watches.discard(watch)
+
+
+class _Rounds(Generic[R]):
+    """The rounds of one event loop. No timer runs while there is no call."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.watches: set[Watch[R]] = set()
+        self._is_due = False
+
+    def add(self, watch: Watch[R]) -> None:
+        self.watches.add(watch)
+        if not self._is_due:
+            self._is_due = True
+            self.loop.call_later(INTERVAL, self._go)
+
+    def _go(self) -> None:
+        now = time.monotonic()
+        for watch in tuple(self.watches):
+            watch.inspect(now)
+        self._is_due = bool(self.watches)
+        if self._is_due:
+            self.loop.call_later(INTERVAL, self._go)
+
+
 RETRY_UNAVAILABLE: Final = 60
 """Seconds after which a caller may look whether a degraded action works again."""
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
 
-Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
 Answered: TypeAlias = Callable[[Result], None]
 Reach: TypeAlias = Callable[[Call, Answered], Awaitable[Result]]
 """Reaches the route behind an action. Reports the answer once it is complete; returns when the route has ended."""

@@ -13,48 +13,35 @@ PACKAGE = ROOT / "awp_publish"
 RANKS = {
     "problems": 0,
     "model": 0,
-    "values": 0,
     "schema": 1,
     "selectors": 1,
-    "options": 1,
-    "request": 1,
     "stores": 1,
     "pages": 1,
-    "patrol": 1,
     "threads": 1,
-    "tracing": 1,
-    "liveness": 2,
-    "site_facts": 2,
-    "site_limits": 2,
-    "offering": 2,
-    "discover": 2,
     "protocols": 2,
+    "discover": 2,
+    "checks": 2,
     "browsing": 2,
-    "describe": 3,
-    "include": 3,
-    "prompts": 3,
-    "declared_pages": 3,
-    "agent_handle": 3,
+    "settings": 3,
+    "site": 3,
     "resolve": 3,
-    "declare": 3,
+    "health": 3,
+    "templating": 3,
+    "guarding": 3,
     "policy": 3,
     "jobs": 3,
-    "guarding": 3,
-    "observing": 4,
+    "request": 4,
     "invoke": 4,
-    "checks": 5,
-    "templating": 5,
-    "serve": 6,
-    "cli": 7,
-    "__main__": 7,
-    "": 7,
+    "serve": 5,
+    "cli": 6,
+    "__main__": 6,
+    "": 6,
 }
 MAY_IMPORT = {
-    "protocols": {"model", "values", "schema", "problems", "protocols"},
+    "protocols": {"model", "schema", "problems", "protocols"},
     "invoke": {room for room, rank in RANKS.items() if rank <= 4} - {"protocols"},
     "policy": {room for room, rank in RANKS.items() if rank <= 1} | {"policy"},
     "jobs": {room for room, rank in RANKS.items() if rank <= 1} | {"jobs"},
-    "checks": {room for room, rank in RANKS.items() if rank <= 2} | {"checks"},
 }
 EXTRAS = {
     "brotli",
@@ -133,7 +120,7 @@ def test_only_serve_knows_asgi_and_only_invoke_calls_handlers():
         text = path.read_text()
         if room_of(path) != "serve":
             assert "http.response" not in text, path
-        if room_of(path) not in ("invoke", "discover", "describe"):
+        if room_of(path) not in ("invoke", "discover", "resolve"):
             assert ".function(" not in text, path
 
 

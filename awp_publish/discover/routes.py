@@ -16,8 +16,8 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, WebSocketRoute
 
 from awp_publish.model import Arrival, JsonObject, Location, Parameter, RouteCredential
-from awp_publish.options import ActionOptions
 from awp_publish.problems import DeclarationError
+from awp_publish.settings import ActionOptions
 
 MARK: Final = "__awp_action_"
 """What the attributes begin with that a declaration leaves on a function."""

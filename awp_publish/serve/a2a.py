@@ -15,7 +15,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route, Router
 
-from awp_publish.declare import Site
 from awp_publish.model import Door
 from awp_publish.problems import MethodNotAllowed, Problem, UnsupportedMediaType
 from awp_publish.protocols import agent_card
@@ -30,6 +29,7 @@ from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.reply import Fields, RawHeaders, Receive, Scope, Send, read_fields, send_reply
 from awp_publish.serve.request_body import HungUp, read_body
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
+from awp_publish.site import Site
 
 PROTOCOL: Final = "a2a"
 VERSION: Final = "1.0"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from awp_publish.declare import Site
 from awp_publish.serve.credentials import TrustedProxies, read_trusted_proxies
+from awp_publish.site import Site
 
 
 @dataclass(frozen=True, slots=True)

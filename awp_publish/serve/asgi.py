@@ -9,7 +9,6 @@ from functools import partial
 
 from starlette.applications import Starlette
 
-from awp_publish.declare import Site
 from awp_publish.discover import routed
 from awp_publish.model import Catalog
 from awp_publish.problems import DeclarationError
@@ -31,6 +30,7 @@ from awp_publish.serve.report import report, warn_of_memory
 from awp_publish.serve.som import describe_pages
 from awp_publish.serve.status import StatusKeeper
 from awp_publish.serve.woa import door_of
+from awp_publish.site import Site
 from awp_publish.templating import link_header
 
 

@@ -11,7 +11,6 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.declare import Site
 from awp_publish.model import Door, seconds_of
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import CrossSiteCookies, ForeignHost, Problem
@@ -29,6 +28,7 @@ from awp_publish.serve.exchange import read_request_id
 from awp_publish.serve.live import LiveDoor, Surroundings
 from awp_publish.serve.problem_json import render_problem
 from awp_publish.serve.reply import Fields, Receive, Reply, Scope, Send, read_fields, send_reply
+from awp_publish.site import Site
 
 SUBPROTOCOLS: Final = ("awp", "awp.json", "awp.msgpack")
 """Accepted where a client offers them; the frames tell the encoding in any case."""

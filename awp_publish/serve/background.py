@@ -10,12 +10,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from awp_publish.declare import Site
 from awp_publish.guarding import make_enforcement
-from awp_publish.invoke import Accept, Invoker
+from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, Jobs, Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog, Status
-from awp_publish.observing import Observer
 from awp_publish.policy.authentication import Principal, set_caller
 from awp_publish.policy.call import Call, Outcome, Result, never_gone
 from awp_publish.problems import DeclarationError, Problem
@@ -25,6 +23,7 @@ from awp_publish.serve.jobs import accepted_reply
 from awp_publish.serve.lifespan import running
 from awp_publish.serve.reply import AsgiApp, Scope, read_fields
 from awp_publish.serve.request_again import pack_request, unpack_request
+from awp_publish.site import Site
 
 if TYPE_CHECKING:
     from awp_publish.jobs.taskiq import TaskiqQueue

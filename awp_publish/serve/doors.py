@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from awp_publish.declare import Site
 from awp_publish.guarding import make_enforcement
-from awp_publish.invoke import Invoker
+from awp_publish.invoke import Invoker, Observer
 from awp_publish.jobs import Jobs
 from awp_publish.model import Catalog
-from awp_publish.observing import Observer
 from awp_publish.policy.guard import Enforcement
 from awp_publish.protocols import protected_resource
 from awp_publish.serve.admission import Admission, read_admission_of
@@ -26,6 +24,7 @@ from awp_publish.serve.reply import Fields, Receive, Scope, Send
 from awp_publish.serve.som import open_som
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import WoaDoor
+from awp_publish.site import Site
 
 
 @dataclass(frozen=True, slots=True)

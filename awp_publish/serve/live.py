@@ -7,7 +7,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Protocol, TypeAlias, cast
 
-from awp_publish.declare import Site
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door
 from awp_publish.policy.guard import Enforcement
@@ -16,6 +15,7 @@ from awp_publish.serve.admission import Admission
 from awp_publish.serve.background import Background
 from awp_publish.serve.page_reading import PageReader
 from awp_publish.serve.reply import AsgiApp, Receive, Scope, Send
+from awp_publish.site import Site
 
 Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 

@@ -21,8 +21,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
 
-from awp_publish import tracing
-from awp_publish.declare import Site
+from awp_publish import invoke as tracing
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door
 from awp_publish.problems import MethodNotAllowed, NotJson, Problem
@@ -43,6 +42,7 @@ from awp_publish.serve.mcp_resources import Resources
 from awp_publish.serve.reply import Message, Receive, Reply, Scope, Send, read_fields, send_reply
 from awp_publish.serve.request_body import HungUp, read_body
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
+from awp_publish.site import Site
 
 METHODS: Final = "POST, OPTIONS"
 MOST_HEADERS: Final = 200

@@ -7,12 +7,12 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from awp_publish.declare import Site
 from awp_publish.model import Catalog
 from awp_publish.protocols import ALL
 from awp_publish.protocols.protocol import Document
 from awp_publish.serve.mcp_lists import Context
 from awp_publish.serve.mcp_pages import PageResources
+from awp_publish.site import Site
 
 NOT_FOUND: Final = -32002
 """What revisions up to 2025-11-25 answer for an unknown resource; later ones say that the params are invalid."""

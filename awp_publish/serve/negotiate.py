@@ -15,7 +15,6 @@ from typing import Final
 from urllib.parse import quote
 
 from awp_publish.model import Catalog
-from awp_publish.offering import Offering
 from awp_publish.serve.negotiate_coding import is_decodable
 from awp_publish.serve.negotiate_formats import FORMATS, PLAIN, QUICK, Renditions, Source
 from awp_publish.serve.negotiate_headers import (
@@ -31,6 +30,7 @@ from awp_publish.serve.negotiate_headers import (
 from awp_publish.serve.negotiate_memory import Rendition
 from awp_publish.serve.negotiate_wish import Wish, read_accept, read_query
 from awp_publish.serve.reply import Fields, Headers, RawHeaders, Reply, Scope, mount_of, read_fields, route_path
+from awp_publish.settings import Offering
 
 READING: Final = frozenset({"GET", "HEAD"})
 _TAG: Final = re.compile(rb'(W/)?("[^"]*")')

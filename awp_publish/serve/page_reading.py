@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from awp_publish.declare import Site
 from awp_publish.model import Catalog
 from awp_publish.problems import InvalidUrl, PageNotFound
 from awp_publish.protocols.som import FRESHNESS
@@ -23,6 +22,7 @@ from awp_publish.serve.negotiate_wish import Wish
 from awp_publish.serve.page_fetch import FORWARDED, PageAnswer, PageExchange, PageRequest
 from awp_publish.serve.reply import AsgiApp, Fields, RawHeaders, Receive, Reply, Scope, read_fields
 from awp_publish.serve.som_address import Address, read_address
+from awp_publish.site import Site
 
 logger: Final = logging.getLogger("awp_publish.pages")
 

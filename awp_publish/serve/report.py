@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from awp_publish.checks import check_documents
-from awp_publish.declare import Site
 from awp_publish.guarding import remembering_actions
 from awp_publish.serve.documents import Prepared
+from awp_publish.site import Site
 
 logger: Final = logging.getLogger("awp_publish.checks")
 

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import parse_qsl
 
-from awp_publish.declare import Site
 from awp_publish.model import Door
 from awp_publish.problems import InvalidUrl, MethodNotAllowed, Problem
 from awp_publish.protocols.som import DOOR, PATH, PROTOCOL, SOM_VERSION
@@ -21,6 +20,7 @@ from awp_publish.serve.exchange import Exchange, Telling
 from awp_publish.serve.negotiate_wish import BUDGETS, FORMATS, Wish, read_accept
 from awp_publish.serve.page_reading import PageReader
 from awp_publish.serve.reply import Fields, Receive, Reply, Scope, Send, read_fields, send_reply
+from awp_publish.site import Site
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 

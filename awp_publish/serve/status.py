@@ -9,7 +9,6 @@ from typing import Final
 
 import orjson
 
-from awp_publish.declare import Site
 from awp_publish.problems import MethodNotAllowed, Problem
 from awp_publish.serve.credentials import refuse_foreign_host
 from awp_publish.serve.exchange import Exchange, Telling
@@ -24,6 +23,7 @@ from awp_publish.serve.reply import (
     read_fields,
     send_reply,
 )
+from awp_publish.site import Site
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.testclient import TestClient
 
 from awp_publish import DeclarationError, Site
-from awp_publish.options import ActionOptions, AgentOptions, SiteOptions
+from awp_publish.settings import ActionOptions, AgentOptions, SiteOptions
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("site.md", "actions.md", "existing-applications.md")

@@ -1,0 +1,857 @@
+"""What a site owner may say, and the words in which a mistake is refused.
+
+The `TypedDict`s below are at once the signatures of `Site(...)`, `@site.action(...)` and their siblings (editors
+complete them, type checkers check them) and the pydantic schemas that check them at run time. This is the edge:
+behind it stand the frozen values of `values.py`.
+"""
+
+import dataclasses
+import inspect
+import math
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from difflib import get_close_matches
+from importlib.util import find_spec
+from ipaddress import ip_network
+from string import Formatter
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar, cast
+from urllib.parse import SplitResult, urlsplit
+
+import limits
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+    with_config as pydantic_config,
+)
+from pydantic_core import ErrorDetails
+from typing_extensions import TypedDict
+
+from awp_publish.model import (
+    RATE_SCOPES,
+    ActionType,
+    Authentication,
+    Browsing,
+    Capabilities,
+    Contact,
+    Execution,
+    Idempotency,
+    Intent,
+    JsonObject,
+    Paths,
+    RateLimit,
+    Result,
+    Security,
+    Sensitivity,
+    SideEffect,
+    SiteFacts,
+    Summary,
+    Workflow,
+)
+from awp_publish.problems import DeclarationError
+from awp_publish.schema import UnusableSchema, write_schema
+from awp_publish.selectors import selector_fault
+
+# --- Addresses that a site owner writes ---
+
+_VISIBLE: Final = re.compile(r"[!-~]+")
+"""ASCII without spaces and control characters: what an address in a header or a document may hold."""
+
+_PATH: Final = re.compile(r"/(?!/)[A-Za-z0-9._~!$&'()*+,;=:@{}/-]*")
+
+
+def check_url(value: str) -> str:
+    """An absolute http or https address without query and fragment; a trailing slash is dropped."""
+    parts = _split(value)
+    wrong = parts.query or parts.fragment or parts.username or parts.password
+    if parts.scheme not in ("http", "https") or not parts.hostname or wrong or not _VISIBLE.fullmatch(value):
+        raise ValueError(
+            f"{value!r} is not the public address of a site; "
+            'write it in ASCII, without query and fragment: "https://shop.example"'
+        )
+    return f"{parts.scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
+
+
+def check_origin(value: str) -> str:
+    """An origin as browsers send it, or "*" for all."""
+    parts = _split(value)
+    if value != "*" and (parts.scheme not in ("http", "https") or value != f"{parts.scheme}://{parts.netloc}"):
+        raise ValueError(f'{value!r} is not an origin; write "https://shop.example" without a path, or "*" for all')
+    return value
+
+
+def check_link(value: str) -> str:
+    """A path below the site's origin, or an absolute URL."""
+    parts = _split(value)
+    is_path = value.startswith("/") and not value.startswith("//")
+    is_absolute = parts.scheme in ("http", "https") and bool(parts.hostname)
+    if not _VISIBLE.fullmatch(value) or not (is_path or is_absolute):
+        raise ValueError(f'{value!r} is neither a path beginning with "/" nor an absolute URL')
+    return value
+
+
+def check_path(value: str) -> str:
+    """A path template of the application."""
+    if not value.startswith("/"):
+        raise ValueError(f'{value!r} must begin with "/"')
+    if re.search(r"[?#\s]", value):
+        raise ValueError(f'{value!r} must hold no "?", "#" or space; declare inputs for the query')
+    return value
+
+
+def check_paths(paths: Paths) -> Paths:
+    """Where things of ours live: plain paths; `invoke` may hold {agent_id} once, in its path or in a query."""
+    path, _, query = paths.invoke.partition("?")
+    if not _PATH.fullmatch(path) or path == "/" or not re.fullmatch(r"[!-~]*", query) or "#" in query:
+        raise ValueError(f'invoke {paths.invoke!r} must be a path such as "/agents/{{agent_id}}/invoke"')
+    if paths.invoke.count("{agent_id}") > 1 or re.search(r"[{}]", paths.invoke.replace("{agent_id}", "")):
+        raise ValueError(f"invoke {paths.invoke!r} may hold {{agent_id}} once and no other placeholder")
+    for name in ("problems", "jobs", "status", "mcp", "a2a", "awp", "som"):
+        plain = getattr(paths, name)
+        if not _PATH.fullmatch(plain) or re.search(r"[{}]|/$", plain):
+            raise ValueError(f'{name} {plain!r} must be a path such as "/agents/{name}"')
+    return paths
+
+
+def check_queue(value: str) -> str:
+    """The address of the Redis behind a task queue. The refusal repeats nothing: it may hold a password."""
+    if not re.match(r"(rediss?|unix)://.", value):
+        raise ValueError('must be the address of a Redis, such as "redis://queue.example:6379/0"')
+    return value
+
+
+def check_proxy(value: str) -> str:
+    """An address or network of a proxy, or "unix" for one that connects through a socket file."""
+    if value != "unix":
+        try:
+            ip_network(value, strict=False)
+        except ValueError as error:
+            raise ValueError(f"{value!r} is not an address, a network such as '10.0.0.0/8', or 'unix'") from error
+    return value
+
+
+_FORWARDING: Final = (
+    "x-forwarded-for",
+    "forwarded",
+    "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "x-real-ip",
+    "true-client-ip",
+    "x-client-ip",
+    "fastly-client-ip",
+    "fly-client-ip",
+    "do-connecting-ip",
+    "x-envoy-external-address",
+    "x-azure-clientip",
+    "x-azure-socketip",
+    "x-appengine-user-ip",
+    "x-nf-client-connection-ip",
+    "x-vercel-forwarded-for",
+)
+"""Headers in which proxies tell a client's address: two lists, and single addresses."""
+
+
+def check_forwarded(value: str) -> str:
+    """The name of the header in which a proxy tells who called it, in lower case; refuse what is misspelt."""
+    name = value.lower()
+    close = get_close_matches(name.replace("_", "-"), _FORWARDING, 1, 0.8)
+    if not re.fullmatch(r"[a-z0-9!#$%&'*+.^_`|~-]+", name):
+        raise ValueError(f"{value!r} is not the name of a header, such as 'x-forwarded-for' or 'cf-connecting-ip'")
+    if name not in _FORWARDING and close:
+        raise ValueError(f"{value!r} is no header that proxies are known to send; did you mean '{close[0]}'?")
+    return name
+
+
+def _split(value: str) -> SplitResult:
+    """The parts of an address. Raises ValueError in words of its own for a port or an IPv6 address that is none."""
+    try:
+        parts = urlsplit(value)
+        _ = parts.port
+    except ValueError as error:
+        raise ValueError(f"{value!r} is not an address ({error})") from error
+    return parts
+
+
+# --- Options that need more than a type: the ways in which they may be written, and what is refused ---
+
+ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "receipts"})
+"""Members of a call's envelope that are no idempotency keys."""
+
+_UNITS: Final = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
+_RATE_LIMIT_HELP: Final = 'write a rate limit as "30/minute" or {"requests": 30, "window": "1m"}'
+_TYPE_MODULES: Final = ("typing", "types", "typing_extensions")
+SHORTEST_KEY: Final = 16
+"""Characters of a secret key: what is shorter could be guessed."""
+_INTEGERS: Final = range(-(2**63), 2**64)
+"""The whole numbers that JSON readers with 64 bits agree on."""
+
+
+def unpack(value: object) -> object:
+    """Look inside a ready-made dataclass too: constructing one checks nothing."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: unpack(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return value
+
+
+# --- Texts and names ---
+
+
+def check_text(value: str) -> str:
+    if not value.strip() or not _is_writable(value):
+        raise ValueError("must not be empty" if _is_writable(value) else "holds characters that UTF-8 has not")
+    return value
+
+
+def check_id(value: str) -> str:
+    """The one spelling of ids that every protocol accepts."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", value):
+        raise ValueError(f"{value!r} must be lower-case letters, digits and _, beginning with a letter")
+    return value
+
+
+def check_token(value: str) -> str:
+    """WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ); operation names are held to the same."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", value):
+        raise ValueError(f"{value!r} must be letters, digits, - and _")
+    return value
+
+
+def check_error_code(value: str) -> str:
+    if not re.fullmatch(r"[A-Z][A-Z0-9_]*", value):
+        raise ValueError(f'{value!r} is not an error code; write it in capitals, such as "SOLD_OUT"')
+    return value
+
+
+# --- Limits and durations ---
+
+
+def read_rate_limit(value: object) -> RateLimit:
+    """Read a limit: "30/minute", "9 per 5 minutes", {"requests": 30, "window": "1m", "scope": "ip"} or a RateLimit."""
+    if isinstance(value, RateLimit):
+        value = {"requests": value.requests, "window": value.window, "scope": value.scope}
+    if isinstance(value, str):
+        return _rate_limit_of_text(value)
+    if isinstance(value, Mapping):
+        return _rate_limit_of_window(value)
+    raise ValueError(_RATE_LIMIT_HELP)
+
+
+def _rate_limit_of_text(text: str) -> RateLimit:
+    try:
+        items = limits.parse_many(text)
+    except ValueError as error:
+        raise ValueError(f'{text!r} is not a rate limit; write it as "30/minute"') from error
+    if len(items) > 1:
+        raise ValueError(f"{text!r} holds several limits; an action has one")
+    item = items[0]
+    unit = _UNITS.get(item.GRANULARITY.name)
+    if unit is None or item.amount < 1 or item.multiples < 1:
+        raise ValueError(f"{text!r} must be at least one request in seconds, minutes, hours or days")
+    return RateLimit(item.amount, item.multiples, cast(Literal["s", "m", "h", "d"], unit))
+
+
+def _rate_limit_of_window(value: Mapping[object, object]) -> RateLimit:
+    unknown = sorted(str(name) for name in set(value) - {"requests", "window", "scope"})
+    requests, window, scope = value.get("requests"), value.get("window"), value.get("scope")
+    matched = re.fullmatch(r"([1-9]\d*)([smhd])", window) if isinstance(window, str) else None
+    if unknown:
+        raise ValueError(f"a rate limit has requests, window and scope, not {', '.join(map(repr, unknown))}")
+    if not isinstance(requests, int) or isinstance(requests, bool) or requests < 1:
+        raise ValueError(f"requests must be a positive whole number, not {requests!r}")
+    if matched is None:
+        raise ValueError(f'window must be a number and one of s, m, h, d, such as "1m", not {window!r}')
+    if scope is not None and scope not in RATE_SCOPES:
+        raise ValueError(f"scope must be one of {', '.join(map(repr, RATE_SCOPES))}, not {scope!r}")
+    return RateLimit(requests, int(matched[1]), cast(Literal["s", "m", "h", "d"], matched[2]), scope)
+
+
+def read_idempotency(value: object) -> Idempotency | None:
+    """Read an idempotency window: "24h", True for 24 hours, {"window": "24h", "key_field": "..."} or an Idempotency."""
+    if isinstance(value, bool):
+        return Idempotency() if value else None
+    if isinstance(value, str):
+        value = {"window": value}
+    if isinstance(value, Mapping) and set(value) <= {"window", "key_field"}:
+        value = Idempotency(**value)
+    if not isinstance(value, Idempotency) or not isinstance(value.window, str) or not isinstance(value.key_field, str):
+        raise ValueError('write idempotency as True, "24h" or {"window": "24h", "key_field": "idempotency_key"}')
+    if value.key_field in ENVELOPE or not re.fullmatch(r"[!-~]+", value.key_field):
+        raise ValueError(f"key_field {value.key_field!r} means something else in a call; choose a name of its own")
+    check_duration(value.window)
+    return value
+
+
+def check_duration(value: str) -> str:
+    if not re.fullmatch(r"[1-9]\d*[smhd]", value):
+        raise ValueError(f'{value!r} is not a duration; write a number and one of s, m, h, d, such as "24h"')
+    return value
+
+
+def check_browsing(value: Browsing) -> Browsing:
+    for member in dataclasses.fields(value):
+        given = getattr(value, member.name)
+        try:
+            if isinstance(given, str):
+                check_duration(given)
+            elif not isinstance(given, bool) and given < 1:
+                raise ValueError(f"must be 1 or more, not {given}")
+        except ValueError as error:
+            raise ValueError(f"{member.name} {error}") from None
+    return value
+
+
+def read_updated(value: object) -> datetime:
+    """When the site's actions last changed: a datetime, a date or either as ISO 8601 text; without a zone it is UTC."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f'{value!r} is not a date; write it as "2026-03-31"') from error
+    if isinstance(moment, date) and not isinstance(moment, datetime):
+        moment = datetime.combine(moment, time())
+    if not isinstance(moment, datetime):
+        raise ValueError(f"must be a date or a datetime, not {value!r}")
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+# --- Secrets and summaries ---
+
+
+def read_secret_keys(value: object) -> tuple[str, ...]:
+    """One key or several, the newest first: it signs, all of them verify."""
+    keys = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else ()
+    if not keys or not all(isinstance(key, str) and len(key) >= SHORTEST_KEY for key in keys):
+        raise ValueError(
+            f"must be one or several texts of at least {SHORTEST_KEY} characters, the newest first; "
+            'make one with: python -c "import secrets; print(secrets.token_urlsafe(32))"'
+        )
+    return keys
+
+
+def read_summary(value: object) -> Summary:
+    """A text with inputs in braces, or a function of the input."""
+    if callable(value) and not inspect.iscoroutinefunction(value):
+        return cast(Summary, value)
+    if not isinstance(value, str):
+        raise ValueError('must be a text such as "Order {copies} copies of {title}", or a function of the input')
+    try:
+        parts = [(name, spec or "") for _, name, spec, _ in Formatter().parse(check_text(value)) if name is not None]
+    except ValueError as error:
+        raise ValueError(f"{value!r} has a brace that does not close; write {{{{ for a brace itself") from error
+    for name, spec in parts:
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            raise ValueError(f"{{{name}}} is not the name of an input")
+        if spec and not _is_format(spec):
+            raise ValueError(f"{{{name}:{spec}}} has a format that neither a number nor a text takes")
+    return value
+
+
+def _is_format(spec: str) -> bool:
+    """Whether a format holds no names of inputs, of whose values it would be made, and fits any value of JSON."""
+    for sample in (1, 1.5, "text"):
+        try:
+            return "{" not in spec and bool(format(sample, spec))
+        except ValueError:
+            continue
+    return False
+
+
+# --- Selectors ---
+
+
+def check_selector(value: str) -> str:
+    """Refuse what no CSS parser would take (AWAS, validation rule 3)."""
+    if not value.strip():
+        raise ValueError("a CSS selector must not be empty")
+    if fault := selector_fault(value):
+        raise ValueError(f"{value!r} is not a CSS selector ({fault})")
+    return value
+
+
+def read_selectors(value: object) -> str | Mapping[str, str]:
+    """A selector for each input by name, or the style of attributes by which the page's own markup tells them."""
+    if isinstance(value, str) and value in ("data-awas", "data-ai"):
+        return value
+    if isinstance(value, Mapping) and all(isinstance(part, str) for pair in value.items() for part in pair):
+        return {name: check_selector(selector) for name, selector in value.items()}
+    raise ValueError('must be "data-awas", "data-ai", or a dictionary of input names and CSS selectors')
+
+
+def check_result(result: Result) -> Result:
+    pagination = dataclasses.asdict(result.pagination) if result.pagination else {}
+    for selector in (result.selector, result.item_selector, *result.properties.values(), *pagination.values()):
+        if selector is not None:
+            check_selector(selector)
+    return result
+
+
+# --- Types and JSON ---
+
+
+def check_kind(value: object) -> object:
+    """What inputs and outputs may be: a type, or a JSON Schema, which is copied."""
+    if isinstance(value, Mapping):
+        return plain_json(value)
+    if value is None or isinstance(value, type) or type(value).__module__ in _TYPE_MODULES:
+        return value
+    raise ValueError(f"{_shortened(value)} is neither a type nor a JSON Schema")
+
+
+def read_entity(value: object) -> object:
+    if isinstance(value, type):
+        return value
+    if isinstance(value, Mapping) and all(isinstance(part, str) for pair in value.items() for part in pair):
+        return dict(value)
+    raise ValueError('must be a model or a table of its fields and their types, such as {"title": "string"}')
+
+
+def check_extensions(value: Mapping[str, object]) -> Mapping[str, object]:
+    for name in value:
+        if not re.fullmatch(r"x-\S+", name):
+            raise ValueError(f"{name!r}: extension names begin with x- (AWAS, section Extensions)")
+    return check_json(value)
+
+
+def check_json(value: Mapping[str, object]) -> Mapping[str, object]:
+    """A JSON object, copied, so that nobody changes it after it was published."""
+    return cast(Mapping[str, object], plain_json(value))
+
+
+def plain_json(value: object) -> object:
+    """A copy of plain dictionaries, lists, texts and numbers. Raises ValueError for what has no JSON."""
+    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
+        return {name: plain_json(member) for name, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_json(item) for item in value]
+    if value is None or isinstance(value, bool) or (isinstance(value, (str, int, float)) and _is_writable(value)):
+        return value
+    raise ValueError(f"{_shortened(value)} is not JSON")
+
+
+def _is_writable(value: str | int | float) -> bool:
+    """Whether UTF-8 has a text's characters, and JSON a number."""
+    if isinstance(value, str):
+        return re.search("[\ud800-\udfff]", value) is None
+    return value in _INTEGERS if isinstance(value, int) else math.isfinite(value)
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+# --- Whole values ---
+
+
+def check_contact(value: Contact) -> Contact:
+    if value.email is not None and not re.fullmatch(r"[^@\s]+@[^@\s]+", value.email):
+        raise ValueError(f"email {value.email!r} is not an e-mail address")
+    if value.url is not None:
+        check_link(value.url)
+    return value
+
+
+def check_authentication(value: Authentication) -> Authentication:
+    if value.token_expiry is not None:
+        check_duration(value.token_expiry)
+    for link in (value.refresh_endpoint, *value.endpoints.values()):
+        if link is not None:
+            check_link(link)
+    for server in value.authorization_servers:
+        check_url(server)
+    return value
+
+
+def check_workflow(value: Workflow) -> Workflow:
+    check_id(value.id)
+    check_text(value.name)
+    if not value.steps:
+        raise ValueError(f'workflow "{value.id}" has no steps; name the actions in their order')
+    return value
+
+
+def check_workflows(value: Sequence[Workflow]) -> Sequence[Workflow]:
+    ids = [workflow.id for workflow in value]
+    for identifier in ids:
+        if ids.count(identifier) > 1:
+            raise ValueError(f'two workflows have the id "{identifier}"')
+    return value
+
+
+# --- Checking a value, and saying in the words of a site owner what is wrong with it ---
+
+T = TypeVar("T")
+
+_NO_SUCH_OPTION: Final = "there is no such option"
+_WORDS: Final[Mapping[str, str]] = {
+    "missing": "is missing",
+    "extra_forbidden": _NO_SUCH_OPTION,
+    "unexpected_keyword_argument": _NO_SUCH_OPTION,
+    "string_type": "must be text",
+    "bool_type": "must be True or False",
+    "bool_parsing": "must be True or False",
+    "tuple_type": "must be a list",
+    "sequence_str": "must be a list, not one text",
+    "mapping_type": "must be a dictionary",
+    "dict_type": "must be a dictionary",
+    "is_instance_of": "must be a list",  # of our annotations only Sequence is checked by pydantic in this way
+    "float_type": "must be a number",
+    "int_type": "must be a whole number",
+    "string_pattern_mismatch": 'must look like "1.0"',  # only a site's version has a pattern of pydantic's
+}
+"""pydantic's kinds of error in our words; its own words for every other."""
+
+
+def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Iterable[str] = ()) -> T:
+    """Check a value against an adapter. Raises DeclarationError that names the subject and the field.
+
+    `known` are the options there are, among which a misspelt one may be found.
+    """
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        raise DeclarationError(subject, _in_words(error, field, known)) from error
+
+
+def _in_words(error: ValidationError, field: str, known: Iterable[str]) -> str:
+    wrong = error.errors(include_url=False)
+    first = wrong[0]
+    where = ".".join(str(part) for part in (field, *first["loc"]) if part not in ("", "[key]"))
+    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    said = _said(first) + _meant(first, known)
+    end = "" if said.endswith("?") and not more else "."
+    return f"{where}: {said}{more}{end}" if where else f"{said}{more}{end}"
+
+
+def _said(error: ErrorDetails) -> str:
+    if error["type"] == "dataclass_type":
+        return f"must be {error['ctx']['class_name']}(...) or a dictionary of its fields"
+    if error["type"] == "literal_error":
+        return f"must be {error['ctx']['expected']}, not {error['input']!r}"
+    return _WORDS.get(error["type"], error["msg"].removeprefix("Value error, ").replace("Input should", "must"))
+
+
+def _meant(error: ErrorDetails, known: Iterable[str]) -> str:
+    if error["type"] != "extra_forbidden":
+        return ""
+    close = get_close_matches(str(error["loc"][-1]), known, n=1)
+    return f'; did you mean "{close[0]}"?' if close else ""
+
+
+__all__ = [
+    "NAMES",
+    "URL",
+    "ActionOptions",
+    "AgentOptions",
+    "PageOptions",
+    "SiteOptions",
+    "check",
+    "check_action",
+    "check_agent",
+    "check_identifier",
+    "check_page",
+    "check_site",
+]
+
+Flag: TypeAlias = Annotated[bool, Strict()]
+Seconds: TypeAlias = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
+Text: TypeAlias = Annotated[str, AfterValidator(check_text)]
+Id: TypeAlias = Annotated[str, AfterValidator(check_id)]
+Link: TypeAlias = Annotated[str, AfterValidator(check_link)]
+Selector: TypeAlias = Annotated[str, AfterValidator(check_selector)]
+Extensions: TypeAlias = Annotated[Mapping[str, object], AfterValidator(check_extensions)]
+RateLimitOption: TypeAlias = Annotated[RateLimit | str | Mapping[str, object], PlainValidator(read_rate_limit)]
+IdempotencyOption: TypeAlias = Annotated[
+    bool | str | Mapping[str, object] | Idempotency, PlainValidator(read_idempotency)
+]
+SelectorsOption: TypeAlias = Annotated[
+    Literal["data-awas", "data-ai"] | Mapping[str, str], PlainValidator(read_selectors)
+]
+EntityOption: TypeAlias = Annotated[type | Mapping[str, str], PlainValidator(read_entity)]
+AuthenticationOption: TypeAlias = Annotated[
+    Authentication, BeforeValidator(unpack), AfterValidator(check_authentication)
+]
+ContentType: TypeAlias = Literal["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
+Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
+SecretKeysOption: TypeAlias = Annotated[str | Sequence[str], PlainValidator(read_secret_keys)]
+SummaryOption: TypeAlias = Annotated[Summary, PlainValidator(read_summary)]
+WorkflowOption: TypeAlias = Annotated[Workflow, BeforeValidator(unpack), AfterValidator(check_workflow)]
+
+_STRICT: Final = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+
+@pydantic_config(_STRICT)
+class SiteOptions(TypedDict, total=False):
+    """Everything a `Site` may say besides name, description and url. See docs/site.md for one line on each."""
+
+    version: Annotated[str, Field(pattern=r"^\d+\.\d+$")]
+    contact: Annotated[Contact, BeforeValidator(unpack), AfterValidator(check_contact)]
+    authentication: AuthenticationOption
+    rate_limit: RateLimitOption
+    capabilities: Annotated[Capabilities, BeforeValidator(unpack)]
+    entities: Mapping[Id, EntityOption]
+    errors: Mapping[Annotated[str, AfterValidator(check_error_code)], Text]
+    hints: Mapping[Text, Text]
+    security: Annotated[Security, BeforeValidator(unpack)]
+    workflows: Annotated[Sequence[WorkflowOption], AfterValidator(check_workflows)]
+    documentation: Link
+    license: Text
+    updated: Annotated[datetime, PlainValidator(read_updated)]
+    extensions: Extensions
+    paths: Annotated[Paths, BeforeValidator(unpack), AfterValidator(check_paths)]
+    doors: Sequence[Literal["mcp", "a2a", "awp"]]
+    browsing: Annotated[Browsing, BeforeValidator(unpack), AfterValidator(check_browsing)]
+    status_endpoint: Link
+    timeout: Seconds
+    max_body_bytes: Annotated[int, Strict(), Field(gt=0)]
+    allow_origins: Sequence[Annotated[str, AfterValidator(check_origin)]]
+    list_only_allowed: Flag
+    trust_outer_middleware: Flag
+    store: object
+    secret_keys: SecretKeysOption
+    authenticate: object
+    trusted_proxies: Sequence[Annotated[str, AfterValidator(check_proxy)]]
+    forwarded: Annotated[str, AfterValidator(check_forwarded)]
+    enforce_prerequisites: Flag
+    confirmation_lifetime: Duration
+    receipt_lifetime: Duration
+    job_queue: Annotated[str, AfterValidator(check_queue)]
+    job_concurrency: Annotated[int, Strict(), Field(gt=0)]
+    job_results: Duration
+    status_interval: Duration
+    pages: Flag | None
+    page_formats_in_query: Flag
+    page_formats_in_shared_cache: Flag
+    log_inputs: Flag
+
+
+@pydantic_config(_STRICT)
+class ActionOptions(TypedDict, total=False):
+    """Everything an action may say. See docs/actions.md for one line on each."""
+
+    name: Text
+    description: Text
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+    path: Annotated[str, AfterValidator(check_path)]
+    inputs: Annotated[object, AfterValidator(check_kind)]
+    outputs: Annotated[object, AfterValidator(check_kind)]
+    content_type: ContentType
+    agent: str
+    operation: Annotated[str, AfterValidator(check_token)]
+    type: ActionType
+    intent: Intent
+    side_effect: SideEffect
+    tags: Sequence[Text]
+    examples: Sequence[Annotated[JsonObject, AfterValidator(check_json)]]
+    selector: Selector
+    selectors: SelectorsOption
+    result: Annotated[Result, BeforeValidator(unpack), AfterValidator(check_result)]
+    auth_required: Flag
+    scopes: Sequence[Text]
+    rate_limit: RateLimitOption
+    idempotency: IdempotencyOption
+    sensitivity: Sensitivity
+    reversible: Flag
+    requires_human_confirmation: Flag
+    confirmation_summary: SummaryOption
+    enforce_prerequisites: Flag
+    preconditions: Sequence[Text]
+    depends_on: Sequence[str]
+    preview_url: Link
+    dry_run: Flag
+    execution: Execution
+    timeout: Seconds
+    extensions: Extensions
+
+
+@pydantic_config(_STRICT)
+class AgentOptions(ActionOptions, total=False):
+    """What an agent says about itself (WoA section 4.1); an action's options hold for each of its operations."""
+
+    version: Text
+    capabilities: Sequence[Text]
+    metadata: Annotated[Mapping[str, object], AfterValidator(check_json)]
+
+
+@pydantic_config(_STRICT)
+class PageOptions(TypedDict, total=False):
+    """What a page may say about itself. See docs/pages.md."""
+
+    title: Text
+    description: Text
+
+
+NAMES: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
+URL: Final = TypeAdapter(Annotated[str, AfterValidator(check_url)])
+_TEXT: Final = TypeAdapter(Text)
+_ID: Final = TypeAdapter(Id)
+_SITE: Final = TypeAdapter(SiteOptions)
+_ACTION: Final = TypeAdapter(ActionOptions)
+_AGENT: Final = TypeAdapter(AgentOptions)
+_PAGE: Final = TypeAdapter(PageOptions)
+_PATH_ADAPTER: Final = TypeAdapter(Annotated[str, AfterValidator(check_path)])
+
+
+def check_site(name: object, description: object, options: SiteOptions) -> tuple[str, str, SiteOptions]:
+    """What was given to `Site(...)`, read. Raises DeclarationError that names the field."""
+    return (
+        check("site", _TEXT, name, "name"),
+        check("site", _TEXT, description, "description"),
+        check("site", _SITE, options, known=SiteOptions.__annotations__),
+    )
+
+
+def check_action(subject: str, options: ActionOptions) -> ActionOptions:
+    """An action's options, read. Raises DeclarationError that names the subject and the field."""
+    return check(subject, _ACTION, options, known=ActionOptions.__annotations__)
+
+
+def check_agent(subject: str, options: AgentOptions) -> AgentOptions:
+    """An agent's options, read. Raises DeclarationError that names the subject and the field."""
+    return check(subject, _AGENT, options, known=AgentOptions.__annotations__)
+
+
+def check_page(subject: str, path: object, options: PageOptions) -> PageOptions:
+    """A page's options, read; `path` is None where it is not given. Raises DeclarationError that names the field."""
+    if path is not None:
+        check(subject, _PATH_ADAPTER, path, "path")
+    return check(subject, _PAGE, options, known=PageOptions.__annotations__)
+
+
+def check_identifier(subject: str, identifier: object) -> str:
+    """An action's or an agent's id. Raises DeclarationError."""
+    return check(subject, _ID, identifier, "id")
+
+
+# --- What a site says about itself: its addresses, and from checked options its `SiteFacts` ---
+
+URL_VARIABLE: Final = "AWP_PUBLISH_URL"
+
+
+def read_urls(given: object) -> tuple[str, ...]:
+    """The site's addresses; the environment variable may hold several, separated by commas."""
+    if given is None:
+        listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
+    else:
+        listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not listed or listed == [""]:
+        raise DeclarationError("site", f"url: is required; give Site(url=...) or set {URL_VARIABLE}.")
+    urls = tuple(check("site", URL, url, "url") for url in listed)
+    hosts = [urlsplit(url).netloc for url in urls]
+    for host in hosts:
+        if hosts.count(host) > 1:
+            raise DeclarationError("site", f"url: two addresses are at {host}, and requests could not tell them apart.")
+    return urls
+
+
+def read_site_facts(name: str, description: str, options: SiteOptions) -> SiteFacts:
+    """The frozen facts of a site. Raises DeclarationError for an entity that is neither a model nor a field table."""
+    entities = options.get("entities", {})
+    return SiteFacts(
+        name=name,
+        description=description,
+        version=options.get("version", "1.0"),
+        contact=options.get("contact"),
+        authentication=options.get("authentication"),
+        rate_limit=cast(RateLimit | None, options.get("rate_limit")),
+        capabilities=options.get("capabilities", Capabilities()),
+        entities={key: given for key, given in entities.items() if isinstance(given, Mapping)},
+        entity_schemas={key: _entity_schema(key, given) for key, given in entities.items() if isinstance(given, type)},
+        errors=dict(options.get("errors", {})),
+        hints=dict(options.get("hints", {})),
+        security=options.get("security"),
+        workflows=tuple(options.get("workflows", ())),
+        documentation=options.get("documentation"),
+        license=options.get("license"),
+        updated=options.get("updated"),
+        extensions=dict(options.get("extensions", {})),
+    )
+
+
+def _entity_schema(name: str, model: type) -> JsonObject:
+    try:
+        schema = write_schema(model, "serialization")
+    except UnusableSchema as error:
+        raise DeclarationError("site", f"entities.{name}: {error}.") from error
+    if "properties" not in schema:
+        raise DeclarationError("site", f"entities.{name}: {model.__name__} has no fields.", "Give a model.")
+    return schema
+
+
+# --- What the doors of a site hold every call to, whatever it calls ---
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the doors hold every call to. `timeout` in seconds, `max_body_bytes` in bytes.
+
+    `list_only_allowed` says that doors which tell their callers what there is tell each what they may call,
+    `trust_outer_middleware` that no middleware outside of us decides by the path of a request.
+    """
+
+    timeout: float = 30.0
+    max_body_bytes: int = 1_048_576
+    allow_origins: tuple[str, ...] = ()
+    list_only_allowed: bool = False
+    trust_outer_middleware: bool = False
+    browsing: Browsing = field(default_factory=Browsing)
+
+
+def read_limits(checked: SiteOptions) -> Limits:
+    """The limits of a site, from options that have been checked."""
+    return Limits(
+        checked.get("timeout", Limits.timeout),
+        checked.get("max_body_bytes", Limits.max_body_bytes),
+        tuple(checked.get("allow_origins", ())),
+        checked.get("list_only_allowed", False),
+        checked.get("trust_outer_middleware", False),
+        checked.get("browsing", Browsing()),
+    )
+
+
+# --- Whether a site gives its pages in the formats that agents read, and how they may be asked for ---
+
+PACKAGE: Final = "selectolax"
+"""What reads HTML; it comes with the extra [pages]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offering:
+    """`pages` are given as SOM and Markdown to requests that accept these, with `in_query` to `?format=` as well.
+
+    With `in_shared_cache` the caches in front of the site heed Vary, and may keep what Accept has chosen.
+    """
+
+    pages: bool = False
+    in_query: bool = False
+    in_shared_cache: bool = False
+
+
+def read_offering(options: SiteOptions) -> Offering:
+    """What the options say. Without a word, pages are given where the extra is installed.
+
+    Raises DeclarationError for what cannot be had.
+    """
+    wanted, in_query = options.get("pages"), options.get("page_formats_in_query", False)
+    is_installed = find_spec(PACKAGE) is not None
+    if wanted and not is_installed:
+        raise DeclarationError(
+            "site", "pages: needs a package that is missing.", 'Install it: pip install "awp-publish[pages]".'
+        )
+    pages = is_installed if wanted is None else wanted
+    in_shared_cache = options.get("page_formats_in_shared_cache", False)
+    for name, is_asked_for in (("query", in_query), ("shared_cache", in_shared_cache)):
+        if is_asked_for and not pages:
+            raise DeclarationError(
+                "site",
+                f"page_formats_in_{name}: there are no formats without pages.",
+                'Write pages=True, with pip install "awp-publish[pages]".',
+            )
+    return Offering(pages, in_query, in_shared_cache)
