@@ -13,9 +13,9 @@ import orjson
 from awp_publish.checks import Finding, check_document, check_documents
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, som
-from awp_publish.serve.background import serve_jobs
+from awp_publish.serve.http import AsgiApp, Message, Scope
+from awp_publish.serve.jobs import serve_jobs
 from awp_publish.serve.lifespan import StartFailed
-from awp_publish.serve.reply import AsgiApp, Message, Scope
 
 PATHS: Final = tuple(document.path for protocol in ALL for document in protocol.documents)
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from awp_publish.discover import Route, find_openapi, find_routes
 from awp_publish.discover.functions import describe_function
-from awp_publish.discover.routes import RouteIndex, docstring_of, is_bound_for_a_call, listing, mark
+from awp_publish.discover.routes import docstring_of, is_bound_for_a_call, mark
 from awp_publish.guarding import check_guarding, published_authentication, read_guarding
 from awp_publish.health import Liveness
 from awp_publish.model import (
@@ -37,8 +37,10 @@ from awp_publish.resolve import (
     Declaration,
     Defaults,
     Inclusion,
+    RouteIndex,
     check_names,
     check_skills,
+    listing,
     resolve,
     title_of,
 )

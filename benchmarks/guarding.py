@@ -20,7 +20,7 @@ from starlette.applications import Starlette
 
 import awp_publish
 from awp_publish import BearerToken
-from awp_publish.serve.reply import AsgiApp, RawHeaders
+from awp_publish.serve.http import AsgiApp, RawHeaders
 from benchmarks.applications import (
     FUNCTION_INVOKE,
     INVOCATION,

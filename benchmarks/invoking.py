@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import orjson
 
-from awp_publish.serve.reply import AsgiApp
+from awp_publish.serve.http import AsgiApp
 from benchmarks.applications import (
     FUNCTION_INVOKE,
     INVOCATION,

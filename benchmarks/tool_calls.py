@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import orjson
 
-from awp_publish.serve.reply import RawHeaders
+from awp_publish.serve.http import RawHeaders
 from benchmarks.applications import JSON, ORDER
 
 MODERN: Final = "2026-07-28"

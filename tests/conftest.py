@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from awp_publish import Authentication, Site
-from awp_publish.serve.reply import AsgiApp
+from awp_publish.serve.http import AsgiApp
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
 
 

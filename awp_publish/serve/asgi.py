@@ -1,37 +1,62 @@
 """`AgentPublisher`: the one middleware. Documents and doors are answered here, all else goes to the application."""
 
 import gc
+import logging
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from typing import Final
 
 from starlette.applications import Starlette
 
+from awp_publish.checks import check_documents
 from awp_publish.discover import routed
+from awp_publish.guarding import remembering_actions
 from awp_publish.model import Catalog
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL
 from awp_publish.protocols.protocol import Document, Protocol
-from awp_publish.serve.background import BACKGROUNDS, Background
 from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication
-from awp_publish.serve.documents import Prepared, prepare
-from awp_publish.serve.doors import Doors, open_doors
+from awp_publish.serve.documents import Prepared, prepare, problem_documents
+from awp_publish.serve.doors import ENTRANCE, Answer, Doors, describe_live_doors, open_doors
+from awp_publish.serve.http import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
+from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
-from awp_publish.serve.live import ENTRANCE, Answer, describe_live_doors
-from awp_publish.serve.negotiate import Asked, Pages
-from awp_publish.serve.negotiate_exchange import go_on
-from awp_publish.serve.negotiate_formats import Renditions
-from awp_publish.serve.page_reading import PageReader
-from awp_publish.serve.problem_pages import problem_documents
-from awp_publish.serve.reply import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
-from awp_publish.serve.report import report, warn_of_memory
-from awp_publish.serve.som import describe_pages
+from awp_publish.serve.negotiation import Asked, Pages, Renditions
+from awp_publish.serve.negotiation_exchange import go_on
+from awp_publish.serve.pages import PageReader, describe_pages
 from awp_publish.serve.status import StatusKeeper
 from awp_publish.serve.woa import door_of
 from awp_publish.site import Site
 from awp_publish.templating import link_header
+
+# --- What is said in the log at start-up ---
+
+logger: Final = logging.getLogger("awp_publish.checks")
+
+_LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING}
+
+
+def warn_of_memory(site: Site) -> None:
+    """Say that what calls leave behind is gone with the process, and unknown to others, if that is so."""
+    actions = remembering_actions(site.catalog)
+    if actions and not site.guarding.store.is_shared:
+        logger.warning(
+            "actions %s keep confirmations, keys or jobs in the memory of this process: they are lost when it ends, "
+            'and other workers do not know them. Give Site(store="sqlite:///agents.db") or "redis://...".',
+            ", ".join(actions),
+        )
+
+
+def report(documents: Mapping[str, Prepared], prefix: str) -> None:
+    """Log what the checks find in the documents of one address, whose paths lie below `prefix`."""
+    json_documents = {
+        prefix + path: prepared.body for path, prepared in documents.items() if prepared.media_type.endswith("json")
+    }
+    for finding in check_documents(json_documents):
+        logger.log(_LEVELS[finding.level], "%s", finding)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from awp_publish.policy.authentication import Credentials
 from awp_publish.problems import CrossSiteCookies, ForeignHost
-from awp_publish.serve.reply import Fields, Scope
+from awp_publish.serve.http import Fields, Scope
 
 UNIX: Final = "unix"
 """How a site trusts what connects through a socket file: such a peer has no address."""

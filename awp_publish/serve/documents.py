@@ -5,27 +5,20 @@ A request is a dict lookup and the choice between ready replies.
 
 import gzip
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
-from functools import lru_cache
+from functools import lru_cache, partial
+from html import escape
 from importlib import import_module
 from typing import Final
 
 from awp_publish.model import Catalog
-from awp_publish.problems import MethodNotAllowed
+from awp_publish.problems import ALL, MethodNotAllowed, Refused, code_of, slug_of
 from awp_publish.protocols.protocol import Document
-from awp_publish.serve.problem_json import render_problem
-from awp_publish.serve.reply import (
-    ANY_ORIGIN,
-    NO_SNIFFING,
-    Headers,
-    RawHeaders,
-    Reply,
-    choose_coding,
-    preflight,
-)
+from awp_publish.serve.endpoint import render_problem
+from awp_publish.serve.http import ANY_ORIGIN, NO_SNIFFING, Headers, RawHeaders, Reply, choose_coding, preflight
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 LARGE: Final = 262_144
@@ -188,3 +181,55 @@ _PREFLIGHT: Final = preflight(METHODS)
 _NOT_ALLOWED: Final = render_problem(
     MethodNotAllowed(f"Documents are read: use one of {METHODS}.", headers=[("Allow", METHODS)]), extra=(ANY_ORIGIN,)
 )
+
+
+# --- A page for each problem type ---
+
+MEDIA_TYPE: Final = "text/html; charset=utf-8"
+MAX_AGE: Final = 3600
+_STYLE: Final = (
+    ":root{color-scheme:light dark}"
+    "body{font:1.05rem/1.6 system-ui,sans-serif;max-width:42rem;margin:3rem auto;padding:0 1rem}"
+    "dt{font-weight:600;margin-top:.75rem}dd{margin:0}code{font-size:.95em}"
+)
+
+
+def problem_documents(catalog: Catalog) -> Iterator[Document]:
+    """One page for each built-in problem and each error code that the site declares, and an index."""
+    base = catalog.paths.problems
+    codes = {code_of(kind.slug) for kind in ALL} | set(catalog.site.errors)
+    for code in sorted(codes):
+        yield Document(f"{base}/{slug_of(code)}", MEDIA_TYPE, partial(_render_page, code), max_age=MAX_AGE)
+    yield Document(base, MEDIA_TYPE, partial(_render_index, tuple(sorted(codes))), max_age=MAX_AGE)
+
+
+def _facts(code: str, catalog: Catalog) -> Mapping[str, str]:
+    kind = next((kind for kind in ALL if code_of(kind.slug) == code), Refused)
+    own = code_of(kind.slug) == code
+    return {
+        "Code": code,
+        "Status": str(kind.default_status) if own else "the status of the action's own answer",
+        "Meaning": f"{kind.title}.",
+        "What to do": catalog.site.errors.get(code, kind.default_recovery),
+    }
+
+
+def _render_page(code: str, catalog: Catalog) -> bytes:
+    facts = _facts(code, catalog)
+    rows = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
+    back = f'<p><a href="{escape(catalog.absolute(catalog.paths.problems))}">All problem types</a></p>'
+    return _page(slug_of(code), catalog.site.name, f"<dl>{rows}</dl>{back}")
+
+
+def _render_index(codes: tuple[str, ...], catalog: Catalog) -> bytes:
+    base = catalog.absolute(catalog.paths.problems)
+    rows = "".join(f'<li><a href="{escape(base)}/{slug_of(code)}">{slug_of(code)}</a></li>' for code in codes)
+    return _page("Problem types", catalog.site.name, f"<ul>{rows}</ul>")
+
+
+def _page(title: str, site: str, content: str) -> bytes:
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)} · {escape(site)}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head>'
+        f"<body><main><h1>{escape(title)}</h1>{content}</main></body></html>"
+    ).encode()

@@ -1,30 +1,104 @@
 """The live endpoints of one public address of a site, and which of them a path means."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.guarding import make_enforcement
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.jobs import Jobs
-from awp_publish.model import Catalog
+from awp_publish.model import Catalog, Door
 from awp_publish.policy.guard import Enforcement
+from awp_publish.problems import DeclarationError
 from awp_publish.protocols import protected_resource
-from awp_publish.serve.admission import Admission, read_admission_of
-from awp_publish.serve.background import Background
-from awp_publish.serve.cors import Cors
 from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
 from awp_publish.serve.dispatch import CalledApplication, RouteReach
-from awp_publish.serve.exchange import Telling
-from awp_publish.serve.invoke_address import InvokeAddress
-from awp_publish.serve.jobs import JobsDoor
-from awp_publish.serve.live import Answer, AnswerRest, Entrance, LiveDoor, Surroundings, open_live_doors
-from awp_publish.serve.page_reading import PageReader
-from awp_publish.serve.reply import Fields, Receive, Scope, Send
-from awp_publish.serve.som import open_som
+from awp_publish.serve.endpoint import Admission, Telling, read_admission_of
+from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send
+from awp_publish.serve.jobs import Background, JobsDoor
+from awp_publish.serve.pages import PageReader, open_som
 from awp_publish.serve.status import StatusDoor, StatusKeeper
-from awp_publish.serve.woa import WoaDoor
+from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.site import Site
+
+# --- Doors that a site has to ask for: each in its own file with its extra, opened only then ---
+
+Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+AnswerRest: TypeAlias = Callable[[Scope, Receive, Send, str], Awaitable[None]]
+"""A door that is given the rest of its path."""
+
+MODULES: Final = {"mcp": "awp_publish.serve.mcp", "a2a": "awp_publish.serve.a2a", "awp": "awp_publish.serve.awp"}
+PACKAGES: Final = {"mcp": ("mcp",), "a2a": ("a2a",), "awp": ("selectolax", "msgpack")}
+"""Doors of `Site(doors=...)`: where each is, and the packages it needs; its extra has the door's name."""
+
+ENTRANCE: Final = "awp_publish.entrance"
+"""The member of a scope in which a framework of its own way says where requests come in from outside."""
+
+Entrance: TypeAlias = Callable[[Scope], AsgiApp]
+"""The application with all that stands around us, as a connection that has come in to us tells it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a live door is made of, for one public address of a site. `pages` is None where pages are HTML only."""
+
+    site: Site
+    catalog: Catalog
+    invoker: Invoker
+    enforcement: Enforcement
+    admission: Admission
+    background: Background | None
+    entrance: Entrance
+    pages: PageReader | None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveDoor:
+    """What a live door answers, at which paths, and what has to run for it while the application runs.
+
+    `exact` are paths known beforehand, `below` beginnings of paths, `sockets` paths of WebSockets. Without a lifespan
+    `running` is never entered, and the door has to work all the same.
+    """
+
+    exact: Mapping[str, Answer]
+    below: Mapping[str, AnswerRest] = field(default_factory=dict)
+    running: Callable[[], AbstractAsyncContextManager[None]] | None = None
+    sockets: Mapping[str, Answer] = field(default_factory=dict)
+
+
+class DoorModule(Protocol):
+    """The file of a live door."""
+
+    def describe_door(self, site: Site) -> Door:
+        """What the documents may say about this door."""
+
+    def open_door(self, surroundings: Surroundings) -> LiveDoor:
+        """Make the door."""
+
+
+def describe_live_doors(site: Site) -> tuple[Door, ...]:
+    """The doors that a site asks for. Raises DeclarationError for one whose extra is not installed."""
+    return tuple(_module(name).describe_door(site) for name in site.doors)
+
+
+def open_live_doors(surroundings: Surroundings) -> tuple[LiveDoor, ...]:
+    """Make the doors that a site asks for."""
+    return tuple(_module(name).open_door(surroundings) for name in surroundings.site.doors)
+
+
+def _module(name: str) -> DoorModule:
+    if any(find_spec(package) is None for package in PACKAGES[name]):
+        raise DeclarationError(
+            "site",
+            f'doors: "{name}" needs a package that is missing.',
+            f'Install it: pip install "awp-publish[{name}]".',
+        )
+    return cast(DoorModule, import_module(MODULES[name]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, TypeAlias
 
-from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send
+from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send
 
 logger: Final = logging.getLogger("awp_publish")
 

@@ -11,8 +11,8 @@ import orjson
 
 from awp_publish.problems import MethodNotAllowed, Problem
 from awp_publish.serve.credentials import refuse_foreign_host
-from awp_publish.serve.exchange import Exchange, Telling
-from awp_publish.serve.reply import (
+from awp_publish.serve.endpoint import Exchange, Telling
+from awp_publish.serve.http import (
     ANY_ORIGIN,
     NO_SNIFFING,
     Receive,

@@ -1,21 +1,190 @@
 """The WoA REST door: `POST /agents/{agent_id}/invoke` (draft-gaikwad-woa-00, sections 4.3.1, 5.1 and 5.2)."""
 
 import re
+from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
+from urllib.parse import parse_qs, parse_qsl
 
 from awp_publish.invoke import Invoker
-from awp_publish.model import Catalog, Door
+from awp_publish.model import Action, Catalog, Door, JsonObject
 from awp_publish.policy.call import Call
-from awp_publish.problems import MethodNotAllowed, NotAcceptable, Problem, UnsupportedMediaType
-from awp_publish.serve.admission import Admission
-from awp_publish.serve.cors import Cors
+from awp_publish.policy.idempotency import read_key
+from awp_publish.problems import (
+    AgentMismatch,
+    EnvelopeNotAnObject,
+    InvalidEnvelope,
+    InvalidIdempotencyKey,
+    InvalidInput,
+    MethodNotAllowed,
+    MissingInput,
+    NotAcceptable,
+    Problem,
+    UnsupportedMediaType,
+    Violation,
+)
 from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
-from awp_publish.serve.envelope import read_admission, read_envelope
-from awp_publish.serve.exchange import Exchange, Telling
-from awp_publish.serve.json_text import parse_json
-from awp_publish.serve.reply import Fields, Receive, Scope, Send, accepts, read_fields, send_reply
-from awp_publish.serve.request_body import HungUp, read_body, wait_for_hang_up
+from awp_publish.serve.endpoint import Admission, Exchange, Telling
+from awp_publish.serve.http import (
+    Cors,
+    Fields,
+    HungUp,
+    Receive,
+    Scope,
+    Send,
+    accepts,
+    parse_json,
+    read_body,
+    read_fields,
+    send_reply,
+    wait_for_hang_up,
+)
+
+# --- The WoA invocation envelope (section 5.1) ---
+
+CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
+RECEIPTS: Final = (b"awp-receipt", "receipts")
+"""Header and member of the envelope, of which either is enough."""
+
+
+class Envelope(NamedTuple):
+    """A readable envelope. `members` are all of it."""
+
+    agent: str
+    operation: str | None
+    input: JsonObject
+    members: JsonObject
+
+
+def read_envelope(document: object, url_agent: str | None) -> Envelope:
+    """Agent, operation, input, and the whole. Raises the Problem that says what is wrong."""
+    if not isinstance(document, dict):
+        raise EnvelopeNotAnObject(f"The body is {_kind(document)}, not an object.")
+    agent = document.get("agent", url_agent)
+    if not isinstance(agent, str):
+        raise _wrong_member(document, "agent")
+    if url_agent is not None and agent != url_agent:
+        raise AgentMismatch(f'The URL names agent "{url_agent[:100]}", the envelope "{agent[:100]}".')
+    operation = document.get("operation")
+    if not isinstance(operation, str) and "operation" in document:
+        raise _wrong_member(document, "operation")
+    given = document.get("input")
+    if not isinstance(given, dict):
+        raise _wrong_input(document)
+    return Envelope(agent, operation, given, document)
+
+
+def _wrong_member(document: Mapping[str, object], name: str) -> Problem:
+    if name not in document:
+        return InvalidEnvelope(f"{name}: is missing, and the URL does not name an agent either.")
+    return InvalidEnvelope(f"{name}: must be a string, not {_kind(document[name])}.")
+
+
+def _wrong_input(document: Mapping[str, object]) -> Problem:
+    if "input" not in document:
+        return MissingInput("The envelope has no member input.")
+    detail = f"must be an object, not {_kind(document['input'])}"
+    return InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
+
+
+def _kind(value: object) -> str:
+    """A JSON value's kind, in words."""
+    return _KINDS.get(type(value), "a number")
+
+
+_KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+
+
+# --- What the gates want to know ---
+
+
+def read_admission(call: Call, members: Mapping[str, object], fields: Fields) -> None:
+    """Put key, confirmation and receipts on a call, from the headers or from the envelope. Raises a Problem."""
+    call.idempotency_key = _read_key(call.action, members, fields)
+    call.confirmation = _read_one(members, fields, *CONFIRMATION)
+    call.receipts = _read_receipts(members, fields)
+
+
+def _read_key(action: Action, members: Mapping[str, object], fields: Fields) -> str | None:
+    name = action.idempotency.key_field if action.idempotency else "idempotency_key"
+    header = fields.get(b"idempotency-key")
+    member = _text(members, name)
+    if header is None:
+        return member
+    key = header.decode("latin-1")
+    if member is not None and read_key(member) != read_key(key):
+        raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
+    return key
+
+
+def _read_one(members: Mapping[str, object], fields: Fields, header: bytes, name: str) -> str | None:
+    sent = fields.get(header)
+    return _text(members, name) if sent is None else sent.decode("latin-1").strip()
+
+
+def _read_receipts(members: Mapping[str, object], fields: Fields) -> tuple[str, ...]:
+    header, name = RECEIPTS
+    if header not in fields and name not in members:
+        return ()
+    sent = [part.strip() for part in fields.get(header, b"").decode("latin-1").split(",")]
+    listed = members.get(name, [])
+    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        raise InvalidEnvelope(f"{name}: must be a list of strings.")
+    return tuple(receipt for receipt in (*sent, *listed) if receipt)
+
+
+def _text(members: Mapping[str, object], name: str) -> str | None:
+    value = members.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidEnvelope(f"{name}: must be a string, not {_kind(value)}.")
+    return value
+
+
+# --- The invocation URL template of WoA (section 4.3.1), written for every agent and read backwards ---
+
+
+class InvokeAddress:
+    """The invocation URL template, read backwards: from a request to the agent it means."""
+
+    def __init__(self, template: str) -> None:
+        self._template = template
+        path, _, query = template.partition("?")
+        self._path = re.compile(_as_pattern(path))
+        pairs = parse_qsl(query, keep_blank_values=True)
+        self._query = [(name, re.compile(_as_pattern(value))) for name, value in pairs if "{agent_id}" in value]
+        self._fixed = [(name, value) for name, value in pairs if "{agent_id}" not in value]
+
+    def calls(self, catalog: Catalog) -> Mapping[str, str]:
+        """The invocation paths of the catalog's agents, where an agent is told by the path alone."""
+        if "?" in self._template or "{agent_id}" not in self._template:
+            return {}
+        return {self._template.replace("{agent_id}", agent.id): agent.id for agent in catalog.agents}
+
+    def match(self, path: str, query_string: bytes) -> re.Match[str] | None:
+        """Whether a request is an invocation.
+
+        A path with a placeholder is shared with the application's own, so its query has to be there too.
+        """
+        matched = self._path.fullmatch(path)
+        if matched is None or not self._path.groups or not self._fixed:
+            return matched
+        given = parse_qs(query_string.decode("latin-1"), keep_blank_values=True)
+        return matched if all(value in given.get(name, ()) for name, value in self._fixed) else None
+
+    def agent_of(self, matched: re.Match[str], query_string: bytes) -> str | None:
+        """The agent that the URL names, None if it names none."""
+        if self._path.groups:
+            return matched["agent_id"]
+        if not self._query:
+            return None
+        given = parse_qs(query_string.decode("latin-1"))
+        found = (pattern.fullmatch(value) for name, pattern in self._query for value in given.get(name, ()))
+        return next((match["agent_id"] for match in found if match), None)
+
+
+def _as_pattern(text: str) -> str:
+    return re.escape(text).replace(re.escape("{agent_id}"), r"(?P<agent_id>[^/]+)")
+
 
 PROTOCOL: Final = "woa"
 VERSION: Final = "1"

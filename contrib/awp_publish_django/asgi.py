@@ -12,10 +12,9 @@ from urllib.parse import quote
 from django.core import asgi
 
 from awp_publish.problems import BodyTimeout
-from awp_publish.serve.live import ENTRANCE
-from awp_publish.serve.problem_json import render_problem
-from awp_publish.serve.reply import AsgiApp, Message, Receive, Scope, Send, send_reply
-from awp_publish.serve.request_body import receive_in_time
+from awp_publish.serve.doors import ENTRANCE
+from awp_publish.serve.endpoint import render_problem
+from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send, receive_in_time, send_reply
 from awp_publish_django.publication import get_publication
 
 

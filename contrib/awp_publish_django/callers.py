@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 
-from awp_publish.serve.reply import Scope
+from awp_publish.serve.http import Scope
 from awp_publish_django.publication import Publication
 
 

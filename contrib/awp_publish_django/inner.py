@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest
 from django.urls import ResolverMatch
 
 from awp_publish.serve.dispatch import ROUTE_CALL, RouteCall
-from awp_publish.serve.reply import Scope, read_fields
+from awp_publish.serve.http import Scope, read_fields
 
 PARSED: Final = frozenset(
     {

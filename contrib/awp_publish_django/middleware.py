@@ -13,7 +13,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from awp_publish.serve.reply import Message, Receive, Reply, Scope, Send
+from awp_publish.serve.http import Message, Receive, Reply, Scope, Send
 from awp_publish.threads import RUNNER
 from awp_publish_django.callers import identify
 from awp_publish_django.gateway import (

@@ -10,12 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.utils.cache import patch_vary_headers
 
-from awp_publish.serve.negotiate import READING, Asked
-from awp_publish.serve.negotiate_exchange import make_reply
-from awp_publish.serve.negotiate_formats import LARGEST
-from awp_publish.serve.negotiate_headers import HTML_TYPES, NOT_ASKED
-from awp_publish.serve.negotiate_wish import Reading, read_accept
-from awp_publish.serve.reply import Headers, Reply, read_fields
+from awp_publish.serve.http import Headers, Reply, read_fields
+from awp_publish.serve.negotiation import HTML_TYPES, LARGEST, NOT_ASKED, READING, Asked, Reading, read_accept
+from awp_publish.serve.negotiation_exchange import make_reply
 from awp_publish_django.gateway import scope_of, with_headers
 from awp_publish_django.publication import Publication
 from awp_publish_django.responses import headers_of

@@ -21,8 +21,8 @@ from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 from asgiref.sync import SyncToAsync
 from django.db import close_old_connections, connections
 
+from awp_publish.serve.http import AsgiApp, Message, Receive, Send
 from awp_publish.serve.lifespan import running
-from awp_publish.serve.reply import AsgiApp, Message, Receive, Send
 from awp_publish.threads import RUNNER
 from awp_publish_django.gateway import Sent
 

@@ -18,7 +18,7 @@ from starlette.concurrency import run_in_threadpool
 
 from awp_publish.discover import Route
 from awp_publish.serve.dispatch import ROUTE_CALL
-from awp_publish.serve.reply import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
+from awp_publish.serve.http import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
 from awp_publish.threads import RUNNER
 from awp_publish_django.gateway import response_of
 from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request

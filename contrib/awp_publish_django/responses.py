@@ -22,7 +22,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
 from django.utils.html import strip_tags
 
-from awp_publish.serve.reply import RawHeaders, Reply
+from awp_publish.serve.http import RawHeaders, Reply
 
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "")
 """What forms are sent as; one without fields sends nothing."""

@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.serve.reply import AsgiApp
+from awp_publish.serve.http import AsgiApp
 
 SCHEMA_2020_12: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -8,7 +8,7 @@ from typing import Final
 
 import uvicorn
 
-from awp_publish.serve.reply import AsgiApp
+from awp_publish.serve.http import AsgiApp
 
 PORT: Final = 8765
 ADDRESS: Final = f"http://127.0.0.1:{PORT}"

@@ -13,7 +13,7 @@ from django.contrib.auth.models import Permission, User
 from django.db import transaction
 from django.test import AsyncClient, Client
 
-from awp_publish.serve.background import BACKGROUNDS
+from awp_publish.serve.jobs import BACKGROUNDS
 from awp_publish.serve.lifespan import running
 from tests.django.shop.asgi import application
 from tests.django.shop.models import Book

@@ -12,7 +12,7 @@ from django.urls import path
 from som_parser import parse_som
 
 from awp_publish import Site
-from awp_publish.serve.negotiate_formats import LARGEST
+from awp_publish.serve.negotiation import LARGEST
 
 MARKDOWN = {"accept": "text/markdown"}
 OURS = "awp_publish_django.middleware.AgentPublisherMiddleware"

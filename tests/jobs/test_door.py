@@ -13,8 +13,8 @@ from awp_publish import AgentPublisher
 from awp_publish.jobs import JobResult, report_progress
 from awp_publish.model import Catalog, SiteFacts
 from awp_publish.problems import InvalidCredentials, OutcomeUnknown, Refused, StoreUnavailable
-from awp_publish.serve.cors import Cors
-from awp_publish.serve.exchange import Telling
+from awp_publish.serve.endpoint import Telling
+from awp_publish.serve.http import Cors
 from awp_publish.serve.jobs import JobsDoor, accepted_reply
 from awp_publish.stores import Look, Swap
 from tests.jobs.conftest import Clock

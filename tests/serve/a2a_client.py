@@ -25,7 +25,7 @@ from a2a.types.a2a_pb2 import (
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
-from awp_publish.serve.reply import AsgiApp
+from awp_publish.serve.http import AsgiApp
 
 URL: Final = "https://shop.example/a2a"
 

@@ -8,8 +8,8 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from awp_publish.serve.http import AsgiApp
 from awp_publish.serve.lifespan import running
-from awp_publish.serve.reply import AsgiApp
 
 MODERN: Final = "2026-07-28"
 CLASSIC: Final = "2025-11-25"

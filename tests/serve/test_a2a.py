@@ -14,7 +14,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site
-from awp_publish.serve.reply import AsgiApp
+from awp_publish.serve.http import AsgiApp
 from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, serving, state, stream, words
 from tests.serve.guarded import known_callers, make_shop
 

@@ -9,7 +9,7 @@ from a2a.utils.errors import InvalidParamsError
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.json_format import ParseDict
 
-from awp_publish.serve.a2a_required import check_required_fields
+from awp_publish.serve.a2a.handler import check_required_fields
 
 REQUESTS = [name for name in dir(a2a_pb2) if name.endswith("Request")]
 MESSAGE = {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": {"skill": "find", "input": {"a": [1, None]}}}]}

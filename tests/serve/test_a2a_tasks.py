@@ -9,8 +9,8 @@ from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Site, report_progress
+from awp_publish.serve.http import AsgiApp
 from awp_publish.serve.lifespan import running
-from awp_publish.serve.reply import AsgiApp
 from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, state, stream, told_headers, words
 from tests.serve.guarded import ANN, BEN, KEYS, known_callers, make_shop
 

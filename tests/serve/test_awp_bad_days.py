@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from awp_publish import AgentPublisher
-from awp_publish.serve import awp_connection
+from awp_publish.serve.awp import connection as awp_connection
 from awp_publish.serve.lifespan import running
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import make_site, page, publish

@@ -9,7 +9,7 @@ import pytest
 
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import Fetch, Fetched, Steps
-from awp_publish.serve.awp_driving import LARGE, drive
+from awp_publish.serve.awp.sessions import LARGE, drive
 
 FETCH = Fetch("GET", "/", (), b"", "https://shop.example")
 SMALL_PAGE = Fetched(200, (), b"small")

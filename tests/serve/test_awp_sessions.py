@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from awp_publish import BearerToken, Browsing
 from awp_publish.browsing.errors import AwpError
 from awp_publish.policy.tokens import Tokens
-from awp_publish.serve.awp_sessions import Sessions
+from awp_publish.serve.awp.sessions import Sessions
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import make_site, publish
 from tests.serve.guarded import KEYS

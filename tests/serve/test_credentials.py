@@ -19,7 +19,7 @@ from awp_publish.serve.credentials import (
     refuse_foreign_host,
     refuse_foreign_pages,
 )
-from awp_publish.serve.reply import Receive, Scope, Send, read_fields
+from awp_publish.serve.http import Receive, Scope, Send, read_fields
 
 NOBODY = read_trusted_proxies([])
 PROXIES = read_trusted_proxies(["10.0.0.0/8", "2001:db8:1::/48", "203.0.113.9"])

@@ -21,7 +21,7 @@ from starlette.testclient import TestClient
 from awp_publish import AgentPublisher, DeclarationError, Site
 from awp_publish.protocols import ALL, agent_json
 from awp_publish.protocols.protocol import Document, Protocol
-from awp_publish.serve.reply import Message
+from awp_publish.serve.http import Message
 
 PATHS = [document.path for protocol in ALL for document in protocol.documents]
 

@@ -25,8 +25,8 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Site
-from awp_publish.serve.negotiate_formats import LARGEST
-from awp_publish.serve.reply import AsgiApp, Receive, Scope, Send
+from awp_publish.serve.http import AsgiApp, Receive, Scope, Send
+from awp_publish.serve.negotiation import LARGEST
 
 MARKDOWN = {"accept": "text/markdown"}
 SOM = {"accept": "application/som+json"}

@@ -13,7 +13,7 @@ from fastapi import BackgroundTasks, FastAPI
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.serve.reply import Message
+from awp_publish.serve.http import Message
 
 
 class Caller:

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from awp_publish import AgentPublisher, Contact, Paths, Site
 from awp_publish.model import Door
 from awp_publish.protocols import som
-from awp_publish.serve.negotiate_formats import LARGEST
+from awp_publish.serve.negotiation import LARGEST
 from awp_publish.templating import head_links, link_header, robots_lines
 from tests.protocols.catalogs import make_catalog
 

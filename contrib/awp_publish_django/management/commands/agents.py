@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from awp_publish import DeclarationError
 from awp_publish.checks import check_documents
-from awp_publish.serve.background import serve_jobs
+from awp_publish.serve.jobs import serve_jobs
 from awp_publish.serve.lifespan import StartFailed
 from awp_publish_django.publication import Publication, get_publication
 

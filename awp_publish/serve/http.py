@@ -1,0 +1,322 @@
+"""HTTP as the doors need it: a neutral reply, headers, bodies, strict JSON, cross-origin answers."""
+
+import asyncio
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from awp_publish.problems import BodyTimeout, BodyTooLarge, NotJson
+
+# --- `Reply` ---
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+AsgiApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
+Fields: TypeAlias = Mapping[bytes, bytes]
+RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
+
+ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
+NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
+PREFLIGHT_MAX_AGE: Final = b"86400"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Status, headers (lower-case names) and body of an answer."""
+
+    status: int
+    headers: RawHeaders
+    body: bytes = b""
+
+
+async def send_reply(reply: Reply, send: Send) -> None:
+    """Answer an ASGI request. Headers are copied: middleware outside of us may change its copy."""
+    await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
+    await send({"type": "http.response.body", "body": reply.body})
+
+
+def read_fields(headers: Headers) -> Fields:
+    """Headers by name; several of one name are joined as RFC 9110 section 5.3 says, cookies as RFC 9113 section 8.2.3.
+
+    What may stand once only (Authorization, Content-Type, Host) is joined too, and then is nothing that anybody takes:
+    of two, none is chosen that somebody else, in front of us or behind, might not have chosen.
+    """
+    pairs = headers if isinstance(headers, list) else list(headers)
+    fields = dict(pairs)
+    if len(fields) == len(pairs):
+        return fields
+    listed: dict[bytes, list[bytes]] = {}
+    for name, value in pairs:
+        listed.setdefault(name, []).append(value)
+    return {name: (b"; " if name == b"cookie" else b", ").join(values) for name, values in listed.items()}
+
+
+@lru_cache(maxsize=256)
+def accepts(accept: bytes, media_type: str) -> bool:
+    """Whether an `Accept` header lets `media_type` through (RFC 9110 section 12.5.1). An empty one accepts all."""
+    text = accept.decode("latin-1")
+    return not text.strip() or quality(text, (media_type, media_type.split("/")[0] + "/*", "*/*")) > 0
+
+
+@lru_cache(maxsize=256)
+def choose_coding(accept_encoding: bytes, codings: tuple[str, ...]) -> int:
+    """Which of `codings`, best first and identity last, a client likes best (RFC 9110 section 12.5.3)."""
+    weights = [_coding_weight(accept_encoding.decode("latin-1"), coding) for coding in codings]
+    best = max(weights)
+    return weights.index(best) if best > 0 else len(codings) - 1
+
+
+def _coding_weight(accept_encoding: str, coding: str) -> float:
+    weight = quality(accept_encoding, (coding, "*"), absent=-1.0)
+    return weight if weight >= 0 else float(coding == "identity")
+
+
+def quality(field: str, names: Iterable[str], absent: float = 0.0) -> float:
+    """The weight of the first of `names`, most specific first, that a weighted list names."""
+    weights = dict(_weighted(field))
+    return next((weights[name] for name in names if name in weights), absent)
+
+
+_WEIGHT: Final = re.compile(r";\s*q\s*=\s*([01](?:\.\d{0,3})?)", re.IGNORECASE)
+
+
+def _weighted(field: str) -> Iterable[tuple[str, float]]:
+    for element in field.split(","):
+        name = element.split(";", 1)[0].strip().lower()
+        weight = _WEIGHT.search(element)
+        if name:
+            yield name, float(weight[1]) if weight else 1.0
+
+
+def preflight(methods: str, origin: bytes = b"*", extra: RawHeaders = (), headers: bytes = b"*") -> Reply:
+    """The answer to a CORS preflight and to any other OPTIONS."""
+    return Reply(
+        204,
+        (
+            (b"allow", methods.encode()),
+            (b"access-control-allow-origin", origin),
+            (b"access-control-allow-methods", methods.encode()),
+            (b"access-control-allow-headers", headers),
+            (b"access-control-max-age", PREFLIGHT_MAX_AGE),
+            *extra,
+        ),
+    )
+
+
+def route_path(scope: Scope) -> str:
+    """The path below the point where the application is mounted: without `root_path`, if the server left it in."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    if not root or not path.startswith(root):
+        return path
+    rest = path[len(root) :]
+    return rest if rest == "" or rest.startswith("/") else path
+
+
+def mount_of(scope: Scope) -> str:
+    """The path under which the application is mounted, as far as it is part of a request's path."""
+    path: str = scope["path"]
+    return path[: len(path) - len(route_path(scope))]
+
+
+# --- JSON text from strangers, read without guessing ---
+# JSON leaves duplicate names, huge numbers and lone surrogates to the reader, and readers differ (RFC 8259 sections
+# 4, 6, 8). What two parsers could understand differently is refused, as I-JSON (RFC 7493) asks.
+
+DEEPEST: Final = 200
+"""Levels of nesting that are taken; RFC 8259 section 9 leaves the limit to us, and encoders give up soon after."""
+
+_LARGEST: Final = 2**63
+
+
+def parse_json(body: bytes) -> object:
+    """The value of a JSON text. Raises NotJson that says what is wrong."""
+    if body.count(b"{") + body.count(b"[") > DEEPEST:
+        return _parse_strictly(body)
+    try:
+        value: object = orjson.loads(body)
+        # What is written as it was read can be read in one way only. Names that were there twice are not written again.
+        if orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER) == body:
+            return value
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        pass
+    return _parse_strictly(body)
+
+
+def _parse_strictly(body: bytes) -> object:
+    """The slow way, which looks at every name and number and has words for what is wrong."""
+    try:
+        value: object = _DECODER.decode(body.decode("utf-8"))
+        if b"\\u" in body:
+            orjson.dumps(value)  # refuses lone surrogates, which only an escape can bring in
+    except NotJson:
+        raise
+    except UnicodeDecodeError as error:
+        raise NotJson(f"The body is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}.") from error
+    except json.JSONDecodeError as error:
+        raise NotJson(f"The body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.") from error
+    except RecursionError as error:
+        raise NotJson("The body is nested too deeply.") from error
+    except TypeError as error:
+        raise NotJson("The body holds a lone surrogate, or is nested too deeply.") from error
+    if body.count(b"{") + body.count(b"[") > DEEPEST and _is_deeper(value, DEEPEST):
+        raise NotJson(f"The body is nested too deeply: {DEEPEST} levels are taken.")
+    return value
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    if inner is None:
+        return False
+    return levels == 0 or any(_is_deeper(member, levels - 1) for member in inner)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        times = Counter(name for name, _ in pairs)
+        twice = next(name for name in times if times[name] > 1)
+        raise NotJson(f'The body has the name "{_printable(twice)}" twice in one object.')
+    return found
+
+
+def _printable(text: str) -> str:
+    return text[:100].encode("utf-8", "replace").decode()
+
+
+def _whole_number(text: str) -> int:
+    if len(text) > 20 or not -_LARGEST <= (number := int(text)) < _LARGEST:
+        raise NotJson(f"The body holds the number {text[:30]}, which is beyond 64 bits.")
+    return number
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise NotJson(f"The body holds the number {text[:30]}, which is beyond a double.")
+    return number
+
+
+def _no_constant(name: str) -> object:
+    raise NotJson(f"The body holds {name}, which is not JSON.")
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=_whole_number, parse_float=_number, parse_constant=_no_constant
+)
+
+
+# --- The body of a request to a door: whole, no larger than the site takes, and in time ---
+
+BODY_TIMEOUT: Final = 30.0
+"""Seconds in which a body has to arrive, and one more for each SLOWEST bytes of it that have."""
+
+SLOWEST: Final = 16_384
+"""Bytes a second. Who sends less, however patiently, holds a connection for nothing."""
+
+
+_LONGEST: Final = 100
+"""Digits of a length that can be read as a number; Python reads no more than 4300."""
+
+
+class HungUp(Exception):
+    """The caller left before its request was complete; there is nobody to answer."""
+
+
+async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -> bytes:
+    """The body, at most `most` bytes. Raises BodyTooLarge as early as the request shows it, BodyTimeout, and HungUp."""
+    declared = fields.get(b"content-length")
+    if declared is not None and declared.isdigit() and (len(declared) > _LONGEST or int(declared) > most):
+        raise _too_large(most)
+    receive, body = receive_in_time(scope, receive), bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise HungUp
+        body += message.get("body", b"")
+        if len(body) > most:
+            raise _too_large(most)
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def receive_in_time(scope: Scope, receive: Receive) -> Receive:
+    """Return `receive`, which raises BodyTimeout while the body does not come."""
+    begun, size, is_whole = asyncio.get_running_loop().time(), 0, False
+
+    async def receive_next() -> Message:
+        nonlocal size, is_whole
+        if is_whole:
+            return await receive()
+        try:
+            async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / SLOWEST):
+                message = await receive()
+        except TimeoutError as error:
+            # RFC 9110 section 15.5.9: the connection ends with this answer. HTTP/2 has no such header.
+            close = [("Connection", "close")] if str(scope.get("http_version", "1.1")).startswith("1") else []
+            detail = f"{size} bytes of the body have arrived, and then too little for too long."
+            raise BodyTimeout(detail, headers=close) from error
+        size += len(message.get("body", b""))
+        is_whole = not message.get("more_body", False)
+        return message
+
+    return receive_next
+
+
+async def wait_for_hang_up(receive: Receive) -> None:
+    """Return when the caller of a request whose body was read has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _too_large(most: int) -> BodyTooLarge:
+    return BodyTooLarge(f"The body is larger than {most} bytes.", members={"max_body_bytes": most})
+
+
+# --- CORS for the doors: an explicit list of origins, never credentials ---
+
+_EXPOSED: Final = (
+    b"access-control-expose-headers",
+    b"X-Request-Id, Location, Retry-After, Link, WWW-Authenticate, RateLimit, RateLimit-Policy, "
+    b"Idempotent-Replayed, AWP-Receipt",
+)
+
+
+_ALLOWED: Final = b"*, Authorization"
+"""Any header, and the one that "*" does not mean (Fetch, section 3.2.3)."""
+
+
+class Cors:
+    """Which origins' pages may call from a browser; "*" for all."""
+
+    def __init__(self, origins: Iterable[str]) -> None:
+        self._origins = frozenset(origins)
+
+    def headers(self, fields: Fields) -> RawHeaders:
+        """What an answer to this request carries."""
+        if not self._origins:
+            return ()
+        if "*" in self._origins:
+            return ((b"access-control-allow-origin", b"*"), _EXPOSED)
+        vary = ((b"vary", b"Origin"),)
+        origin = fields.get(b"origin")
+        if origin is None or origin.decode("latin-1") not in self._origins:
+            return vary
+        return ((b"access-control-allow-origin", origin), _EXPOSED, *vary)
+
+    def preflight(self, fields: Fields, methods: str) -> Reply:
+        """The answer to OPTIONS."""
+        allowed = dict(self.headers(fields)).get(b"access-control-allow-origin")
+        if allowed is None:
+            return Reply(204, ((b"allow", methods.encode()),))
+        return preflight(methods, allowed, ((b"vary", b"Origin"),), _ALLOWED)
