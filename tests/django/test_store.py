@@ -1,5 +1,6 @@
 """The project's database keeps the contract of every store, be it SQLite or PostgreSQL."""
 
+import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -14,6 +15,7 @@ from awp_publish import AgentPublisher
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import Add, Look, Store
 from tests.django.sites import make_site
+from tests.jobs.test_credentials import MARK, make_site as make_reporting_site, send_and_wait
 from tests.stores.conftest import Clock
 from tests.stores.test_contract import *  # noqa: F403
 
@@ -77,6 +79,15 @@ async def test_a_site_keeps_its_answers_in_the_database(clock):
             answer = client.post("/agents/count/invoke", json={"input": {}}, headers={"idempotency-key": "one"})
             assert answer.json() == 0
     assert answer.headers["idempotent-replayed"] == "true"
+
+
+def test_credentials_of_ended_jobs_are_in_no_row(open_client, database):
+    go, namespace = threading.Event(), uuid.uuid4().hex
+    site = make_reporting_site(DjangoStore(namespace, using=database, timeout=20), go)
+    send_and_wait(open_client(AgentPublisher(Starlette(), site=site)), go, 3)
+    values = [bytes(entry.value) for entry in Entry.objects.using(database).filter(is_job=True)]
+    assert values
+    assert MARK.encode() not in b"".join(values)
 
 
 async def test_a_database_that_is_not_configured_is_an_unavailable_store():
