@@ -252,3 +252,17 @@ async def test_a_caller_who_leaves_ends_the_check():
     with pytest.raises(asyncio.CancelledError):
         await call
     assert ended.is_set()
+
+
+async def test_the_log_of_a_check_that_fails_is_short_however_many_words_were_sent(caplog):
+    def fail(token: str) -> None:
+        raise KeyError(token)
+
+    words = ", ".join(f"word{number}" for number in range(10_000))
+    shown = Credentials({"authorization": "Bearer a-secret", "cookie": words}, session={})
+    assert isinstance(await refusal_of(make_gate(BearerToken(fail)), shown), HandlerFailed)
+    assert "a-secret" not in caplog.text
+    assert "word77" not in caplog.text
+    assert "KeyError" in caplog.text
+    assert "in fail" in caplog.text
+    assert len(caplog.text) < 10_000

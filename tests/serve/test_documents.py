@@ -126,6 +126,8 @@ class TestEveryDocument:
         assert client.get(path, headers={"if-modified-since": modified}).status_code == 304
         assert client.get(path, headers={"if-modified-since": earlier}).status_code == 200
         assert client.get(path, headers={"if-modified-since": "yesterday"}).status_code == 200
+        beyond = "Sun, 06 Nov 99999999999999999999 08:49:37 GMT"
+        assert client.get(path, headers={"if-modified-since": beyond}).status_code == 200
         both = {"if-modified-since": modified, "if-none-match": '"other"'}
         assert client.get(path, headers=both).status_code == 200
 

@@ -142,3 +142,10 @@ def test_no_envelope_at_all_makes_a_server_error(client, envelope):
     assert answer.status_code in (200, 400, 422)
     if answer.status_code == 200:
         assert answer.json() == envelope["input"]
+
+
+@pytest.mark.parametrize("path", ["/agents/echo/invoke", "/mcp", "/a2a"])
+def test_a_length_of_any_number_of_digits_is_too_large(client, path):
+    headers = {**JSON, "content-length": "9" * 5000}
+    answer = client.post(path, content=iter([b"{}"]), headers=headers)
+    assert answer.status_code == 413

@@ -175,7 +175,8 @@ def test_a_tag_tells_where_in_a_union_a_mistake_is(client, door):
 
 
 def test_unknown_members_are_counted_and_the_first_are_told(client, door):
-    given = {f"member{number}": number for number in range(30_000)} | {"numbers": []}
+    given: dict[str, object] = {f"member{number}": number for number in range(30_000)}
+    given["numbers"] = []
     answered = door(client, "listing", given)
     errors = answered.problem["errors"]
     assert [error["pointer"] for error in errors] == [f"/member{number}" for number in range(20)]

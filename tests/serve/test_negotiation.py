@@ -204,6 +204,7 @@ class TestConditions:
             headers = {name.replace("_", "-"): value for name, value in conditions.items()}
             return client.get("/", headers={**accept, **headers}).status_code
 
+        assert status(if_modified_since="Sun, 06 Nov 99999999999999999999 08:49:37 GMT") == 200
         assert status(if_none_match='"other"') == 200
         assert status(if_modified_since=modified) == 304
         assert status(if_modified_since="Fri, 20 Nov 2026 00:00:00 GMT") == 200

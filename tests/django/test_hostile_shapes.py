@@ -1,0 +1,51 @@
+"""What the core holds at its doors holds behind Django as well, under WSGI and ASGI."""
+
+import gc
+import json
+import time
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from tests.django.test_calls import Agent, Asgi, Wsgi
+from tests.serve.test_hostile_shapes import JSON, MOST, QUICK, SMALL, TIMES
+
+DISTINCT = ("distinct names", "distinct names, the last twice", "deep objects", "escapes", "a long number")
+
+
+@pytest.fixture(params=[Wsgi, Asgi])
+def agent(request: pytest.FixtureRequest) -> Agent:
+    made: Agent = request.param()
+    return made
+
+
+async def seconds_of(agent: Any, path: str, body: str) -> float:
+    """The least computing time of a few requests with a body."""
+    post = agent.client.post if isinstance(agent, Asgi) else sync_to_async(agent.client.post)
+    taken = []
+    for _ in range(3):
+        begun = time.process_time()
+        answer = await post(path, body, content_type="application/json", headers={"host": "shop.example"})
+        taken.append(time.process_time() - begun)
+        assert answer.status_code < 500
+    return min(taken)
+
+
+@pytest.mark.parametrize("path", ["/agents/add/invoke", "/mcp", "/a2a"])
+async def test_json_of_any_shape_is_read_in_linear_time(agent, path):
+    gc.collect()
+    for name in DISTINCT:
+        large = await seconds_of(agent, path, f'{{"input": {JSON[name](SMALL * TIMES)}}}')
+        small = await seconds_of(agent, path, f'{{"input": {JSON[name](SMALL)}}}')
+        assert large <= max(QUICK, MOST * small), (name, small, large)
+
+
+async def test_unknown_members_are_counted_and_the_first_are_told(agent):
+    given = {"first": 1, "second": 2} | {f"member{number}": number for number in range(30_000)}
+    answer = await agent.call("add", given)
+    assert (answer.status_code, len(answer.json()["errors"])) == (422, 20)
+    assert "(and 29999 more; the first 20 are listed)" in answer.json()["detail"]
+    assert len(answer.content) < 16_000
+    assert len((await agent.call("add", {"x" * 400_000: 1})).content) < 16_000
+    assert json.loads((await agent.call("add", {"first": 1, "second": 2})).content) == 3
