@@ -59,8 +59,12 @@ _ERROR: Final = re.compile(rb'"error":{|\xa5error[\x80-\x8f]')
 _FIXED: Final = ("documents", "pages", "som", "status")
 """Doors whose answers are as large as the site is."""
 
-_LISTS: Final = re.compile(rb"tools/list|skills\.list|resources/|prompts/|page\.|session\.|ListTasks|/tasks\?")
-"""What is answered with as much as the site has, or a page of it, or all earlier tasks of a caller."""
+_LISTS: Final = re.compile(rb"tools/list|skills\.list|resources/|prompts/|page\.|session\.")
+"""Methods whose answers are as large as the site, or a page of it."""
+
+_TASKS: Final = re.compile(rb'(?:{[^{]{0,80}"result":\s*)?{"tasks":')
+"""The beginning of an answer that has earlier tasks of a caller, with all that was said in them."""
+
 
 _CONFIRMED: Final = ("pay", "erase", "cancel_all_orders")
 
@@ -135,7 +139,7 @@ class Attack:
         if raised:
             return
         if answer.status is None:
-            if step.sent is None or step.sent >= len(body):
+            if step.sent is None:
                 verdict.wrong.append("there was no answer")
             verdict.statuses.append("left")
             return
@@ -233,7 +237,7 @@ class Attack:
 
     def _judge_answer(self, given: Input, status: int, body: bytes, verdict: Verdict) -> None:
         wrong, failures = verdict.wrong, self._world.failures
-        is_listed = given.door in _FIXED or _LISTS.search(given.text) is not None
+        is_listed = given.door in _FIXED or _LISTS.search(given.text) is not None or _TASKS.match(body) is not None
         if status >= 500 and not failures and b"TEMPORARILY_UNAVAILABLE" not in body:
             wrong.append(f"status {status}, which no handler caused: {_shown(body)}")
         elif not (failures or is_listed) and (_INTERNAL.search(body) or _FAILED.search(body)):

@@ -285,6 +285,8 @@ _OPERATIONS: Final = {"desk_lend": ("desk", "lend"), "desk_give_back": ("desk", 
 _ASKING: Final = ("pay", "erase", "cancel_all_orders")
 """Actions that a person has to confirm."""
 
+_GUARDED: Final = ("pay", "close_account", "send", "desk_lend", "desk_give_back", "crunch", "cancel_all_orders")
+
 
 # --- What is done to a document ---
 
@@ -426,9 +428,11 @@ def _bearer(token: str) -> tuple[bytes, bytes]:
 
 
 def _add_credentials(rng: Random, headers: Headers, action: str = "") -> None:
-    """Good ones, or bad ones, or none."""
+    """Good ones, or bad ones, or none; mostly good ones where an action asks for them."""
     kind = rng.random()
-    if kind < 0.35:
+    if action in _GUARDED and rng.random() < 0.6:
+        headers.append(_bearer(next(iter(TOKENS))))
+    elif kind < 0.35:
         headers.append(_bearer(rng.choice(tuple(TOKENS))))
     elif kind < 0.45:
         headers.append((b"x-api-key", API_KEY.encode()))
@@ -597,7 +601,7 @@ def _wire(rng: Random, draft: Draft | SocketDraft) -> Http | Socket:
 def _wire_socket(rng: Random, draft: SocketDraft) -> Socket:
     frames: list[bytes | str] = []
     for number, document in enumerate(draft.documents):
-        is_changed = draft.changes and rng.random() < (0.3 if number == 0 else 0.7)
+        is_changed = draft.changes and rng.random() < (0.1 if number == 0 else 0.35)
         said = mutate(rng, document, draft.changes) if is_changed else document
         if draft.is_packed:
             frames.append(_pack(rng, said))
@@ -652,36 +656,49 @@ def _members_beside(rng: Random, action: str) -> Given:
     members: Given = {}
     if rng.random() < 0.25:
         members["idempotency_key"] = rng.choice(
-            ("the-key-of-everybody", f"k-{rng.randrange(10**9)}", "", 7, "ä", "k" * 300)
+            (*[f"k-{rng.randrange(10**9)}"] * 8, "the-key-of-everybody", "", 7, "ä", "k" * 300)
         )
-    if rng.random() < 0.08:
+    if rng.random() < 0.04:
         members["confirmation"] = rng.choice(("@confirmation@", "a.b.c", "", 7, None))
-    if rng.random() < 0.08:
+    if rng.random() < 0.04:
         members["receipts"] = rng.choice((["@receipt@"], [], ["x"] * 100, "x", [7], [None]))
     return members
 
 
 def _choose(rng: Random) -> tuple[str, Given]:
-    action = rng.choice(_ACTIONS)
+    action = rng.choice(_ASKING if rng.random() < 0.1 else _ACTIONS)
     return action, GIVEN[action](rng)
+
+
+def _copy(document: Any) -> Any:
+    return json.loads(json.dumps(document))
+
+
+def _earlier(action: str, rng: Random) -> str | None:
+    """What has to be called before an action, so that it may be called at all."""
+    return "search_books" if action == "send" and rng.random() < 0.8 else action if action in _ASKING else None
 
 
 def _woa(rng: Random) -> Iterator[Draft]:
     action, given = _choose(rng)
-    if rng.random() < 0.02:
-        action = rng.choice(WORDS)
     headers: Headers = [_JSON]
-    _add_credentials(rng, headers)
+    _add_credentials(rng, headers, action)
     agent, operation = _OPERATIONS.get(action, (action, "default"))
+    agent = rng.choice(WORDS) if rng.random() < 0.02 else agent
     envelope: Given = {"input": given, **_members_beside(rng, action)}
     envelope |= {"agent": agent, "operation": operation} if rng.random() < 0.5 or operation != "default" else {}
     target = f"/agents/{quote(agent, safe='', errors='replace')}/invoke"
-    again = json.loads(json.dumps(envelope))
+    earlier = _earlier(action, rng)
+    if earlier == action:
+        yield Draft("POST", target, list(headers), _copy(envelope), changes=rng.choice((0, 0, 0, 1)))
+        envelope["confirmation"] = "@confirmation@"
+        for _ in range(rng.choice((0, 0, 1))):  # a confirmation is good once
+            yield Draft("POST", target, list(headers), _copy(envelope), changes=rng.choice((0, 0, 1)))
+    elif earlier:
+        given = GIVEN[earlier](rng)
+        yield Draft("POST", f"/agents/{earlier}/invoke", list(headers), {"input": given})
+        envelope["receipts"] = ["@receipt@"]
     yield Draft("POST", target, headers, envelope, changes=_how_many(rng))
-    if action in _ASKING and rng.random() < 0.5:
-        again["confirmation"] = "@confirmation@"
-        for _ in range(rng.choice((1, 2))):  # a confirmation is good once
-            yield Draft("POST", target, list(headers), json.loads(json.dumps(again)), changes=rng.choice((0, 0, 1)))
 
 
 def _jobs(rng: Random) -> Iterator[Draft]:
@@ -787,7 +804,6 @@ def _mcp(rng: Random) -> Iterator[Draft]:
         (b"accept", b"application/json, text/event-stream"),
         (b"mcp-protocol-version", version.encode()),
     ]
-    _add_credentials(rng, headers)
     is_call = rng.random() < 0.75
     method = "tools/call" if is_call else rng.choice(_MCP_METHODS)
     params: Given = {}
@@ -806,6 +822,7 @@ def _mcp(rng: Random) -> Iterator[Draft]:
     elif method == "initialize":
         client = {"name": "fuzz", "version": "1"}
         params = {"protocolVersion": version, "capabilities": {}, "clientInfo": client}
+    _add_credentials(rng, headers, name)
     meta: Given = {_MCP_NAMES[key]: value for key, value in _members_beside(rng, name).items()}
     if version == _MODERN:
         capabilities: Given = rng.choice(({}, {"elicitation": {}}))
@@ -817,11 +834,18 @@ def _mcp(rng: Random) -> Iterator[Draft]:
     if meta:
         params["_meta"] = meta
     message: Given = {"jsonrpc": "2.0", "id": rng.choice((1, "a", 2**53)), "method": method, "params": params}
-    again = json.loads(json.dumps(message))
+    earlier = _earlier(name, rng) if is_call else None
+    if earlier:
+        first = _copy(message)
+        first["params"] |= {
+            "name": earlier,
+            "arguments": params["arguments"] if earlier == name else GIVEN[earlier](rng),
+        }
+        named = [pair if pair[0] != b"mcp-name" else (b"mcp-name", earlier.encode()) for pair in headers]
+        yield Draft("POST", "/mcp", named, first, changes=rng.choice((0, 0, 0, 1)))
+        beside = {"awp/confirmation": "@confirmation@"} if earlier == name else {"awp/receipts": ["@receipt@"]}
+        params["_meta"] = {**params.get("_meta", {}), **beside}
     yield Draft("POST", "/mcp", headers, message, changes=_how_many(rng))
-    if name in _ASKING and rng.random() < 0.5:
-        again["params"].setdefault("_meta", {})["awp/confirmation"] = "@confirmation@"
-        yield Draft("POST", "/mcp", list(headers), again, changes=rng.choice((0, 0, 1)))
 
 
 _MCP_NAMES: Final = {
@@ -857,22 +881,34 @@ _A2A_0_ODD: Final = (
 
 def _a2a(rng: Random) -> Iterator[Draft]:
     is_old = rng.random() < 0.4
+    action, given = _choose(rng)
     headers: Headers = [_JSON, *([] if is_old else [(b"a2a-version", b"1.0")])]
-    _add_credentials(rng, headers)
-    talk = rng.random() < 0.3
-    yield _a2a_message(rng, headers, is_old=is_old, sends=talk or rng.random() < 0.7)
-    if talk:
-        for _ in range(rng.randrange(1, 3)):
-            yield _a2a_message(rng, headers, is_old=is_old, sends=rng.random() < 0.4, task="@task@")
+    _add_credentials(rng, headers, action)
+    say = partial(_a2a_message, rng, headers, is_old=is_old)
+    call: Given = {"skill": action, "input": given, **_members_beside(rng, action)}
+    earlier = _earlier(action, rng)
+    if earlier == action:
+        yield say(data=call, is_good=rng.random() < 0.7)
+        yield say(data={"confirmation": "@confirmation@"}, task="@task@")
+    elif earlier:
+        yield say(data={"skill": earlier, "input": GIVEN[earlier](rng)}, is_good=True)
+        yield say(data={**call, "receipts": ["@receipt@"]})
+    else:
+        yield say(data=call if rng.random() < 0.75 else None)
+    for _ in range(rng.choice((0, 0, 0, 1, 2))):
+        yield say(data=call if rng.random() < 0.3 else None, task="@task@")
 
 
-def _a2a_message(rng: Random, headers: Headers, *, is_old: bool, sends: bool, task: str = "") -> Draft:
-    """One request, as JSON-RPC or as HTTP+JSON."""
+def _a2a_message(
+    rng: Random, headers: Headers, *, is_old: bool, data: Given | None, task: str = "", is_good: bool = False
+) -> Draft:
+    """One request, as JSON-RPC or as HTTP+JSON: a message of this data, or something about a task."""
+    changes = 0 if is_good else _how_many(rng)
     task = task or rng.choice(("@task@", "no-such-task", "", "x" * 3_000))
     is_rpc = rng.random() < 0.6
-    if sends:
+    if data is not None:
         method = rng.choice((_A2A_0 if is_old else _A2A_1)[:4])
-        params = _a2a_params(rng, "@task@" if task == "@task@" else "", is_old=is_old, is_rpc=is_rpc)
+        params = _a2a_params(rng, data or {}, "@task@" if task == "@task@" else "", is_old=is_old, is_rpc=is_rpc)
     else:
         odd = _A2A_0_ODD if is_old else _A2A_1_ODD
         method = rng.choice(((_A2A_0 if is_old else _A2A_1)[4:] * 2) + odd)
@@ -882,12 +918,17 @@ def _a2a_message(rng: Random, headers: Headers, *, is_old: bool, sends: bool, ta
         if method == "ListTasks":
             params = {"pageSize": rng.choice((1, 0, -1, 50, 2**40, "x")), "pageToken": rng.choice(("", "x", "ä"))}
     if is_rpc:
-        call = {"jsonrpc": "2.0", "id": rng.choice((1, "a", None, 2**70)), "method": method, "params": params}
-        return Draft("POST", rng.choice(("/a2a", "/a2a", "/a2a/")), list(headers), call, changes=_how_many(rng))
+        call = {
+            "jsonrpc": "2.0",
+            "id": rng.choices((1, "a", None, 2**70), (20, 20, 1, 1))[0],
+            "method": method,
+            "params": params,
+        }
+        return Draft("POST", rng.choice(("/a2a", "/a2a", "/a2a/")), list(headers), call, changes=changes)
     prefix = "/a2a/v1" if is_old else "/a2a"
-    if sends:
+    if data is not None:
         verb = "stream" if "tream" in method else "send"
-        return Draft("POST", f"{prefix}/message:{verb}", list(headers), params, changes=_how_many(rng))
+        return Draft("POST", f"{prefix}/message:{verb}", list(headers), params, changes=changes)
     task = quote(task, safe="@")
     target = rng.choice(
         (
@@ -903,31 +944,27 @@ def _a2a_message(rng: Random, headers: Headers, *, is_old: bool, sends: bool, ta
         )
     )
     if rng.random() < 0.3:
-        return Draft("POST", f"{prefix}/tasks/{task}:cancel", list(headers), {"id": task}, changes=_how_many(rng))
+        return Draft("POST", f"{prefix}/tasks/{task}:cancel", list(headers), {"id": task}, changes=changes)
     return Draft("GET", target, list(headers[1:]))
 
 
-def _a2a_params(rng: Random, task: str, *, is_old: bool, is_rpc: bool) -> Given:
-    action, given = _choose(rng)
-    data: Given = {"skill": action, "input": given, **_members_beside(rng, action)}
-    if action in _ASKING and task:
-        data = {"confirmation": "@confirmation@"}
+def _a2a_params(rng: Random, data: Given, task: str, *, is_old: bool, is_rpc: bool) -> Given:
     kind = rng.random()
     wrapped = data if is_rpc or not is_old else {"data": data}
     part: Given = {"kind": "data", "data": wrapped} if is_old and is_rpc else {"data": wrapped}
-    if kind < 0.1:
+    if kind < 0.05:
         part = {"kind": "text", "text": rng.choice(WORDS)} if is_old and is_rpc else {"text": rng.choice(WORDS)}
-    elif kind < 0.16:
+    elif kind < 0.09:
         part = rng.choice(_ODD_PARTS)
-    parts = [dict(part)] * rng.choice((1, 1, 1, 1, 2, 0, 200))
+    parts = [dict(part)] * rng.choices((1, 2, 0, 200), (40, 1, 1, 1))[0]
     role = ("user" if is_rpc else "ROLE_USER") if is_old else "ROLE_USER"
     named = "content" if is_old and not is_rpc else "parts"
     message: Given = {"messageId": f"m-{rng.randrange(99)}", "role": role, named: parts}
     message |= {"kind": "message"} if is_old and is_rpc else {}
-    message |= {"taskId": task} if task else {}
+    message |= {"taskId": task} if task and rng.random() < 0.8 else {}
     message |= {"metadata": {"skill": rng.choice(_ACTIONS)}} if rng.random() < 0.1 else {}
     params: Given = {("request" if is_old and not is_rpc else "message"): message}
-    if rng.random() < 0.3:
+    if rng.random() < 0.15:
         length = rng.choice((0, 1, -1, 2**31, 2**63, "x", 0.5))
         at_once = {"blocking": False} if is_old else {"returnImmediately": True}
         params["configuration"] = {"historyLength": length, **at_once} if rng.random() < 0.5 else at_once
@@ -1002,43 +1039,47 @@ def _target(rng: Random) -> Any:
 
 def _awp(rng: Random) -> Iterator[SocketDraft]:
     headers: Headers = []
-    _add_credentials(rng, headers)
+    _add_credentials(rng, headers, "pay")
     documents: list[Any] = []
-    if rng.random() < 0.85:
+    if rng.random() < 0.93:
         hello = dict(_HELLO)
-        if rng.random() < 0.2:
+        if rng.random() < 0.08:
             hello["auth"] = rng.choice(_AUTHS)
         if rng.random() < 0.1:
             hello["wants"] = {"events": ["page.som_mutation"], "encoding": ["msgpack"]}
         documents.append({"id": "h", "type": "request", "method": "awp.hello", "params": hello})
-    if rng.random() < 0.5:
-        documents.append(
-            {"id": "s", "method": "session.create", "params": {"locale": "en", "ttl_ms": rng.choice((1, 10**4, 2**70))}}
-        )
-        if rng.random() < 0.7:
-            documents.append(
-                _awp_request(0, "page.navigate", {"session_id": "@session@", "url": rng.choice(_PAGES[:4])})
-            )
-    for number in range(1, rng.randrange(1, 5)):
-        if rng.random() < 0.5:
-            action, given = _choose(rng)
-            skill, operation = _OPERATIONS.get(action, (action, None))
-            params: Given = {"skill": skill, "args": given, **({"action": operation} if operation else {})}
-            params |= {"session_id": "@session@"} if rng.random() < 0.3 else {}
-            params |= {name: it for name, it in _members_beside(rng, action).items() if name != "idempotency_key"}
-            if action in _ASKING and rng.random() < 0.5:
-                documents.append(_awp_request(number + 10, "skills.invoke", json.loads(json.dumps(params))))
-                params["confirmation"] = "@confirmation@"
-            documents.append(_awp_request(number, "skills.invoke", params))
+    has_session = rng.random() < 0.6
+    if has_session:
+        lifetime = rng.choice((10_000, 10_000, 1, 2**70))
+        documents.append({"id": "s", "method": "session.create", "params": {"locale": "en", "ttl_ms": lifetime}})
+        if rng.random() < 0.8:
+            going = {"session_id": "@session@", "url": rng.choice(_PAGES[:4])}
+            documents.append(_awp_request(0, "page.navigate", going))
+    for number in range(1, rng.randrange(2, 5)):
+        if not has_session or rng.random() < 0.4:
+            documents += _awp_calls(rng, number, has_session=has_session)
         else:
             method, make = rng.choice(_AWP_METHODS)
             documents.append(_awp_request(number, method, {"session_id": "@session@", **make(rng)}))
         if rng.random() < 0.15:
-            documents[-1]["meta"] = {
-                "idempotency_key": rng.choice(("k", "", 7)),
-                "trace_id": rng.choice(("t" * 32, "\n", 7)),
-            }
+            key, trace = rng.choice(("k", "k", "", 7)), rng.choice(("t" * 32, "\n", 7))
+            documents[-1]["meta"] = {"idempotency_key": key, "trace_id": trace}
     yield SocketDraft(headers, documents, rng.random() < 0.35, _how_many(rng))
+
+
+def _awp_calls(rng: Random, number: int, *, has_session: bool) -> Iterator[Given]:
+    """A call of a skill, and before it what that needs."""
+    action, given = _choose(rng)
+    skill, operation = _OPERATIONS.get(action, (action, None))
+    params: Given = {"skill": skill, "args": given, **({"action": operation} if operation else {})}
+    params |= {"session_id": "@session@"} if has_session and rng.random() < 0.4 else {}
+    params |= {name: it for name, it in _members_beside(rng, action).items() if name != "idempotency_key"}
+    earlier = _earlier(action, rng)
+    if earlier:
+        args = params["args"] if earlier == action else GIVEN[earlier](rng)
+        yield _awp_request(number + 10, "skills.invoke", _copy({**params, "skill": earlier, "args": args}))
+        params |= {"confirmation": "@confirmation@"} if earlier == action else {"receipts": ["@receipt@"]}
+    yield _awp_request(number, "skills.invoke", params)
 
 
 def _awp_request(number: int, method: str, params: Given) -> Given:

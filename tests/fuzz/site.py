@@ -349,9 +349,9 @@ def _add_guarded(app: FastAPI, site: Site, world: World) -> None:
         world.run("erase")
         return len(names)
 
-    @site.agent("send", depends_on=["pay"], enforce_prerequisites=True, auth_required=True)
+    @site.agent("send", depends_on=["search_books"], enforce_prerequisites=True, auth_required=True)
     async def send(to: str) -> str:
-        """Send what was paid."""
+        """Send what was found."""
         world.run_guarded("send")
         return to
 
