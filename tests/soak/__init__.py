@@ -1,0 +1,5 @@
+"""Two workers under load, one of which is killed every few seconds."""
+
+from typing import Final
+
+TOKEN: Final = "a-token-of-the-soak-test"

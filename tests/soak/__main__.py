@@ -35,7 +35,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.redis_server import RedisServer, find_binary, free_port
 from tests.serve.doors import DOORS, DoorCaller, Told
-from tests.soak.shop import TOKEN
+from tests.soak import TOKEN
 
 CALLERS: Final = 8
 WORKERS: Final = 2
