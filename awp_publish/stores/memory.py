@@ -9,7 +9,7 @@ from typing import Final
 
 from awp_publish.stores.store import Add, Count, Ran, Schedule, Step, Swap, carry_out, unavailable
 
-SLACK: Final = 64
+MAX_OUTDATED: Final = 64
 """How many outdated times an agenda may hold beside as many as it has names."""
 
 ENTRY_BYTES: Final = 256
@@ -46,7 +46,11 @@ class MemoryStore:
             if shelf.is_overdue(now):
                 shelf.purge(now, 2 * len(steps))
             if shelf.size + len(steps) > self._most or shelf.bytes + sum(map(_bytes_of, steps)) > self._most_bytes:
-                self._make_room(steps, now)
+                shelf.purge(now, shelf.size)
+                entries, size = shelf.growth(steps)
+                is_full = entries > 0 and shelf.size + entries > self._most
+                if is_full or (size > 0 and shelf.bytes + size > self._most_bytes):
+                    raise unavailable("The site's store is full.")
             return carry_out(steps, shelf, now)
 
     async def take(self, queue: str, lease: float, most: int) -> tuple[str, ...]:
@@ -61,13 +65,6 @@ class MemoryStore:
     def bytes_used(self) -> int:
         """How many of `most_bytes` are taken, by what has expired and is still to be forgotten too."""
         return self._shelf.bytes
-
-    def _make_room(self, steps: Sequence[Step], now: float) -> None:
-        shelf = self._shelf
-        shelf.purge(now, shelf.size)
-        entries, size = shelf.growth(steps)
-        if (entries > 0 and shelf.size + entries > self._most) or (size > 0 and shelf.bytes + size > self._most_bytes):
-            raise unavailable("The site's store is full.")
 
 
 def _bytes_of(step: Step) -> int:
@@ -95,7 +92,7 @@ class _Agenda:
     def set(self, name: str, when: float) -> None:
         self.when[name] = when
         heappush(self._heap, (when, name))
-        if len(self._heap) > 2 * len(self.when) + SLACK:
+        if len(self._heap) > 2 * len(self.when) + MAX_OUTDATED:
             self._heap = [(when, name) for name, when in self.when.items()]
             heapify(self._heap)
 
@@ -157,7 +154,7 @@ class _Shelf:
         return entries, size
 
     def is_overdue(self, now: float) -> bool:
-        """Whether there is anything to forget."""
+        """True when there is anything to forget."""
         return self._expiries.earliest <= now or self._closings.earliest <= now
 
     def purge(self, now: float, most: int) -> None:
