@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Final
 
 from awp_publish.browsing.addresses import Origins
-from awp_publish.browsing.browser import Limits
+from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.page import PageCache
 from awp_publish.browsing.session import Session
@@ -79,7 +79,7 @@ class Sessions:
 
     def __init__(self, browsing: Browsing, urls: tuple[str, ...], clock: Callable[[], float] = time.monotonic) -> None:
         self.browsing = browsing
-        self.limits = Limits(pages=browsing.pages_per_session, page_bytes=browsing.page_bytes)
+        self.limits = SessionLimits(pages=browsing.pages_per_session, page_bytes=browsing.page_bytes)
         self._origins = Origins.of(*urls)
         self._cache = PageCache()
         self._clock = clock

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from awp_publish.browsing.addresses import Address, parse_address
+from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.page import Fetch
 from awp_publish.model import JsonObject
 from awp_publish.problems import Problem
@@ -71,7 +71,7 @@ async def _invoke(client: Client, held: Held | None, carried: Carried) -> JsonOb
     return desk.skills.tell(carried, fetched)
 
 
-def _headers_of(client: Client, carried: Carried, home: Address) -> list[tuple[str, str]]:
+def _headers_of(client: Client, carried: Carried, home: WebAddress) -> list[tuple[str, str]]:
     """What the connection's own request showed, which may tell who calls."""
     shown = with_header(client.surface.scope["headers"], client.caller.header)
     kept = [(name, value) for name, value in shown if not name.startswith(_NOT_CARRIED)]
