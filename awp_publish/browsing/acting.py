@@ -136,7 +136,7 @@ class Act:
 # --- Sending a form, and clicks (activation behaviour, HTML 6.4.4) ---
 
 
-def send_form(form: Place, submitter: Control | None, act: Act, overlay: Overlay) -> Effect:
+def _send_form(form: Place, submitter: Control | None, act: Act, overlay: Overlay) -> Effect:
     """Submit a form, by one of its buttons or by none, in the state that `overlay` says.
 
     Raises:
@@ -170,22 +170,22 @@ def send_form(form: Place, submitter: Control | None, act: Act, overlay: Overlay
     return Effect(kept, Visit(address, "POST", content_type, body, page))
 
 
-def press_enter(form: Place | None, act: Act, overlay: Overlay) -> Effect:
+def _press_enter(form: Place | None, act: Act, overlay: Overlay) -> Effect:
     """Do what Enter in a field does (HTML 4.10.21.2): press the form's first button, or send it without one."""
     if form is None:
         refuse("The element is in no form, so there is nothing to submit", **act.target.describe())
     button = next((control for control in act.markup.controls_of(form) if is_submit_button(control)), None)
     if button is not None:
         act.require_enabled(button)
-    return send_form(form, button, act, overlay)
+    return _send_form(form, button, act, overlay)
 
 
 def submit(act: Act) -> Effect:
     """The action `submit`: by the button that is meant, else the form around or of the element."""
     control = act.own_control()
     if control is not None and is_submit_button(control):
-        return activate(control, act)
-    return press_enter(act.form(), act, act.overlay)
+        return _activate(control, act)
+    return _press_enter(act.form(), act, act.overlay)
 
 
 def click(act: Act) -> Effect:
@@ -193,7 +193,7 @@ def click(act: Act) -> Effect:
     markup = act.markup
     for place, node in markup.ancestors(act.target.place):
         if place in markup.controls and node.tag != "fieldset":
-            return activate(markup.controls[place], act)
+            return _activate(markup.controls[place], act)
         if node.tag in ("a", "area") and "href" in node.attributes:
             return Effect(visit=Visit(act.resolve(node.attributes["href"]), referrer=act.page.address), is_link=True)
         if node.tag == "summary" and node.parent is not None and node.parent.tag == "details":
@@ -202,36 +202,36 @@ def click(act: Act) -> Effect:
                 return _toggle_details(parent_of(place), act)
         if node.tag == "label":
             labelled = markup.labelled_by(place)
-            return NOTHING if labelled is None else activate(labelled, act)
+            return NOTHING if labelled is None else _activate(labelled, act)
         if node.tag == "details" and place == act.target.place:
             return _toggle_details(place, act)
     return NOTHING
 
 
-def activate(control: Control, act: Act) -> Effect:
+def _activate(control: Control, act: Act) -> Effect:
     """Do what a control does when it is clicked; fields of text are only given the focus."""
     act.require_enabled(control)
     kind = kind_of(control.node)
     if kind == "checkbox":
-        return set_checkbox(control, act, checked=not is_checked(control, act.overlay, act.markup))
+        return _set_checkbox(control, act, checked=not is_checked(control, act.overlay, act.markup))
     if kind == "radio":
-        return choose_radio(control, act)
+        return _choose_radio(control, act)
     if control.form is None:
         return NOTHING
     if is_submit_button(control):
-        return send_form(control.form, control, act, act.overlay)
+        return _send_form(control.form, control, act, act.overlay)
     if kind == "reset":  # everything in the form is as the page said it (HTML 4.10.22)
         own = {member.place for member in act.markup.controls_of(control.form)}
         return Effect({place: state for place, state in act.overlay.items() if place not in own})
     return NOTHING
 
 
-def set_checkbox(control: Control, act: Act, *, checked: bool) -> Effect:
+def _set_checkbox(control: Control, act: Act, *, checked: bool) -> Effect:
     """Put a checkbox on or off."""
     return Effect(act.with_changes((control.place, Changed(checked=checked))))
 
 
-def choose_radio(control: Control, act: Act) -> Effect:
+def _choose_radio(control: Control, act: Act) -> Effect:
     """Put a radio button on, and the others of its group off."""
     group = act.markup.radio_group(control)
     return Effect(act.with_changes(*((one.place, Changed(checked=one.place == control.place)) for one in group)))
@@ -247,7 +247,7 @@ def _toggle_details(place: Place, act: Act) -> Effect:
 
 # --- Giving values to controls: type, clear, select, toggle ---
 
-WRITABLE: Final = frozenset(FORMATS) | {"text", "search", "tel", "url", "email", "password", "textarea"}
+_WRITABLE: Final = frozenset(FORMATS) | {"text", "search", "tel", "url", "email", "password", "textarea"}
 _MAX_NUMBER: Final = 1e300
 _MAX_CHOICES: Final = 100
 
@@ -255,8 +255,8 @@ _MAX_CHOICES: Final = 100
 def type_text(act: Act) -> Effect:
     """The action `type`: the value replaces what is in the field; `options.submit` presses Enter after it."""
     control = _writable_control(act)
-    overlay = write_value(control, act.value(), act)
-    return press_enter(control.form, act, overlay) if act.presses_enter() else Effect(overlay)
+    overlay = _write_value(control, act.value(), act)
+    return _press_enter(control.form, act, overlay) if act.presses_enter() else Effect(overlay)
 
 
 def clear(act: Act) -> Effect:
@@ -265,7 +265,7 @@ def clear(act: Act) -> Effect:
     if control is not None and kind_of(control.node) == "select" and "multiple" in control.node.attributes:
         act.require_enabled(control)
         return Effect(act.with_changes((control.place, Changed(selected=frozenset()))))
-    return Effect(write_value(_writable_control(act), "", act))
+    return Effect(_write_value(_writable_control(act), "", act))
 
 
 def select(act: Act) -> Effect:
@@ -273,16 +273,16 @@ def select(act: Act) -> Effect:
     control, value = act.own_control(), act.intent.get("value")
     kind = "" if control is None else kind_of(control.node)
     if control is not None and kind == "select":
-        return Effect(choose_options(control, value, act))
+        return Effect(_choose_options(control, value, act))
     if control is not None and kind == "radio":
         if value is None or value is True:
             act.require_enabled(control)
-            return choose_radio(control, act)
-        return choose_among(act.markup.radio_group(control), act.text(value), act)
+            return _choose_radio(control, act)
+        return _choose_among(act.markup.radio_group(control), act.text(value), act)
     radios = [c for c in act.markup.within(act.target.place) if kind_of(c.node) == "radio"]
     if not radios:
         raise act.refusal()
-    return choose_among(radios, act.value(), act)
+    return _choose_among(radios, act.value(), act)
 
 
 def toggle(act: Act) -> Effect:
@@ -293,19 +293,19 @@ def toggle(act: Act) -> Effect:
         return _toggle_details(next(place for place, node in around if node.tag == "details"), act)
     if control is None or kind_of(control.node) not in ("checkbox", "radio"):
         raise act.refusal()
-    return activate(control, act)
+    return _activate(control, act)
 
 
 def _writable_control(act: Act) -> Control:
     control = act.own_control()
     if control is not None and kind_of(control.node) == "file":
         raise AwpError("UNSUPPORTED", "Files cannot be chosen here", act.target.describe())
-    if control is None or kind_of(control.node) not in WRITABLE:
+    if control is None or kind_of(control.node) not in _WRITABLE:
         raise act.refusal()
     return control
 
 
-def write_value(control: Control, value: str, act: Act) -> Overlay:
+def _write_value(control: Control, value: str, act: Act) -> Overlay:
     """Return the overlay with a text in a field.
 
     A browser would keep a letter out of a field of numbers, and a character too many out of any: that is refused.
@@ -325,7 +325,7 @@ def write_value(control: Control, value: str, act: Act) -> Overlay:
     return act.with_changes((control.place, Changed(value=value)))
 
 
-def choose_options(control: Control, wanted: object, act: Act) -> Overlay:
+def _choose_options(control: Control, wanted: object, act: Act) -> Overlay:
     """Return the overlay with options of a select chosen: one, or as many as an array says where several may be.
 
     An option is found by its value, else by its text or label, else by these in any case.
@@ -353,7 +353,7 @@ def choose_options(control: Control, wanted: object, act: Act) -> Overlay:
     return act.with_changes((control.place, Changed(selected=frozenset(chosen))))
 
 
-def choose_among(radios: Sequence[Control], wanted: str, act: Act) -> Effect:
+def _choose_among(radios: Sequence[Control], wanted: str, act: Act) -> Effect:
     """Choose the radio button with this value or label."""
     choices = [
         {
@@ -370,7 +370,7 @@ def choose_among(radios: Sequence[Control], wanted: str, act: Act) -> Effect:
         message = f"No radio button has the value {wanted[:100]!r}"
         refuse(message, **act.target.describe(), value=wanted, choices=choices[:_MAX_CHOICES])
     act.require_enabled(radios[found])
-    return choose_radio(radios[found], act)
+    return _choose_radio(radios[found], act)
 
 
 def _fold(label: str) -> str:
@@ -412,17 +412,17 @@ def fill_form(act: Act) -> Effect:
         if kind == "checkbox":
             if not isinstance(value, bool):
                 refuse(f"The field {control.name!r} takes true or false", **inner.target.describe())
-            effect = set_checkbox(control, inner, checked=value)
+            effect = _set_checkbox(control, inner, checked=value)
         elif kind == "radio" and value is True:
-            effect = choose_radio(control, inner)
+            effect = _choose_radio(control, inner)
         elif kind == "radio":
-            effect = choose_among(act.markup.radio_group(control), inner.text(value), inner)
+            effect = _choose_among(act.markup.radio_group(control), inner.text(value), inner)
         elif kind == "select":
-            effect = Effect(choose_options(control, value, inner))
+            effect = Effect(_choose_options(control, value, inner))
         else:
-            effect = Effect(write_value(control, inner.text(value), inner))
+            effect = Effect(_write_value(control, inner.text(value), inner))
         overlay = effect.overlay or overlay
-    return press_enter(form, act, overlay) if act.presses_enter() else Effect(overlay)
+    return _press_enter(form, act, overlay) if act.presses_enter() else Effect(overlay)
 
 
 VERBS: Final[Mapping[str, Callable[[Act], Effect]]] = {
@@ -440,13 +440,13 @@ SCROLL: Final = "scroll"
 ACTIONS: Final = [*VERBS, SCROLL]
 RESERVED: Final = ("intent.", "skill.")
 """Namespaces of the draft for what is more than one action upon one page; the site's actions are in skills.invoke."""
-NAMESPACES: Final = ("primitive.", "semantic.")
+_NAMESPACES: Final = ("primitive.", "semantic.")
 FORM_WIDE: Final = frozenset({"submit", "submit_form", "fill_form"})
 """The actions that a whole form can be the target of."""
 
 
 def plain_name(action: str) -> str:
     """Return the action without its namespace (paper 6.4): `primitive.click` is `click`."""
-    for namespace in NAMESPACES:
+    for namespace in _NAMESPACES:
         action = action.removeprefix(namespace)
     return action

@@ -195,8 +195,8 @@ def is_submit_button(control: Control) -> bool:
     return kind_of(control.node) in ("submit", "image")
 
 
-# --- Regular expressions of agents and pages, in an engine that cannot be made slow ---
-# jsonschema-rs brings one that runs in linear time (Rust's `regex`, the engine of the reference implementation too).
+# --- Regular expressions of agents and pages ---
+# jsonschema-rs brings an engine that runs in linear time (Rust's `regex`, the engine of the reference implementation too).
 # It has no lookaround and no back references: a pattern with those is not compiled. Python's `re` could hang for
 # hours.
 
@@ -239,7 +239,7 @@ def compile_pattern(pattern: str) -> Matches | None:
 
 
 @lru_cache(maxsize=256)
-def compile_constraint(pattern: str) -> Matches | None:
+def _compile_constraint(pattern: str) -> Matches | None:
     """Return a test that the `pattern` of an input matches a whole text (HTML 4.10.5.3.6); None where there is none.
 
     Browsers read it with the flag `v`, under which many a pattern that was good before is none: `[\\w-]` and `[(]`
@@ -266,8 +266,8 @@ def _compile(pattern: str) -> Matches | None:
         return None
 
 
-# --- Constraint validation (HTML 4.10.20): why a browser would show a message instead of sending a form ---
-# Looked at are required, the lengths, the range and the pattern; the site judges all of it again, and the rest itself.
+# --- Constraint validation (HTML 4.10.20) ---
+# Checked are required, lengths, range and pattern, so that an agent learns of them at once; the site judges the rest.
 # Patterns are judged by an engine without backtracking, so neither a page nor an agent can make them slow; one that
 # needs backtracking counts as satisfied, as a broken one does in a browser.
 
@@ -334,7 +334,7 @@ def _fault_of(kind: str, value: str, attributes: Mapping[str, str], *, written: 
         if longest is not None and length > longest:
             return f"it is longer than {longest} characters"
     if "pattern" in attributes and kind in _ONE_LINE:
-        matches = compile_constraint(attributes["pattern"])
+        matches = _compile_constraint(attributes["pattern"])
         parts = value.split(",") if kind == "email" and "multiple" in attributes else [value]
         if matches is not None and not all(map(matches, parts)):
             return attributes.get("title") or f"it does not match the pattern {attributes['pattern']}"

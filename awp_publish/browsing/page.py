@@ -162,7 +162,7 @@ class Compiled:
     _markup: Markup | None = None
     _elements: dict[Place, str] | None = None
     _by_id: dict[str, JsonObject] | None = None
-    _first_inside: dict[Place, Place] | None = None
+    _last_inside: dict[Place, Place] | None = None
 
     def som(self, budget: Budget) -> Som:
         """Return the page as its HTML says it. Shared: not to be changed."""
@@ -179,23 +179,23 @@ class Compiled:
 
     @property
     def elements(self) -> dict[Place, str]:
-        """The id of the SOM element that was made of what is at a place, in the full budget."""
+        """The id of the SOM element that was made of what is at a place, in the full budget; the last place first."""
         if self._elements is None:
             places = self.som(Budget.FULL).places
             self._elements = {places[element_id]: element_id for element_id in reversed(list(places))}
         return self._elements
 
     @property
-    def first_inside(self) -> dict[Place, Place]:
-        """The place of the first element inside of a place, for every place that has one."""
-        if self._first_inside is None:
-            self._first_inside = {}
-            for place in reversed(self.elements):
+    def last_inside(self) -> dict[Place, Place]:
+        """The place of the last element inside of a place, for every place that has one."""
+        if self._last_inside is None:
+            self._last_inside = {}
+            for place in self.elements:
                 outer = parent_of(place)
-                while outer and outer not in self._first_inside:
-                    self._first_inside[outer] = place
+                while outer and outer not in self._last_inside:
+                    self._last_inside[outer] = place
                     outer = parent_of(outer)
-        return self._first_inside
+        return self._last_inside
 
     def element(self, element_id: str | None) -> JsonObject | None:
         """Return the element of an id in the full budget."""

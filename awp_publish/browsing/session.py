@@ -124,7 +124,7 @@ class Session:
             "format": FORMAT,
             "user_agent": self.user_agent,
             "locale": self.locale,
-            "cookies": [describe_cookie(cookie) for cookie in self.browser.jar],
+            "cookies": [_describe_cookie(cookie) for cookie in self.browser.jar],
             "pages": pages,
         }
 
@@ -152,7 +152,7 @@ class Session:
         if exported.get("format") != FORMAT:
             _complain(f"format must be {FORMAT}")
         for cookie in _list(exported, "cookies", limits.cookies):
-            session.browser.jar.store(read_cookie(_object(cookie, "each of cookies"), session.browser), clock())
+            session.browser.jar.store(_read_cookie(_object(cookie, "each of cookies"), session.browser), clock())
         histories = []
         for page in _list(exported, "pages", limits.pages):
             page = _object(page, "each of pages")
@@ -199,7 +199,7 @@ def _complain(problem: str) -> NoReturn:
 # --- Cookies as agents see and give them: `session.cookies.get`, `.set` and `.clear` ---
 
 
-def describe_cookie(cookie: Cookie) -> JsonObject:
+def _describe_cookie(cookie: Cookie) -> JsonObject:
     """Return one cookie with all that is known of it; `expires` is Unix seconds, null for the end of the session."""
     return {
         "name": cookie.name,
@@ -215,8 +215,8 @@ def describe_cookie(cookie: Cookie) -> JsonObject:
     }
 
 
-def read_cookie(given: JsonObject, browser: Browser) -> Cookie:
-    """Return a cookie that an agent gives: a name, a value, and for the rest the members of `describe_cookie`.
+def _read_cookie(given: JsonObject, browser: Browser) -> Cookie:
+    """Return a cookie that an agent gives: a name, a value, and for the rest the members of `_describe_cookie`.
 
     Raises:
         AwpError: INVALID_REQUEST for what no header could carry, and for a domain that is not this site's.
@@ -258,7 +258,7 @@ def read_cookie(given: JsonObject, browser: Browser) -> Cookie:
 def _get_cookies(session: Session, params: JsonObject) -> JsonObject:
     """The cookies of the session, of a name or for an address where one is given."""
     session.browser.jar.drop_expired(session.browser.clock())
-    found = [describe_cookie(cookie) for cookie in _chosen_cookies(session, params)]
+    found = [_describe_cookie(cookie) for cookie in _chosen_cookies(session, params)]
     return {"cookies": found, "count": len(found)}
 
 
@@ -267,7 +267,7 @@ def _set_cookies(session: Session, params: JsonObject) -> JsonObject:
     given, browser = params.get("cookies"), session.browser
     if not isinstance(given, list) or not all(isinstance(cookie, Mapping) for cookie in given):
         refuse("Missing or invalid 'cookies' array", param="cookies")
-    cookies = [read_cookie(cookie, browser) for cookie in given]
+    cookies = [_read_cookie(cookie, browser) for cookie in given]
     return {"set": sum(browser.jar.store(cookie, browser.clock()) for cookie in cookies)}
 
 

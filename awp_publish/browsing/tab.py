@@ -13,10 +13,10 @@ from awp_publish.browsing.targets import ResolvedTarget, resolve_target
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget
 
-SCREEN: Final = 300
-BOTTOM: Final = 1_000_000
-_STEPS: Final = {"up": -SCREEN, "down": SCREEN}
-_ENDS: Final = {"top": 0, "bottom": BOTTOM}
+_SCREEN: Final = 300
+_BOTTOM: Final = 1_000_000
+_STEPS: Final = {"up": -_SCREEN, "down": _SCREEN}
+_ENDS: Final = {"top": 0, "bottom": _BOTTOM}
 
 
 class Tab:
@@ -216,8 +216,8 @@ def _scroll(entry: HistoryEntry, intent: JsonObject, target: ResolvedTarget | No
     if direction in _ENDS:
         entry.scroll_y = _ENDS[direction]
     elif direction in _STEPS:
-        steps = max(-BOTTOM, min(1 if amount is None else amount, BOTTOM))
-        entry.scroll_y = max(0, min(entry.scroll_y + _STEPS[direction] * steps, BOTTOM))
+        steps = max(-_BOTTOM, min(1 if amount is None else amount, _BOTTOM))
+        entry.scroll_y = max(0, min(entry.scroll_y + _STEPS[direction] * steps, _BOTTOM))
     else:
         refuse("Invalid param: intent.value must be up, down, top or bottom", param="intent.value")
     return {

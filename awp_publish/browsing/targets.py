@@ -132,7 +132,7 @@ def _in_form(means: Callable[[JsonObject], bool], confidence: float, compiled: C
 
 
 def _nearest(place: Place, compiled: Compiled) -> ResolvedTarget | None:
-    """The element made of what is at a place, or around it, or else the first one in it.
+    """The element made of what is at a place, or around it, or else the last one in it.
 
     What is inside of an element stays what is meant: a click there goes up from there.
     """
@@ -140,6 +140,6 @@ def _nearest(place: Place, compiled: Compiled) -> ResolvedTarget | None:
     while mapped and mapped not in compiled.elements:
         mapped = parent_of(mapped)
     if not mapped:
-        mapped = place = compiled.first_inside.get(place, "")
+        mapped = place = compiled.last_inside.get(place, "")
     element = compiled.element(compiled.elements.get(mapped))
     return None if element is None else ResolvedTarget(element, place, _SELECTOR)
