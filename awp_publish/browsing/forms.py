@@ -196,9 +196,8 @@ def is_submit_button(control: Control) -> bool:
 
 
 # --- Regular expressions of agents and pages ---
-# jsonschema-rs brings an engine that runs in linear time (Rust's `regex`, the engine of the reference implementation too).
-# It has no lookaround and no back references: a pattern with those is not compiled. Python's `re` could hang for
-# hours.
+# jsonschema-rs brings an engine that runs in linear time (Rust's `regex`, as in the reference implementation). It has
+# no lookaround and no back references: a pattern with those is not compiled. Python's `re` could hang for hours.
 
 Matches: TypeAlias = Callable[[str], bool]
 

@@ -5,7 +5,7 @@ import secrets
 import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NoReturn
 
 from awp_publish.browsing.addresses import Origins
 from awp_publish.browsing.browser import LOCALE, USER_AGENT, Browser, History, HistoryEntry, SessionLimits
@@ -293,8 +293,6 @@ def _chosen_cookies(session: Session, params: JsonObject) -> list[Cookie]:
 # What each takes and answers is in docs/browsing.md. `page_id` left out means the session's oldest open page; every
 # session is born with one, `p_1`. `params` are as orjson and msgpack give them: valid Unicode, integers of 64 bits.
 
-Answer: TypeAlias = Callable[[Session, JsonObject], Steps | JsonObject]
-
 
 @dataclass(frozen=True, slots=True)
 class Method:
@@ -302,7 +300,7 @@ class Method:
 
     name: str
     scope: str
-    answer: Answer
+    answer: Callable[[Session, JsonObject], Steps | JsonObject]
     required: tuple[str, ...] = ()
 
     def check(self, params: JsonObject) -> None:
