@@ -62,7 +62,7 @@ class Sight:
         """Whether an element is met where what is around it is."""
         if node.tag in SILENT or (node.tag == "dialog" and "open" not in node.attributes):
             return False
-        return not node.attributes or not self._visibility.conceals(node)
+        return not node.attributes or not self._visibility.withdraws(node)
 
     def reaches(self, node: Node) -> bool:
         """Whether an element is met, and all that is around it in the body."""
