@@ -141,7 +141,7 @@ _MIN_SENTENCE: Final = 0.4
 """A text is cut after a sentence when that keeps so much of what it may have (4.6)."""
 
 Losses: TypeAlias = defaultdict[str, int]
-"""How much was left out, by the words in which a document says so (see `selection`)."""
+"""Counts of what was left out, by the words in which a document says so (see `selection`)."""
 
 SHORTENED: Final = "texts shortened"
 CHARACTERS: Final = "chars"
@@ -149,7 +149,7 @@ CHARACTERS: Final = "chars"
 
 @dataclass(frozen=True, slots=True)
 class ElementLimits:
-    """How large one element may be: characters of a text, an item or a row, and how many items or rows.
+    """The size that one element may have: characters of a text, an item or a row, and how many items or rows.
 
     None is no limit. `compact` leaves of a link only its text, or else its label, and where it leads.
     """

@@ -159,7 +159,21 @@ class Landmarks:
                 return NAVIGATION
         if tag in ("div", "section") and self._legal_candidates < MAX_LEGAL_CANDIDATES:
             self._legal_candidates += 1
-            return FOOTER if _is_legal_line(node, self._visibility) else None
+            # A legal line is short, has neither headings nor controls, but a notice or the links of one.
+            waiting, legal = list(node.children), False
+            for _ in range(_MAX_LEGAL_NODES):
+                if not waiting:
+                    break
+                inner = waiting.pop()
+                if inner.tag in _NOT_LEGAL:
+                    return None
+                if inner.tag == "a" and "href" in inner.attributes:
+                    legal = legal or any(_LEGAL_LINK.match(piece.text.lower()) for piece in inner.children)
+                waiting.extend(inner.children)
+            if not waiting:
+                text = text_of(node, self._visibility, max_nodes=_MAX_LEGAL_NODES)
+                if len(text) <= MAX_LEGAL_LENGTH and (legal or _LEGAL.search(text.lower())):
+                    return FOOTER
         return None
 
 
@@ -169,24 +183,6 @@ def _is_link(child: Node) -> bool:
         inner = [node for node in child.children if node.tag or not node.text.isspace()]
         return len(inner) == 1 and _is_link(inner[0])
     return child.tag == "a" and "href" in child.attributes
-
-
-def _is_legal_line(element: Node, visibility: Visibility) -> bool:
-    """Tell whether a block is short, has neither headings nor controls, but a legal notice or the links of one."""
-    waiting, legal = list(element.children), False
-    for _ in range(_MAX_LEGAL_NODES):
-        if not waiting:
-            break
-        node = waiting.pop()
-        if node.tag in _NOT_LEGAL:
-            return False
-        if node.tag == "a" and "href" in node.attributes:
-            legal = legal or any(_LEGAL_LINK.match(piece.text.lower()) for piece in node.children)
-        waiting.extend(node.children)
-    if waiting:
-        return False
-    text = text_of(element, visibility, max_nodes=_MAX_LEGAL_NODES)
-    return len(text) <= MAX_LEGAL_LENGTH and (legal or _LEGAL.search(text.lower()) is not None)
 
 
 # --- The walk ---
@@ -239,7 +235,7 @@ _STRUCTURE: Final = ("h1", "h2", "h3", "h4", "h5", "h6", "table", "form", "detai
 """A list that holds one of these is no list of lines: what it holds is taken as it comes."""
 
 _SEPARATORS: Final = " \t\r\n\f\xa0\u200b.,:;!?|/\\-_()[]{}<>\u2013\u2014\u2022\u00b7\u00ab\u00bb\u2039\u203a"
-"""What stands between links and fields for the eye only: text of nothing else is no paragraph."""
+"""Signs between links and fields for the eye only: text of nothing else is no paragraph."""
 
 _PARTS: Final = frozenset(("caption", "legend", "li", "option", "td", "th"))
 """Elements of which the text is asked for by the list, table, select or group around them."""

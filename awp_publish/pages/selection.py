@@ -31,7 +31,7 @@ _MIN_LENGTH: Final = 200
 
 
 class Budget(Enum):
-    """How many bytes a document may take, about; what cannot be left out may take more. FULL has no limit."""
+    """Bytes that a document may take, about; what cannot be left out may take more. FULL has no limit."""
 
     FULL = None
     DEFAULT = MAX_USUAL
@@ -66,10 +66,10 @@ _ALWAYS: Final = CONTROLS | {"heading"}
 """Roles that no budget drops."""
 
 _MODEST: Final = ElementLimits(200)
-"""What headings and controls may say in a document that has to be cut (4.6)."""
+"""The size of headings and controls in a document that has to be cut (4.6)."""
 
 _COMPACT: Final = ElementLimits(200, compact=True)
-"""What links may say in such a document."""
+"""The size of links in such a document."""
 
 DUPLICATES: Final = "duplicate links"
 STRUCTURED: Final = "more blocks of structured data"

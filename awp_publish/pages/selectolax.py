@@ -20,7 +20,7 @@ from awp_publish.pages.tree import COMMENT, Comment, Element, Node, Template, Te
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 _PRESCAN_BYTES: Final = 1024
-"""Where a page must have said its encoding (13.2.3.2)."""
+"""A page must have said its encoding in these (13.2.3.2)."""
 
 _DECLARED: Final = re.compile(rb"<meta\s[^>]*?charset\s*=\s*[\"']?\s*([a-z0-9_:.-]+)", re.IGNORECASE)
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
@@ -128,7 +128,7 @@ _SPECIAL: Final = _CLOSES_P | _SCOPES | frozenset(b"body select tbody tfoot thea
 """Elements that the end tag of an ordinary element does not look beyond (13.2.6.4.7, any other end tag)."""
 
 _MEANT: Final = frozenset(b"a button h1 h2 h3 h4 h5 h6 optgroup option p select".split())
-"""What a page is read for. These do not nest, each ends the one before it, so a few more of them do no harm."""
+"""Elements that pages are read for. These do not nest, each ends the one before it, so a few more do no harm."""
 
 _SPARE: Final = 32
 _CLOSES: Final = {
@@ -383,7 +383,7 @@ MAX_NESTED: Final = 3
 
 _TOKENS: Final = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/|[ \t\r\n\f]+|.""", re.DOTALL)
 _COUNTED: Final = re.compile(r"^[ \t\r\n\f]*(?:even|odd|[-+]?\d*n?(?:\s*[-+]\s*\d+)?)\s+of\s+", re.IGNORECASE)
-"""What stands before the selector of `:nth-child(2n + 1 of li)`."""
+"""The beginning of the argument of `:nth-child(2n + 1 of li)`, before its selector."""
 
 _FREE: Final = re.compile(r"~(?!=)|(?<=[^\s(,>+~])\s+(?=[^\s),>+~])")
 """The combinators for which many elements have to be tried: any sibling before, any element around."""
@@ -409,26 +409,24 @@ class _Matcher:
         Raises:
             ValueError: it is no selector, or has in parentheses what takes too long.
         """
-        matched: list[Node] = []
+        by_address, matched = self._by_address, list[Node]()
+        if not by_address:  # our node for each of the parser's: both trees are walked in step
+            waiting: list[Node] = [self._root]
+            for one in self._parser.root.traverse() if self._parser.root is not None else ():
+                ours = by_address[one.mem_id] = waiting.pop()
+                waiting.extend(child for child in reversed(ours.children) if child.tag)
         for steps in _read_selectors(css):
             found: list[Node] = []
             for combinator, compound in steps:
                 related = _related(found, combinator)
-                found = [node for node in self._match(compound) if combinator is None or id(node) in related]
+                try:
+                    given = self._parser.css(compound)
+                except SelectolaxError as problem:
+                    raise ValueError(f"{compound!r} is not a CSS selector.") from problem
+                nodes = [by_address[one.mem_id] for one in given if one.mem_id in by_address]
+                found = [node for node in nodes if combinator is None or id(node) in related]
             matched += found
         return matched
-
-    def _match(self, compound: str) -> list[Node]:
-        try:
-            found = self._parser.css(compound)
-        except SelectolaxError as problem:
-            raise ValueError(f"{compound!r} is not a CSS selector.") from problem
-        if not self._by_address:  # our node for each of the parser's: both trees are walked in step
-            waiting: list[Node] = [self._root]
-            for node in self._parser.root.traverse() if self._parser.root is not None else ():
-                ours = self._by_address[node.mem_id] = waiting.pop()
-                waiting.extend(child for child in reversed(ours.children) if child.tag)
-        return [self._by_address[node.mem_id] for node in found if node.mem_id in self._by_address]
 
 
 def _read_selectors(css: str) -> Iterator[_Steps]:

@@ -15,7 +15,7 @@ import orjson
 
 from awp_publish.pages.elements import Elements, SomElement, shorten_text
 from awp_publish.pages.names import AccessibleNames, collapse
-from awp_publish.pages.regions import Region, survey
+from awp_publish.pages.regions import Candidate, Region, survey
 from awp_publish.pages.roles import ACTIONS
 from awp_publish.pages.selection import STRUCTURED, Budget as Budget, add_losses, choose, describe_losses
 from awp_publish.pages.selectolax import parse
@@ -142,29 +142,7 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
     if left_out and losses:
         losses[-1][STRUCTURED] = left_out
 
-    identifiers, paths = Identifiers(url), NodePaths()
-    places: dict[str, str] = {}
-    count = interactive = 0
-
-    def elements_of(region: Region) -> list[SomElement]:
-        nonlocal count, interactive
-        elements: list[SomElement] = []
-        for candidate in region.candidates:
-            element = made.get(candidate)
-            if element is None:
-                continue
-            count += 1
-            interactive += candidate.role in ACTIONS
-            path = paths.of(candidate.node) or "0"
-            name = element.get("label") or element.get("text", "")
-            element["id"] = identifiers.element(candidate.role, name, path)
-            places[element["id"]] = path
-            if candidate.shadow is not None:
-                mode = getattr(candidate.shadow.node, "shadow_mode", None) or "open"
-                element["shadow"] = {"mode": mode, "elements": elements_of(candidate.shadow)}
-            elements.append(element)
-        return elements
-
+    writer = _ElementWriter(url, made)
     regions: list[dict[str, Any]] = []
     kept = [any(candidate in made for candidate in region.candidates) for region in found.regions]
     if any(kept):  # what regions lost of which nothing is kept is said with the last of the others (3.1, 8.2.4)
@@ -176,7 +154,7 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
         if not is_kept:
             continue
         node, role = region.node, region.landmark.role
-        facts: dict[str, Any] = {"id": identifiers.region(region.landmark.base), "role": role}
+        facts: dict[str, Any] = {"id": writer.identifiers.region(region.landmark.base), "role": role}
         attributes = node.attributes if role != "content" else {}
         label = names.label(node, "") if attributes else ""
         if role == "form":
@@ -189,17 +167,52 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
                 facts["method"] = facts["method"].strip().upper()
             if "novalidate" in attributes:
                 facts["novalidate"] = True
-        facts["elements"] = elements_of(region)
+        facts["elements"] = writer.write(region)
         regions.append(facts)
         said = describe_losses(lost)
         if said:
-            count += 1
+            writer.count += 1
             facts["elements"].append({"id": f"e_summary_{len(regions)}", "role": "paragraph", "text": said})
     document["regions"] = regions
-    meta = {"html_bytes": tree.html_bytes, "som_bytes": 0, "element_count": count, "interactive_count": interactive}
-    document["meta"] = meta
+    meta = document["meta"] = {
+        "html_bytes": tree.html_bytes,
+        "som_bytes": 0,
+        "element_count": writer.count,
+        "interactive_count": writer.interactive,
+    }
     if structured:
         document["structured_data"] = structured
     without = len(orjson.dumps(document)) - 1  # of the length itself
     meta["som_bytes"] = without + len(str(without + len(str(without))))
-    return Som(document, places)
+    return Som(document, writer.places)
+
+
+class _ElementWriter:
+    """Gives the elements of a document their ids, in its order."""
+
+    __slots__ = ("_made", "_paths", "count", "identifiers", "interactive", "places")
+
+    def __init__(self, url: str, made: Mapping[Candidate, SomElement]) -> None:
+        self.identifiers = Identifiers(url)
+        self.places: dict[str, str] = {}
+        self.count = self.interactive = 0
+        self._made, self._paths = made, NodePaths()
+
+    def write(self, region: Region) -> list[SomElement]:
+        """Return the elements of a region that are kept."""
+        elements: list[SomElement] = []
+        for candidate in region.candidates:
+            element = self._made.get(candidate)
+            if element is None:
+                continue
+            self.count += 1
+            self.interactive += candidate.role in ACTIONS
+            path = self._paths.of(candidate.node) or "0"
+            name = element.get("label") or element.get("text", "")
+            element["id"] = self.identifiers.element(candidate.role, name, path)
+            self.places[element["id"]] = path
+            if candidate.shadow is not None:
+                mode = getattr(candidate.shadow.node, "shadow_mode", None) or "open"
+                element["shadow"] = {"mode": mode, "elements": self.write(candidate.shadow)}
+            elements.append(element)
+        return elements

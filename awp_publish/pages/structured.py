@@ -1,4 +1,4 @@
-"""What a page says of itself: JSON-LD, Open Graph, Twitter cards, meta and link (SOM 1.0, section 2.2)."""
+"""Metadata of a page: JSON-LD, Open Graph, Twitter cards, meta and link (SOM 1.0, section 2.2)."""
 
 from typing import Any, Final
 

@@ -16,10 +16,10 @@ MAX_SPAN: Final = 100
 """A cell over more columns or rows than this is one over this many; browsers stop at 1,000 (HTML, 4.9.11)."""
 
 _REPEATED: Final = 4
-"""How many times as much as what is said once may be said again for cells that span: few bytes can span very much."""
+"""So many times the length of a table may be said again for cells that span: few bytes can span very much."""
 
 _CELL: Final = 8
-"""What a cell counts for beside its text."""
+"""Length that a cell counts for beside its text."""
 
 
 def is_layout(table: Node, in_layout: bool = False) -> bool:

@@ -112,7 +112,7 @@ _HIDING_ATTRIBUTES: Final = frozenset(("aria-hidden", "hidden", "style"))
 
 
 class Visibility:
-    """Which elements of one page are hidden.
+    """Hidden elements of one page.
 
     `hidden` holds every `tag`, `.class`, `#id`, `tag.class` and `tag#id` that its sheets hide, and no rule shows again.
     """
