@@ -373,7 +373,7 @@ def _action(catalog: Catalog, action: Action, entities: Entities) -> dict[str, o
             "poll_endpoint": located_if(catalog, catalog.poll_endpoint_of(action)),
             "sensitivity": action.sensitivity,
             "requires_human_confirmation": action.needs_confirmation or None,
-            "reversible": action.reversible,
+            "reversible": False if action.is_irreversible else None,
             "x-encoding": _encoding(action),
             "x-invoke": guarded_endpoint(catalog, action),
         }
