@@ -128,7 +128,7 @@ def _annotations(action: Action) -> dict[str, object]:
         "title": action.name,
         "readOnlyHint": action.intent == "read",
         "destructiveHint": action.side_effect == "destructive",
-        "idempotentHint": action.repeatable,
+        "idempotentHint": action.is_repeatable,
         "openWorldHint": False,
     }
 
