@@ -360,7 +360,7 @@ class _Walk:
     def __init__(self) -> None:
         self.found: list[Violation] = []
         self.count = 0
-        self.seen: set[tuple[str, int]] = set()
+        self.seen: set[tuple[str, _Path]] = set()
         self._deadline = thread_time() + DESCRIPTION_TIME
 
     def note(self, path: _Path, detail: str) -> None:
@@ -392,7 +392,10 @@ class _Walker:
     def _conforms(self, at: str, value: object) -> bool:
         """Whether a value conforms to the part of the schema at a pointer."""
         if at not in self._parts:
-            self._parts[at] = _compile({"$ref": f"{_BASE}#{quote(at)}"}, self._registry).is_valid
+            try:
+                self._parts[at] = _compile({"$ref": f"{_BASE}#{quote(at)}"}, self._registry).is_valid
+            except (jsonschema_rs.ReferencingError, ValueError):  # within another $id it has another address
+                self._parts[at] = lambda _: True
         return self._parts[at](value)
 
     def _holds(self, keyword: str, limit: object, value: object) -> bool:
@@ -409,10 +412,9 @@ class _Walker:
 
     def _describe(self, walk: _Walk, at: str, value: object, path: _Path) -> None:
         before, schema = walk.count, part_at(self._schema, at)
-        if isinstance(value, (dict, list)):
-            if (at, id(value)) in walk.seen:
-                return
-            walk.seen.add((at, id(value)))
+        if (at, path) in walk.seen:
+            return
+        walk.seen.add((at, path))
         if isinstance(schema, Mapping) and len(path) < DEEPEST_DESCRIBED:
             for keyword, words in _WORDS.items():
                 if keyword in schema and not self._holds(keyword, schema[keyword], value):
@@ -524,7 +526,8 @@ class _Walker:
         return names
 
 
-_BASE: Final = "urn:awp-publish:schema"
+_BASE: Final = "https://schema.invalid/"
+"""The address that a schema has for the engine, which refers to its parts below it. No such host exists (RFC 6761)."""
 _WORDS: Final = {
     "type": "{} is not of type {}",
     "enum": "{} is not one of {}",

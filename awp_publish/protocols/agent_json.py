@@ -149,7 +149,7 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
             "poll_endpoint": located_if(catalog, catalog.poll_endpoint_of(action)),
             "sensitivity": action.sensitivity,
             "requires_human_confirmation": action.needs_confirmation or None,
-            "reversible": action.reversible,
+            "reversible": False if action.is_irreversible else None,
             "x-encoding": encoding if encoding != awas.JSON_TYPE else None,
             "x-invoke": guarded_endpoint(catalog, action),
         }

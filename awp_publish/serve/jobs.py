@@ -269,7 +269,7 @@ class Background:
 
     def _is_repeatable(self, action_id: str) -> bool | None:
         action = self._actions.get(action_id)
-        return action.repeatable if action is not None else None
+        return action.is_repeatable if action is not None else None
 
 
 async def serve_jobs(app: AsgiApp) -> None:

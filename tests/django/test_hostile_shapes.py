@@ -49,3 +49,14 @@ async def test_unknown_members_are_counted_and_the_first_are_told(agent):
     assert len(answer.content) < 16_000
     assert len((await agent.call("add", {"x" * 400_000: 1})).content) < 16_000
     assert json.loads((await agent.call("add", {"first": 1, "second": 2})).content) == 3
+
+
+@pytest.mark.parametrize("leaf", ["no", 1])
+@pytest.mark.parametrize("levels", [16, 190])
+async def test_a_union_within_itself_is_refused_at_once_however_deep(agent, levels, leaf):
+    given: object = leaf
+    for _ in range(levels):
+        given = {"all": given}
+    answer = await agent.call("filter_books", {"where": given})
+    assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_INPUT")
+    assert (await agent.call("filter_books", {"where": {"all": {"all": 1}}})).json() == "found"

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
+from awp_publish.schema import UnusableSchema, compile_schema
 from tests.serve.awp_client import AwpClient
 from tests.serve.mcp_messages import message, post
 
@@ -224,3 +226,55 @@ def test_a_caller_over_the_limit_is_not_told_what_is_wrong_nor_is_it_looked_for(
 
     described = seconds("INVALID_INPUT")
     assert min(seconds("RATE_LIMITED") for _ in range(3)) < described / 2
+
+
+# --- Whatever the schema ---
+
+NAMES = st.sampled_from(["a", "b", "c~/ %", "$ref"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+REFERENCES = st.sampled_from(["#", "#/$defs/A", "#/$defs/B~1%20x", "#/properties/a", "#anchor", "urn:x:y#/items"])
+
+
+def keywords(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    several, named = st.lists(inner, min_size=1, max_size=3), st.dictionaries(NAMES, inner, max_size=2)
+    single = ("additionalProperties", "unevaluatedProperties", "propertyNames", "items", "contains", "unevaluatedItems")
+    plain: dict[str, st.SearchStrategy[Any]] = {
+        "type": st.sampled_from(["object", "array", "string", "integer", ["null", "object"]]),
+        "patternProperties": st.dictionaries(st.sampled_from(["^a", "(?=a)"]), inner, max_size=2),
+        "dependentRequired": st.dictionaries(NAMES, st.lists(NAMES, unique=True, max_size=2), max_size=2),
+        "required": st.lists(NAMES, unique=True, max_size=2),
+        "const": VALUES,
+        "enum": st.lists(VALUES, min_size=1, max_size=2),
+        "minLength": st.integers(0, 3),
+        "pattern": st.sampled_from(["^a", "(?!x)"]),
+        "uniqueItems": st.booleans(),
+        "$ref": REFERENCES,
+        "$dynamicRef": st.just("#anchor"),
+        "$id": st.sampled_from(["urn:x:y", "sub"]),
+        "$anchor": st.just("anchor"),
+    }
+    plain |= dict.fromkeys((*single, "not", "if", "then", "else"), inner)
+    plain |= dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), several)
+    plain |= dict.fromkeys(("properties", "dependentSchemas"), named)
+    return st.fixed_dictionaries({}, optional=plain)
+
+
+SCHEMAS = st.recursive(st.booleans() | st.just({}), keywords, max_leaves=8)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(keywords(SCHEMAS), st.dictionaries(st.sampled_from(["A", "B/ x"]), SCHEMAS), st.lists(VALUES, min_size=4))
+def test_whatever_the_schema_something_is_told_of_what_does_not_conform(schema, definitions, values):
+    try:
+        validator = compile_schema({**schema, "$defs": definitions})
+    except UnusableSchema:
+        return
+    for value in values:
+        if not validator.is_valid(value):
+            violations, more = validator.describe(value)
+            assert 0 < len(violations) <= 20
+            assert more >= 0

@@ -47,7 +47,7 @@ def make_site(**options):
         """What is mine."""
         return str(current_caller())
 
-    @site.agent("pay", sensitivity="irreversible", auth_required=True)
+    @site.agent("pay", effect="irreversible", auth_required=True)
     async def pay(pin: str = "") -> str:
         """Pay."""
         return "paid"

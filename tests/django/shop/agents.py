@@ -1,6 +1,9 @@
 """What agents can do here."""
 
+from typing import TypeAlias
+
 from awp_publish_django.store import DjangoStore
+from pydantic import BaseModel
 
 from awp_publish import ApplicationUser, Site
 
@@ -21,6 +24,27 @@ site = Site(
 def add(first: int, second: int) -> int:
     """Add two numbers."""
     return first + second
+
+
+class And(BaseModel):
+    """Two of these within each other can be read in many ways."""
+
+    all: "Filter"
+
+
+class Or(BaseModel):
+    all: "Filter"
+
+
+Filter: TypeAlias = And | Or | int
+And.model_rebuild()
+Or.model_rebuild()
+
+
+@site.agent("filter_books")
+def filter_books(where: Filter) -> str:
+    """Filter the books."""
+    return "found"
 
 
 @site.agent("count_books", outputs={"type": "integer"})
