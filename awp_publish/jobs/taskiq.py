@@ -19,7 +19,7 @@ from taskiq import AsyncBroker
 from taskiq.receiver import Receiver
 
 from awp_publish.jobs.jobs import IsRepeatable, Jobs, is_id
-from awp_publish.jobs.worker import SETTLE_SECONDS, Runner, heed_signals
+from awp_publish.jobs.worker import SETTLE_SECONDS, Runner, set_on_signal
 from awp_publish.problems import StoreUnavailable
 
 logger: Final = logging.getLogger("awp_publish.jobs")
@@ -126,7 +126,7 @@ async def serve_worker(
     queue.attach(runner)
     queue.broker.is_worker_process = True
     stopping = asyncio.Event()
-    with heed_signals(stopping), ThreadPoolExecutor(1) as executor:
+    with set_on_signal(stopping), ThreadPoolExecutor(1) as executor:
         receiver = Receiver(queue.broker, executor, max_async_tasks=concurrency, run_startup=False)
         await queue.open()
         listening = asyncio.create_task(_listen(receiver, stopping))

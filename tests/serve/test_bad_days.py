@@ -115,7 +115,7 @@ async def _broken(steps):
 @pytest.mark.parametrize("trouble", [_gone, _silent, _broken])
 async def test_without_its_store_only_calls_that_need_it_are_refused(trouble):
     store = Watched(MemoryStore())
-    app, orders = make_app(ForeignStore(store, patience=0.1))
+    app, orders = make_app(ForeignStore(store, timeout=0.1))
     store.trouble = trouble
     for agent, headers in (("order", KEY), ("look", {})):
         refused = await Caller(app, agent, {}, headers).call()
@@ -181,7 +181,7 @@ def test_a_full_store_refuses_what_it_cannot_keep(open_client):
 @pytest.mark.parametrize("trouble", [_gone, _silent, _broken])
 async def test_an_answer_that_cannot_be_recorded_is_given_and_its_key_does_not_run_again(trouble):
     store = Watched(MemoryStore())
-    app, orders = make_app(ForeignStore(store, patience=0.1))
+    app, orders = make_app(ForeignStore(store, timeout=0.1))
 
     async def trouble_at_the_end(steps):
         if type(steps[0]).__name__ == "Swap":
