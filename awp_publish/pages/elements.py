@@ -327,7 +327,30 @@ class Elements:
             if shown:
                 attrs["items"] = shown
         elif role == "table":
-            attrs = self._table_attrs(node, limits, losses)
+            # The schema has no place for the caption of 4.3: it is the label of the table.
+            headers, rows = read_cells(node, self._survey.part_text)
+            shown_rows = rows[: limits.units]
+            if more_rows := rows[len(shown_rows) :]:
+                losses["more table rows"] += len(more_rows)
+                losses[CHARACTERS] += sum(len(cell) for row in more_rows for cell in row)
+            most = limits.characters
+            if most is not None:
+                # All columns stay, unless nearly nothing could be said in each; then the texts share what there is.
+                columns = max(most // _MIN_COLUMN, 1)
+                for row in (*shown_rows, headers):
+                    if len(row) > columns:
+                        losses[SHORTENED] += 1
+                        losses[CHARACTERS] += sum(map(len, row[columns:]))
+                shown_rows = [row[:columns] for row in shown_rows]
+                for number, row in enumerate(shown_rows):
+                    if sum(map(len, row)) > most:
+                        cell_limits = ElementLimits(max(most // len(row), _MIN_CELL))
+                        shown_rows[number] = [cell_limits.shorten(cell, losses) for cell in row]
+                headers = [limits.shorten(cell, losses) for cell in headers[:columns]]
+            if headers:
+                attrs["headers"] = list[Value](headers)
+            if shown_rows:
+                attrs["rows"] = [list[Value](row) for row in shown_rows]
         elif role == "section":
             name = collapse(given.get("aria-label"))
             if name:
@@ -394,32 +417,4 @@ class Elements:
             is_number = size.isascii() and size.isdecimal() and len(size) < 16
             attrs["size"] = int(size) if is_number else size[:MAX_VALUE_LENGTH]
         attrs.update({flag: True for flag in ("required", "disabled", "multiple") if flag in given})
-        return attrs
-
-    def _table_attrs(self, node: Node, limits: ElementLimits, losses: Losses) -> Attrs:
-        """Headers and rows. The schema has no place for the caption of 4.3: it is the table's label."""
-        headers, rows = read_cells(node, self._survey.part_text)
-        kept = rows[: limits.units]
-        if more := rows[len(kept) :]:
-            losses["more table rows"] += len(more)
-            losses[CHARACTERS] += sum(len(cell) for row in more for cell in row)
-        most = limits.characters
-        if most is not None:
-            # All columns stay, unless nearly nothing could be said in each; then the texts share what there is.
-            columns = max(most // _MIN_COLUMN, 1)
-            for row in (*kept, headers):
-                if len(row) > columns:
-                    losses[SHORTENED] += 1
-                    losses[CHARACTERS] += sum(map(len, row[columns:]))
-            kept = [row[:columns] for row in kept]
-            for number, row in enumerate(kept):
-                if sum(map(len, row)) > most:
-                    cell_limits = ElementLimits(max(most // len(row), _MIN_CELL))
-                    kept[number] = [cell_limits.shorten(cell, losses) for cell in row]
-            headers = [limits.shorten(cell, losses) for cell in headers[:columns]]
-        attrs: Attrs = {}
-        if headers:
-            attrs["headers"] = list[Value](headers)
-        if kept:
-            attrs["rows"] = [list[Value](row) for row in kept]
         return attrs
