@@ -1,4 +1,4 @@
-"""Where a declared handler lives and what it takes.
+"""Find the route of a declared handler, and read what it takes.
 
 `find_routes(app)` walks any application that has routes; everything else in this room reads one kind of handler. An
 application object of another framework may tell its routes itself, in a method `awp_routes()`.
@@ -57,7 +57,7 @@ ITSELF: Final = object()
 
 
 class Routed(NamedTuple):
-    """Where a request arrives, and every endpoint that the application's routing names on the way there."""
+    """The arrival of a request, and every endpoint that the application's routing names on the way there."""
 
     arrival: Arrival
     endpoints: tuple[object, ...]

@@ -26,7 +26,7 @@ _NAMED: Final = frozenset({"properties", "$defs", "patternProperties", "dependen
 
 
 class Components:
-    """What the `components` of an OpenAPI document hold."""
+    """The `components` of an OpenAPI document."""
 
     def __init__(self, document: object) -> None:
         self._components = as_object(as_object(document).get("components"))

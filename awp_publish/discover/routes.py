@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, W
 from awp_publish.model import Arrival, JsonObject, Location, Parameter, RouteCredential
 
 MARK: Final = "__awp_action_"
-"""What the attributes begin with that a declaration leaves on a function."""
+"""The prefix of the attributes that a declaration leaves on a function."""
 
 
 def layers_of(handler: object) -> Iterator[object]:
@@ -116,7 +116,7 @@ _CONVERTOR_SCHEMAS: Final[Mapping[str, JsonObject]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What one method of a route takes and gives, as its framework already knows it.
+    """The inputs and outputs of one method of a route, as its framework already knows it.
 
     `parameters` say where each input travels; `content_type` is the body's media type, None without a body.
     `description` is what somebody wrote about the operation, `summary` perhaps only its name in words.
@@ -194,7 +194,7 @@ def path_parameters(path: str) -> dict[str, str]:
 
 
 def path_parameter_schema(convertor: str) -> dict[str, object]:
-    """What a convertor of Starlette's matches, as JSON Schema."""
+    """The JSON Schema of what a convertor of Starlette's matches."""
     return dict(_CONVERTOR_SCHEMAS.get(convertor, {"type": "string", "minLength": 1}))
 
 

@@ -56,7 +56,7 @@ class UnreadableJob(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job is: `fraction` from 0 to 1, and a word for people."""
+    """The progress of a job: `fraction` from 0 to 1, and a word for people."""
 
     fraction: float
     message: str = ""
@@ -64,7 +64,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What an action answered: HTTP status, the headers worth carrying to the caller, and JSON text."""
+    """The answer of an action: HTTP status, the headers worth carrying to the caller, and JSON text."""
 
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
@@ -117,7 +117,7 @@ def new_id() -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text looks like a job id."""
+    """Return True if a text looks like a job id."""
     return _ID.fullmatch(text) is not None
 
 
@@ -289,7 +289,7 @@ MAX_TRIES: Final = 20
 """Times that a change is tried against others who change the same job."""
 
 IsRepeatable: TypeAlias = Callable[[str], bool | None]
-"""Whether an action may be run again after a run that was cut short; None for an action that the site does not have."""
+"""Tells if an action may run again after a run that was cut short; None for an action that the site does not have."""
 
 
 class Live(Protocol):

@@ -29,7 +29,7 @@ SEND_AGAIN_SECONDS: Final = 120.0
 """After so long a job that was sent and has not been begun is sent again: the `lease` for a worker that sends."""
 
 SENDING_SECONDS: Final = 5.0
-"""How long sending one job may take."""
+"""Seconds that sending one job may take."""
 
 RETRY_SECONDS: Final = 2.0
 """Between two attempts to send a job while the queue is away, and to listen to it."""
@@ -85,7 +85,7 @@ class TaskiqQueue:
             await self._jobs.postpone(job_id, RETRY_SECONDS)
 
     def stop(self) -> None:
-        """What was taken is still sent: that is quick."""
+        """Nothing to do: jobs already taken are still sent, which is quick."""
 
     def interrupt(self) -> None:
         """Nothing runs here."""
@@ -106,7 +106,7 @@ class TaskiqQueue:
 
 
 async def _no_runner(job_id: str) -> None:
-    """What a process does that only sends."""
+    """The task of a process that only sends."""
     raise RuntimeError("This process was given no runner for the jobs that it receives.")
 
 

@@ -107,7 +107,7 @@ async def wait_for_signal() -> None:
 logger: Final = logging.getLogger("awp_publish.jobs")
 
 SETTLE_SECONDS: Final = 3.0
-"""How long a stopping process waits for handlers that it has cancelled."""
+"""Seconds that a stopping process waits for handlers that it has cancelled."""
 
 FIRST_BEAT: Final = 0.25
 """Seconds until the first heartbeat, so that a short job's progress is seen; each pause is twice the one before."""
@@ -311,7 +311,7 @@ MAX_WAIT: Final = 15.0
 
 
 class Carrier(Protocol):
-    """What becomes of a job that is due: it is run here (`Runner`), or handed on to where it is (`TaskiqQueue`)."""
+    """The fate of a job that is due: it is run here (`Runner`), or handed on to where it is (`TaskiqQueue`)."""
 
     async def carry(self, job_id: str) -> None:
         """Do with the job what has to be done. Raises StoreUnavailable."""
@@ -340,7 +340,7 @@ class Worker:
         self._lease = jobs.lease_seconds if lease is None else lease
         self._wake = asyncio.Event()
         self._carried: dict[asyncio.Task[None], str] = {}
-        """What is carried, and from which queue it was taken."""
+        """The jobs that are carried, and the queue each was taken from."""
         self._server: asyncio.Task[None] | None = None
         self._is_stopping = False
         self._may_have_more: set[str] = set()
@@ -417,7 +417,7 @@ class Worker:
                     await self._pause(self._poll)
 
     def _free(self, queue: str) -> int:
-        """How many jobs of a queue may be taken. Those in MORE leave a slot, but for the first of them."""
+        """The number of jobs of a queue that may be taken. Those in MORE leave a slot, but for the first of them."""
         free = self._most - len(self._carried)
         return min(free, max(free - 1, MORE not in self._carried.values())) if queue == MORE else free
 

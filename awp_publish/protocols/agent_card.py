@@ -21,7 +21,7 @@ BINDINGS: Final = ("JSONRPC", "HTTP+JSON")
 """Both are spoken at one address: JSON-RPC at the address itself, HTTP+JSON below it. The first is preferred."""
 
 EXTENSION: Final = "skills"
-"""Where the extension is explained, below the address of the door: that is its URI."""
+"""The place where the extension is explained, below the address of the door: that is its URI."""
 
 INPUT_MODES: Final = ("application/json", "text/plain")
 OUTPUT_MODES: Final = ("application/json", "text/plain")

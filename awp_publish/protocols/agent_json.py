@@ -203,7 +203,7 @@ PRIMITIVES: Final = {
 }
 FORMATS: Final = {"date": "ISO8601", "date-time": "ISO8601", "uri": "url", "iri": "url"}
 WIDER: Final = {"integer": "float", "float": "float", "ISO8601": "string", "url": "string", "string": "string"}
-"""What a value of several types is called when all of them widen to the same."""
+"""The type of a value of several types when all of them widen to the same."""
 
 RESERVED: Final = frozenset({*PRIMITIVES, *PRIMITIVES.values(), "iso8601", "url", "enum", "array", ANY})
 """Words that an entity may not be called, because `array[url]` has a meaning already."""

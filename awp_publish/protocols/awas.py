@@ -70,10 +70,10 @@ PARAMETER_MEMBERS: Final = (
     "example",
     "enum",
 )
-"""What 1.0 says about a parameter (Parameter Object Structure)."""
+"""The members of a parameter in 1.0 (Parameter Object Structure)."""
 
 INPUT_MEMBERS: Final = ("name", "type", "required", "default", "selector", "description", "examples", "validation")
-"""What 1.1 says about an input (definitions/input)."""
+"""The members of an input in 1.1 (definitions/input)."""
 
 FORMATS: Final = {"date-time": "datetime"}
 """JSON Schema formats that 1.0 (String Formats) spells otherwise."""

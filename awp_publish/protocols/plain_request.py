@@ -1,4 +1,4 @@
-"""What a plain HTTP client, which has read one manifest and knows nothing of ours, has to send for an action.
+"""The request that a plain HTTP client, which has read one manifest and nothing else, sends for an action.
 
 For an action with a route that is one field for each input of the route. A field is named as it is named on the wire,
 because `name` is what such a client sends; `x-input` tells the name that the agent doors take where it differs. Two
@@ -45,7 +45,7 @@ def listed_actions(catalog: Catalog) -> tuple[Action, ...]:
 
 
 def request_fields(catalog: Catalog, action: Action) -> list[Field]:
-    """What to send to `catalog.endpoint_of(action)`, in order."""
+    """The fields to send to `catalog.endpoint_of(action)`, in order."""
     if action.direct is None:
         envelope = []
         if "{agent_id}" not in catalog.paths.invoke:

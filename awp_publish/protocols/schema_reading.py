@@ -1,4 +1,4 @@
-"""What a JSON Schema says, reduced to the few facts a manifest has words for: type, options, members.
+"""The content of a JSON Schema, reduced to the few facts a manifest has words for: type, options, members.
 
 Manifests give a value one type, one list of options, one default; JSON Schema 2020-12 says the same through `$ref`,
 `allOf`, unions with null, `const` and type lists. These functions read any valid schema, `true`, `false` and recursive
@@ -15,10 +15,10 @@ from awp_publish.protocols.members import located
 from awp_publish.schema import part_at
 
 NOTHING: Final[JsonObject] = {}
-"""What a schema says that says nothing: `true`, `false`, and the end of a recursion."""
+"""The facts of a schema that says nothing: `true`, `false`, and the end of a recursion."""
 
 OBJECT: Final = (dict, Mapping)
-"""What a JSON object may be. Dicts come first because they are what is nearly always asked about."""
+"""The types of a JSON object. Dicts come first because nearly all are dicts."""
 
 UNIONS: Final = ("anyOf", "oneOf")
 SPENT: Final = frozenset({"$ref", "allOf"})
@@ -230,7 +230,7 @@ def answer_schema(action: Action) -> JsonObject:
 
 
 def guarded_endpoint(catalog: Catalog, action: Action) -> str | None:
-    """Where an action's limits, keys, confirmations and receipts hold, if that is not its own endpoint."""
+    """The endpoint at which an action's limits, keys, confirmations and receipts hold, if not its own."""
     if action.direct is None or not action.is_guarded or catalog.door("woa") is None:
         return None
     return located(catalog, catalog.invoke_path_of(action))

@@ -1,4 +1,4 @@
-"""Where calls are remembered: memory, SQLite, Redis behind one small protocol.
+"""The stores in which calls are remembered: memory, SQLite, Redis behind one small protocol.
 
 `open_store` makes a store of the URL that a site owner writes. Nothing is opened by that: threads, files and
 connections come with the first use, since servers fork after they have imported the application.

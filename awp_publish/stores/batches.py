@@ -1,4 +1,4 @@
-"""What SQLite and Redis share: one thread that carries out, together, whatever is waiting.
+"""The part that SQLite and Redis share: one thread that carries out, together, whatever is waiting.
 
 An event loop must not wait for a disk or a socket, and a hundred calls at once should cost one round trip and one
 commit. So requests of all loops and threads go to a `_BatchThread`: a thread, its queue, and the `Backend` that it
@@ -93,7 +93,7 @@ class StoreRequest:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether somebody still waits for it, or it may be late."""
+        """True while somebody waits for it, or if it may be late."""
         return not self._is_abandoned or self.may_be_late
 
     def commit(self) -> bool:
@@ -132,7 +132,7 @@ class StoreRequest:
 
 
 class Backend(Protocol):
-    """What does the work, all in one thread. Opens its file or connection when it needs it, again after a failure."""
+    """The worker of a store, in one thread. Opens its file or connection when it needs it, again after a failure."""
 
     def carry_out(self, requests: Sequence[StoreRequest]) -> None:
         """Set the answer of each request that is carried out. Raises StoreUnavailable for all that have none."""

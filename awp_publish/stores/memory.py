@@ -10,10 +10,10 @@ from typing import Final
 from awp_publish.stores.store import Add, Count, Ran, Schedule, Step, Swap, carry_out, unavailable
 
 MAX_OUTDATED: Final = 64
-"""How many outdated times an agenda may hold beside as many as it has names."""
+"""Outdated times that an agenda may hold beside as many as it has names."""
 
 ENTRY_BYTES: Final = 256
-"""What Python needs for an entry beside its key and value, about."""
+"""About the memory that Python needs for an entry beside its key and value."""
 
 
 class MemoryStore:
@@ -63,12 +63,12 @@ class MemoryStore:
 
     @property
     def bytes_used(self) -> int:
-        """How many of `most_bytes` are taken, by what has expired and is still to be forgotten too."""
+        """The part of `most_bytes` that is taken, by what has expired and is still to be forgotten too."""
         return self._shelf.bytes
 
 
 def _bytes_of(step: Step) -> int:
-    """What a step takes at most."""
+    """The most that a step takes."""
     match step:
         case Add(key, value) | Swap(key, _, bytes(value)):
             return ENTRY_BYTES + len(key) + len(value)
@@ -129,7 +129,7 @@ class _Shelf:
 
     @property
     def size(self) -> int:
-        """How many values, windows and members there are."""
+        """The number of values, windows and members."""
         size = len(self._values) + len(self._events)
         return size + sum(len(queue.when) for queue in self._queues.values()) if self._queues else size
 

@@ -39,10 +39,10 @@ NEVER: Final = 1e15
 """The deadline of what may be late, in seconds since 1970."""
 
 LATE: Final = "LATE"
-"""What the scripts' refusal to do anything begins with, once the deadline has passed."""
+"""The beginning of the scripts' refusal to do anything, once the deadline has passed."""
 
 CLOCK_INTERVAL: Final = 1.0
-"""How often we ask for the server's time, beside what we have to do there."""
+"""Seconds between two questions for the server's time, beside what we have to do there."""
 
 MAX_CLOCK_AGE: Final = 60.0
 """For how long we rely on what we know of the server's clock: clocks go a little faster or slower than others."""

@@ -1,4 +1,4 @@
-"""What a store can do: a few steps, carried out together in one round trip.
+"""The work of a store: a few steps, carried out together in one round trip.
 
 A store keeps what has to outlive a call or be shared between processes: idempotent answers, spent tokens, counts, jobs.
 Everything a call needs of it at one moment is one `run`: a list of steps, looked at in order until one does not hold.
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 from awp_publish.problems import StoreUnavailable
 
 JOB: Final = "job:"
-"""What the keys of background jobs begin with. Their records hold credentials of callers until the job has ended."""
+"""The prefix of the keys of background jobs. Their records hold credentials of callers until the job has ended."""
 
 
 class Count(NamedTuple):
@@ -75,7 +75,7 @@ Step: TypeAlias = Count | Look | Add | Swap | Schedule | Unschedule
 
 
 class Counted(NamedTuple):
-    """What a `Count` saw: `events` in the window, this one included if it was counted, and seconds until it closes.
+    """The finding of a `Count`: `events` in the window, this one included if it was counted, and seconds to its close.
 
     A `Schedule` with `most` saw so many other members in its queue.
     """
@@ -85,11 +85,11 @@ class Counted(NamedTuple):
 
 
 Seen: TypeAlias = Counted | bytes | None
-"""What a step saw before it did anything: a count, or the value under its key. None for other steps on queues."""
+"""The finding of a step before it did anything: a count, or the value under its key. None for other steps on queues."""
 
 
 class Ran(NamedTuple):
-    """What became of the steps. `failed` is the index of the first that did not hold, None if all are done.
+    """The result of the steps. `failed` is the index of the first that did not hold, None if all are done.
 
     `seen` has one entry for each step up to and including the failed one.
     """
@@ -124,10 +124,10 @@ class Store(Protocol):
 
 
 class Shelf(Protocol):
-    """Where a store keeps its things at one moment; times are in seconds of the store's own clock."""
+    """The contents of a store at one moment; times are in seconds of the store's own clock."""
 
     def value(self, key: str, now: float) -> bytes | None:
-        """What is under a key and has not expired."""
+        """The value under a key, if it has not expired."""
 
     def window(self, key: str, now: float) -> tuple[int, float]:
         """The events in a window that is open, and when it closes; (0, 0.0) if none is."""
@@ -143,7 +143,7 @@ class Shelf(Protocol):
     def unschedule(self, queue: str, member: str) -> None: ...
 
     def others(self, queue: str, member: str) -> int:
-        """How many members a queue has beside one."""
+        """The number of members of a queue beside one."""
 
 
 def carry_out(steps: Sequence[Step], shelf: Shelf, now: float) -> Ran:
