@@ -569,7 +569,7 @@ def test_pages_can_be_html_only(serve):
 
 
 def test_what_cannot_be_had_is_refused_where_it_is_written(monkeypatch):
-    monkeypatch.setattr("awp_publish.offering.PACKAGE", "nowhere_to_be_found")
+    monkeypatch.setattr("awp_publish.settings.PACKAGE", "nowhere_to_be_found")
     with pytest.raises(DeclarationError, match=r'pip install "awp-publish\[pages\]"'):
         make_site(pages=True)
     with pytest.raises(DeclarationError, match=r"page_formats_in_query.*pip install"):
