@@ -27,7 +27,7 @@ from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import Surroundings
 from awp_publish.serve.http import Message, RawHeaders, read_fields
 from awp_publish.serve.mcp.calls import EXCHANGE, McpExchange
-from awp_publish.serve.negotiation import Wish
+from awp_publish.serve.negotiation import RequestedFormat
 from awp_publish.serve.pages import PageReader
 from awp_publish.site import Site
 from mcp.server.context import ServerRequestContext
@@ -228,7 +228,7 @@ def _may_call(principal: Principal | None, action: Action) -> bool:
 # pages: as somebody who is not known would see them, and nothing else than pages of this site.
 
 MEDIA_TYPE: Final = "text/markdown"
-_MARKDOWN: Final = Wish("md", "full", by_query=True)
+_MARKDOWN: Final = RequestedFormat("md", "full", by_query=True)
 _MAX_AGE: Final = re.compile(rb"\bmax-age=(\d{1,9})\b")
 _NOT_SHARED: Final = re.compile(rb"\b(?:private|no-store|no-cache)\b")
 
