@@ -37,7 +37,6 @@ class Guarding:
     authenticators: tuple[Authenticator, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     forwarded: str | None = None
-    enforce_prerequisites: bool = False
     confirmation_lifetime: float = 600.0
     receipt_lifetime: float = 3600.0
     job_queue: str | None = field(default=None, repr=False)
@@ -59,7 +58,6 @@ def read_guarding(options: SiteOptions, host: str) -> Guarding:
         authenticators=read_authenticators(options["authenticate"]) if "authenticate" in options else (),
         trusted_proxies=tuple(options.get("trusted_proxies", ())),
         forwarded=options.get("forwarded"),
-        enforce_prerequisites=options.get("enforce_prerequisites", False),
         confirmation_lifetime=float(seconds_of(options.get("confirmation_lifetime", "10m"))),
         receipt_lifetime=float(seconds_of(options.get("receipt_lifetime", "1h"))),
         job_queue=options.get("job_queue"),
@@ -115,7 +113,7 @@ def check_guarding(guarding: Guarding, actions: Sequence[Action], site_limit: Ra
                 "auth_required: nothing here tells who calls.",
                 "Give Site(authenticate=...), or the route a security scheme.",
             )
-        if _asks_for_receipts(action) or action.needs_confirmation:
+        if action.requires or action.needs_confirmation:
             _need_keys(guarding, subject)
         if action.is_background and guarding.job_queue is not None:
             _need_queue(guarding, subject)
@@ -123,7 +121,7 @@ def check_guarding(guarding: Guarding, actions: Sequence[Action], site_limit: Ra
 
 def _check_workers(actions: Sequence[Action], site_limit: RateLimit | None, has_a2a: bool) -> None:
     """Refuse a store in memory where several processes serve the site: one key would run a payment in each of them."""
-    kept = [action.id for action in actions if _remembers(action) or action.rate_limit or _asks_for_receipts(action)]
+    kept = [action.id for action in actions if _remembers(action) or action.rate_limit or action.requires]
     if (kept or site_limit or has_a2a) and (workers := count_workers()) > 1:
         things = "idempotency keys, confirmations, receipts, jobs and counts of calls"
         what = [f"{things} of {', '.join(kept)}"] if kept else []
@@ -134,10 +132,6 @@ def _check_workers(actions: Sequence[Action], site_limit: RateLimit | None, has_
             f"{workers} workers serve it, and each would keep {' and '.join(what)} in a memory of its own.",
             'Give Site(store="sqlite:///agents.db"), or "redis://..." for several machines; or run one worker.',
         )
-
-
-def _asks_for_receipts(action: Action) -> bool:
-    return action.enforce_prerequisites and bool(action.depends_on)
 
 
 def _need_keys(guarding: Guarding, subject: str) -> None:
@@ -164,8 +158,7 @@ def _need_queue(guarding: Guarding, subject: str) -> None:
 def make_enforcement(guarding: Guarding, catalog: Catalog, metadata_url: str | None) -> Enforcement:
     """What the guards of a catalog share. `metadata_url` is where RFC 9728 metadata is served, if it is."""
     keys = guarding.secret_keys or (guarding.own_key,)
-    enforced = [action for action in catalog.actions if action.enforce_prerequisites]
-    receipted = frozenset(needed for action in enforced for needed in action.depends_on)
+    receipted = frozenset(needed for action in catalog.actions for needed in action.requires)
     return Enforcement(
         store=guarding.store,
         authenticators=guarding.authenticators,

@@ -185,6 +185,8 @@ Location: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form
 Sensitivity: TypeAlias = Literal["standard", "destructive", "irreversible"]
 Intent: TypeAlias = Literal["read", "write", "delete", "execute"]
 SideEffect: TypeAlias = Literal["safe", "idempotent", "destructive"]
+Effect: TypeAlias = Literal["read", "idempotent", "write", "delete", "irreversible"]
+"""What a call changes: nothing; the same however often; something more each time; it deletes; it cannot be undone."""
 Execution: TypeAlias = Literal["sync", "async"]
 ActionType: TypeAlias = Literal[
     "form_submission", "navigation", "search", "filter", "data_retrieval", "state_change", "custom"
@@ -241,14 +243,24 @@ class Target:
     arrival: Arrival | None = field(default=None, compare=False, repr=False)
 
 
+_SENSITIVITIES: Final[Mapping[Effect, Sensitivity | None]] = {
+    "read": None,
+    "idempotent": "standard",
+    "write": "standard",
+    "delete": "destructive",
+    "irreversible": "irreversible",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """One thing an agent can do.
 
     `inputs` and `outputs` are JSON Schemas. Either `target` (a route) or `function` (a plain function) is behind it.
-    `sensitivity` is None where nobody declared one. `examples` are whole inputs. `route_authenticates` says that the
-    route behind it has a security scheme of its own, `route_credentials` in which headers and cookies that scheme
-    looks, `repeatable` that to do it twice does no more than to do it once.
+    The protocols' words for its consequences are computed from `effect`; `is_effect_declared` says that somebody wrote
+    it down. `examples` are whole inputs. `route_authenticates` says that the route behind it has a security scheme of
+    its own, `route_credentials` in which headers and cookies that scheme looks. `depends_on` names the actions that
+    come before it, `requires` those of them of which a call has to show receipts.
     """
 
     id: str
@@ -261,8 +273,8 @@ class Action:
     target: Target | None = None
     function: Function | None = field(default=None, compare=False, repr=False)
     type: ActionType
-    intent: Intent
-    side_effect: SideEffect
+    effect: Effect
+    is_effect_declared: bool = False
     tags: tuple[str, ...] = ()
     examples: tuple[JsonObject, ...] = ()
     selector: str | None = None
@@ -274,14 +286,11 @@ class Action:
     scopes: tuple[str, ...] = ()
     rate_limit: RateLimit | None = None
     idempotency: Idempotency | None = None
-    sensitivity: Sensitivity | None = None
-    reversible: bool | None = None
-    requires_human_confirmation: bool = False
+    needs_confirmation: bool = False
     confirmation_summary: Summary | None = field(default=None, compare=False)
-    repeatable: bool = False
-    enforce_prerequisites: bool = False
     preconditions: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
     preview_url: str | None = None
     dry_run: bool = False
     execution: Execution = "sync"
@@ -298,17 +307,45 @@ class Action:
     @property
     def is_guarded(self) -> bool:
         """Whether calls meet gates that a request straight to the route does not meet."""
-        declared = (self.rate_limit, self.idempotency, self.needs_confirmation, self.enforce_prerequisites)
-        return any(declared)
+        return any((self.rate_limit, self.idempotency, self.needs_confirmation, self.requires))
+
+    @property
+    def intent(self) -> Intent:
+        """AWAS 1.1 `intent`."""
+        if self.effect == "read":
+            return "read"
+        if self.effect == "delete" or (self.target is not None and self.target.method == "DELETE"):
+            return "delete"
+        return "execute" if self.target is None else "write"
+
+    @property
+    def side_effect(self) -> SideEffect:
+        """AWAS 1.1 `sideEffect`, whose absence means "safe": what is not known to be safe is said to be more."""
+        if self.effect == "read":
+            return "safe"
+        if self.effect == "idempotent":
+            return "idempotent"
+        is_harmful = self.sensitivity in ("destructive", "irreversible")
+        return "idempotent" if self.idempotency is not None and not is_harmful else "destructive"
+
+    @property
+    def sensitivity(self) -> Sensitivity | None:
+        """agent.json section 9; None where it reads, or where nobody declared an effect."""
+        return _SENSITIVITIES[self.effect] if self.is_effect_declared else None
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a call that was cut off may be made again.
+
+        Reads, what is idempotent, and DELETE (RFC 9110 section 9.2.2). An idempotency key alone says nothing of the
+        handler: it is we who keep a second call from it.
+        """
+        deletes = self.effect == "delete" and self.target is not None and self.target.method == "DELETE"
+        return deletes or self.effect in ("read", "idempotent")
 
     @property
     def is_irreversible(self) -> bool:
-        return self.sensitivity == "irreversible" or self.reversible is False
-
-    @property
-    def needs_confirmation(self) -> bool:
-        """agent.json section 9: irreversible actions MUST be confirmed."""
-        return self.requires_human_confirmation or self.sensitivity == "irreversible"
+        return self.effect == "irreversible"
 
     @property
     def is_background(self) -> bool:

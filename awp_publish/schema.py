@@ -227,8 +227,8 @@ def pointer_to(path: Iterable[str | int]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
-def _part(schema: object, pointer: str) -> object:
-    """What a JSON Pointer means in a schema, None for what is not there."""
+def part_at(schema: object, pointer: str) -> object:
+    """The part of a schema that a JSON Pointer means, None for what is not there."""
     for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(schema, list):
@@ -290,7 +290,7 @@ def _leads_to(sought: object, start: object, root: JsonObject) -> bool:
             seen.add(id(part))
             waiting += [inner for name, inner in part.items() if name not in ("$defs", "definitions")]
             target = _target(part)
-            waiting += [_part(root, target)] if target is not None else []
+            waiting += [part_at(root, target)] if target is not None else []
     return False
 
 
@@ -341,7 +341,7 @@ class _Readings:
             seen.add(id(part))
             parts.append(part)
             target = _target(part)
-            waiting += [_part(self._schema, target)] if target is not None else []
+            waiting += [part_at(self._schema, target)] if target is not None else []
             waiting += [one for keyword in ("allOf", "anyOf", "oneOf") for one in _list(part, keyword)]
         found = [part for part in parts if "properties" in part or "additionalProperties" in part]
         listed = [part for part in parts if "items" in part or "prefixItems" in part]
@@ -411,7 +411,7 @@ class _Walker:
             self._describe(walk, at, value, path)
 
     def _describe(self, walk: _Walk, at: str, value: object, path: _Path) -> None:
-        before, schema = walk.count, _part(self._schema, at)
+        before, schema = walk.count, part_at(self._schema, at)
         if (at, path) in walk.seen:
             return
         walk.seen.add((at, path))
@@ -483,7 +483,7 @@ class _Walker:
                 yield meant[0]
         if "if" in schema:
             place = f"{at}/then" if self._conforms(f"{at}/if", value) else f"{at}/else"
-            if _part(self._schema, place) is not None:
+            if part_at(self._schema, place) is not None:
                 yield place
         for name in _table(schema, "dependentSchemas"):
             if isinstance(value, dict) and name in value:
@@ -491,7 +491,7 @@ class _Walker:
 
     def _may_mean(self, at: str, value: object) -> bool:
         """Whether a value is of the type of an alternative, and has the constants by which it is told from others."""
-        schema = self._referred(_part(self._schema, at))
+        schema = self._referred(part_at(self._schema, at))
         if "type" in schema and not self._holds("type", schema["type"], value):
             return False
         if not isinstance(value, dict):
@@ -506,7 +506,7 @@ class _Walker:
             target = _target(schema) if isinstance(schema, Mapping) else None
             if target is None:
                 break
-            schema = _part(self._schema, target)
+            schema = part_at(self._schema, target)
         return schema if isinstance(schema, Mapping) else {}
 
     def _known(self, schema: JsonObject) -> Set[str]:
@@ -518,7 +518,7 @@ class _Walker:
                 continue
             seen.add(id(part))
             names |= _table(part, "properties").keys()
-            inner = [_part(self._schema, target)] if (target := _target(part)) is not None else []
+            inner = [part_at(self._schema, target)] if (target := _target(part)) is not None else []
             inner += [part.get(keyword) for keyword in ("if", "then", "else")]
             inner += _table(part, "dependentSchemas").values()
             inner += [one for keyword in ("allOf", "anyOf", "oneOf") for one in _list(part, keyword)]

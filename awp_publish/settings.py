@@ -10,7 +10,7 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
@@ -42,16 +42,14 @@ from awp_publish.model import (
     Browsing,
     Capabilities,
     Contact,
+    Effect,
     Execution,
     Idempotency,
-    Intent,
     JsonObject,
     Paths,
     RateLimit,
     Result,
     Security,
-    Sensitivity,
-    SideEffect,
     SiteFacts,
     Summary,
     Workflow,
@@ -335,14 +333,17 @@ def read_secret_keys(value: object) -> tuple[str, ...]:
     return keys
 
 
-def read_summary(value: object) -> Summary:
-    """A text with inputs in braces, or a function of the input."""
+def read_confirm(value: object) -> bool | Summary:
+    """Read whether a person confirms each call; a text with inputs in braces, or a function, is what is asked."""
+    if isinstance(value, bool):
+        return value
     if callable(value) and not inspect.iscoroutinefunction(value):
         return cast(Summary, value)
     if not isinstance(value, str):
-        raise ValueError('must be a text such as "Order {copies} copies of {title}", or a function of the input')
+        raise ValueError('must be True, False, a text such as "Order {copies} of {title}", or a function of the input')
+    check_text(value)
     try:
-        parts = [(name, spec or "") for _, name, spec, _ in Formatter().parse(check_text(value)) if name is not None]
+        parts = [(name, spec or "") for _, name, spec, _ in Formatter().parse(value) if name is not None]
     except ValueError as error:
         raise ValueError(f"{value!r} has a brace that does not close; write {{{{ for a brace itself") from error
     for name, spec in parts:
@@ -509,7 +510,7 @@ _WORDS: Final[Mapping[str, str]] = {
 """pydantic's kinds of error in our words; its own words for every other."""
 
 
-def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Iterable[str] = ()) -> T:
+def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Collection[str] = ()) -> T:
     """Check a value against an adapter. Raises DeclarationError that names the subject and the field.
 
     `known` are the options there are, among which a misspelt one may be found.
@@ -520,7 +521,7 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
         raise DeclarationError(subject, _in_words(error, field, known)) from error
 
 
-def _in_words(error: ValidationError, field: str, known: Iterable[str]) -> str:
+def _in_words(error: ValidationError, field: str, known: Collection[str]) -> str:
     wrong = error.errors(include_url=False)
     first = wrong[0]
     where = ".".join(str(part) for part in (field, *first["loc"]) if part not in ("", "[key]"))
@@ -538,10 +539,25 @@ def _said(error: ErrorDetails) -> str:
     return _WORDS.get(error["type"], error["msg"].removeprefix("Value error, ").replace("Input should", "must"))
 
 
-def _meant(error: ErrorDetails, known: Iterable[str]) -> str:
+_SPELT: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("intent", "side_effect", "sensitivity", "reversible"), "effect"),
+    **dict.fromkeys(("requires_human_confirmation", "confirmation_summary"), "confirm"),
+    **dict.fromkeys(("type", "selector", "selectors", "result", "preview_url", "dry_run"), "awas"),
+    "enforce_prerequisites": "requires",
+}
+"""Words of the protocols that people may take for options, and the options that say it."""
+
+
+def _meant(error: ErrorDetails, known: Collection[str]) -> str:
     if error["type"] != "extra_forbidden":
         return ""
-    close = get_close_matches(str(error["loc"][-1]), known, n=1)
+    wrong = str(error["loc"][-1])
+    spelt = _SPELT.get(wrong)
+    close = (
+        [spelt]
+        if spelt is not None and spelt in known and len(error["loc"]) == 1
+        else get_close_matches(wrong, known, n=1)
+    )
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
@@ -581,7 +597,7 @@ AuthenticationOption: TypeAlias = Annotated[
 ContentType: TypeAlias = Literal["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
 Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
 SecretKeysOption: TypeAlias = Annotated[str | Sequence[str], PlainValidator(read_secret_keys)]
-SummaryOption: TypeAlias = Annotated[Summary, PlainValidator(read_summary)]
+ConfirmOption: TypeAlias = Annotated[bool | Summary, PlainValidator(read_confirm)]
 WorkflowOption: TypeAlias = Annotated[Workflow, BeforeValidator(unpack), AfterValidator(check_workflow)]
 
 _STRICT: Final = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -619,7 +635,6 @@ class SiteOptions(TypedDict, total=False):
     authenticate: object
     trusted_proxies: Sequence[Annotated[str, AfterValidator(check_proxy)]]
     forwarded: Annotated[str, AfterValidator(check_forwarded)]
-    enforce_prerequisites: Flag
     confirmation_lifetime: Duration
     receipt_lifetime: Duration
     job_queue: Annotated[str, AfterValidator(check_queue)]
@@ -630,6 +645,18 @@ class SiteOptions(TypedDict, total=False):
     page_formats_in_query: Flag
     page_formats_in_shared_cache: Flag
     log_inputs: Flag
+
+
+@pydantic_config(_STRICT)
+class AwasOptions(TypedDict, total=False):
+    """What only AWAS says of an action."""
+
+    type: ActionType
+    selector: Selector
+    selectors: SelectorsOption
+    result: Annotated[Result, BeforeValidator(unpack), AfterValidator(check_result)]
+    preview_url: Link
+    dry_run: Flag
 
 
 @pydantic_config(_STRICT)
@@ -645,27 +672,18 @@ class ActionOptions(TypedDict, total=False):
     content_type: ContentType
     agent: str
     operation: Annotated[str, AfterValidator(check_token)]
-    type: ActionType
-    intent: Intent
-    side_effect: SideEffect
     tags: Sequence[Text]
     examples: Sequence[Annotated[JsonObject, AfterValidator(check_json)]]
-    selector: Selector
-    selectors: SelectorsOption
-    result: Annotated[Result, BeforeValidator(unpack), AfterValidator(check_result)]
     auth_required: Flag
     scopes: Sequence[Text]
     rate_limit: RateLimitOption
     idempotency: IdempotencyOption
-    sensitivity: Sensitivity
-    reversible: Flag
-    requires_human_confirmation: Flag
-    confirmation_summary: SummaryOption
-    enforce_prerequisites: Flag
+    effect: Effect
+    confirm: ConfirmOption
     preconditions: Sequence[Text]
     depends_on: Sequence[str]
-    preview_url: Link
-    dry_run: Flag
+    requires: Sequence[str]
+    awas: AwasOptions
     execution: Execution
     timeout: Seconds
     extensions: Extensions

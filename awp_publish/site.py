@@ -35,7 +35,6 @@ from awp_publish.resolve import (
     SUBJECT as INCLUDE,
     AgentDeclaration,
     Declaration,
-    Defaults,
     Inclusion,
     RouteIndex,
     check_names,
@@ -501,9 +500,8 @@ class Site:
         """
         if not self._catalogs:
             declared = list(self._declarations.values())
-            defaults = Defaults(self.limits.timeout, self.guarding.enforce_prerequisites)
             routes = find_routes(app)
-            actions, agents = resolve(declared, self._agents, self._inclusions, routes, defaults)
+            actions, agents = resolve(declared, self._agents, self._inclusions, routes, self.limits.timeout)
             check_names(self.facts, actions)
             check_skills(actions, doors)
             check_guarding(self.guarding, actions, self.facts.rate_limit, "a2a" in self.doors)

@@ -127,8 +127,7 @@ def declare_summarizer(site: Site) -> None:
         description="Default summarization operation.",
         inputs=SUMMARY_INPUTS,
         outputs=SUMMARY_OUTPUTS,
-        intent="read",
-        side_effect="safe",
+        effect="read",
         examples=[{"text": "The IETF is an open community of designers.", "max_words": 40}],
     )(summarize_text)
 

@@ -1,9 +1,10 @@
 """What goes through the gates: a `Call` on its way in, an `Outcome` or a Problem on its way out."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from awp_publish.model import Action, JsonObject
 from awp_publish.policy.authentication import Credentials, Principal
@@ -16,12 +17,15 @@ RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 class Call:
     """One call, whichever door it came through.
 
-    `context` is the door's own request, which a reach of the same kind knows how to use. `gone()` returns when the
-    caller has hung up. All else is for the gates: `credentials()` reads what the request shows of its caller, `claim`
-    is the mark under which an idempotent call is in flight, `headers` are what gates add to the answer, whatever it is.
+    `context` is the door's own request, from which that of a route is made. `gone()` returns when the caller has
+    disconnected. For the gates: `credentials()` reads what the request shows of its caller, `claim` is the mark under
+    which an idempotent call is in flight, `headers` are what gates add to the answer, whatever it is.
+
+    While it runs: `answer` is the handler's complete one, though the handler may work on; from then on nothing
+    interrupts the call. Exactly one result is delivered, before the `deadline` (monotonic seconds) or because of it.
     """
 
-    # Defaults of the class: most calls meet no gate, and should not pay for what only gates want to know.
+    # Defaults of the class: most calls meet no gate and end soon, and should not pay for what others want to know.
     credentials: Callable[[], Credentials] | None = None
     idempotency_key: str | None = None
     confirmation: str | None = None
@@ -30,6 +34,15 @@ class Call:
     address: str = ""
     headers: RawHeaders = ()
     claim: "Claim | None" = None
+
+    deliver: "Deliver"
+    deadline: float = math.inf
+    task: "asyncio.Task[Any] | None" = None
+    answer: "Result | None" = None
+    is_delivered: bool = False
+    interrupted: bool = False
+    finisher: "asyncio.Future[None] | None" = None
+    listener: "asyncio.Future[None] | None" = None
 
     def __init__(
         self,
@@ -52,6 +65,12 @@ class Call:
         """The known caller's id, "" for nobody."""
         return self.principal.id if self.principal is not None else ""
 
+    def interrupt(self) -> None:
+        """Cancel the task in which the call runs."""
+        self.interrupted = True
+        if self.task is not None:
+            self.task.cancel()
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -64,6 +83,9 @@ class Outcome:
 
 
 Result: TypeAlias = Outcome | Problem
+
+Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
+"""Gives a result to whoever waits for it."""
 
 CallListener: TypeAlias = Callable[[Mapping[str, object]], object]
 """Is given the facts of each call, in the event loop: it must not block."""

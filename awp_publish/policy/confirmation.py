@@ -116,7 +116,7 @@ def summarizer(action: Action) -> Callable[[JsonObject], str]:
             try:
                 return _cut(_visible, str(words(given)), MAX_SUMMARY)
             except Exception:
-                logger.exception("the confirmation_summary of action %s failed", action.id)
+                logger.exception("the summary of a confirmation of action %s failed", action.id)
         if pieces:
             fields = (values.show(given, name, spec or "") if name else "" for _, name, spec, _ in pieces)
             return "".join(text + field for (text, *_), field in zip(pieces, fields, strict=True))

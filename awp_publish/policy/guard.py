@@ -10,7 +10,8 @@ a look at whether it conforms: what is wrong with it is only worked out for thos
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, NoReturn
 
 from awp_publish.model import Action, RateLimit
 from awp_publish.policy.authentication import AuthenticationGate, Authenticator, set_caller
@@ -20,7 +21,8 @@ from awp_publish.policy.idempotency import idempotency_gate, settle_claim
 from awp_publish.policy.limits import limit_gate
 from awp_publish.policy.prerequisites import Receipts
 from awp_publish.policy.tokens import Tokens
-from awp_publish.problems import Problem, StoreUnavailable
+from awp_publish.problems import InvalidInput, Problem, StoreUnavailable
+from awp_publish.schema import Validator
 from awp_publish.stores.store import Ran, Step, Store
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -135,8 +137,8 @@ class Enforcement:
         return AuthenticationGate(self.authenticators, False, (), self.realm, self.metadata_url, store=self.store)
 
 
-def guard_of(action: Action, enforcement: Enforcement, validate: Gate) -> Guard | None:
-    """The guard of an action, None if nothing is declared that it could enforce. `validate` checks the input."""
+def guard_of(action: Action, enforcement: Enforcement, inputs: Validator) -> Guard | None:
+    """The guard of an action, None if nothing is declared that it could enforce."""
     limits = limit_gate(action, enforcement.rate_limit)
     admission = (
         idempotency_gate(action),
@@ -148,9 +150,20 @@ def guard_of(action: Action, enforcement: Enforcement, validate: Gate) -> Guard 
     receipts = enforcement.receipts if action.id in enforcement.receipted else None
     if not declared and authentication is None and receipts is None:
         return None
-    gates = _present((limits, validate, *admission))
+    gates = _present((limits, partial(_validate, inputs), *admission))
     durable = action.needs_confirmation or action.is_irreversible
     return Guard(enforcement.store, gates, authentication, receipts, durable=durable)
+
+
+def _validate(inputs: Validator, call: Call) -> Demand | None:
+    """Refuse an input that does not conform, once all that comes before has let the call pass (WoA section 5.1)."""
+    if inputs.is_valid(call.input):
+        return None
+
+    def refuse(*_: object) -> NoReturn:
+        raise InvalidInput.of(*inputs.describe(call.input))
+
+    return Demand((), (), refuse, refuses=True)
 
 
 def _present(gates: Sequence[Gate | None]) -> list[Gate]:

@@ -103,7 +103,7 @@ def idempotency_gate(action: Action, clock: Callable[[], float] = time.time) -> 
         return None
     in_input = declared.key_field if declared.key_field in _properties(action.inputs) else None
     longest = action.timeout + MARGIN
-    keep = longest if action.repeatable else max(declared.seconds, longest)
+    keep = longest if action.is_repeatable else max(declared.seconds, longest)
 
     def gate(call: Call) -> Demand | None:
         sent = _sent_key(call, in_input)
@@ -196,7 +196,7 @@ def settle_claim(call: Call, claim: Claim, result: Result) -> Step:
     """What becomes of a claim now that its call has ended."""
     ended = "answered" if isinstance(result, Outcome) else _how(result)
     repeatable, other, irreversible = CLAIM_AFTER[ended]
-    fate = repeatable if call.action.repeatable else irreversible if call.action.is_irreversible else other
+    fate = repeatable if call.action.is_repeatable else irreversible if call.action.is_irreversible else other
     window = float(call.action.idempotency.seconds) if call.action.idempotency else 0.0
     if fate == "recorded" and isinstance(result, Outcome):
         most = MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES
@@ -205,7 +205,7 @@ def settle_claim(call: Call, claim: Claim, result: Result) -> Step:
             return Swap(claim.key, claim.value, record, window)
         logger.warning("an answer of action %s is too large to be recorded under its key", call.action.id)
         too_large = orjson.dumps({"state": "too large", "for": claim.fingerprint}) + b"\n"
-        return Swap(claim.key, claim.value, None if call.action.repeatable else too_large, window)
+        return Swap(claim.key, claim.value, None if call.action.is_repeatable else too_large, window)
     if fate == "free":
         return Swap(claim.key, claim.value, None)
     return Swap(claim.key, claim.value, orjson.dumps({"state": "unknown", "for": claim.fingerprint}) + b"\n", window)

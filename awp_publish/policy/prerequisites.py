@@ -26,13 +26,13 @@ class Receipts:
         self._credentials = frozenset(known for action in actions for known in action.route_credentials)
 
     def gate(self, action: Action) -> Gate | None:
-        """The gate that wants a receipt of every action this one depends on; None if none is enforced."""
-        if not action.enforce_prerequisites or not action.depends_on:
+        """The gate that wants a receipt of every action that this one requires; None if it requires none."""
+        if not action.requires:
             return None
 
         def gate(call: Call) -> None:
             proven = frozenset(self._proven(call))
-            missing = [needed for needed in action.depends_on if needed not in proven]
+            missing = [needed for needed in action.requires if needed not in proven]
             if missing:
                 raise PrerequisiteRequired(
                     f"Action {action.id} needs a receipt of {', '.join(missing)}; none that was sent is valid.",

@@ -30,7 +30,7 @@ MOST_HOPS: Final = 50
 CALLER_NETWORK: Final = 64
 """Bits of an IPv6 address that tell one caller from another; the others a caller chooses at will."""
 
-_OF_BROWSERS: Final = frozenset(
+BROWSER_FIELDS: Final = frozenset(
     {b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user", b"sec-fetch-storage-access"}
 )
 """What browsers say of the page behind a request (Fetch; W3C Fetch Metadata), and page scripts cannot change."""
@@ -202,7 +202,7 @@ def refuse_foreign_pages(fields: Fields, own_hosts: frozenset[str]) -> None:
     """Refuse what no page of this site asks for, as far as a browser tells. Raises ForeignHost, CrossSiteCookies.
 
     Browsers send cookies along unasked, so a call with cookies has to come from the site's own pages. `own_hosts` are
-    the hosts of the site's own addresses, with a port that is not the default.
+    the hosts of the site's own addresses, with a port that is not the default. What has none of BROWSER_FIELDS passes.
     """
     refuse_foreign_host(fields, own_hosts)
     if b"cookie" in fields and is_cross_site(fields, own_hosts):
@@ -216,7 +216,7 @@ def refuse_foreign_host(fields: Fields, own_hosts: frozenset[str]) -> None:
     takes a name: loopback names and IP addresses are nobody's to point elsewhere, and pass. So do programs, which say
     nothing of a page. X-Forwarded-Host is not read.
     """
-    if _OF_BROWSERS.isdisjoint(fields):
+    if BROWSER_FIELDS.isdisjoint(fields):
         return
     host = fields.get(b"host", b"").decode("latin-1").lower()
     if not _is_own_host(host, own_hosts):

@@ -16,7 +16,7 @@ from awp_publish.policy.guard import Enforcement
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import protected_resource
 from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
-from awp_publish.serve.dispatch import CalledApplication, RouteReach
+from awp_publish.serve.dispatch import CalledApplication, RouteCaller
 from awp_publish.serve.endpoint import Admission, Telling, read_admission_of
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send
 from awp_publish.serve.jobs import Background, JobsDoor
@@ -126,7 +126,7 @@ class Doors:
         matched = self.address.match(path, scope["query_string"])
         if matched is None:
             return None
-        return partial(self.woa.answer, self.address.agent_of(matched, scope["query_string"]))
+        return partial(self.woa, named=self.address.agent_of(matched, scope["query_string"]))
 
 
 def open_doors(
@@ -142,10 +142,10 @@ def open_doors(
     enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
     accept = background.accepting(catalog) if background is not None else None
     observer = Observer(site.guarding.log_inputs, site.call_listeners)
-    invoker = Invoker(catalog, RouteReach(app, catalog), enforcement, accept, observer)
+    invoker = Invoker(catalog, RouteCaller(app, catalog), enforcement, accept, observer)
     admission = read_admission_of(site)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
-    calls = {path: partial(woa.answer, agent_id) for path, agent_id in address.calls(catalog).items()}
+    calls = {path: partial(woa, named=agent_id) for path, agent_id in address.calls(catalog).items()}
     live = open_live_doors(Surroundings(site, catalog, invoker, enforcement, admission, background, entrance, pages))
     below = dict(_jobs_door(catalog, admission, enforcement, background.jobs) if background is not None else {})
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status, admission.own_hosts)}

@@ -5,9 +5,9 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -137,6 +137,7 @@ DEEPEST: Final = 200
 """Levels of nesting that are taken; RFC 8259 section 9 leaves the limit to us, and encoders give up soon after."""
 
 _LARGEST: Final = 2**63
+_WHITE_SPACE: Final = b" \t\r\n"
 
 
 def parse_json(body: bytes) -> object:
@@ -146,7 +147,9 @@ def parse_json(body: bytes) -> object:
     try:
         value: object = orjson.loads(body)
         # What is written as it was read can be read in one way only. Names that were there twice are not written again.
-        if orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER) == body:
+        # White space changes nothing: without any, even in its strings, a text has the same members one after another.
+        written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+        if written == body or written.translate(None, _WHITE_SPACE) == body.translate(None, _WHITE_SPACE):
             return value
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         pass
@@ -238,16 +241,24 @@ async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -
     declared = fields.get(b"content-length")
     if declared is not None and declared.isdigit() and (len(declared) > _LONGEST or int(declared) > most):
         raise _too_large(most)
-    receive, body = receive_in_time(scope, receive), bytearray()
+    begun, size, parts = asyncio.get_running_loop().time(), 0, list[bytes]()
     while True:
-        message = await receive()
+        steps = receive().__await__()
+        try:  # only a message that is not there at once costs a timer
+            pending = next(steps)
+        except StopIteration as there:
+            message: Message = there.value
+        else:
+            message = await _wait_in_time(scope, steps, pending, begun, size)
         if message["type"] == "http.disconnect":
             raise HungUp
-        body += message.get("body", b"")
-        if len(body) > most:
+        body = message.get("body", b"")
+        size += len(body)
+        if size > most:
             raise _too_large(most)
+        parts.append(body)
         if not message.get("more_body", False):
-            return bytes(body)
+            return b"".join(parts)
 
 
 def receive_in_time(scope: Scope, receive: Receive) -> Receive:
@@ -258,19 +269,59 @@ def receive_in_time(scope: Scope, receive: Receive) -> Receive:
         nonlocal size, is_whole
         if is_whole:
             return await receive()
+        steps = receive().__await__()
         try:
-            async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / SLOWEST):
-                message = await receive()
-        except TimeoutError as error:
-            # RFC 9110 section 15.5.9: the connection ends with this answer. HTTP/2 has no such header.
-            close = [("Connection", "close")] if str(scope.get("http_version", "1.1")).startswith("1") else []
-            detail = f"{size} bytes of the body have arrived, and then too little for too long."
-            raise BodyTimeout(detail, headers=close) from error
+            pending = next(steps)
+        except StopIteration as there:
+            message: Message = there.value
+        else:
+            message = await _wait_in_time(scope, steps, pending, begun, size)
         size += len(message.get("body", b""))
         is_whole = not message.get("more_body", False)
         return message
 
     return receive_next
+
+
+async def _wait_in_time(
+    scope: Scope, steps: Generator[Any, Any, Message], pending: Any, begun: float, size: int
+) -> Message:
+    """Wait for a message that was not there at once. `size` bytes have come since the body was `begun`."""
+    try:
+        async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / SLOWEST):
+            return await _Resumed(steps, pending)
+    except TimeoutError as error:
+        # RFC 9110 section 15.5.9: the connection ends with this answer. HTTP/2 has no such header.
+        close = [("Connection", "close")] if str(scope.get("http_version", "1.1")).startswith("1") else []
+        detail = f"{size} bytes of the body have arrived, and then too little for too long."
+        raise BodyTimeout(detail, headers=close) from error
+
+
+class _Resumed:
+    """Goes on with an awaitable whose first step was taken, and waits for `pending`."""
+
+    __slots__ = ("_pending", "_steps")
+
+    def __init__(self, steps: Generator[Any, Any, Message], pending: Any) -> None:
+        self._steps = steps
+        self._pending = pending
+
+    def __await__(self) -> Generator[Any, Any, Message]:
+        pending = self._pending
+        while True:
+            resume: Callable[[], Any]
+            try:
+                resume = partial(self._steps.send, (yield pending))
+            except GeneratorExit:
+                self._steps.close()
+                raise
+            except BaseException as error:
+                resume = partial(self._steps.throw, error)
+            try:
+                pending = resume()
+            except StopIteration as there:
+                message: Message = there.value
+                return message
 
 
 async def wait_for_hang_up(receive: Receive) -> None:
@@ -301,6 +352,7 @@ class Cors:
 
     def __init__(self, origins: Iterable[str]) -> None:
         self._origins = frozenset(origins)
+        self.is_closed = not self._origins
 
     def headers(self, fields: Fields) -> RawHeaders:
         """What an answer to this request carries."""

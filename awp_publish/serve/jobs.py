@@ -22,7 +22,7 @@ from awp_publish.policy.authentication import Principal, set_caller
 from awp_publish.policy.call import Call, Outcome, Result, never_gone
 from awp_publish.problems import DeclarationError, MethodNotAllowed, Problem
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
-from awp_publish.serve.dispatch import CalledApplication, RouteReach, pack_request, unpack_request
+from awp_publish.serve.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
 from awp_publish.serve.endpoint import STATIC_HEADERS, Telling, describe_problem, read_request_id, render_problem
 from awp_publish.serve.http import (
     AsgiApp,
@@ -156,7 +156,7 @@ class Background:
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
         # What is degraded was refused when it was accepted; what was accepted is done.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
-        self._reach = RouteReach(CalledApplication(app, routes), own, among=catalog)
+        self._reach = RouteCaller(CalledApplication(app, routes), own, among=catalog)
         self._invoker = Invoker(own, self._reach, observer=Observer(guarding.log_inputs, site.call_listeners))
         self._enforcement = make_enforcement(guarding, catalog, None)
         self._state: Mapping[str, object] = {}
@@ -269,7 +269,7 @@ class Background:
 
     def _is_repeatable(self, action_id: str) -> bool | None:
         action = self._actions.get(action_id)
-        return action.repeatable if action is not None else None
+        return action.is_repeatable if action is not None else None
 
 
 async def serve_jobs(app: AsgiApp) -> None:

@@ -46,8 +46,7 @@ _SMALLEST: Final = Action(
     agent_id="ping",
     target=Target("GET", "/ping"),
     type="data_retrieval",
-    intent="read",
-    side_effect="safe",
+    effect="read",
 )
 
 
@@ -71,7 +70,7 @@ def make_route_action(
 
 def make_function_action(action_id: str, inputs: JsonObject, **changes: Any) -> Action:
     """An action without a route."""
-    return make_action(action_id, inputs=inputs, target=None, intent="execute", side_effect="destructive", **changes)
+    return make_action(action_id, inputs=inputs, target=None, **({"effect": "write"} | changes))
 
 
 def make_catalog(*actions: Action, site: Mapping[str, Any] | None = None, **changes: Any) -> Catalog:
@@ -185,15 +184,13 @@ ORDER: Final = make_route_action(
     description="Order copies of a book.",
     outputs={"type": "object", "properties": {"number": {"type": "string"}}, "required": ["number"]},
     type="state_change",
-    intent="write",
-    side_effect="destructive",
+    effect="irreversible",
+    is_effect_declared=True,
     auth_required=True,
     scopes=("orders:write",),
     rate_limit=RateLimit(5, unit="h"),
     idempotency=Idempotency("48h"),
-    sensitivity="irreversible",
-    reversible=False,
-    requires_human_confirmation=True,
+    needs_confirmation=True,
     depends_on=("search_books",),
     preview_url="/orders/preview",
     dry_run=True,

@@ -325,7 +325,7 @@ def test_an_action_that_only_a_shut_door_could_reach_is_not_listed() -> None:
 # --- Conformance -----------------------------------------------------------------------------------------------------
 
 SECURITY = {"security": Security(csrf_required=True, csrf_token_header="X-CSRF-Token")}
-WRITE: dict[str, Any] = {"method": "POST", "intent": "write", "side_effect": "destructive"}
+WRITE: dict[str, Any] = {"method": "POST", "effect": "write"}
 TRANSACTIONAL: dict[str, Any] = {
     "scopes": ("write",),
     "preconditions": ("Signed in.",),

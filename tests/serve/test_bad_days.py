@@ -26,14 +26,14 @@ def make_app(store, **options):
     site = make_shop(store=store, secret_keys=KEYS, authenticate=known_callers(), **options)
     orders: list[object] = []
 
-    @site.agent("order", idempotency="24h", reversible=False, timeout=5)
+    @site.agent("order", idempotency="24h", timeout=5)
     async def order(number: int = 0) -> int:
         """Order a book."""
         await asyncio.sleep(0)
         orders.append(number)
         return len(orders)
 
-    @site.agent("pay", requires_human_confirmation=True)
+    @site.agent("pay", confirm=True)
     async def pay(number: int = 0) -> str:
         """Pay a book."""
         orders.append(number)

@@ -249,7 +249,6 @@ def make_site() -> Site:
         authenticate=[BearerToken({"a-secret-of-ann": "ann"}), SharedSecret({"ben": "a-secret-of-ben-and-us"})],
         trusted_proxies=["127.0.0.1", "10.0.0.0/8"],
         secret_keys=["a-secret-key-of-this-test-and-nobody-else"],
-        enforce_prerequisites=True,
     )
 
     @site.agent("look")
@@ -257,7 +256,7 @@ def make_site() -> Site:
         """Look."""
         return "seen"
 
-    @site.agent("order", auth_required=True, rate_limit="1000000/minute", depends_on=["look"], idempotency="1h")
+    @site.agent("order", auth_required=True, rate_limit="1000000/minute", requires=["look"], idempotency="1h")
     async def order(copies: int = 1) -> str:
         """Order."""
         return "ordered"

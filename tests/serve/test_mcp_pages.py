@@ -1,4 +1,4 @@
-"""Pages as MCP resources: declared ones are listed, all others are read by their address, as a stranger sees them."""
+"""Pages as MCP resources: declared ones are listed, all others are read by address, as an unknown visitor sees them."""
 
 from typing import Any
 

@@ -7,22 +7,19 @@ in its scope, where nobody outside of this process can put anything.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from awp_publish.browsing.addresses import Address, parse_address
 from awp_publish.browsing.errors import AwpError, missing, refuse
-from awp_publish.browsing.page import Fetch, Fetched
+from awp_publish.browsing.page import Fetched
 from awp_publish.invoke import Invoker
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject
 from awp_publish.policy.authentication import Principal, Signed
 from awp_publish.policy.call import Call, Result
 from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem, UnknownAgent
 from awp_publish.protocols.schema_reading import answer_schema
-from awp_publish.serve.awp import with_header
-from awp_publish.serve.awp.connection import JsonText, Request, headers_told, tell_problem, telling_of
-from awp_publish.serve.awp.sessions import Client, Held, once
+from awp_publish.serve.awp.messages import JsonText, headers_told, tell_problem, telling_of
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.endpoint import Admission
 from awp_publish.serve.http import Receive, Scope, Send, read_fields, wait_for_hang_up
@@ -163,70 +160,3 @@ def _refused_outside(fetched: Fetched) -> Problem:
         return HandlerFailed("The site failed before the action was called.")
     detail = f"The site refused the request before the action was called, with status {fetched.status}."
     return InvalidEnvelope(detail, status=fetched.status if fetched.status >= 400 else 403)
-
-
-# --- The methods of the AWP door that are about the site's own actions ---
-
-_NOT_CARRIED: Final = (
-    b"accept",
-    b"connection",
-    b"content-",
-    b"host",
-    b"origin",
-    b"sec-",
-    b"transfer-",
-    b"upgrade",
-    b"x-request-id",
-)
-"""Beginnings of headers that speak about the upgrade, not about its caller."""
-
-
-async def list_skills(client: Client, request: Request) -> JsonObject:
-    """skills.list."""
-    return client.desk.skills.list(client.caller.principal)
-
-
-async def invoke_skill(client: Client, request: Request) -> JsonObject:
-    """skills.invoke: in a session, whose cookies the call has, or without one."""
-    skills = client.desk.skills
-    held = client.find(request) if request.params.get("session_id") is not None else None
-    try:
-        carried = skills.read(request.params, request.key, request.trace, client.caller.signed)
-    except Problem as problem:
-        raise skills.refuse(problem, request.trace) from problem
-    run = partial(_invoke, client, held, carried)
-    if carried.action.idempotency is not None:
-        request = replace(request, key=None)  # the action's own gate knows what its keys mean
-    if held is None:
-        return await once(client.repeats, request, run)
-    async with held.turn:
-        client.check_open(held)
-        return await once(held.repeats, request, run)
-
-
-async def _invoke(client: Client, held: Held | None, carried: Carried) -> JsonObject:
-    """One request to our own door, in which the whole application has its say; the cookies are those of the action.
-
-    A session is a visitor of its own: with one, the connection's cookies stay out of the call, and out of the session.
-    """
-    desk, action = client.desk, carried.action
-    home = parse_address(desk.catalog.absolute(desk.catalog.paths.awp))
-    goal = parse_address(desk.catalog.absolute(desk.catalog.endpoint_of(action)[1]))
-    headers = _headers_of(client, carried, home)
-    if held is not None:
-        browser = held.session.browser
-        visitor = {"user-agent": browser.user_agent, "cookie": browser.jar.header_for(goal, browser.clock())}
-        headers = [*(pair for pair in headers if pair[0] not in visitor), *visitor.items()]
-    fetch = Fetch("POST", home.target, tuple(pair for pair in headers if pair[1]), b"{}", home.origin)
-    fetched = await client.surface.fetch(fetch, {CARRIED: carried})
-    if held is not None:
-        held.session.browser.jar.store_from(fetched.headers, goal, held.session.browser.clock())
-    return desk.skills.tell(carried, fetched)
-
-
-def _headers_of(client: Client, carried: Carried, home: Address) -> list[tuple[str, str]]:
-    """What the connection's own request showed, which may tell who calls."""
-    shown = with_header(client.surface.scope["headers"], client.caller.header)
-    kept = [(name, value) for name, value in shown if not name.startswith(_NOT_CARRIED)]
-    own = [("host", home.authority), ("content-type", "application/json"), ("x-request-id", carried.trace)]
-    return [*own, *((name.decode("latin-1"), value.decode("latin-1")) for name, value in kept)]
