@@ -10,11 +10,11 @@ from typing import Final
 from urllib.parse import SplitResult, parse_qsl, quote, unquote_to_bytes, urljoin, urlsplit
 
 from awp_publish.model import Catalog, Door
-from awp_publish.problems import InvalidUrl, MethodNotAllowed, PageNotFound, Problem
+from awp_publish.problems import InvalidUrl, PageNotFound
 from awp_publish.protocols.som import DOOR, FRESHNESS, PATH, PROTOCOL, SOM_VERSION
 from awp_publish.serve.credentials import refuse_foreign_host
-from awp_publish.serve.documents import Prepared, prepare
-from awp_publish.serve.endpoint import Exchange, Telling
+from awp_publish.serve.documents import prepare
+from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
     AsgiApp,
     Cors,
@@ -24,10 +24,8 @@ from awp_publish.serve.http import (
     Receive,
     Reply,
     Scope,
-    Send,
     mount_of,
     read_fields,
-    send_reply,
     wait_for_hang_up,
 )
 from awp_publish.serve.negotiation import (
@@ -359,53 +357,38 @@ def _public_headers(headers: RawHeaders) -> RawHeaders:
 # A page is fetched as an anonymous visitor would see it, so its answer is public, and caches may keep it. Another
 # site's pages may read it only if they are among `allow_origins`: a site behind a firewall is not opened to the world.
 
-METHODS: Final = "GET, HEAD, OPTIONS"
-
 
 def describe_pages(site: Site) -> tuple[Door, ...]:
     """Return what the documents may say about the endpoint: nothing where pages are HTML only."""
     return (Door(DOOR, SOM_VERSION, site.paths.som),) if site.offering.pages else ()
 
 
-def open_som(reader: PageReader, own_hosts: frozenset[str]) -> "SomDoor":
-    """Make the door."""
-    directory = prepare(PROTOCOL.documents, reader.catalog, b"", {}, datetime.now(UTC))
-    return SomDoor(reader, directory[PATH], own_hosts)
+class SomDoor(Endpoint):
+    """Answers at the endpoint of one address with its directory, or with the page that a request names."""
 
+    methods = "GET, HEAD, OPTIONS"
+    usage = "Pages are read with GET or HEAD"
 
-@dataclass(frozen=True, slots=True)
-class SomDoor:
-    """Answers at the endpoint of one address."""
+    def __init__(self, reader: PageReader, own_hosts: frozenset[str]) -> None:
+        super().__init__(ProblemRenderer(reader.catalog), Cors(reader.site.limits.allow_origins), own_hosts)
+        self._reader = reader
+        self._directory = prepare(PROTOCOL.documents, reader.catalog, b"", {}, datetime.now(UTC))[PATH]
 
-    reader: PageReader
-    directory: Prepared
-    own_hosts: frozenset[str]
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Refuse pages of rebound hosts only: what those of other sites may read is up to CORS."""
+        refuse_foreign_host(fields, self._own_hosts)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        fields, cors = read_fields(scope["headers"]), Cors(self.reader.site.limits.allow_origins)
-        if scope["method"] == "OPTIONS":
-            await send_reply(cors.preflight(fields, METHODS), send)
-            return
-        try:
-            reply = await self._handle(scope, fields, receive)
-        except Problem as problem:
-            telling = Telling(self.reader.catalog)
-            await Exchange(telling, scope, fields, cors.headers(fields), send).deliver(problem)
-        else:
-            await send_reply(Reply(reply.status, (*reply.headers, *cors.headers(fields)), reply.body), send)
-
-    async def _handle(self, scope: Scope, fields: Fields, receive: Receive) -> Reply:
-        """The directory, or the page at `url` in the format that is named, else accepted, else SOM."""
-        refuse_foreign_host(fields, self.own_hosts)
-        if scope["method"] not in ("GET", "HEAD"):
-            raise MethodNotAllowed(f"Pages are read: use one of {METHODS}.", headers=[("Allow", METHODS)])
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer with the directory, or with the page at `url` in the format that is named, else accepted, else SOM."""
+        scope, fields = request.scope, request.fields
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         names, given = [name for name, _ in pairs], dict(pairs)
         for one in ("url", "format", "budget"):
             if names.count(one) > 1:
                 raise InvalidUrl(f"{one} is given {names.count(one)} times; percent-encode what belongs to the page.")
         if "url" not in given:
-            return self.directory.answer(scope["method"], scope["headers"])
+            await self._tell(request, self._directory.answer(scope["method"], scope["headers"]))
+            return
         name, budget = given.get("format"), given.get("budget")
         if (name or "som") not in FORMATS or (budget or FULL) not in BUDGETS:
             raise InvalidUrl(
@@ -416,4 +399,10 @@ class SomDoor:
         chosen = FORMATS[name] if name else accepted.format
         amount = BUDGETS[budget] if budget else accepted.budget
         requested = RequestedFormat(chosen, amount if chosen == "som" else FULL, by_query=name is not None)
-        return await self.reader.read(given["url"], requested, scope, receive, fields, scope["method"] == "HEAD")
+        is_head = scope["method"] == "HEAD"
+        reply = await self._reader.read(given["url"], requested, scope, request.receive, fields, is_head)
+        await self._tell(request, reply)
+
+    async def _tell(self, request: DoorRequest, reply: Reply) -> None:
+        headers = (*reply.headers, *self._cors.headers(request.fields))
+        await request.reply(Reply(reply.status, headers, reply.body))
