@@ -26,7 +26,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Site
 from awp_publish.serve.http import AsgiApp, Receive, Scope, Send
-from awp_publish.serve.negotiation import LARGEST
+from awp_publish.serve.negotiation import MAX_PAGE_BYTES
 
 MARKDOWN = {"accept": "text/markdown"}
 SOM = {"accept": "application/som+json"}
@@ -360,7 +360,7 @@ PASSING: Mapping[str, tuple[Handler, int]] = {
     "its own Markdown": (lambda request: PlainTextResponse("# Mine", media_type="text/markdown"), 200),
     "an unknown coding": (lambda request: HTMLResponse(b"\x8b\x01", headers={"content-encoding": "br"}), 200),
     "a broken coding": (lambda request: HTMLResponse(b"\x8b\x01", headers={"content-encoding": "gzip"}), 200),
-    "a large page": (lambda request: HTMLResponse("x" * (LARGEST + 1)), 200),
+    "a large page": (lambda request: HTMLResponse("x" * (MAX_PAGE_BYTES + 1)), 200),
     "a large stream": (lambda request: StreamingResponse(_drip(40), media_type="text/html"), 200),
 }
 
@@ -391,7 +391,7 @@ def test_a_coding_of_the_application_is_undone(serve):
 
 
 def test_a_small_body_that_unpacks_to_a_huge_one_is_not_unpacked(serve):
-    bomb = gzip.compress(b"<p>x" * LARGEST)
+    bomb = gzip.compress(b"<p>x" * MAX_PAGE_BYTES)
     client = serve(lambda request: HTMLResponse(bomb, headers={"content-encoding": "gzip"}))
     with client.stream("GET", "/", headers=MARKDOWN) as answer:
         assert b"".join(answer.iter_raw()) == bomb
@@ -595,8 +595,10 @@ def test_an_adapter_asks_the_application_itself():
     asked = publisher.asked({**scope, "headers": [(b"accept", b"text/markdown"), (b"cookie", b"a=b")]})
     assert asked is not None
     assert (b"cookie", b"a=b") in asked.scope["headers"]
-    reply = asked.answer(200, [(b"Content-Type", b"text/html; charset=utf-8")], b"<p>a")
+    reply = asked.render(200, [(b"Content-Type", b"text/html; charset=utf-8")], b"<p>a")
     assert reply is not None
     assert (reply.status, reply.body) == (200, b"a\n")
-    assert asked.answer(200, [(b"content-type", b"application/json")], b"{}") is None
-    assert dict(asked.passed([(b"Content-Type", b"text/html"), (b"Vary", b"Cookie")]))[b"vary"] == b"Cookie, Accept"
+    assert asked.render(200, [(b"content-type", b"application/json")], b"{}") is None
+    assert (
+        dict(asked.pass_headers([(b"Content-Type", b"text/html"), (b"Vary", b"Cookie")]))[b"vary"] == b"Cookie, Accept"
+    )
