@@ -265,7 +265,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         "domain": catalog.domain,
         "intent": site.description,
         "protocols": _protocols(catalog),
-        "capabilities": _capabilities(site, actions),
+        "capabilities": _capabilities(actions),
         "auth": _auth(catalog, actions),
         "entities": entities.render() or None,
         "actions": described,
@@ -306,13 +306,14 @@ def _door(catalog: Catalog, door: Door) -> dict[str, object]:
     return entry
 
 
-def _capabilities(site: SiteFacts, actions: Sequence[Action]) -> dict[str, object]:
-    """Section 6."""
+def _capabilities(actions: Sequence[Action]) -> dict[str, object]:
+    """Section 6. Pages of results are turned by an input of that name."""
+    inputs = {name for action in actions if not action.is_write for name in members(action.inputs)}
     return {
-        "streaming": site.capabilities.streaming,
-        "batch_actions": site.capabilities.batch_actions,
-        "webhooks": site.capabilities.webhooks,
-        "pagination": site.capabilities.pagination,
+        "streaming": False,
+        "batch_actions": False,
+        "webhooks": False,
+        "pagination": next((way for way in ("cursor", "offset", "page") if way in inputs), "none"),
         "idempotency": any(action.idempotency for action in actions),
     }
 

@@ -41,7 +41,7 @@ def site_level(catalog: Catalog, actions: Sequence[Action]) -> str | None:
     levels = {action_level(catalog, action) for action in actions}
     if not levels or None in levels:
         return None
-    if catalog.site.security is not None and all(_is_transactional(action) for action in actions):
+    if catalog.site.allowed_origins and all(_is_transactional(action) for action in actions):
         return "L3"
     return "L2" if "L2" in levels else "L1"
 
@@ -52,7 +52,7 @@ def action_level(catalog: Catalog, action: Action) -> str | None:
     if not action.is_write:
         return "L1" if method == "GET" and action.side_effect == "safe" else None
     has_preview = action.preview_url is not None or action.dry_run
-    return "L2" if has_preview and catalog.site.security is not None else None
+    return "L2" if has_preview and catalog.site.allowed_origins else None
 
 
 def preconditions(action: Action) -> list[str]:
@@ -296,17 +296,8 @@ def _methods(site: SiteFacts) -> dict[str, object]:
 
 
 def _security(site: SiteFacts) -> dict[str, object] | None:
-    if site.security is None:
-        return None
-    return present(
-        {
-            "csrfRequired": site.security.csrf_required,
-            "csrfTokenHeader": site.security.csrf_token_header,
-            "requiredHeaders": list(site.security.required_headers) or None,
-            "allowedOrigins": list(site.security.allowed_origins) or None,
-            "sameSite": site.security.same_site,
-        }
-    )
+    """What holds of calls from browsers. The doors go by the origin and ask for no token."""
+    return {"csrfRequired": False, "allowedOrigins": list(site.allowed_origins)} if site.allowed_origins else None
 
 
 # --- An action -------------------------------------------------------------------------------------------------------
