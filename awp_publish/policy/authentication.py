@@ -350,12 +350,17 @@ Session = Mapping[str, object]
 class SessionUser:
     """Callers known by the application's session: `session[key]` is their id.
 
-    `principal`, a function of the session, may say who it is instead. The session middleware has to stand outside of
-    AgentPublisher; where there is none, nobody is known and the log says so once. Raises DeclarationError.
+    `principal`, a function of the session, may say who it is instead. `cookie` is the session's cookie and `endpoints`
+    where sessions begin and end (`{"login": "/sign-in"}`), for the documents to tell. The session middleware has to
+    stand outside of AgentPublisher; where there is none, nobody is known and the log says so once.
+
+    Raises DeclarationError.
     """
 
     key: str = "user_id"
     principal: InitVar[Verify[Session] | None] = None
+    cookie: str | None = None
+    endpoints: Mapping[str, str] = field(default_factory=dict, hash=False)
     _ask: Ask[Session] | None = field(init=False, repr=False)
     _told: Event = field(init=False, repr=False, compare=False, default_factory=Event)
 
