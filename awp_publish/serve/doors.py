@@ -20,7 +20,7 @@ from awp_publish.serve.dispatch import CalledApplication, RouteCaller
 from awp_publish.serve.endpoint import Admission, Telling, read_admission_of
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send
 from awp_publish.serve.jobs import Background, JobsDoor
-from awp_publish.serve.pages import PageReader, open_som
+from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.site import Site
@@ -150,7 +150,7 @@ def open_doors(
     below = dict(_jobs_door(catalog, admission, enforcement, background.jobs) if background is not None else {})
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status, admission.own_hosts)}
     if pages is not None:
-        exact[catalog.paths.som] = open_som(pages, admission.own_hosts)
+        exact[catalog.paths.som] = SomDoor(pages, admission.own_hosts)
     exact |= calls
     for door in live:
         exact |= door.exact

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.serve.negotiation import LARGEST
+from awp_publish.serve.negotiation import MAX_PAGE_BYTES
 from tests.serve.mcp_messages import MODERN, MODES, VERSIONS, connect, message, post
 
 OWN = "https://shop.example"
@@ -44,7 +44,7 @@ ROUTES = [
     Route("/fail", fail),
     Route("/json", lambda request: JSONResponse({})),
     Route("/members", lambda request: HTMLResponse("no", 403)),
-    Route("/large", lambda request: HTMLResponse("x" * (LARGEST + 1))),
+    Route("/large", lambda request: HTMLResponse("x" * (MAX_PAGE_BYTES + 1))),
     Route("/moved", lambda request: RedirectResponse("/about?moved")),
     Route("/away", lambda request: RedirectResponse("https://elsewhere.example/")),
     Route("/kept", kept("public, max-age=60")),

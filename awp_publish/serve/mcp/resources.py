@@ -21,7 +21,7 @@ from awp_publish.protocols.protocol import Document
 from awp_publish.serve.doors import Surroundings
 from awp_publish.serve.http import Message, read_fields
 from awp_publish.serve.mcp.calls import LIST_TTL, Context, McpExchange, WireResult, exchange_of
-from awp_publish.serve.negotiation import Wish
+from awp_publish.serve.negotiation import RequestedFormat
 from mcp.shared.exceptions import MCPError
 
 # --- Resources (specification, Server/Resources) ---
@@ -31,7 +31,7 @@ MEDIA_TYPE: Final = "text/markdown"
 NOT_FOUND: Final = -32002
 """What revisions up to 2025-11-25 answer for an unknown resource; later ones say that the params are invalid."""
 
-_MARKDOWN: Final = Wish("md", "full", by_query=True)
+_MARKDOWN: Final = RequestedFormat("md", "full", by_query=True)
 _MAX_AGE: Final = re.compile(rb"\bmax-age=(\d{1,9})\b")
 _NOT_SHARED: Final = re.compile(rb"\b(?:private|no-store|no-cache)\b")
 _LISTED: Final = {"ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "complete"}
