@@ -66,7 +66,7 @@ _HTML_RANGES: Final = ("text/html", "text/*", "*/*")
 """The most specific first: the one that names most decides (RFC 9110 section 12.5.1)."""
 
 _ELEMENT: Final = re.compile(r'(?:[^,"]++|"(?:[^"\\]++|\\.?)*+(?:"|$))++', re.DOTALL)
-"""What stands between the commas of a list; a comma within quotes is none. Nothing is read twice."""
+"""An element of a list, between its commas; a comma within quotes is none. Nothing is read twice."""
 
 _WEIGHT: Final = re.compile(r"0(?:\.\d{0,3})?|1(?:\.0{0,3})?")
 
@@ -315,7 +315,7 @@ _SHARED_DIRECTIVES: Final = frozenset({"public", "private", "s-maxage", "proxy-r
 """Directives of Cache-Control about shared caches; `private` of some fields only is made one of all."""
 
 _CACHE_FIELDS: Final = frozenset({b"cache-control", b"surrogate-control", b"edge-control", b"x-accel-expires"})
-"""What caches in front of a site go by, and first by its own name (RFC 9213: CDN-Cache-Control and its like)."""
+"""Headers that caches in front of a site obey, besides those of their own (RFC 9213: CDN-Cache-Control)."""
 
 _ACCEPT: Final[dict[FormatName, bytes]] = {
     "som": b"application/som+json, text/html;q=0.9, application/xhtml+xml;q=0.8, */*;q=0.1",
