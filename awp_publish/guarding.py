@@ -10,8 +10,8 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Final, cast
 
-from awp_publish.model import Action, Authentication, Catalog, RateLimit, seconds_of
-from awp_publish.policy.authentication import ApiKey, Authenticator, published_facts, read_authenticators
+from awp_publish.model import Action, Authentication, Catalog, Jobs, OAuth, RateLimit, seconds_of
+from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
 from awp_publish.policy.guard import Enforcement
 from awp_publish.policy.prerequisites import Receipts
 from awp_publish.policy.tokens import Tokens
@@ -51,6 +51,7 @@ def read_guarding(options: SiteOptions, host: str) -> Guarding:
     if "forwarded" in options and not options.get("trusted_proxies"):
         remedy = 'Give Site(trusted_proxies=["10.0.0.0/8"]) too, or leave forwarded out.'
         raise DeclarationError("site", "forwarded: is believed of trusted_proxies only, and there are none.", remedy)
+    jobs = options.get("jobs", Jobs())
     return Guarding(
         store=_read_store(options.get("store", MEMORY), host),
         host=host,
@@ -58,11 +59,11 @@ def read_guarding(options: SiteOptions, host: str) -> Guarding:
         authenticators=read_authenticators(options["authenticate"]) if "authenticate" in options else (),
         trusted_proxies=tuple(options.get("trusted_proxies", ())),
         forwarded=options.get("forwarded"),
-        confirmation_lifetime=float(seconds_of(options.get("confirmation_lifetime", "10m"))),
-        receipt_lifetime=float(seconds_of(options.get("receipt_lifetime", "1h"))),
-        job_queue=options.get("job_queue"),
-        job_concurrency=options.get("job_concurrency", 4),
-        job_results=float(seconds_of(options.get("job_results", "24h"))),
+        confirmation_lifetime=float(seconds_of(options.get("confirm_within", "10m"))),
+        receipt_lifetime=float(seconds_of(options.get("receipts_within", "1h"))),
+        job_queue=jobs.queue,
+        job_concurrency=jobs.concurrency,
+        job_results=float(seconds_of(jobs.results)),
         status_interval=float(seconds_of(options.get("status_interval", "30s"))),
         log_inputs=options.get("log_inputs", False),
     )
@@ -76,26 +77,24 @@ def _read_store(given: object, host: str) -> Store:
     raise DeclarationError("site", f"store: {given!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
 
 
-def published_authentication(guarding: Guarding, declared: Authentication | None) -> Authentication | None:
-    """What the documents may say of the ways in which callers are known; what was declared comes first."""
-    if not guarding.authenticators:
-        return declared
-    scheme, methods = published_facts(guarding.authenticators)
-    declared = declared or Authentication()
+def published_authentication(guarding: Guarding, oauth: OAuth | None) -> Authentication | None:
+    """Return what the documents say of the ways in which callers are known; None if nothing is known of them."""
+    known = guarding.authenticators
+    if not known and oauth is None:
+        return None
+    scheme, methods = published_facts(known)
+    session = next((one for one in known if isinstance(one, SessionUser)), None)
+    oauth_endpoints = oauth.endpoints if oauth is not None else {}
     return Authentication(
-        type=declared.type or scheme,
-        methods=declared.methods or methods,
-        token_expiry=declared.token_expiry,
-        refresh_endpoint=declared.refresh_endpoint,
-        endpoints=declared.endpoints,
-        authorization_servers=declared.authorization_servers,
-        api_key_header=declared.api_key_header or _api_key_header(guarding),
-        session_cookie=declared.session_cookie,
+        type="oauth2" if oauth is not None else scheme,
+        methods=methods,
+        token_expiry=oauth.token_expiry if oauth is not None else None,
+        refresh_endpoint=oauth.refresh_endpoint if oauth is not None else None,
+        endpoints={**oauth_endpoints, **(session.endpoints if session is not None else {})},
+        authorization_servers=oauth.authorization_servers if oauth is not None else (),
+        api_key_header=next((one.header for one in known if isinstance(one, ApiKey)), None),
+        session_cookie=session.cookie if session is not None else None,
     )
-
-
-def _api_key_header(guarding: Guarding) -> str | None:
-    return next((one.header for one in guarding.authenticators if isinstance(one, ApiKey)), None)
 
 
 # --- With the actions at hand ---

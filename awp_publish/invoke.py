@@ -18,7 +18,7 @@ import orjson
 
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, Status
 from awp_publish.policy.call import Call, CallListener, Deliver, Outcome, Result
-from awp_publish.policy.guard import Enforcement, Guard, guard_of
+from awp_publish.policy.guard import Enforcement, Guard
 from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,
@@ -249,7 +249,9 @@ def _prepare(action: Action, enforcement: Enforcement | None, accept: Accept | N
     except UnusableSchema as error:
         remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
         raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
-    guard = guard_of(action, enforcement, inputs) if enforcement is not None else None
+    guard = Guard(action, enforcement, inputs) if enforcement is not None else None
+    if guard is not None and not guard.is_needed:
+        guard = None
     later = accept if action.is_background else None
     return _Prepared(action, inputs, outputs, guard, later, guard is not None or action.is_background)
 

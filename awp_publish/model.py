@@ -85,7 +85,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """How callers identify themselves (agent.json section 7, AWAS `authentication`).
+    """How callers identify themselves (agent.json section 7, AWAS `authentication`), derived from a site's options.
 
     `token_expiry` is a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
     `authorization_servers` are the issuer identifiers of those that issue tokens for this site (RFC 9728 section 2).
@@ -103,13 +103,42 @@ class Authentication:
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
-    """Feature flags (agent.json section 6). Idempotency is not here: it is computed from the actions."""
+class OAuth:
+    """Where callers get the tokens that a site takes.
 
-    streaming: bool = False
-    batch_actions: bool = False
-    webhooks: bool = False
-    pagination: Literal["cursor", "offset", "page", "none"] = "none"
+    `authorization_servers` are the issuer identifiers of those that issue them (RFC 9728 section 2). `token_expiry` is
+    a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
+    """
+
+    authorization_servers: tuple[str, ...] = ()
+    endpoints: Mapping[str, str] = field(default_factory=dict)
+    token_expiry: str | None = None
+    refresh_endpoint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """How background jobs are run: `concurrency` at a time in a process, their `results` kept for a duration.
+
+    `queue` is the address of the Redis through which taskiq carries them to worker processes; without it they run in
+    the processes of the site itself.
+    """
+
+    queue: str | None = field(default=None, repr=False)
+    concurrency: int = 4
+    results: str = "24h"
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """How the formats of HTML pages may be asked for, besides Accept.
+
+    `in_query` takes `?format=som` and `?format=md` too. `shared_cache` says that the caches in front of the site heed
+    Vary, and may keep what Accept has chosen.
+    """
+
+    in_query: bool = False
+    shared_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +171,6 @@ class Contact:
 
     email: str | None = None
     url: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Security:
-    """What a writing request has to carry (AWAS 1.1 `security`)."""
-
-    csrf_required: bool = False
-    csrf_token_header: str | None = None
-    required_headers: tuple[str, ...] = ()
-    allowed_origins: tuple[str, ...] = ()
-    same_site: Literal["Strict", "Lax", "None"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,12 +470,11 @@ class SiteFacts:
     contact: Contact | None = None
     authentication: Authentication | None = None
     rate_limit: RateLimit | None = None
-    capabilities: Capabilities = Capabilities()
     entities: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     entity_schemas: Mapping[str, JsonObject] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
     hints: Mapping[str, str] = field(default_factory=dict)
-    security: Security | None = None
+    allowed_origins: tuple[str, ...] = ()
     workflows: tuple[Workflow, ...] = ()
     documentation: str | None = None
     license: str | None = None

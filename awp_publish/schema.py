@@ -209,9 +209,14 @@ class Validator:
 def _compile(
     schema: dict[str, object], registry: jsonschema_rs.Registry | None = None
 ) -> jsonschema_rs.Draft202012Validator:
-    return jsonschema_rs.Draft202012Validator(
-        schema, retriever=_refuse_to_fetch, registry=registry, validate_formats=False, pattern_options=_PATTERNS
-    )
+    try:
+        return jsonschema_rs.Draft202012Validator(
+            schema, retriever=_refuse_to_fetch, registry=registry, validate_formats=False, pattern_options=_PATTERNS
+        )
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # the engine gives up on some schemas with identifiers inside
+            raise
+        raise ValueError(str(error)) from error
 
 
 def _refuse_to_fetch(uri: str) -> NoReturn:

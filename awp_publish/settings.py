@@ -38,18 +38,18 @@ from typing_extensions import TypedDict
 from awp_publish.model import (
     RATE_SCOPES,
     ActionType,
-    Authentication,
     Browsing,
-    Capabilities,
     Contact,
     Effect,
     Execution,
     Idempotency,
+    Jobs,
     JsonObject,
+    OAuth,
+    Pages,
     Paths,
     RateLimit,
     Result,
-    Security,
     SiteFacts,
     Summary,
     Workflow,
@@ -119,10 +119,13 @@ def check_paths(paths: Paths) -> Paths:
     return paths
 
 
-def check_queue(value: str) -> str:
-    """The address of the Redis behind a task queue. The refusal repeats nothing: it may hold a password."""
-    if not re.match(r"(rediss?|unix)://.", value):
-        raise ValueError('must be the address of a Redis, such as "redis://queue.example:6379/0"')
+def check_jobs(value: Jobs) -> Jobs:
+    """A refusal does not repeat the address of the queue, which may hold a password."""
+    if value.queue is not None and not re.match(r"(rediss?|unix)://.", value.queue):
+        raise ValueError('queue must be the address of a Redis, such as "redis://queue.example:6379/0"')
+    if value.concurrency < 1:
+        raise ValueError(f"concurrency must be 1 or more, not {value.concurrency}")
+    check_duration(value.results)
     return value
 
 
@@ -319,6 +322,17 @@ def read_updated(value: object) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
+def read_pages(value: object) -> bool | Pages | None:
+    """Whether pages have other formats, and how those may be asked for; None leaves it to what is installed."""
+    if value is None or isinstance(value, bool):
+        return value
+    given = unpack(value)
+    is_known = isinstance(given, Mapping) and set(given) <= {"in_query", "shared_cache"}
+    if is_known and all(isinstance(flag, bool) for flag in cast(Mapping[str, object], given).values()):
+        return Pages(**cast(Mapping[str, bool], given))
+    raise ValueError("must be True, False or Pages(in_query=True, shared_cache=True)")
+
+
 # --- Secrets and summaries ---
 
 
@@ -459,7 +473,7 @@ def check_contact(value: Contact) -> Contact:
     return value
 
 
-def check_authentication(value: Authentication) -> Authentication:
+def check_oauth(value: OAuth) -> OAuth:
     if value.token_expiry is not None:
         check_duration(value.token_expiry)
     for link in (value.refresh_endpoint, *value.endpoints.values()):
@@ -544,6 +558,9 @@ _SPELT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("requires_human_confirmation", "confirmation_summary"), "confirm"),
     **dict.fromkeys(("type", "selector", "selectors", "result", "preview_url", "dry_run"), "awas"),
     "enforce_prerequisites": "requires",
+    "authentication": "oauth",
+    **dict.fromkeys(("job_queue", "job_concurrency", "job_results"), "jobs"),
+    **dict.fromkeys(("page_formats_in_query", "page_formats_in_shared_cache"), "pages"),
 }
 """Words of the protocols that people may take for options, and the options that say it."""
 
@@ -591,13 +608,11 @@ SelectorsOption: TypeAlias = Annotated[
     Literal["data-awas", "data-ai"] | Mapping[str, str], PlainValidator(read_selectors)
 ]
 EntityOption: TypeAlias = Annotated[type | Mapping[str, str], PlainValidator(read_entity)]
-AuthenticationOption: TypeAlias = Annotated[
-    Authentication, BeforeValidator(unpack), AfterValidator(check_authentication)
-]
 ContentType: TypeAlias = Literal["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
 Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
 SecretKeysOption: TypeAlias = Annotated[str | Sequence[str], PlainValidator(read_secret_keys)]
 ConfirmOption: TypeAlias = Annotated[bool | Summary, PlainValidator(read_confirm)]
+PagesOption: TypeAlias = Annotated[bool | Pages | None, PlainValidator(read_pages)]
 WorkflowOption: TypeAlias = Annotated[Workflow, BeforeValidator(unpack), AfterValidator(check_workflow)]
 
 _STRICT: Final = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -609,13 +624,11 @@ class SiteOptions(TypedDict, total=False):
 
     version: Annotated[str, Field(pattern=r"^\d+\.\d+$")]
     contact: Annotated[Contact, BeforeValidator(unpack), AfterValidator(check_contact)]
-    authentication: AuthenticationOption
+    oauth: Annotated[OAuth, BeforeValidator(unpack), AfterValidator(check_oauth)]
     rate_limit: RateLimitOption
-    capabilities: Annotated[Capabilities, BeforeValidator(unpack)]
     entities: Mapping[Id, EntityOption]
     errors: Mapping[Annotated[str, AfterValidator(check_error_code)], Text]
     hints: Mapping[Text, Text]
-    security: Annotated[Security, BeforeValidator(unpack)]
     workflows: Annotated[Sequence[WorkflowOption], AfterValidator(check_workflows)]
     documentation: Link
     license: Text
@@ -624,7 +637,6 @@ class SiteOptions(TypedDict, total=False):
     paths: Annotated[Paths, BeforeValidator(unpack), AfterValidator(check_paths)]
     doors: Sequence[Literal["mcp", "a2a", "awp"]]
     browsing: Annotated[Browsing, BeforeValidator(unpack), AfterValidator(check_browsing)]
-    status_endpoint: Link
     timeout: Seconds
     max_body_bytes: Annotated[int, Strict(), Field(gt=0)]
     allow_origins: Sequence[Annotated[str, AfterValidator(check_origin)]]
@@ -635,15 +647,11 @@ class SiteOptions(TypedDict, total=False):
     authenticate: object
     trusted_proxies: Sequence[Annotated[str, AfterValidator(check_proxy)]]
     forwarded: Annotated[str, AfterValidator(check_forwarded)]
-    confirmation_lifetime: Duration
-    receipt_lifetime: Duration
-    job_queue: Annotated[str, AfterValidator(check_queue)]
-    job_concurrency: Annotated[int, Strict(), Field(gt=0)]
-    job_results: Duration
+    confirm_within: Duration
+    receipts_within: Duration
+    jobs: Annotated[Jobs, BeforeValidator(unpack), AfterValidator(check_jobs)]
     status_interval: Duration
-    pages: Flag | None
-    page_formats_in_query: Flag
-    page_formats_in_shared_cache: Flag
+    pages: PagesOption
     log_inputs: Flag
 
 
@@ -777,14 +785,12 @@ def read_site_facts(name: str, description: str, options: SiteOptions) -> SiteFa
         description=description,
         version=options.get("version", "1.0"),
         contact=options.get("contact"),
-        authentication=options.get("authentication"),
         rate_limit=cast(RateLimit | None, options.get("rate_limit")),
-        capabilities=options.get("capabilities", Capabilities()),
         entities={key: given for key, given in entities.items() if isinstance(given, Mapping)},
         entity_schemas={key: _entity_schema(key, given) for key, given in entities.items() if isinstance(given, type)},
         errors=dict(options.get("errors", {})),
         hints=dict(options.get("hints", {})),
-        security=options.get("security"),
+        allowed_origins=tuple(options.get("allow_origins", ())),
         workflows=tuple(options.get("workflows", ())),
         documentation=options.get("documentation"),
         license=options.get("license"),
@@ -853,23 +859,15 @@ class Offering:
 
 
 def read_offering(options: SiteOptions) -> Offering:
-    """What the options say. Without a word, pages are given where the extra is installed.
+    """Return what the options say. Without a word, pages are given where the extra is installed.
 
     Raises DeclarationError for what cannot be had.
     """
-    wanted, in_query = options.get("pages"), options.get("page_formats_in_query", False)
+    given = options.get("pages")
+    formats = given if isinstance(given, Pages) else Pages()
     is_installed = find_spec(PACKAGE) is not None
-    if wanted and not is_installed:
+    if given and not is_installed:
         raise DeclarationError(
             "site", "pages: needs a package that is missing.", 'Install it: pip install "awp-publish[pages]".'
         )
-    pages = is_installed if wanted is None else wanted
-    in_shared_cache = options.get("page_formats_in_shared_cache", False)
-    for name, is_asked_for in (("query", in_query), ("shared_cache", in_shared_cache)):
-        if is_asked_for and not pages:
-            raise DeclarationError(
-                "site",
-                f"page_formats_in_{name}: there are no formats without pages.",
-                'Write pages=True, with pip install "awp-publish[pages]".',
-            )
-    return Offering(pages, in_query, in_shared_cache)
+    return Offering(is_installed and given is not False, formats.in_query, formats.shared_cache)

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TypeAlias
 from awp_publish.model import Action, JsonObject
 from awp_publish.policy.authentication import Credentials, Principal
 from awp_publish.problems import Problem
-from awp_publish.stores.store import Seen, Step
 
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
@@ -102,24 +101,3 @@ class Claim(NamedTuple):
     key: str
     value: bytes
     fingerprint: str
-
-
-Judge: TypeAlias = Callable[[tuple[Seen, ...], bool], Outcome | None]
-"""Reads what a gate's steps saw, and whether they hold. Returns an answer, None to pass, or raises a Problem."""
-
-
-class Demand(NamedTuple):
-    """What a gate wants of the store for one call: `steps` if the call is to go on.
-
-    As many `looks` are done instead when a later gate refuses the call anyway, so that nothing is claimed in vain. A
-    gate that `refuses` wants nothing of the store: its judge raises, once the gates before it have let the call pass.
-    """
-
-    steps: tuple[Step, ...]
-    looks: tuple[Step, ...]
-    judge: Judge
-    refuses: bool = False
-
-
-Gate: TypeAlias = Callable[[Call], Demand | None]
-"""One policy of one action. Passes a call (None), asks the store (Demand), or raises the Problem it refuses with."""

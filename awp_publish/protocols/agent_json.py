@@ -63,6 +63,7 @@ def render(catalog: Catalog) -> dict[str, object]:
             "token_expiry": declared and declared.token_expiry,
             "refresh_endpoint": declared and located_if(catalog, declared.refresh_endpoint),
         }
+    turned_by = {name for action in actions if not action.is_write for name in members(action.inputs)}
     # Section 10: every problem a call can meet, with the site's own words over ours.
     recoveries = {problems.code_of(problem.slug): problem.default_recovery for problem in problems.ALL}
     agent_status = {
@@ -76,10 +77,11 @@ def render(catalog: Catalog) -> dict[str, object]:
         "intent": site.description,
         "protocols": _protocols(catalog),
         "capabilities": {
-            "streaming": site.capabilities.streaming,
-            "batch_actions": site.capabilities.batch_actions,
-            "webhooks": site.capabilities.webhooks,
-            "pagination": site.capabilities.pagination,
+            "streaming": False,
+            "batch_actions": False,
+            "webhooks": False,
+            # Pages of results are turned by an input of that name.
+            "pagination": next((way for way in ("cursor", "offset", "page") if way in turned_by), "none"),
             "idempotency": any(action.idempotency for action in actions),
         },
         "auth": present(auth),

@@ -112,15 +112,9 @@ def render(catalog: Catalog) -> dict[str, object]:
     if site.authentication is not None:
         endpoints = {name: located(catalog, address) for name, address in site.authentication.endpoints.items()}
         authentication |= _methods(site) | ({"endpoints": endpoints} if endpoints else {})
-    security = site.security and present(
-        {
-            "csrfRequired": site.security.csrf_required,
-            "csrfTokenHeader": site.security.csrf_token_header,
-            "requiredHeaders": list(site.security.required_headers) or None,
-            "allowedOrigins": list(site.security.allowed_origins) or None,
-            "sameSite": site.security.same_site,
-        }
-    )
+    # The doors go by the origin of a browser's call, and ask for no token.
+    origins = list(site.allowed_origins)
+    security = {"csrfRequired": False, "allowedOrigins": origins} if origins else None
     contact = site.contact and present({"email": site.contact.email, "url": located_if(catalog, site.contact.url)})
     document = {
         # Clients MUST validate referenced schemas: refer to the one that is served beside this document.
@@ -168,7 +162,7 @@ def _site_level(catalog: Catalog, actions: Sequence[Action]) -> str | None:
         and (action.preconditions or action.depends_on)
         for action in actions
     )
-    if catalog.site.security is not None and is_transactional:
+    if catalog.site.allowed_origins and is_transactional:
         return "L3"
     return "L2" if "L2" in levels else "L1"
 
@@ -179,7 +173,7 @@ def _action_level(catalog: Catalog, action: Action) -> str | None:
     if not action.is_write:
         return "L1" if method == "GET" and action.side_effect == "safe" else None
     has_preview = action.preview_url is not None or action.dry_run
-    return "L2" if has_preview and catalog.site.security is not None else None
+    return "L2" if has_preview and catalog.site.allowed_origins else None
 
 
 def _rate_limit(limit: RateLimit | None) -> dict[str, object] | None:

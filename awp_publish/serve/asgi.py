@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from starlette.applications import Starlette
+from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish.checks import check_documents
 from awp_publish.discover import routed
@@ -214,7 +215,8 @@ class AgentPublisher:
         self.site.freeze(self._application(scope), doors, paths)
         self._whole = self._outermost(scope)
         entrance = self._whole if self._is_enclosed(scope) else None
-        self._called = CalledApplication(self.app, self._application(scope), entrance, lambda: self._state)
+        cookies = _session_cookies(scope) if entrance is not None else frozenset()
+        self._called = CalledApplication(self.app, self._application(scope), entrance, lambda: self._state, cookies)
         if any(action.is_background for action in self.site.catalog.actions):
             self._background = Background(self.site, self.site.catalog, self._whole, self._application(scope))
         if self.site.offering.pages:
@@ -308,6 +310,13 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _session_cookies(scope: Scope) -> frozenset[bytes]:
+    """Return the names of the cookies that Starlette's own sessions write, as far as the application shows them."""
+    listed = [one for one in getattr(scope.get("app"), "user_middleware", ()) if isinstance(one.cls, type)]
+    names = (one.kwargs.get("session_cookie", "session") for one in listed if issubclass(one.cls, SessionMiddleware))
+    return frozenset(str(name).encode("latin-1", "replace") for name in names)
 
 
 def _host_of(catalog: Catalog) -> str:

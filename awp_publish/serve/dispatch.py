@@ -236,13 +236,15 @@ class CalledApplication:
     """The application as calls see it: what stands inside of us, and `routes`, what has its routes.
 
     `entrance` is the whole application where middleware of the site stands outside of us, None where none does. `state`
-    is what the application keeps for its requests, for those that come in there.
+    is what the application keeps for its requests, for those that come in there. `session_cookies` are the names of the
+    cookies in which middleware outside of us keeps the session of a request.
     """
 
     inside: AsgiApp
     routes: object
     entrance: AsgiApp | None = None
     state: Callable[[], Mapping[str, object]] = dict
+    session_cookies: frozenset[bytes] = frozenset()
 
 
 class RouteCaller:
@@ -273,6 +275,7 @@ class RouteCaller:
         if app.entrance is not None:
             scope = _from_outside(scope, app.state(), call.request_id)
             exchange.outer_session = outer.get("session")
+            exchange.session_cookies = self._app.session_cookies
         # Every endpoint that the routing may name on the way to the action's own.
         if action.id in self._arrivals and (way := self._arrivals[action.id](scope)):
             scope = _GuardedScope(scope, way, exchange)
@@ -309,6 +312,7 @@ class RouteCall:
         "headers",
         "is_astray",
         "outer_session",
+        "session_cookies",
         "status",
     )
 
@@ -322,6 +326,7 @@ class RouteCall:
         self.headers: Iterable[tuple[bytes, bytes]] = ()
         self.body = b""
         self.outer_session: object = None
+        self.session_cookies: frozenset[bytes] = frozenset()
         self.is_astray = False
 
     @property
@@ -377,6 +382,13 @@ class RouteCall:
         if dict(outer) != dict(inner):
             outer.clear()
             outer.update(inner)
+        # It writes the cookie too: one response sets one cookie of a name (RFC 6265 section 4.1.1).
+        written = self.session_cookies
+        self.headers = [
+            (name, value)
+            for name, value in self.headers
+            if name.lower() != b"set-cookie" or value.partition(b"=")[0].strip() not in written
+        ]
 
 
 # --- The request ---

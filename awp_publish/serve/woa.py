@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import parse_qs, parse_qsl
 
 from awp_publish.invoke import Invoker
-from awp_publish.model import Action, Catalog, Door
+from awp_publish.model import Catalog, Door
 from awp_publish.policy.call import Call
 from awp_publish.policy.idempotency import read_key
 from awp_publish.problems import (
@@ -53,37 +53,28 @@ _KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a 
 
 def read_admission(call: Call, members: Mapping[str, object], fields: Fields) -> None:
     """Put key, confirmation and receipts on a call, from the headers or from the envelope. Raises a Problem."""
-    call.idempotency_key = _read_key(call.action, members, fields)
-    call.confirmation = _read_one(members, fields, *CONFIRMATION)
-    call.receipts = _read_receipts(members, fields)
+    declared = call.action.idempotency
+    name = declared.key_field if declared is not None else "idempotency_key"
+    member = _text(members, name) if name in members else None
+    if (header := fields.get(b"idempotency-key")) is None:
+        call.idempotency_key = member
+    else:
+        key = call.idempotency_key = header.decode("latin-1")
+        if member is not None and read_key(member) != read_key(key):
+            raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
 
+    if (header := fields.get(CONFIRMATION[0])) is not None:
+        call.confirmation = header.decode("latin-1").strip()
+    elif CONFIRMATION[1] in members:
+        call.confirmation = _text(members, CONFIRMATION[1])
 
-def _read_key(action: Action, members: Mapping[str, object], fields: Fields) -> str | None:
-    name = action.idempotency.key_field if action.idempotency else "idempotency_key"
-    header = fields.get(b"idempotency-key")
-    member = _text(members, name)
-    if header is None:
-        return member
-    key = header.decode("latin-1")
-    if member is not None and read_key(member) != read_key(key):
-        raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
-    return key
-
-
-def _read_one(members: Mapping[str, object], fields: Fields, header: bytes, name: str) -> str | None:
-    sent = fields.get(header)
-    return _text(members, name) if sent is None else sent.decode("latin-1").strip()
-
-
-def _read_receipts(members: Mapping[str, object], fields: Fields) -> tuple[str, ...]:
-    header, name = RECEIPTS
-    if header not in fields and name not in members:
-        return ()
-    sent = [part.strip() for part in fields.get(header, b"").decode("latin-1").split(",")]
-    listed = members.get(name, [])
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise InvalidEnvelope(f"{name}: must be a list of strings.")
-    return tuple(receipt for receipt in (*sent, *listed) if receipt)
+    header, name = fields.get(RECEIPTS[0]), RECEIPTS[1]
+    if header is not None or name in members:
+        sent = [part.strip() for part in (header or b"").decode("latin-1").split(",")]
+        listed = members.get(name, [])
+        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+            raise InvalidEnvelope(f"{name}: must be a list of strings.")
+        call.receipts = tuple(receipt for receipt in (*sent, *listed) if receipt)
 
 
 def _text(members: Mapping[str, object], name: str) -> str | None:

@@ -204,14 +204,15 @@ def _look_away(step: Unschedule, shelf: Shelf, now: float) -> tuple[bool, Seen]:
 
 
 def _add(step: Add, shelf: Shelf, now: float) -> None:
-    _put(step[0], step[1], step[2], shelf, now)
+    key, value, seconds = step
+    if seconds <= 0:
+        shelf.drop(key)
+    else:
+        shelf.put(key, value, now + seconds)
 
 
 def _swap(step: Swap, shelf: Shelf, now: float) -> None:
-    _put(step[0], step[2], step[3], shelf, now)
-
-
-def _put(key: str, value: bytes | None, seconds: float, shelf: Shelf, now: float) -> None:
+    key, _, value, seconds = step
     if value is None or seconds <= 0:
         shelf.drop(key)
     else:

@@ -11,7 +11,7 @@ from django.test import Client, override_settings
 from django.urls import path
 from som_parser import parse_som
 
-from awp_publish import Site
+from awp_publish import Pages, Site
 from awp_publish.serve.negotiation import MAX_PAGE_BYTES
 
 MARKDOWN = {"accept": "text/markdown"}
@@ -91,8 +91,8 @@ urlpatterns = [
     path("own", own),
 ]
 site = Site("Shop", "Sells books.", url="https://shop.example")
-cached_site = Site("Shop", "Sells books.", url="https://shop.example", page_formats_in_shared_cache=True)
-asking_site = Site("Shop", "Sells books.", url="https://shop.example", page_formats_in_query=True)
+cached_site = Site("Shop", "Sells books.", url="https://shop.example", pages=Pages(shared_cache=True))
+asking_site = Site("Shop", "Sells books.", url="https://shop.example", pages=Pages(in_query=True))
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,6 @@ from awp_publish.model import (
     Parameter,
     Paths,
     RateLimit,
-    Security,
     Target,
 )
 from awp_publish.protocols import ALL, agent_card, agent_json, awas, woa
@@ -143,7 +142,7 @@ def catalogs(draw: st.DrawFn, fewest_actions: int = 0) -> Catalog:
         paths=draw(st.sampled_from([Paths(), Paths(invoke="/invoke?v=1")])),
         site={
             "authentication": draw(st.sampled_from([None, Authentication("none"), Authentication("bearer", ("jwt",))])),
-            "security": draw(st.sampled_from([None, Security()])),
+            "allowed_origins": draw(st.sampled_from([(), ("https://a.example",)])),
             "entities": draw(st.sampled_from([{}, {"a": {"x": "string"}}])),
             "entity_schemas": draw(st.just({}) | st.fixed_dictionaries({"thing": ROOTS})),
             "extensions": draw(st.dictionaries(st.sampled_from(["x-a", "authz"]), SCALARS, max_size=2)),

@@ -73,7 +73,7 @@ def test_the_first_call_runs_nothing_and_says_what_would_happen(shop):
 
 
 def test_the_lifetime_of_a_confirmation_is_declared(open_client):
-    site, _ = make_site(confirmation_lifetime="1h")
+    site, _ = make_site(confirm_within="1h")
     asked = invoke(publish(site, open_client), "order", headers=ANN).json()["confirmation"]
     assert 3500 < datetime.fromisoformat(asked["expires_at"]).timestamp() - time.time() <= 3601
 

@@ -1,6 +1,5 @@
 """What every door has to hold: each refusal of a guarded call, provoked for real, is told with all that it knows."""
 
-import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, BearerToken, Principal, Site, problems as guards
 from awp_publish.policy.tokens import Tokens
-from awp_publish.problems import AuthExpired, Problem, StoreUnavailable
+from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.doors import DOORS, DoorCaller, Told
 from tests.serve.guarded import KEYS, Watched, make_shop
@@ -192,11 +191,7 @@ PROVOCATIONS: dict[str, Callable[[Shop], Told]] = {
 RETRIED = {"RateLimited", "IdempotencyKeyInFlight", "TemporarilyUnavailable", "StoreUnavailable"}
 CHALLENGED = {"AuthenticationRequired", "InvalidCredentials", "AuthExpired", "InsufficientScope"}
 
-KINDS = {
-    name: kind
-    for name, kind in inspect.getmembers(guards, inspect.isclass)
-    if issubclass(kind, Problem) and kind.__module__ == guards.__name__
-}
+KINDS = {kind.__name__: kind for kind in guards.GUARDS}
 
 
 def test_every_refusal_of_a_gate_is_provoked():

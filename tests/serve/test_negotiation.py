@@ -24,7 +24,7 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, DeclarationError, Site
+from awp_publish import AgentPublisher, DeclarationError, Pages, Site
 from awp_publish.serve.http import AsgiApp, Receive, Scope, Send
 from awp_publish.serve.negotiation import MAX_PAGE_BYTES
 
@@ -323,7 +323,7 @@ def test_what_accept_has_chosen_is_kept_by_no_shared_cache(serve, accept, said, 
 
 def test_a_site_whose_caches_heed_vary_has_its_formats_kept_as_its_pages(serve):
     public = {"cache-control": "public, max-age=60, s-maxage=600", "cdn-cache-control": "max-age=600"}
-    client = serve(lambda request: HTMLResponse(PAGE, headers=public), page_formats_in_shared_cache=True)
+    client = serve(lambda request: HTMLResponse(PAGE, headers=public), pages=Pages(shared_cache=True))
     told = client.get("/", headers=MARKDOWN).headers
     assert {name: told[name] for name in public} == public
     assert told["vary"] == "Accept"
@@ -331,7 +331,7 @@ def test_a_site_whose_caches_heed_vary_has_its_formats_kept_as_its_pages(serve):
 
 def test_a_format_that_has_an_address_of_its_own_is_kept_as_its_page(serve):
     public = {"cache-control": "public, max-age=60"}
-    client = serve(lambda request: HTMLResponse(PAGE, headers=public), page_formats_in_query=True)
+    client = serve(lambda request: HTMLResponse(PAGE, headers=public), pages=Pages(in_query=True))
     assert client.get("/?format=md").headers["cache-control"] == "public, max-age=60"
     assert client.get("/", headers=MARKDOWN).headers["cache-control"] == "private, max-age=60"
 
@@ -484,7 +484,7 @@ def test_large_pages_are_made_over_beside_the_event_loop_and_remembered(serve):
 class TestFormatInTheQuery:
     @pytest.fixture
     def client(self, serve) -> TestClient:
-        return serve(lambda request: HTMLResponse(f"<p>{request.url.query}"), page_formats_in_query=True)
+        return serve(lambda request: HTMLResponse(f"<p>{request.url.query}"), pages=Pages(in_query=True))
 
     def test_an_address_names_the_format(self, client):
         answer = client.get("/a?x=1&format=md&y=2")
@@ -572,10 +572,10 @@ def test_what_cannot_be_had_is_refused_where_it_is_written(monkeypatch):
     monkeypatch.setattr("awp_publish.settings.PACKAGE", "nowhere_to_be_found")
     with pytest.raises(DeclarationError, match=r'pip install "awp-publish\[pages\]"'):
         make_site(pages=True)
-    with pytest.raises(DeclarationError, match=r"page_formats_in_query.*pip install"):
-        make_site(page_formats_in_query=True)
-    with pytest.raises(DeclarationError, match=r"page_formats_in_shared_cache.*pip install"):
-        make_site(page_formats_in_shared_cache=True)
+    with pytest.raises(DeclarationError, match=r"pages: .*pip install"):
+        make_site(pages=Pages(in_query=True))
+    with pytest.raises(DeclarationError, match=r"pages: .*pip install"):
+        make_site(pages=Pages(shared_cache=True))
     assert make_site().offering.pages is False
 
 

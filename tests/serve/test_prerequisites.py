@@ -185,6 +185,6 @@ def test_a_thousand_receipts_are_not_read(client):
 
 
 def test_receipts_have_a_declared_lifetime(open_client):
-    site = make_site(receipt_lifetime="2h")
+    site = make_site(receipts_within="2h")
     written = Tokens(KEYS, PURPOSE, 0).read(receipt(publish(site, open_client, Starlette()), "look"))
     assert 7190 < int(str(written["e"])) - time.time() <= 7200

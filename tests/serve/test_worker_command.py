@@ -24,7 +24,7 @@ from awp_publish import AgentPublisher, Site, report_progress
 
 site = Site(
     "Shop", "Sells things.", "https://shop.example",
-    store=os.environ["STORE"], **({"job_queue": os.environ["QUEUE"]} if os.environ.get("QUEUE") else {}),
+    store=os.environ["STORE"], **({"jobs": {"queue": os.environ["QUEUE"]}} if os.environ.get("QUEUE") else {}),
 )
 
 @site.agent("ship", execution="async", effect="idempotent")

@@ -11,34 +11,14 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.browsing.errors import AwpError as AwpError, refuse as refuse
-from awp_publish.browsing.observing import FORMATS as FORMATS
-from awp_publish.model import Browsing as Browsing, Catalog as Catalog, Door, JsonObject as JsonObject, seconds_of
-from awp_publish.policy.authentication import (
-    ApiKey as ApiKey,
-    ApplicationUser as ApplicationUser,
-    Authenticator as Authenticator,
-    Credentials as Credentials,
-    Principal as Principal,
-    SessionUser as SessionUser,
-    SharedSecret as SharedSecret,
-    Signed as Signed,
-)
-from awp_publish.policy.guard import Enforcement as Enforcement
+from awp_publish.model import Door, seconds_of
 from awp_publish.policy.tokens import Tokens
-from awp_publish.problems import CrossSiteCookies, ForeignHost, Problem
-from awp_publish.serve.awp.callers import VERSION, Callers
-from awp_publish.serve.awp.connection import GOING_AWAY, Connection, Conversation
-from awp_publish.serve.awp.messages import telling_of
-from awp_publish.serve.awp.sessions import SWEEP, Desk, Sessions, Surface, Tails
-from awp_publish.serve.awp.skills import CARRIED, PROTOCOL, Carried, Skills
-from awp_publish.serve.credentials import (
-    TrustedProxies as TrustedProxies,
-    client_address,
-    is_local_page,
-    read_credentials as read_credentials,
-    refuse_foreign_host,
-)
+from awp_publish.problems import CrossSiteCookies, ForeignHost
+from awp_publish.serve.awp.callers import VERSION, AwpCallers
+from awp_publish.serve.awp.connection import GOING_AWAY, AwpClient, AwpService, Connection
+from awp_publish.serve.awp.sessions import SWEEP_INTERVAL, OwnedTasks, Sessions, SiteClient
+from awp_publish.serve.awp.skills import PROTOCOL, SKILL_CALL, AwpSkills, SkillCall
+from awp_publish.serve.credentials import client_address, is_local_page, refuse_foreign_host
 from awp_publish.serve.doors import LiveDoor, Surroundings
 from awp_publish.serve.endpoint import read_request_id, render_problem
 from awp_publish.serve.http import Fields, Receive, Reply, Scope, Send, read_fields, send_reply
@@ -55,140 +35,111 @@ _FOREIGN: Final = Reply(403, (_PLAIN,), b"Pages of this origin may not browse he
 
 
 def describe_door(site: Site) -> Door:
-    """What the documents may say about this door."""
+    """Describe the door for the documents."""
     return Door(PROTOCOL, VERSION, site.paths.awp)
 
 
 def open_door(surroundings: Surroundings) -> LiveDoor:
-    """The door of one public address of a site."""
-    door = AwpDoor(surroundings)
-    path = surroundings.catalog.paths.awp
+    """Open the door of one public address of a site."""
+    door, path = AwpDoor(surroundings), surroundings.catalog.paths.awp
     return LiveDoor({path: door.answer_http}, running=door.running, sockets={path: door.answer})
 
 
 class AwpDoor:
-    """Accepts WebSockets, and looks after what outlives one of them."""
+    """Accepts WebSockets, and owns what outlives one of them."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
-        self._telling = telling_of(surroundings.catalog)
-        self._desk = _make_desk(surroundings)
-        self._origins = _own_origins(surroundings)
-        self._tails = Tails()
+    def __init__(self, door: Surroundings) -> None:
+        site, catalog, browsing, guarding = door.site, door.catalog, door.site.limits.browsing, door.site.guarding
+        lifetime = float(seconds_of(browsing.export_lifetime))
+        keys = guarding.secret_keys or (guarding.own_key,)
+        self._door = door
+        self._service = AwpService(
+            catalog,
+            browsing,
+            Sessions(browsing, tuple(url for url in site.urls if urlsplit(url).path == catalog.prefix)),
+            AwpCallers(door),
+            AwpSkills(door),
+            Tokens(keys, f"awp_session:{guarding.host}", lifetime),
+            site.limits.timeout,
+        )
+        # As browsers write them (Fetch, section 3.2): without the port that goes without saying.
+        self._origins = frozenset(parse_address(url).origin for url in site.urls)
+        self._allowed = frozenset(origin.lower() for origin in door.admission.allow_origins)
+        self._tasks = OwnedTasks()
         self._connections: set[Connection] = set()
-
-    # --- WebSocket ---
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one WebSocket, from its handshake (RFC 6455 section 4) to its end."""
         await receive()
-        fields = read_fields(scope["headers"])
+        fields, door, service = read_fields(scope["headers"]), self._door, self._service
         denial = self._deny(fields)
         if denial is not None:
-            await _send_denial(denial, scope, send)
+            if "websocket.http.response" not in scope.get("extensions", {}):
+                await send({"type": "websocket.close", "code": 1008, "reason": ""})
+                return
+            headers = list(denial.headers)
+            await send({"type": "websocket.http.response.start", "status": denial.status, "headers": headers})
+            await send({"type": "websocket.http.response.body", "body": denial.body})
             return
         offered = scope.get("subprotocols") or ()
         subprotocol = next((name for name in offered if name in SUBPROTOCOLS), None)
         await send({"type": "websocket.accept", "subprotocol": subprotocol})
-        connection = self._connect(scope, receive, send)
+        address = client_address(scope, fields, door.admission.trusted_proxies)
+        app, prefix, max_page = door.entrance(scope), service.catalog.prefix, service.browsing.page_bytes
+        client = AwpClient(service, SiteClient(app, scope, prefix, max_page, self._tasks, address))
+        idle = float(seconds_of(service.browsing.idle))
+        connection = Connection(client, receive, send, door.admission.max_body_bytes, idle)
         self._connections.add(connection)
         try:
             await connection.serve()
         finally:
             self._connections.discard(connection)
 
-    def _connect(self, scope: Scope, receive: Receive, send: Send) -> Connection:
-        surroundings, desk = self._surroundings, self._desk
-        most = desk.browsing.page_bytes
-        address = client_address(scope, read_fields(scope["headers"]), surroundings.admission.trusted_proxies)
-        surface = Surface(surroundings.entrance(scope), scope, desk.catalog.prefix, most, self._tails, address)
-        idle = float(seconds_of(desk.browsing.idle))
-        conversation = Conversation(desk, surface)
-        return Connection(conversation, self._telling, receive, send, surroundings.admission.max_body_bytes, idle)
-
     def _deny(self, fields: Fields) -> Reply | None:
-        """WebSockets are not held to CORS: a browser opens one for any page, and sends cookies along.
+        """Return the refusal of a browser's page that may not browse here.
 
-        So an Origin has to be one of the site's own addresses or of `allow_origins`, and Host one of the site's hosts.
+        WebSockets are not held to CORS: a browser opens one for any page, and sends cookies along. So an Origin has to
+        be one of the site's own addresses or of `allow_origins`, and Host one of the site's hosts.
         """
-        admission = self._surroundings.admission
         try:
-            refuse_foreign_host(fields, admission.own_hosts)
-        except ForeignHost as problem:
-            return self._render(problem, fields)
-        origin = fields.get(b"origin")
-        allowed = [one.lower() for one in admission.allow_origins]
-        if origin is None or (named := origin.decode("latin-1").strip().lower()) in self._origins:
-            return None
-        if is_local_page(fields):
-            return None
-        if b"cookie" in fields:
-            detail = "The connection has cookies, but it comes from a page of another site."
-            return self._render(CrossSiteCookies(detail), fields)
-        return None if "*" in allowed or named in allowed else _FOREIGN
-
-    def _render(self, problem: Problem, fields: Fields) -> Reply:
-        request_id, told = read_request_id(fields), self._telling
-        self._surroundings.invoker.note_refusal(PROTOCOL, request_id, problem)
-        return render_problem(problem, told.types, told.recoveries, self._desk.catalog.paths.awp, request_id)
-
-    # --- HTTP ---
+            refuse_foreign_host(fields, self._door.admission.own_hosts)
+            origin = fields.get(b"origin")
+            named = origin.decode("latin-1").strip().lower() if origin is not None else None
+            if named is None or named in self._origins or is_local_page(fields):
+                return None
+            if b"cookie" in fields:
+                raise CrossSiteCookies("The connection has cookies, but it comes from a page of another site.")
+        except (ForeignHost, CrossSiteCookies) as problem:
+            request_id, renderer = read_request_id(fields), self._service.skills.renderer
+            self._door.invoker.note_refusal(PROTOCOL, request_id, problem)
+            path = self._service.catalog.paths.awp
+            return render_problem(problem, renderer.types, renderer.recoveries, path, request_id)
+        return None if self._allowed & {"*", named} else _FOREIGN
 
     async def answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A request that carries a call of skills.invoke through the application; any other is told to upgrade."""
-        carried = scope.get(CARRIED)
-        if isinstance(carried, Carried):
-            await self._desk.skills.answer(carried, scope, receive, send)
-            return
-        await send_reply(_UPGRADE, send)
-
-    # --- While the application runs ---
+        """Answer a request that carries a call of skills.invoke through the application; any other has to upgrade."""
+        skill_call = scope.get(SKILL_CALL)
+        if isinstance(skill_call, SkillCall):
+            await self._service.skills.answer(skill_call, scope, receive, send)
+        else:
+            await send_reply(_UPGRADE, send)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Ends sessions whose time is up, and in the end all. Without a lifespan they end when others are used."""
-        sweeping = asyncio.create_task(self._sweep(), name="awp_publish sessions")
+        """End sessions whose time is up, and in the end all. Without a lifespan they end when others are used."""
+
+        async def sweep() -> None:
+            while True:
+                await asyncio.sleep(SWEEP_INTERVAL)
+                self._service.sessions.sweep()
+
+        sweeping = asyncio.create_task(sweep(), name="awp_publish sessions")
         try:
             yield
         finally:
             sweeping.cancel()
             for connection in tuple(self._connections):
-                connection.end(GOING_AWAY)
-            self._desk.sessions.clear()
+                connection.close(GOING_AWAY)
+            self._service.sessions.clear()
             await asyncio.wait({sweeping})
-            await self._tails.end()
-
-    async def _sweep(self) -> None:
-        while True:
-            await asyncio.sleep(SWEEP)
-            self._desk.sessions.sweep()
-
-
-def _make_desk(surroundings: Surroundings) -> Desk:
-    site, catalog, admission = surroundings.site, surroundings.catalog, surroundings.admission
-    browsing, guarding = site.limits.browsing, site.guarding
-    keys = guarding.secret_keys or (guarding.own_key,)
-    return Desk(
-        catalog,
-        browsing,
-        Sessions(browsing, tuple(url for url in site.urls if urlsplit(url).path == catalog.prefix)),
-        Callers(catalog, surroundings.enforcement, admission.trusted_proxies),
-        Skills(catalog, surroundings.invoker, admission, lists_only_allowed=site.limits.list_only_allowed),
-        Tokens(keys, f"awp_session:{guarding.host}", float(seconds_of(browsing.export_lifetime))),
-        site.limits.timeout,
-    )
-
-
-def _own_origins(surroundings: Surroundings) -> frozenset[str]:
-    """As browsers write them (Fetch, section 3.2): without the port that goes without saying."""
-    return frozenset(parse_address(url).origin for url in surroundings.site.urls)
-
-
-async def _send_denial(reply: Reply, scope: Scope, send: Send) -> None:
-    """The answer to an upgrade that is refused; with words where the server can send them."""
-    if "websocket.http.response" not in scope.get("extensions", {}):
-        await send({"type": "websocket.close", "code": 1008, "reason": ""})
-        return
-    start = {"type": "websocket.http.response.start", "status": reply.status, "headers": list(reply.headers)}
-    await send(start)
-    await send({"type": "websocket.http.response.body", "body": reply.body})
+            await self._tasks.cancel()
