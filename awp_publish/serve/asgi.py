@@ -25,7 +25,7 @@ from awp_publish.serve.doors import ENTRANCE, Answer, Doors, describe_live_doors
 from awp_publish.serve.http import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
-from awp_publish.serve.negotiation import NegotiatedRequest, PageRenderer, Pages, negotiate
+from awp_publish.serve.negotiation import NegotiatedPages, NegotiatedRequest, PageRenderer, negotiate
 from awp_publish.serve.pages import PageReader, describe_pages
 from awp_publish.serve.status import StatusKeeper
 from awp_publish.serve.woa import door_of
@@ -69,7 +69,7 @@ class _Published:
     host: str
     documents: Mapping[str, Prepared]
     doors: Doors
-    pages: Pages | None
+    pages: NegotiatedPages | None
     go_on: Answer
     exact: Mapping[str, Answer] = field(init=False)
     heads: tuple[str, ...] = field(init=False)
@@ -283,7 +283,7 @@ class AgentPublisher:
         if before is not None:
             before.doors.invoker.heed(catalog.status)
             return replace(before, documents=documents)
-        pages = Pages(catalog, self.site.offering, self._renderer) if self._renderer else None
+        pages = NegotiatedPages(catalog, self.site.offering, self._renderer) if self._renderer else None
         links = link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None
         onward = negotiate(self.app, pages, links, self.site.limits.timeout)
         return _Published(_host_of(catalog), documents, self._open_doors(catalog), pages, onward)

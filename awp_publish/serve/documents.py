@@ -141,20 +141,16 @@ def _prepare_one(document: Document, body: bytes, link: bytes, modified: datetim
     return Prepared(tuple(encoded), tuple(variants), modified, document.media_type.split(";", 1)[0])
 
 
-def _gzip(body: bytes, level: int) -> bytes:
-    return gzip.compress(body, level, mtime=0)  # mtime would change the bytes with every start
+_COMPRESSORS: Final[list[tuple[str, Callable[[bytes, int], bytes]]]] = [
+    ("gzip", lambda body, level: gzip.compress(body, level, mtime=0)),  # mtime would change the bytes with every start
+]
+try:
+    _brotli = import_module("brotli")
+except ImportError:  # its extra is not installed
+    pass
+else:
+    _COMPRESSORS.insert(0, ("br", lambda body, level: bytes(_brotli.compress(body, quality=level))))
 
-
-def _brotli() -> tuple[tuple[str, Callable[[bytes, int], bytes]], ...]:
-    """Brotli when its extra is installed."""
-    try:
-        brotli = import_module("brotli")
-    except ImportError:
-        return ()
-    return (("br", lambda body, level: bytes(brotli.compress(body, quality=level))),)
-
-
-_COMPRESSORS: Final = (*_brotli(), ("gzip", _gzip))
 _PREFLIGHT: Final = preflight(METHODS)
 _NOT_ALLOWED: Final = render_problem(
     MethodNotAllowed(f"Documents are read: use one of {METHODS}.", headers=[("Allow", METHODS)]), extra=(ANY_ORIGIN,)

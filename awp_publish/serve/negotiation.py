@@ -1,7 +1,7 @@
 """Pages of the application as SOM or Markdown, where a request asks for them (RFC 9110 section 12.1).
 
-`negotiate` wraps an ASGI application; an adapter of another gateway asks `Pages.read_request` for the request that its
-application is to get, and turns the application's HTML into the reply with `NegotiatedRequest.render`.
+`negotiate` wraps an ASGI application. An adapter of another gateway asks `NegotiatedPages.read_request` for the request that
+its application is to get, and turns the HTML that it answers into the reply with `NegotiatedRequest.render`.
 
 What is no HTML page passes as it is (a redirect, an image, an answer that the application itself gives in the format),
 and so does a page that is too large, comes without end, or is in a content coding that cannot be undone here.
@@ -66,7 +66,7 @@ _HTML_RANGES: Final = ("text/html", "text/*", "*/*")
 """The most specific first: the one that names most decides (RFC 9110 section 12.5.1)."""
 
 _ELEMENT: Final = re.compile(r'(?:[^,"]++|"(?:[^"\\]++|\\.?)*+(?:"|$))++', re.DOTALL)
-"""What stands between the commas of a list; a comma within quotes is none. Nothing is read twice."""
+"""An element of a list, between its commas; a comma within quotes is none. Nothing is read twice."""
 
 _WEIGHT: Final = re.compile(r"0(?:\.\d{0,3})?|1(?:\.0{0,3})?")
 
@@ -315,7 +315,7 @@ _SHARED_DIRECTIVES: Final = frozenset({"public", "private", "s-maxage", "proxy-r
 """Directives of Cache-Control about shared caches; `private` of some fields only is made one of all."""
 
 _CACHE_FIELDS: Final = frozenset({b"cache-control", b"surrogate-control", b"edge-control", b"x-accel-expires"})
-"""What caches in front of a site go by, and first by its own name (RFC 9213: CDN-Cache-Control and its like)."""
+"""Headers that caches in front of a site obey, besides those of their own (RFC 9213: CDN-Cache-Control)."""
 
 _ACCEPT: Final[dict[FormatName, bytes]] = {
     "som": b"application/som+json, text/html;q=0.9, application/xhtml+xml;q=0.8, */*;q=0.1",
@@ -489,7 +489,7 @@ def _is_unmodified(modified: bytes, since: bytes) -> bool | None:
 # --- Around an application ---
 
 
-class Pages:
+class NegotiatedPages:
     """The pages of one public address of a site, which never comes from a request."""
 
     def __init__(self, catalog: Catalog, offering: Offering, renderer: PageRenderer) -> None:
@@ -542,7 +542,7 @@ _ANYTHING: Final = Accept(None, names_html=False)
 
 
 def negotiate(
-    app: AsgiApp, pages: Pages | None, link: bytes | None, timeout: float
+    app: AsgiApp, pages: NegotiatedPages | None, link: bytes | None, timeout: float
 ) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     """Wrap an application so that its pages are offered in other formats.
 

@@ -41,20 +41,20 @@ from awp_publish.serve.negotiation import (
 )
 from awp_publish.site import Site
 
-# --- One request to a page of this site in process: what every room that fetches pages makes of it ---
-# The request is made anew, so that all middleware sees a visitor; who that visitor is, the rooms say themselves. No
-# other host is ever asked: an address is only a path here, never connected to. Calls of actions go another way
-# (`dispatch`): they carry their caller's own request on.
+# --- A request to a page of this site, in process ---
+# The request is made anew, so that all middleware sees a visitor; who that is, the caller says. No other host is
+# ever asked: an address is only a path here, never connected to. Calls of actions go another way (`dispatch`): they
+# carry their client's own request on.
 
 FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
-"""What proxies have said of the client's address holds for the pages that are fetched for that client."""
+"""Headers in which proxies name the client, which hold for the pages that are fetched for it too."""
 
 _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """What is asked for. `path` is percent-encoded, without the path under which the application is mounted."""
+    """A request for a page. `path` is percent-encoded, without the path under which the application is mounted."""
 
     origin: SplitResult
     path: bytes
@@ -65,7 +65,7 @@ class PageRequest:
     state: Mapping[str, object] = field(default_factory=dict)
 
     def scope(self, outer: Scope) -> Scope:
-        """The ASGI scope. Of the request that caused it stay the mount point and the address of the client."""
+        """Return the ASGI scope, with the mount point and the client's address of the request that caused this one."""
         mounted, origin = mount_of(outer), self.origin
         length = ((b"content-length", b"%d" % len(self.body)),) if self.body else ()
         return {
@@ -88,7 +88,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """What the application answered; of more than was allowed only the beginning, and then it is not `is_whole`."""
+    """The application's answer; of one that is too long only the beginning, and then it is not `is_whole`."""
 
     status: int
     headers: RawHeaders
@@ -99,7 +99,7 @@ class PageAnswer:
 class PageExchange:
     """The two ends of one request in process: hands out its body, collects at most `max_bytes` of its answer.
 
-    The application is told that its reader has gone when the answer is complete or too long, when `hang_up()` is
+    The application sees a disconnect when the answer is complete or too long, when `hang_up()` is
     called, and when `outer`, the request behind this one, ends. `answered` is done as soon as the answer is.
     """
 
@@ -147,28 +147,28 @@ class PageExchange:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the answer is longer than was allowed."""
+        """True once the answer is longer than was allowed."""
         return len(self._body) > self._max_bytes
 
     def hang_up(self) -> None:
-        """Nobody waits for the answer any more."""
+        """Let the application see a disconnect: nobody waits for the answer any more."""
         self._over.set()
 
     def collected(self) -> PageAnswer:
-        """What has come so far; status 500 if nothing has."""
+        """Return the answer as far as it has come, with status 500 if nothing has."""
         return PageAnswer(self._status, self._headers, bytes(self._body), not self.is_cut)
 
 
-# --- From the `url` of a request to a page of this site, and nowhere else ---
+# --- The address of a page of this site, and of no other ---
 
 MAX_ADDRESS_LENGTH: Final = 8_000
 """Characters of an address; more is no page of anybody's."""
 
 _BROKEN: Final = re.compile(r"[\x00-\x1f\x7f\\]")
-"""What servers and clients read differently: controls, backslashes. A space is a "+" that was not encoded."""
+"""Characters that servers and clients read differently. A space is a "+" that was not encoded."""
 
 _INVALID: Final = {"error": "invalid_url"}
-"""How the reference publisher of somspec.org names it."""
+"""The name that the reference publisher of somspec.org has for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class PageAddress:
     query: str
 
     def below(self, url: str) -> str:
-        """The address of the page on a site with this url."""
+        """Return the address of the page on a site with this url."""
         return url + self.path + (f"?{self.query}" if self.query else "")
 
 
@@ -217,14 +217,14 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
 
 
-# --- Reading a page of this site in another format ---
-# Nothing of the caller is taken along by which a site could know them: no cookie, no credentials, none of the state
-# that middleware in front of us has made of these. So what comes back may be told to everybody. Other sites are never
-# fetched, and what is answered by us is no page.
+# --- A page of this site in another format ---
+# Nothing of the client is taken along by which a site could know it: no cookie, no credentials, none of the state that
+# middleware in front of us has made of these. So the page may be given to everybody. Other sites are never fetched, and
+# what is answered by us is no page.
 
 logger: Final = logging.getLogger("awp_publish.pages")
 
-CARRIED: Final = FORWARDED | {
+CLIENT_FIELDS: Final = FORWARDED | {
     b"accept-language",
     b"cf-connecting-ip",
     b"fly-client-ip",
@@ -233,9 +233,9 @@ CARRIED: Final = FORWARDED | {
     b"user-agent",
     b"x-request-id",
 }
-"""The language that is wanted, and where the request is from: a page that only some addresses see stays theirs."""
+"""The client's language, and where its request is from: a page that only some addresses see stays theirs."""
 
-KEPT: Final = frozenset(
+PAGE_FIELDS: Final = frozenset(
     {
         b"cache-control",
         b"content-encoding",
@@ -246,7 +246,7 @@ KEPT: Final = frozenset(
         b"x-robots-tag",
     }
 )
-"""What is told of the page's own answer. No cookie: it would be everybody's."""
+"""Headers of the page's own answer that are passed on. No cookie: it would be everybody's."""
 
 MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -287,7 +287,7 @@ class PageReader:
         address = read_address(url, self.site.urls, self.catalog.url + "/")
         # GET, at the declared origin, without credentials.
         own = urlsplit(self.catalog.url)
-        carried = (pair for pair in scope["headers"] if pair[0] in CARRIED)
+        carried = (pair for pair in scope["headers"] if pair[0] in CLIENT_FIELDS)
         headers = ((b"host", own.netloc.encode("ascii")), *carried, _ACCEPT_HTML)
         for _ in range(MAX_REDIRECTS + 1):
             path, query = address.path.encode("ascii"), address.query.encode("ascii")
@@ -345,7 +345,7 @@ def _not_found(detail: str) -> PageNotFound:
 def _public_headers(headers: RawHeaders) -> RawHeaders:
     """The headers of a page that everybody may see. Nothing varies by what was not sent."""
     named = [(name.lower(), value) for name, value in headers]
-    kept = [pair for pair in named if pair[0] in KEPT]
+    kept = [pair for pair in named if pair[0] in PAGE_FIELDS]
     if all(name not in (b"cache-control", b"expires") for name, _ in kept):
         kept.append(_NEW_VISITOR if any(name == b"set-cookie" for name, _ in named) else _PUBLIC)
     if any(name == b"vary" and b"accept-language" in value.lower() for name, value in named):
