@@ -192,11 +192,11 @@ class DoorRequest:
         length = (b"content-length", b"%d" % len(result.body))
         headers = [*STATIC_HEADERS, length, *self._cors, request_id, *added, *carried]
         await self._send({"type": "http.response.start", "status": result.status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": result.body})
+        await self._send({"type": "http.response.body", "body": b"" if self.scope["method"] == "HEAD" else result.body})
 
     async def reply(self, reply: Reply) -> None:
         """Answer the request with what is rendered already; HEAD without its body."""
-        if self.scope.get("method") == "HEAD":
+        if self.scope["method"] == "HEAD":
             reply = Reply(reply.status, reply.headers)
         await send_reply(reply, self._send)
 

@@ -372,3 +372,18 @@ class Cors:
         if allowed is None:
             return Reply(204, ((b"allow", methods.encode()),))
         return preflight(methods, allowed, ((b"vary", b"Origin"),), _ALLOWED)
+
+
+class PublicCors(Cors):
+    """What is as public as a document: any page may read it."""
+
+    def __init__(self) -> None:
+        super().__init__("*")
+
+    def headers(self, fields: Fields) -> RawHeaders:
+        """What an answer carries."""
+        return (ANY_ORIGIN,)
+
+    def preflight(self, fields: Fields, methods: str) -> Reply:
+        """The answer to OPTIONS."""
+        return preflight(methods)
