@@ -43,7 +43,7 @@ Entrance: TypeAlias = Callable[[Scope], AsgiApp]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class DoorContext:
     """What a live door is made of, for one public address of a site. `pages` is None where pages are HTML only."""
 
     site: Site
@@ -54,6 +54,9 @@ class Surroundings:
     background: Background | None
     entrance: Entrance
     pages: PageReader | None
+
+
+Surroundings = DoorContext  # as the live doors still call it
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class DoorModule(Protocol):
     def describe_door(self, site: Site) -> Door:
         """What the documents may say about this door."""
 
-    def open_door(self, surroundings: Surroundings) -> LiveDoor:
+    def open_door(self, context: DoorContext) -> LiveDoor:
         """Make the door."""
 
 
@@ -85,9 +88,9 @@ def describe_live_doors(site: Site) -> tuple[Door, ...]:
     return tuple(_module(name).describe_door(site) for name in site.doors)
 
 
-def open_live_doors(surroundings: Surroundings) -> tuple[LiveDoor, ...]:
+def open_live_doors(context: DoorContext) -> tuple[LiveDoor, ...]:
     """Make the doors that a site asks for."""
-    return tuple(_module(name).open_door(surroundings) for name in surroundings.site.doors)
+    return tuple(_module(name).open_door(context) for name in context.site.doors)
 
 
 def _module(name: str) -> DoorModule:
@@ -145,7 +148,7 @@ def open_doors(
     admission = read_admission_of(site)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
     calls = {path: partial(woa, named=agent_id) for path, agent_id in address.calls(catalog).items()}
-    live = open_live_doors(Surroundings(site, catalog, invoker, enforcement, admission, background, entrance, pages))
+    live = open_live_doors(DoorContext(site, catalog, invoker, enforcement, admission, background, entrance, pages))
     below: dict[str, AnswerRest] = {}
     if background is not None:
         gate = enforcement.identify()

@@ -19,7 +19,7 @@ from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, Jobs, Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.policy.authentication import Principal, set_caller
-from awp_publish.policy.call import Call, Outcome, Result, never_gone
+from awp_publish.policy.call import Call, Outcome, Result, never_disconnected
 from awp_publish.problems import DeclarationError, Problem
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
@@ -184,7 +184,7 @@ class Background:
         request, scopes = job.context.get("request"), job.context.get("scopes")
         context = unpack_request(request if isinstance(request, dict) else {}, self._state)
         principal = Principal(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
-        call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_gone)
+        call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_disconnected)
         call.principal = principal if job.principal else None
         call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         return call
