@@ -90,7 +90,7 @@ CallListener: TypeAlias = Callable[[Mapping[str, object]], object]
 """Is given the facts of each call, in the event loop: it must not block."""
 
 
-async def never_gone() -> None:
+async def never_disconnected() -> None:
     """The `gone` of a call that nobody's hanging up shall end."""
     await asyncio.get_running_loop().create_future()
 

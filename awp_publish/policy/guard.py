@@ -14,7 +14,7 @@ from typing import Final
 
 from awp_publish.model import Action, RateLimit
 from awp_publish.policy.authentication import AuthenticationGate, Authenticator, set_caller
-from awp_publish.policy.call import Call, Claim, Outcome, Result, never_gone
+from awp_publish.policy.call import Call, Claim, Outcome, Result, never_disconnected
 from awp_publish.policy.confirmation import Confirmations
 from awp_publish.policy.idempotency import Keys
 from awp_publish.policy.limits import Limits
@@ -126,7 +126,7 @@ class Guard:
             raise objection
         call.claim = claim
         if claim is not None or (self._durable and steps):
-            call.gone = never_gone  # what is claimed is carried to its end, so that it can be recorded
+            call.gone = never_disconnected  # what is claimed is carried to its end, so that it can be recorded
         return None
 
     async def conclude(self, call: Call, result: Result) -> Result:

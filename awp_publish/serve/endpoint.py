@@ -12,14 +12,14 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from awp_publish.model import Catalog
-from awp_publish.policy.call import Call, Result, never_gone
+from awp_publish.policy.call import Call, Result, never_disconnected
 from awp_publish.problems import MethodNotAllowed, Problem, slug_of
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
 from awp_publish.serve.http import (
     NO_SNIFFING,
+    ClientDisconnect,
     Cors,
     Fields,
-    HungUp,
     Message,
     RawHeaders,
     Receive,
@@ -148,7 +148,7 @@ class ProblemRenderer:
         return render_problem(problem, self.types, self.recoveries, instance, request_id, extra)
 
 
-Telling = ProblemRenderer
+Telling = ProblemRenderer  # as the live doors still call it
 
 
 class DoorRequest:
@@ -192,11 +192,11 @@ class DoorRequest:
         length = (b"content-length", b"%d" % len(result.body))
         headers = [*STATIC_HEADERS, length, *self._cors, request_id, *added, *carried]
         await self._send({"type": "http.response.start", "status": result.status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": result.body})
+        await self._send({"type": "http.response.body", "body": b"" if self.scope["method"] == "HEAD" else result.body})
 
     async def reply(self, reply: Reply) -> None:
         """Answer the request with what is rendered already; HEAD without its body."""
-        if self.scope.get("method") == "HEAD":
+        if self.scope["method"] == "HEAD":
             reply = Reply(reply.status, reply.headers)
         await send_reply(reply, self._send)
 
@@ -207,13 +207,12 @@ class Exchange(DoorRequest):
     __slots__ = ()
 
     def __init__(self, renderer: ProblemRenderer, scope: Scope, fields: Fields, cors: RawHeaders, send: Send) -> None:
-        super().__init__(renderer, Cors(()), scope, never_disconnected, send)
+        super().__init__(renderer, Cors(()), scope, _receive_nothing, send)
         self._cors = cors
 
 
-async def never_disconnected() -> Message:
-    """Wait for ever: the `receive` of a request that is not waited for."""
-    await never_gone()
+async def _receive_nothing() -> Message:
+    await never_disconnected()
     return {}
 
 
@@ -271,7 +270,7 @@ class Endpoint(ABC):
 
     @abstractmethod
     async def handle(self, request: DoorRequest, named: str | None) -> None:
-        """Answer a request of the right kind. Raises a Problem that is to be its answer, or HungUp."""
+        """Answer a request of the right kind. Raises a Problem that is to be its answer, or ClientDisconnect."""
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse what another site's page sends. Called only for requests with one of BROWSER_FIELDS."""
@@ -294,7 +293,7 @@ class Endpoint(ABC):
             if not BROWSER_FIELDS.isdisjoint(fields):
                 self.refuse_foreign(fields)
             await self.handle(request, named)
-        except HungUp:
+        except ClientDisconnect:
             return
         except Problem as problem:
             self.note_refusal(request, problem)

@@ -232,12 +232,18 @@ _LONGEST: Final = 100
 """Digits of a length that can be read as a number; Python reads no more than 4300."""
 
 
-class HungUp(Exception):
-    """The caller left before its request was complete; there is nobody to answer."""
+class ClientDisconnect(Exception):
+    """The client left before its request was complete; there is nobody to answer."""
+
+
+HungUp = ClientDisconnect  # as the live doors still call it
 
 
 async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -> bytes:
-    """The body, at most `most` bytes. Raises BodyTooLarge as early as the request shows it, BodyTimeout, and HungUp."""
+    """Return the body, at most `most` bytes.
+
+    Raises BodyTooLarge as early as the request shows it, BodyTimeout, and ClientDisconnect.
+    """
     declared = fields.get(b"content-length")
     if declared is not None and declared.isdigit() and (len(declared) > _LONGEST or int(declared) > most):
         raise _too_large(most)
@@ -251,7 +257,7 @@ async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -
         else:
             message = await _wait_in_time(scope, steps, pending, begun, size)
         if message["type"] == "http.disconnect":
-            raise HungUp
+            raise ClientDisconnect
         body = message.get("body", b"")
         size += len(body)
         if size > most:
@@ -324,10 +330,13 @@ class _Resumed:
                 return message
 
 
-async def wait_for_hang_up(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     """Return when the caller of a request whose body was read has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+wait_for_hang_up = wait_for_disconnect  # as the live doors and the pages still call it
 
 
 def _too_large(most: int) -> BodyTooLarge:
@@ -372,3 +381,18 @@ class Cors:
         if allowed is None:
             return Reply(204, ((b"allow", methods.encode()),))
         return preflight(methods, allowed, ((b"vary", b"Origin"),), _ALLOWED)
+
+
+class PublicCors(Cors):
+    """What is as public as a document: any page may read it."""
+
+    def __init__(self) -> None:
+        super().__init__("*")
+
+    def headers(self, fields: Fields) -> RawHeaders:
+        """What an answer carries."""
+        return (ANY_ORIGIN,)
+
+    def preflight(self, fields: Fields, methods: str) -> Reply:
+        """The answer to OPTIONS."""
+        return preflight(methods)

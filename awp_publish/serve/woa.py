@@ -30,7 +30,7 @@ from awp_publish.serve.http import (
     accepts,
     parse_json,
     read_body,
-    wait_for_hang_up,
+    wait_for_disconnect,
 )
 
 # --- The WoA invocation envelope (section 5.1) ---
@@ -185,7 +185,7 @@ class WoaDoor(Endpoint):
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
         action = invoker.find(agent, operation)
-        call = Call(action, given, request.request_id, PROTOCOL, scope, partial(wait_for_hang_up, receive))
+        call = Call(action, given, request.request_id, PROTOCOL, scope, partial(wait_for_disconnect, receive))
         if invoker.is_guarded(action):
             call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
             read_admission(call, envelope, fields)
