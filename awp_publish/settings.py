@@ -20,7 +20,6 @@ from string import Formatter
 from typing import Annotated, Final, Literal, TypeAlias, TypeVar, cast
 from urllib.parse import SplitResult, urlsplit
 
-import limits
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -186,7 +185,8 @@ def _split(value: str) -> SplitResult:
 ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "receipts"})
 """Members of a call's envelope that are no idempotency keys."""
 
-_UNITS: Final = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
+_RATE: Final = re.compile(r"\s*([0-9]{1,9})\s*(?:/|per)\s*(?:([0-9]{1,9})\s*)?([a-z]+?)s?\s*", re.IGNORECASE)
+_UNITS: Final[Mapping[str, Literal["s", "m", "h", "d"]]] = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
 _RATE_LIMIT_HELP: Final = 'write a rate limit as "30/minute" or {"requests": 30, "window": "1m"}'
 _TYPE_MODULES: Final = ("typing", "types", "typing_extensions")
 SHORTEST_KEY: Final = 16
@@ -246,17 +246,15 @@ def read_rate_limit(value: object) -> RateLimit:
 
 
 def _rate_limit_of_text(text: str) -> RateLimit:
-    try:
-        items = limits.parse_many(text)
-    except ValueError as error:
-        raise ValueError(f'{text!r} is not a rate limit; write it as "30/minute"') from error
-    if len(items) > 1:
+    matched = _RATE.fullmatch(text)
+    if matched is None and re.search(r"[;,|]", text):
         raise ValueError(f"{text!r} holds several limits; an action has one")
-    item = items[0]
-    unit = _UNITS.get(item.GRANULARITY.name)
-    if unit is None or item.amount < 1 or item.multiples < 1:
+    if matched is None:
+        raise ValueError(f'{text!r} is not a rate limit; write it as "30/minute"')
+    requests, count, unit = int(matched[1]), int(matched[2] or 1), _UNITS.get(matched[3].lower())
+    if unit is None or requests < 1 or count < 1:
         raise ValueError(f"{text!r} must be at least one request in seconds, minutes, hours or days")
-    return RateLimit(item.amount, item.multiples, cast(Literal["s", "m", "h", "d"], unit))
+    return RateLimit(requests, count, unit)
 
 
 def _rate_limit_of_window(value: Mapping[object, object]) -> RateLimit:
