@@ -31,19 +31,19 @@ class Guarding:
     """
 
     store: Store
-    host: str = ""
-    secret_keys: tuple[str, ...] = field(default=(), repr=False)
+    host: str
+    secret_keys: tuple[str, ...] = field(repr=False)
     own_key: str = field(default_factory=partial(secrets.token_urlsafe, 32), repr=False)
-    authenticators: tuple[Authenticator, ...] = ()
-    trusted_proxies: tuple[str, ...] = ()
-    forwarded: str | None = None
-    confirmation_lifetime: float = 600.0
-    receipt_lifetime: float = 3600.0
-    job_queue: str | None = field(default=None, repr=False)
-    job_concurrency: int = 4
-    job_results: float = 86400.0
-    status_interval: float = 30.0
-    log_inputs: bool = False
+    authenticators: tuple[Authenticator, ...]
+    trusted_proxies: tuple[str, ...]
+    forwarded: str | None
+    confirmation_lifetime: float
+    receipt_lifetime: float
+    job_queue: str | None = field(repr=False)
+    job_concurrency: int
+    job_results: float
+    status_interval: float
+    log_inputs: bool
 
 
 def read_guarding(options: SiteOptions, host: str) -> Guarding:

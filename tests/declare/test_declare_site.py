@@ -277,6 +277,8 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         ("pages", {"in_query": "yes"}, "pages: must be True, False or Pages(in_query=True, shared_cache=True)."),
         ("rate_limit", 30, f"rate_limit: {RATE}"),
         ("rate_limit", "30", "rate_limit: '30' is not a rate limit; write it as \"30/minute\"."),
+        ("rate_limit", "9/0 minutes", "rate_limit: '9/0 minutes' must be at least one request in seconds, minutes"),
+        ("rate_limit", "9/5/minute", "rate_limit: '9/5/minute' is not a rate limit; write it as \"30/minute\"."),
         ("rate_limit", "0/minute", "rate_limit: '0/minute' must be at least one request in seconds, minutes, hours"),
         ("rate_limit", "9/month", "rate_limit: '9/month' must be at least one request in seconds, minutes, hours"),
         ("rate_limit", "9/minute;99/hour", "rate_limit: '9/minute;99/hour' holds several limits; an action has one."),
