@@ -262,6 +262,9 @@ class Endpoint(ABC):
     usage: ClassVar[str]
     """What a request with another method is told, up to the method."""
 
+    request_type: ClassVar[type[DoorRequest]] = DoorRequest
+    """What `handle` gets: the requests of a door may know more than others."""
+
     def __init__(self, renderer: ProblemRenderer, cors: Cors, own_hosts: frozenset[str]) -> None:
         self._renderer = renderer
         self._cors = cors
@@ -282,7 +285,7 @@ class Endpoint(ABC):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, named: str | None = None) -> None:
         """Answer one request; `named` is what its address names: an agent, a job."""
-        request, method = DoorRequest(self._renderer, self._cors, scope, receive, send), scope["method"]
+        request, method = self.request_type(self._renderer, self._cors, scope, receive, send), scope["method"]
         fields = request.fields
         if method == "OPTIONS":
             await send_reply(self._cors.preflight(fields, self.methods), send)
