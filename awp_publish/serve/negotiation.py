@@ -1,7 +1,7 @@
 """Pages of the application as SOM or Markdown, where a request asks for them (RFC 9110 section 12.1).
 
-`negotiate` wraps an ASGI application. An adapter of another gateway asks `NegotiatedPages.read_request` for the request that
-its application is to get, and turns the HTML that it answers into the reply with `NegotiatedRequest.render`.
+`negotiate` wraps an ASGI application. An adapter of another gateway asks `NegotiatedPages.read_request` for the request
+that its application is to get, and turns the HTML that it answers into the reply with `NegotiatedRequest.render`.
 
 What is no HTML page passes as it is (a redirect, an image, an answer that the application itself gives in the format),
 and so does a page that is too large, comes without end, or is in a content coding that cannot be undone here.
