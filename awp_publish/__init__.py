@@ -13,16 +13,16 @@ __version__ = "0.1.0"
 
 from awp_publish.jobs.worker import report_progress as report_progress
 from awp_publish.model import (
-    Authentication as Authentication,
     Browsing as Browsing,
-    Capabilities as Capabilities,
     Contact as Contact,
     Idempotency as Idempotency,
+    Jobs as Jobs,
+    OAuth as OAuth,
+    Pages as Pages,
     Pagination as Pagination,
     Paths as Paths,
     RateLimit as RateLimit,
     Result as Result,
-    Security as Security,
     Workflow as Workflow,
 )
 from awp_publish.policy.authentication import (

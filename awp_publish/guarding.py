@@ -10,8 +10,8 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Final, cast
 
-from awp_publish.model import Action, Authentication, Catalog, RateLimit, seconds_of
-from awp_publish.policy.authentication import ApiKey, Authenticator, published_facts, read_authenticators
+from awp_publish.model import Action, Authentication, Catalog, Jobs, OAuth, RateLimit, seconds_of
+from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
 from awp_publish.policy.guard import Enforcement
 from awp_publish.policy.prerequisites import Receipts
 from awp_publish.policy.tokens import Tokens
@@ -31,20 +31,19 @@ class Guarding:
     """
 
     store: Store
-    host: str = ""
-    secret_keys: tuple[str, ...] = field(default=(), repr=False)
+    host: str
+    secret_keys: tuple[str, ...] = field(repr=False)
     own_key: str = field(default_factory=partial(secrets.token_urlsafe, 32), repr=False)
-    authenticators: tuple[Authenticator, ...] = ()
-    trusted_proxies: tuple[str, ...] = ()
-    forwarded: str | None = None
-    enforce_prerequisites: bool = False
-    confirmation_lifetime: float = 600.0
-    receipt_lifetime: float = 3600.0
-    job_queue: str | None = field(default=None, repr=False)
-    job_concurrency: int = 4
-    job_results: float = 86400.0
-    status_interval: float = 30.0
-    log_inputs: bool = False
+    authenticators: tuple[Authenticator, ...]
+    trusted_proxies: tuple[str, ...]
+    forwarded: str | None
+    confirmation_lifetime: float
+    receipt_lifetime: float
+    job_queue: str | None = field(repr=False)
+    job_concurrency: int
+    job_results: float
+    status_interval: float
+    log_inputs: bool
 
 
 def read_guarding(options: SiteOptions, host: str) -> Guarding:
@@ -52,6 +51,7 @@ def read_guarding(options: SiteOptions, host: str) -> Guarding:
     if "forwarded" in options and not options.get("trusted_proxies"):
         remedy = 'Give Site(trusted_proxies=["10.0.0.0/8"]) too, or leave forwarded out.'
         raise DeclarationError("site", "forwarded: is believed of trusted_proxies only, and there are none.", remedy)
+    jobs = options.get("jobs", Jobs())
     return Guarding(
         store=_read_store(options.get("store", MEMORY), host),
         host=host,
@@ -59,12 +59,11 @@ def read_guarding(options: SiteOptions, host: str) -> Guarding:
         authenticators=read_authenticators(options["authenticate"]) if "authenticate" in options else (),
         trusted_proxies=tuple(options.get("trusted_proxies", ())),
         forwarded=options.get("forwarded"),
-        enforce_prerequisites=options.get("enforce_prerequisites", False),
-        confirmation_lifetime=float(seconds_of(options.get("confirmation_lifetime", "10m"))),
-        receipt_lifetime=float(seconds_of(options.get("receipt_lifetime", "1h"))),
-        job_queue=options.get("job_queue"),
-        job_concurrency=options.get("job_concurrency", 4),
-        job_results=float(seconds_of(options.get("job_results", "24h"))),
+        confirmation_lifetime=float(seconds_of(options.get("confirm_within", "10m"))),
+        receipt_lifetime=float(seconds_of(options.get("receipts_within", "1h"))),
+        job_queue=jobs.queue,
+        job_concurrency=jobs.concurrency,
+        job_results=float(seconds_of(jobs.results)),
         status_interval=float(seconds_of(options.get("status_interval", "30s"))),
         log_inputs=options.get("log_inputs", False),
     )
@@ -78,26 +77,24 @@ def _read_store(given: object, host: str) -> Store:
     raise DeclarationError("site", f"store: {given!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
 
 
-def published_authentication(guarding: Guarding, declared: Authentication | None) -> Authentication | None:
-    """What the documents may say of the ways in which callers are known; what was declared comes first."""
-    if not guarding.authenticators:
-        return declared
-    scheme, methods = published_facts(guarding.authenticators)
-    declared = declared or Authentication()
+def published_authentication(guarding: Guarding, oauth: OAuth | None) -> Authentication | None:
+    """Return what the documents say of the ways in which callers are known; None if nothing is known of them."""
+    known = guarding.authenticators
+    if not known and oauth is None:
+        return None
+    scheme, methods = published_facts(known)
+    session = next((one for one in known if isinstance(one, SessionUser)), None)
+    oauth_endpoints = oauth.endpoints if oauth is not None else {}
     return Authentication(
-        type=declared.type or scheme,
-        methods=declared.methods or methods,
-        token_expiry=declared.token_expiry,
-        refresh_endpoint=declared.refresh_endpoint,
-        endpoints=declared.endpoints,
-        authorization_servers=declared.authorization_servers,
-        api_key_header=declared.api_key_header or _api_key_header(guarding),
-        session_cookie=declared.session_cookie,
+        type="oauth2" if oauth is not None else scheme,
+        methods=methods,
+        token_expiry=oauth.token_expiry if oauth is not None else None,
+        refresh_endpoint=oauth.refresh_endpoint if oauth is not None else None,
+        endpoints={**oauth_endpoints, **(session.endpoints if session is not None else {})},
+        authorization_servers=oauth.authorization_servers if oauth is not None else (),
+        api_key_header=next((one.header for one in known if isinstance(one, ApiKey)), None),
+        session_cookie=session.cookie if session is not None else None,
     )
-
-
-def _api_key_header(guarding: Guarding) -> str | None:
-    return next((one.header for one in guarding.authenticators if isinstance(one, ApiKey)), None)
 
 
 # --- With the actions at hand ---
@@ -115,7 +112,7 @@ def check_guarding(guarding: Guarding, actions: Sequence[Action], site_limit: Ra
                 "auth_required: nothing here tells who calls.",
                 "Give Site(authenticate=...), or the route a security scheme.",
             )
-        if _asks_for_receipts(action) or action.needs_confirmation:
+        if action.requires or action.needs_confirmation:
             _need_keys(guarding, subject)
         if action.is_background and guarding.job_queue is not None:
             _need_queue(guarding, subject)
@@ -123,7 +120,7 @@ def check_guarding(guarding: Guarding, actions: Sequence[Action], site_limit: Ra
 
 def _check_workers(actions: Sequence[Action], site_limit: RateLimit | None, has_a2a: bool) -> None:
     """Refuse a store in memory where several processes serve the site: one key would run a payment in each of them."""
-    kept = [action.id for action in actions if _remembers(action) or action.rate_limit or _asks_for_receipts(action)]
+    kept = [action.id for action in actions if _remembers(action) or action.rate_limit or action.requires]
     if (kept or site_limit or has_a2a) and (workers := count_workers()) > 1:
         things = "idempotency keys, confirmations, receipts, jobs and counts of calls"
         what = [f"{things} of {', '.join(kept)}"] if kept else []
@@ -134,10 +131,6 @@ def _check_workers(actions: Sequence[Action], site_limit: RateLimit | None, has_
             f"{workers} workers serve it, and each would keep {' and '.join(what)} in a memory of its own.",
             'Give Site(store="sqlite:///agents.db"), or "redis://..." for several machines; or run one worker.',
         )
-
-
-def _asks_for_receipts(action: Action) -> bool:
-    return action.enforce_prerequisites and bool(action.depends_on)
 
 
 def _need_keys(guarding: Guarding, subject: str) -> None:
@@ -164,8 +157,7 @@ def _need_queue(guarding: Guarding, subject: str) -> None:
 def make_enforcement(guarding: Guarding, catalog: Catalog, metadata_url: str | None) -> Enforcement:
     """What the guards of a catalog share. `metadata_url` is where RFC 9728 metadata is served, if it is."""
     keys = guarding.secret_keys or (guarding.own_key,)
-    enforced = [action for action in catalog.actions if action.enforce_prerequisites]
-    receipted = frozenset(needed for action in enforced for needed in action.depends_on)
+    receipted = frozenset(needed for action in catalog.actions for needed in action.requires)
     return Enforcement(
         store=guarding.store,
         authenticators=guarding.authenticators,

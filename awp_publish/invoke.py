@@ -1,27 +1,24 @@
-"""The path of every call: find -> gates -> validate -> handler -> validate -> record -> outcome.
+"""The path of every call: find -> guard or validate -> handler -> validate -> record -> deliver.
 
-Only this file calls a handler, so that no door can go round a gate. Gates stand in two rows: those before the handler
-may refuse a call (raise a Problem) or answer it (return an Outcome), those after it see what the caller will see. A
-guarded action has its guard as the one gate in front, which also records in the end how the call went.
+Only this file calls a handler, so that no door can go round a gate. A guarded action has its guard in front, which
+validates among its other gates and records in the end how the call went.
 """
 
 import asyncio
 import logging
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-from typing import Final, Generic, NoReturn, Protocol, TypeAlias, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import orjson
 
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, Status
-from awp_publish.policy.call import Call, CallListener, Demand, Gate, Outcome, Result
-from awp_publish.policy.guard import Enforcement, guard_of
+from awp_publish.policy.call import Call, CallListener, Deliver, Outcome, Result
+from awp_publish.policy.guard import Enforcement, Guard
 from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,
@@ -33,7 +30,7 @@ from awp_publish.problems import (
     UnknownAgent,
     UnknownOperation,
 )
-from awp_publish.schema import UnusableSchema, compile_schema
+from awp_publish.schema import UnusableSchema, Validator, compile_schema
 
 # --- OpenTelemetry spans of calls ---
 
@@ -95,7 +92,6 @@ failures: Final = logging.getLogger("awp_publish")
 UNANSWERED: Final = "UNANSWERED"
 """The outcome of a call that ended without an answer, because its caller hung up or the server stops."""
 
-Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
 Carry: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
 
 
@@ -185,249 +181,79 @@ def _span(call: Call) -> Iterator[Callable[[dict[str, object]], None]]:
         yield span.note
 
 
-# --- Looking after calls that take long ---
-# One timer looks after all calls. A timer and a task for each would cost a quick call a tenth of its time, for
-# something that quick calls never need; so deadlines are kept to within one `INTERVAL`.
+# --- Deadlines ---
 
-INTERVAL: Final = 0.1
+DEADLINE_INTERVAL: Final = 0.1
 """Seconds between two rounds."""
 
-R = TypeVar("R")
-Gone: TypeAlias = Callable[[], Awaitable[None]]
 
+class Deadlines(threading.local):
+    """The calls that are running in one event loop, and the one timer that looks after all of them.
 
-class Watch(ABC, Generic[R]):
-    """One call under watch, in whose task it is made. Hands over exactly one result: the first that anybody has.
-
-    `gone()` ends when the caller hangs up; `deadline` is in monotonic seconds.
+    A timer and a task for each would cost a quick call a tenth of its time, for something that quick calls never need;
+    so deadlines are kept to within one DEADLINE_INTERVAL. A process may run several event loops, in turn or in threads.
     """
 
-    __slots__ = ("_finished", "_finisher", "_listener", "_task", "answer", "deadline", "gone", "interrupted")
+    def __init__(self, inspect: Callable[[Call, float], None]) -> None:
+        self._inspect = inspect
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.calls: set[Call] = set()
 
-    def __init__(self, deadline: float, gone: Gone | None) -> None:
-        self.deadline = deadline
-        self.gone = gone
-        self.interrupted = False
-        self._task = asyncio.current_task()
-        self.answer: R | None = None
-        self._finished = False
-        self._finisher: asyncio.Task[None] | None = None
-        self._listener: asyncio.Task[None] | None = None
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have the calls looked after. No timer runs while there is none; those of a loop that ended are forgotten."""
+        self.loop, self.calls = loop, set()
+        loop.call_later(DEADLINE_INTERVAL, self._go_round, loop, self.calls)
 
-    @abstractmethod
-    async def hand_over(self, result: R) -> None:
-        """Give the result to whoever waits for it."""
-
-    @abstractmethod
-    def overdue(self) -> R:
-        """The result of a call that is past its deadline."""
-
-    def note(self, answer: R) -> None:
-        """The answer is complete, though its handler may work on: from now on nothing interrupts the call."""
-        self.answer = answer
-
-    async def finish(self, result: R) -> None:
-        """Hand over a result, unless one was handed over already."""
-        if not self._finished:
-            self._finished = True
-            await self.hand_over(result)
-
-    def inspect(self, now: float) -> None:
-        """One round: give out an answer whose handler works on, end what is overdue, listen for a hang-up."""
-        if self._finished:
-            return
-        if self.answer is not None:
-            self._finisher = self._start(self.finish(self.answer))
-        elif now >= self.deadline:
-            self._finisher = self._start(self.finish(self.overdue()))
-            self._interrupt()
-        elif self.gone is not None and self._listener is None:
-            self._listener = self._start(self._listen(self.gone))
-
-    @property
-    def has_company(self) -> bool:
-        """Whether the patrol did anything in this call's name that has to be settled."""
-        return self._listener is not None or self._finisher is not None or self.interrupted
-
-    async def settle(self) -> None:
-        """Wait for the tasks that the patrol started in this call's name. The call owns them and awaits this."""
-        if self.interrupted and self._task is not None:
-            self._task.uncancel()
-        if self._listener is not None:
-            self._listener.cancel()
-        started = [task for task in (self._listener, self._finisher) if task is not None]
-        if started:
-            await asyncio.gather(*started, return_exceptions=True)
-
-    async def _listen(self, gone: Gone) -> None:
-        await gone()
-        if not self._finished and self.answer is None:
-            self._finished = True
-            self._interrupt()
-
-    def _interrupt(self) -> None:
-        self.interrupted = True
-        if self._task is not None:
-            self._task.cancel()
-
-    def _start(self, work: "asyncio._CoroutineLike[None]") -> "asyncio.Task[None]":
-        return asyncio.get_running_loop().create_task(work)
-
-
-class Patrol(Generic[R]):
-    """The rounds over all watched calls, each event loop's apart: a process may run several, in turn or in threads."""
-
-    def __init__(self) -> None:
-        self._own = threading.local()
-
-    def add(self, watch: Watch[R]) -> None:
-        rounds: _Rounds[R] | None = getattr(self._own, "rounds", None)
-        loop = asyncio.get_running_loop()
-        if rounds is None or rounds.loop is not loop:
-            rounds = self._own.rounds = _Rounds(loop)
-        rounds.add(watch)
-
-    def remove(self, watch: Watch[R]) -> None:
-        rounds: _Rounds[R] = self._own.rounds
-        rounds.watches.discard(watch)
-
-
-class _Rounds(Generic[R]):
-    """The rounds of one event loop. No timer runs while there is no call."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.loop = loop
-        self.watches: set[Watch[R]] = set()
-        self._is_due = False
-
-    def add(self, watch: Watch[R]) -> None:
-        self.watches.add(watch)
-        if not self._is_due:
-            self._is_due = True
-            self.loop.call_later(INTERVAL, self._go)
-
-    def _go(self) -> None:
+    def _go_round(self, loop: asyncio.AbstractEventLoop, calls: set[Call]) -> None:
         now = time.monotonic()
-        for watch in tuple(self.watches):
-            watch.inspect(now)
-        self._is_due = bool(self.watches)
-        if self._is_due:
-            self.loop.call_later(INTERVAL, self._go)
+        for call in tuple(calls):
+            self._inspect(call, now)
+        if calls:
+            loop.call_later(DEADLINE_INTERVAL, self._go_round, loop, calls)
+        elif self.calls is calls:
+            self.loop = None
 
+
+# --- The path ---
 
 RETRY_UNAVAILABLE: Final = 60
 """Seconds after which a caller may look whether a degraded action works again."""
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-
-Answered: TypeAlias = Callable[[Result], None]
-Reach: TypeAlias = Callable[[Call, Answered], Awaitable[Result]]
-"""Reaches the route behind an action. Reports the answer once it is complete; returns when the route has ended."""
+Reach: TypeAlias = Callable[[Call], Awaitable[Result]]
+"""Calls the route behind an action. Sets the call's `answer` once it is complete; returns when the route has ended."""
 
 Accept: TypeAlias = Callable[[Call], Awaitable[Outcome]]
 """Takes a call of a background action in, to be performed later. Raises StoreUnavailable."""
 
-Before: TypeAlias = Callable[[Call], Awaitable[Outcome | None] | None]
-"""A gate in front of the handler: None lets the call pass at once; what it has to wait for may answer the call."""
 
-After: TypeAlias = Callable[[Call, Outcome], Awaitable[Outcome] | None]
-"""A gate behind the handler: None leaves the outcome as it is."""
+class _Prepared(NamedTuple):
+    """What depends on an action only. `accept` is there for background actions that are performed later.
 
-
-Conclude: TypeAlias = Callable[[Call, Result], Awaitable[Result]]
-"""Records how a call ended, a refusal or failure too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gates:
-    """The gates of one action, in order. Each may raise a Problem; `conclude` sees every end of an admitted call."""
-
-    before: tuple[Before, ...]
-    after: tuple[After, ...]
-    conclude: Conclude | None = None
-
-
-def check_input(action: Action) -> Gate:
-    """Refuse an input that does not conform to the action's schema (WoA section 5.1).
-
-    What is wrong with it is found out in the end, when all that comes before has let the call pass.
+    `asks_for_caller` says that more of a call is to be known than its input: by gates, or because its job counts as its
+    caller's.
     """
-    validator = compile_schema(action.inputs)
 
-    def gate(call: Call) -> Demand | None:
-        if validator.is_valid(call.input):
-            return None
-
-        def refuse(*_: object) -> NoReturn:
-            raise InvalidInput.of(*validator.describe(call.input))
-
-        return Demand((), (), refuse, refuses=True)
-
-    return gate
+    action: Action
+    inputs: Validator
+    outputs: Validator
+    guard: Guard | None
+    accept: Accept | None
+    asks_for_caller: bool
 
 
-def check_output(action: Action) -> After:
-    """Never send an answer that does not conform to the action's schema (WoA section 5.2)."""
-    validator = compile_schema(action.outputs)
-
-    def gate(call: Call, outcome: Outcome) -> None:
-        if not validator.is_valid(outcome.output):
-            first = validator.describe(outcome.output)[0][0]
-            told = (action.id, first.pointer, first.detail, call.request_id)
-            logger.error("action %s answered against its schema: %s %s (request_id=%s)", *told)
-            raise InvalidOutput(f"The answer of action {action.id} does not match its outputs schema.")
-
-    return gate
-
-
-def gates_of(action: Action, enforcement: Enforcement | None) -> Gates:
-    """Which gates stand around an action, in order. Raises DeclarationError."""
+def _prepare(action: Action, enforcement: Enforcement | None, accept: Accept | None) -> _Prepared:
     try:
-        validate, after = check_input(action), (check_output(action),)
+        inputs, outputs = compile_schema(action.inputs), compile_schema(action.outputs)
     except UnusableSchema as error:
         remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
         raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
-    guard = guard_of(action, enforcement, validate) if enforcement is not None else None
-    if guard is not None:
-        return Gates((guard.admit,), after, guard.conclude)
-
-    def admit(call: Call) -> None:
-        if (demand := validate(call)) is not None:
-            demand.judge((), False)
-
-    return Gates((admit,), after)
-
-
-class Run(Watch[Result]):
-    """One call on its way: what to do with its result, and what its result is when it takes too long."""
-
-    __slots__ = ("_call", "_deliver", "_gates")
-
-    def __init__(self, call: Call, gates: Gates, deliver: Deliver) -> None:
-        super().__init__(time.monotonic() + call.action.timeout, call.gone)
-        self._call = call
-        self._gates = gates
-        self._deliver = deliver
-
-    async def hand_over(self, result: Result) -> None:
-        """Show an outcome to the gates behind the handler, record it, and deliver what they make of it."""
-        if not isinstance(result, Problem):
-            try:
-                for gate in self._gates.after:
-                    waiting = gate(self._call, result)
-                    if waiting is not None:
-                        result = await waiting
-            except Problem as problem:
-                result = problem
-        if self._gates.conclude is not None:
-            result = await self._gates.conclude(self._call, result)
-        await self._deliver(result)
-
-    def overdue(self) -> Result:
-        action, request_id = self._call.action, self._call.request_id
-        logger.error("action %s took too long (request_id=%s)", action.id, request_id)
-        return HandlerTimeout(f"Action {action.id} gave no answer within {action.timeout:g} seconds.")
+    guard = Guard(action, enforcement, inputs) if enforcement is not None else None
+    if guard is not None and not guard.is_needed:
+        guard = None
+    later = accept if action.is_background else None
+    return _Prepared(action, inputs, outputs, guard, later, guard is not None or action.is_background)
 
 
 class Invoker:
@@ -445,12 +271,12 @@ class Invoker:
         observer: Observer | None = None,
     ) -> None:
         self._agents = {agent.id: agent for agent in catalog.agents}
-        self._actions: Mapping[str, Action] = {action.id: action for action in catalog.actions}
-        self._gates = {action.id: gates_of(action, enforcement) for action in catalog.actions}
+        self._actions: Mapping[str, _Prepared] = {
+            action.id: _prepare(action, enforcement, accept) for action in catalog.actions
+        }
         self._reach = reach
-        self._accept = accept
         self._observer = observer or Observer()
-        self._patrol: Patrol[Result] = Patrol()
+        self._deadlines = Deadlines(self._inspect)
         self._unavailable: frozenset[str] = frozenset()
         self.heed(catalog.status)
 
@@ -465,17 +291,17 @@ class Invoker:
         """
         agent = self._agents.get(agent_id)
         if agent is None:
-            raise UnknownAgent(f'This site has no agent "{_quote(agent_id)}".')
+            raise UnknownAgent(f'This site has no agent "{agent_id[:100]}".')
         action_id = agent.operations.get(DEFAULT_OPERATION if operation is None else operation)
         if action_id is None:
             known = ", ".join(agent.operations)
-            named = "no default operation" if operation is None else f'no operation "{_quote(operation)}"'
+            named = "no default operation" if operation is None else f'no operation "{operation[:100]}"'
             raise UnknownOperation(f'Agent "{agent_id}" has {named}. It has: {known}.')
-        return self._actions[action_id]
+        return self._actions[action_id].action
 
     def is_guarded(self, action: Action) -> bool:
         """Whether more of a call is to be known than its input: by gates, or because its job counts as its caller's."""
-        return self._gates[action.id].conclude is not None or action.is_background
+        return self._actions[action.id].asks_for_caller
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
         """Note a request that never became a call."""
@@ -487,75 +313,122 @@ class Invoker:
         Delivers before it returns when a handler works on after its answer, or does not heed its deadline.
         """
         if self._observer.is_watching():
-            return self._observer.watch(call, deliver, self._admit)
-        return self._admit(call, deliver)
+            return self._observer.watch(call, deliver, self._run)
+        return self._run(call, deliver)
 
-    async def _admit(self, call: Call, deliver: Deliver) -> None:
-        gates = self._gates[call.action.id]
-        try:
-            if self._unavailable and call.action.id in self._unavailable:
-                raise _unavailable(call.action)
-            for gate in gates.before:
-                waiting = gate(call)
-                if waiting is not None and (answer := await waiting) is not None:
-                    await deliver(answer)
-                    return
-        except Problem as problem:
-            await deliver(problem)
-            return
-        if self._accept is not None and call.action.is_background:
-            await self._take_in(call, gates, self._accept, deliver)
-            return
-        run = Run(call, gates, deliver)
-        self._patrol.add(run)
-        try:
-            await run.finish(await self._handle(call, run))
-        except asyncio.CancelledError:
-            if not run.interrupted:
-                raise
-        finally:
-            self._patrol.remove(run)
-            if run.has_company:
-                await run.settle()
+    async def _run(self, call: Call, deliver: Deliver) -> None:
+        action, inputs, _, guard, accept, _ = self._actions[call.action.id]
+        result: Result | None = None
 
-    async def _take_in(self, call: Call, gates: Gates, accept: Accept, deliver: Deliver) -> None:
-        result: Result
+        # May it run?
         try:
-            result = await accept(call)
+            if self._unavailable and action.id in self._unavailable:
+                retry = [("Retry-After", str(RETRY_UNAVAILABLE))]
+                raise TemporarilyUnavailable(f"Action {action.id} does not work at the moment.", headers=retry)
+            if guard is not None:
+                result = await guard.admit(call)
+            elif not inputs.is_valid(call.input):
+                raise InvalidInput.of(*inputs.describe(call.input))
         except Problem as problem:
             result = problem
-        await deliver(result if gates.conclude is None else await gates.conclude(call, result))
+        if result is not None:
+            await deliver(result)
+            return
 
-    async def _handle(self, call: Call, run: Run) -> Result:
+        # Later?
+        if accept is not None:
+            try:
+                result = await accept(call)
+            except Problem as problem:
+                result = problem
+            await deliver(result if guard is None else await guard.conclude(call, result))
+            return
+
+        # Now, under its deadline.
+        loop, deadlines = asyncio.get_running_loop(), self._deadlines
+        if deadlines.loop is not loop:
+            deadlines.start(loop)
+        calls = deadlines.calls
+        call.deliver, call.deadline = deliver, time.monotonic() + action.timeout
+        call.task = asyncio.current_task(loop)
+        calls.add(call)
         try:
-            if call.action.function is not None:
-                return _outcome_of(await call.action.function(call.input))
-            return await self._reach(call, run.note)
-        except InvalidOutput as problem:
-            logger.error("action %s: %s (request_id=%s)", call.action.id, problem, call.request_id, exc_info=problem)
-            return problem
-        except Problem as problem:
-            return problem
-        except Exception:
-            failure = failed(call)
-            return failure if run.answer is None else run.answer  # what fails after its answer does not take it back
+            try:
+                if action.function is not None:
+                    body = await action.function(call.input)
+                    result = Outcome(body, orjson.loads(body))
+                else:
+                    result = await self._reach(call)
+            except Problem as problem:
+                if isinstance(problem, InvalidOutput):
+                    told = (action.id, problem, call.request_id)
+                    logger.error("action %s: %s (request_id=%s)", *told, exc_info=problem)
+                result = problem
+            except Exception:
+                failure = failed(call)
+                result = failure if call.answer is None else call.answer  # a failure after it takes nothing back
+            if not call.is_delivered:
+                await self._deliver(call, result)
+        except asyncio.CancelledError:
+            if not call.interrupted:
+                raise
+        finally:
+            calls.discard(call)
+            if call.listener is not None or call.finisher is not None or call.interrupted:
+                await _settle(call)
+
+    async def _deliver(self, call: Call, result: Result) -> None:
+        """Validate what a handler answered (WoA section 5.2), record how the call ended, and deliver that."""
+        if call.is_delivered:
+            return
+        call.is_delivered = True
+        action, _, outputs, guard, _, _ = self._actions[call.action.id]
+        if not isinstance(result, Problem) and not outputs.is_valid(result.output):
+            first = outputs.describe(result.output)[0][0]
+            told = (action.id, first.pointer, first.detail, call.request_id)
+            logger.error("action %s answered against its schema: %s %s (request_id=%s)", *told)
+            result = InvalidOutput(f"The answer of action {action.id} does not match its outputs schema.")
+        if guard is not None:
+            result = await guard.conclude(call, result)
+        await call.deliver(result)
+
+    def _inspect(self, call: Call, now: float) -> None:
+        """One look at a running call: deliver an answer whose handler works on, end what is overdue, else listen."""
+        if call.is_delivered:
+            return
+        if call.answer is not None:
+            call.finisher = asyncio.ensure_future(self._deliver(call, call.answer))
+        elif now >= call.deadline:
+            action = call.action
+            logger.error("action %s took too long (request_id=%s)", action.id, call.request_id)
+            late = HandlerTimeout(f"Action {action.id} gave no answer within {action.timeout:g} seconds.")
+            call.finisher = asyncio.ensure_future(self._deliver(call, late))
+            call.interrupt()
+        elif call.gone is not None and call.listener is None:
+            call.listener = asyncio.ensure_future(_listen(call))
+
+
+async def _listen(call: Call) -> None:
+    """End a call without an answer whose caller has disconnected."""
+    if call.gone is not None:
+        await call.gone()
+    if not call.is_delivered and call.answer is None:
+        call.is_delivered = True
+        call.interrupt()
+
+
+async def _settle(call: Call) -> None:
+    """Wait for the tasks that were started in a call's name. The call owns them."""
+    if call.interrupted and call.task is not None:
+        call.task.uncancel()
+    if call.listener is not None:
+        call.listener.cancel()
+    started = [task for task in (call.listener, call.finisher) if task is not None]
+    if started:
+        await asyncio.gather(*started, return_exceptions=True)
 
 
 def failed(call: Call) -> HandlerFailed:
     """The problem for an exception that is being handled; the traceback goes into the log under the same id."""
     logger.exception("action %s failed (request_id=%s)", call.action.id, call.request_id)
     return HandlerFailed(f"Action {call.action.id} failed. The site's log has the cause under this request_id.")
-
-
-def _unavailable(action: Action) -> TemporarilyUnavailable:
-    return TemporarilyUnavailable(
-        f"Action {action.id} does not work at the moment.", headers=[("Retry-After", str(RETRY_UNAVAILABLE))]
-    )
-
-
-def _outcome_of(body: bytes) -> Outcome:
-    return Outcome(body, orjson.loads(body))
-
-
-def _quote(text: str) -> str:
-    return text[:100]

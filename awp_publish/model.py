@@ -85,7 +85,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Authentication:
-    """How callers identify themselves (agent.json section 7, AWAS `authentication`).
+    """How callers identify themselves (agent.json section 7, AWAS `authentication`), derived from a site's options.
 
     `token_expiry` is a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
     `authorization_servers` are the issuer identifiers of those that issue tokens for this site (RFC 9728 section 2).
@@ -103,13 +103,42 @@ class Authentication:
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
-    """Feature flags (agent.json section 6). Idempotency is not here: it is computed from the actions."""
+class OAuth:
+    """Where callers get the tokens that a site takes.
 
-    streaming: bool = False
-    batch_actions: bool = False
-    webhooks: bool = False
-    pagination: Literal["cursor", "offset", "page", "none"] = "none"
+    `authorization_servers` are the issuer identifiers of those that issue them (RFC 9728 section 2). `token_expiry` is
+    a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
+    """
+
+    authorization_servers: tuple[str, ...] = ()
+    endpoints: Mapping[str, str] = field(default_factory=dict)
+    token_expiry: str | None = None
+    refresh_endpoint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """How background jobs are run: `concurrency` at a time in a process, their `results` kept for a duration.
+
+    `queue` is the address of the Redis through which taskiq carries them to worker processes; without it they run in
+    the processes of the site itself.
+    """
+
+    queue: str | None = field(default=None, repr=False)
+    concurrency: int = 4
+    results: str = "24h"
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """How the formats of HTML pages may be asked for, besides Accept.
+
+    `in_query` takes `?format=som` and `?format=md` too. `shared_cache` says that the caches in front of the site heed
+    Vary, and may keep what Accept has chosen.
+    """
+
+    in_query: bool = False
+    shared_cache: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +174,6 @@ class Contact:
 
 
 @dataclass(frozen=True, slots=True)
-class Security:
-    """What a writing request has to carry (AWAS 1.1 `security`)."""
-
-    csrf_required: bool = False
-    csrf_token_header: str | None = None
-    required_headers: tuple[str, ...] = ()
-    allowed_origins: tuple[str, ...] = ()
-    same_site: Literal["Strict", "Lax", "None"] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Workflow:
     """An order of actions that reaches a goal (AWAS 1.1 `workflows`). `steps` are action ids."""
 
@@ -185,6 +203,8 @@ Location: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form
 Sensitivity: TypeAlias = Literal["standard", "destructive", "irreversible"]
 Intent: TypeAlias = Literal["read", "write", "delete", "execute"]
 SideEffect: TypeAlias = Literal["safe", "idempotent", "destructive"]
+Effect: TypeAlias = Literal["read", "idempotent", "write", "delete", "irreversible"]
+"""What a call changes: nothing; the same however often; something more each time; it deletes; it cannot be undone."""
 Execution: TypeAlias = Literal["sync", "async"]
 ActionType: TypeAlias = Literal[
     "form_submission", "navigation", "search", "filter", "data_retrieval", "state_change", "custom"
@@ -241,14 +261,24 @@ class Target:
     arrival: Arrival | None = field(default=None, compare=False, repr=False)
 
 
+_SENSITIVITIES: Final[Mapping[Effect, Sensitivity | None]] = {
+    "read": None,
+    "idempotent": "standard",
+    "write": "standard",
+    "delete": "destructive",
+    "irreversible": "irreversible",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """One thing an agent can do.
 
     `inputs` and `outputs` are JSON Schemas. Either `target` (a route) or `function` (a plain function) is behind it.
-    `sensitivity` is None where nobody declared one. `examples` are whole inputs. `route_authenticates` says that the
-    route behind it has a security scheme of its own, `route_credentials` in which headers and cookies that scheme
-    looks, `repeatable` that to do it twice does no more than to do it once.
+    The protocols' words for its consequences are computed from `effect`; `is_effect_declared` says that somebody wrote
+    it down. `examples` are whole inputs. `route_authenticates` says that the route behind it has a security scheme of
+    its own, `route_credentials` in which headers and cookies that scheme looks. `depends_on` names the actions that
+    come before it, `requires` those of them of which a call has to show receipts.
     """
 
     id: str
@@ -261,8 +291,8 @@ class Action:
     target: Target | None = None
     function: Function | None = field(default=None, compare=False, repr=False)
     type: ActionType
-    intent: Intent
-    side_effect: SideEffect
+    effect: Effect
+    is_effect_declared: bool = False
     tags: tuple[str, ...] = ()
     examples: tuple[JsonObject, ...] = ()
     selector: str | None = None
@@ -274,14 +304,11 @@ class Action:
     scopes: tuple[str, ...] = ()
     rate_limit: RateLimit | None = None
     idempotency: Idempotency | None = None
-    sensitivity: Sensitivity | None = None
-    reversible: bool | None = None
-    requires_human_confirmation: bool = False
+    needs_confirmation: bool = False
     confirmation_summary: Summary | None = field(default=None, compare=False)
-    repeatable: bool = False
-    enforce_prerequisites: bool = False
     preconditions: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
     preview_url: str | None = None
     dry_run: bool = False
     execution: Execution = "sync"
@@ -298,17 +325,45 @@ class Action:
     @property
     def is_guarded(self) -> bool:
         """Whether calls meet gates that a request straight to the route does not meet."""
-        declared = (self.rate_limit, self.idempotency, self.needs_confirmation, self.enforce_prerequisites)
-        return any(declared)
+        return any((self.rate_limit, self.idempotency, self.needs_confirmation, self.requires))
+
+    @property
+    def intent(self) -> Intent:
+        """AWAS 1.1 `intent`."""
+        if self.effect == "read":
+            return "read"
+        if self.effect == "delete" or (self.target is not None and self.target.method == "DELETE"):
+            return "delete"
+        return "execute" if self.target is None else "write"
+
+    @property
+    def side_effect(self) -> SideEffect:
+        """AWAS 1.1 `sideEffect`, whose absence means "safe": what is not known to be safe is said to be more."""
+        if self.effect == "read":
+            return "safe"
+        if self.effect == "idempotent":
+            return "idempotent"
+        is_harmful = self.sensitivity in ("destructive", "irreversible")
+        return "idempotent" if self.idempotency is not None and not is_harmful else "destructive"
+
+    @property
+    def sensitivity(self) -> Sensitivity | None:
+        """agent.json section 9; None where it reads, or where nobody declared an effect."""
+        return _SENSITIVITIES[self.effect] if self.is_effect_declared else None
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a call that was cut off may be made again.
+
+        Reads, what is idempotent, and DELETE (RFC 9110 section 9.2.2). An idempotency key alone says nothing of the
+        handler: it is we who keep a second call from it.
+        """
+        deletes = self.effect == "delete" and self.target is not None and self.target.method == "DELETE"
+        return deletes or self.effect in ("read", "idempotent")
 
     @property
     def is_irreversible(self) -> bool:
-        return self.sensitivity == "irreversible" or self.reversible is False
-
-    @property
-    def needs_confirmation(self) -> bool:
-        """agent.json section 9: irreversible actions MUST be confirmed."""
-        return self.requires_human_confirmation or self.sensitivity == "irreversible"
+        return self.effect == "irreversible"
 
     @property
     def is_background(self) -> bool:
@@ -415,12 +470,11 @@ class SiteFacts:
     contact: Contact | None = None
     authentication: Authentication | None = None
     rate_limit: RateLimit | None = None
-    capabilities: Capabilities = Capabilities()
     entities: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     entity_schemas: Mapping[str, JsonObject] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
     hints: Mapping[str, str] = field(default_factory=dict)
-    security: Security | None = None
+    allowed_origins: tuple[str, ...] = ()
     workflows: tuple[Workflow, ...] = ()
     documentation: str | None = None
     license: str | None = None

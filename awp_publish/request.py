@@ -37,6 +37,7 @@ _OTHER_METHODS: Final = frozenset({"_method", "_http_method", "x-http-method-ove
 class Request(NamedTuple):
     """A request without its connection. `headers` hold what the input itself says, `cookies` go beside the caller's."""
 
+    method: str
     path: str
     raw_path: bytes
     query: bytes = b""
@@ -64,6 +65,7 @@ class Encoder:
 
     def __init__(self, target: Target) -> None:
         self._target = target
+        self._content_type = (b"content-type", (target.content_type or "").encode("latin-1"))
         self._parameters = {parameter.name: parameter for parameter in target.parameters}
         self._rest: Location = _REST.get(target.content_type or "", "query")
         self._whole = next((p for p in target.parameters if p.location == "body"), None)
@@ -73,9 +75,11 @@ class Encoder:
 
     def __call__(self, given: JsonObject) -> Request:
         """The request for an input that has passed its schema. Raises InvalidInput for what no request can carry."""
+        target, path, raw_path = self._target, self._target.path, self._raw_path
         if self._is_plain_json:
             body = _json_text(given, "")
-            return Request(self._target.path, self._raw_path, headers=_body_headers(JSON, body), body=body)
+            length = (b"content-length", b"%d" % len(body))
+            return Request(target.method, path, raw_path, b"", (self._content_type, length), (), body)
         parts = _Parts()
         for name, value in given.items():
             parameter = self._parameters.get(name)
@@ -83,50 +87,43 @@ class Encoder:
                 if self._rest != "json" and name.lower() in _OTHER_METHODS:
                     raise _refuse(pointer_to([name]), "is not an input of this action")
                 parameter = Parameter(name, self._rest, name)
-            _PLACE[parameter.location](parts, parameter, value)
-        path, raw_path = self._fill_path(parts)
-        content_type, body = self._write_body(parts)
-        headers = (*parts.headers, *(_body_headers(content_type, body) if content_type else ()))
-        query = urlencode(parts.query).encode("ascii")
-        return Request(path, raw_path, query, headers, tuple(parts.cookies), body)
+            if parameter.location == "query" and type(value) is str:
+                parts.query.append((parameter.wire_name, value))
+            else:
+                _PLACE[parameter.location](parts, parameter, value)
+        if parts.path:
+            plain = {"{" + name + "}": text for name, (text, _) in parts.path.items()}
+            quoted = {"{" + name + "}": text for name, (_, text) in parts.path.items()}
+            path = "".join(plain.get(piece, piece) for piece in self._pieces)
+            raw_path = "".join(quoted.get(piece, _quote_template(piece)) for piece in self._pieces).encode("ascii")
+        query = urlencode(parts.query).encode("ascii") if parts.query else b""
+        if target.content_type is None:
+            return Request(target.method, path, raw_path, query, tuple(parts.headers), tuple(parts.cookies))
+        body, content_type = self._write_body(parts)
+        headers = (*parts.headers, content_type, (b"content-length", b"%d" % len(body)))
+        return Request(target.method, path, raw_path, query, headers, tuple(parts.cookies), body)
 
-    def _fill_path(self, parts: _Parts) -> tuple[str, bytes]:
-        if not parts.path:
-            return self._target.path, self._raw_path
-        plain = {"{" + name + "}": text for name, (text, _) in parts.path.items()}
-        quoted = {"{" + name + "}": text for name, (_, text) in parts.path.items()}
-        path = "".join(plain.get(piece, piece) for piece in self._pieces)
-        raw_path = "".join(quoted.get(piece, _quote_template(piece)) for piece in self._pieces)
-        return path, raw_path.encode("ascii")
-
-    def _write_body(self, parts: _Parts) -> tuple[str | None, bytes]:
-        content_type = self._target.content_type
-        if content_type is None:
-            return None, b""
-        if content_type == MULTIPART:
-            return _multipart(parts.form, parts.files)
-        if content_type == FORM:
-            return content_type, urlencode(parts.form).encode("ascii")
-        if self._whole is None:
-            return content_type, _json_text(parts.json, "")
-        return content_type, self._write_whole(parts.whole, self._whole.name)
-
-    def _write_whole(self, value: object, name: str) -> bytes:
-        """A body that is one input: JSON, or for any other media type its text."""
-        if value is None:
-            return b""
+    def _write_body(self, parts: _Parts) -> tuple[bytes, tuple[bytes, bytes]]:
         content_type = self._target.content_type or ""
-        if content_type == JSON or content_type.endswith("+json") or not isinstance(value, str):
-            return _json_text(value, pointer_to([name]))
-        return value.encode()
+        if content_type == MULTIPART:
+            named, body = _multipart(parts.form, parts.files)
+            return body, (b"content-type", named.encode("latin-1"))
+        if content_type == FORM:
+            body = urlencode(parts.form).encode("ascii")
+        elif self._whole is None:
+            body = _json_text(parts.json, "")
+        elif parts.whole is None:
+            body = b""
+        # A body that is one input: JSON, or for any other media type its text.
+        elif content_type == JSON or content_type.endswith("+json") or not isinstance(parts.whole, str):
+            body = _json_text(parts.whole, pointer_to([self._whole.name]))
+        else:
+            body = parts.whole.encode()
+        return body, self._content_type
 
 
 def _quote_template(text: str) -> str:
     return quote(text, safe="/%:@!$&'()*+,;=~")
-
-
-def _body_headers(content_type: str, body: bytes) -> tuple[tuple[bytes, bytes], ...]:
-    return (b"content-type", content_type.encode("latin-1")), (b"content-length", b"%d" % len(body))
 
 
 def _json_text(value: object, pointer: str) -> bytes:

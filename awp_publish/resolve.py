@@ -32,14 +32,12 @@ from awp_publish.model import (
     ActionType,
     Agent,
     Door,
+    Effect,
     Function,
     Idempotency,
-    Intent,
     JsonObject,
     RateLimit,
-    SideEffect,
     SiteFacts,
-    Summary,
     Target,
 )
 from awp_publish.problems import DeclarationError
@@ -131,7 +129,15 @@ def _matches(choice: tuple[Route, str], options: ActionOptions) -> bool:
 BACKGROUND_TIMEOUT: Final = 3600.0
 """Seconds that a background action may take if it does not say."""
 
-_INTENTS: Final[Mapping[str, Intent]] = {"GET": "read", "DELETE": "delete"}
+_EFFECTS: Final[Mapping[str, Effect]] = {
+    "GET": "read",
+    "PUT": "idempotent",
+    "POST": "write",
+    "PATCH": "write",
+    "DELETE": "delete",
+}
+"""What a method promises (RFC 9110 section 9.2)."""
+
 _STYLES: Final = {"data-awas": ("data-awas-action", "data-awas-param"), "data-ai": ("data-ai-action", "data-ai-param")}
 _REMEDY: Final = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
 
@@ -227,20 +233,26 @@ def describe_function_action(subject: str, function: Callable[..., object], opti
 # --- The action ---
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """What the site says for every action that does not say it itself. `timeout` in seconds."""
-
-    timeout: float
-    enforce_prerequisites: bool = False
-
-
 def make_action(
-    subject: str, action_id: str, description: str, options: ActionOptions, behind: Behind, defaults: Defaults
+    subject: str, action_id: str, description: str, options: ActionOptions, behind: Behind, timeout: float
 ) -> Action:
-    """The frozen action. What is not declared is derived from the route. Raises DeclarationError."""
-    operation, (intent, side_effect) = behind.operation, _consequences(subject, behind, options)
-    described = Action(
+    """Return the frozen action. What is not declared is derived from the route; `timeout` is the site's, in seconds.
+
+    Raises DeclarationError.
+    """
+    operation, target = behind.operation, behind.target
+    effect: Effect = options.get("effect") or (_EFFECTS[target.method] if target is not None else "write")
+    confirm = options.get("confirm", effect == "irreversible")
+    auth_required = options.get("auth_required", bool(options.get("scopes")) or operation.auth_required)
+    if effect == "irreversible" and confirm is False:
+        raise DeclarationError(subject, "confirm: an irreversible action is always confirmed.", "Leave it out.")
+    if options.get("scopes") and not auth_required:
+        raise DeclarationError(subject, "scopes: need auth_required=True.", "Change one of the two.")
+    if isinstance(confirm, str):
+        _refuse_unknown_names(subject, "confirm", (name for _, name, _, _ in Formatter().parse(confirm)), operation)
+    awas, requires = options.get("awas", {}), options.get("requires", ())
+    is_background = options.get("execution") == "async"
+    return Action(
         id=action_id,
         name=options.get("name") or title_of(action_id),
         description=description,
@@ -248,122 +260,51 @@ def make_action(
         outputs=operation.outputs,
         agent_id=options.get("agent") or action_id,
         operation=options.get("operation") or (action_id if "agent" in options else DEFAULT_OPERATION),
-        target=behind.target,
+        target=target,
         function=behind.function,
-        type=options.get("type") or _type(behind, intent),
-        intent=intent,
-        side_effect=side_effect,
+        type=awas.get("type") or _awas_type(target, effect),
+        effect=effect,
+        is_effect_declared="effect" in options,
         tags=tuple(options.get("tags", ())),
         examples=_examples(subject, options, operation.inputs),
-        selector=options.get("selector"),
-        selectors=_selectors(subject, action_id, options, operation.inputs),
-        result=options.get("result"),
-        preview_url=options.get("preview_url"),
-        dry_run=options.get("dry_run", False),
-        success_status=operation.success_status,
+        selector=awas.get("selector"),
+        selectors=_selectors(subject, action_id, awas.get("selectors", {}), operation),
+        result=awas.get("result"),
+        auth_required=auth_required,
+        route_authenticates=operation.auth_required,
+        route_credentials=operation.credentials,
+        scopes=tuple(options.get("scopes", operation.scopes if auth_required else ())),
+        rate_limit=cast(RateLimit | None, options.get("rate_limit")),
+        idempotency=cast(Idempotency | None, options.get("idempotency")),
+        needs_confirmation=confirm is not False,
+        confirmation_summary=None if isinstance(confirm, bool) else confirm,
+        preconditions=tuple(options.get("preconditions", ())),
+        depends_on=tuple(dict.fromkeys((*requires, *options.get("depends_on", ())))),
+        requires=tuple(dict.fromkeys(requires)),
+        preview_url=awas.get("preview_url"),
+        dry_run=awas.get("dry_run", False),
+        execution="async" if is_background else "sync",
+        success_status=202 if is_background else operation.success_status,
+        timeout=options.get("timeout", BACKGROUND_TIMEOUT if is_background else timeout),
         operation_id=operation.operation_id,
         extensions=dict(options.get("extensions", {})),
     )
-    return _with_policy(described, subject, options, behind, defaults)
 
 
-def _with_policy(action: Action, subject: str, options: ActionOptions, behind: Behind, defaults: Defaults) -> Action:
-    """What is enforced of an action, and how it is carried out."""
-    operation, background = behind.operation, options.get("execution") == "async"
-    return replace(
-        action,
-        auth_required=_auth_required(operation, options),
-        route_authenticates=operation.auth_required,
-        route_credentials=operation.credentials,
-        scopes=tuple(options.get("scopes", operation.scopes if _auth_required(operation, options) else ())),
-        rate_limit=cast(RateLimit | None, options.get("rate_limit")),
-        idempotency=cast(Idempotency | None, options.get("idempotency")),
-        sensitivity=options.get("sensitivity"),
-        reversible=options.get("reversible"),
-        requires_human_confirmation=options.get("requires_human_confirmation", False),
-        confirmation_summary=_summary(subject, options, operation.inputs),
-        repeatable=_is_repeatable(behind, action.intent, options),
-        enforce_prerequisites=options.get("enforce_prerequisites", defaults.enforce_prerequisites),
-        preconditions=tuple(options.get("preconditions", ())),
-        depends_on=tuple(options.get("depends_on", ())),
-        execution="async" if background else "sync",
-        success_status=202 if background else action.success_status,
-        timeout=options.get("timeout", BACKGROUND_TIMEOUT if background else defaults.timeout),
-    )
-
-
-def _auth_required(operation: Operation, options: ActionOptions) -> bool:
-    """As declared; else whether scopes are, or the route has a security scheme."""
-    return options.get("auth_required", bool(options.get("scopes")) or operation.auth_required)
-
-
-def _consequences(subject: str, behind: Behind, options: ActionOptions) -> tuple[Intent, SideEffect]:
-    intent = options.get("intent") or _intent(behind)
-    side_effect = options.get("side_effect") or _side_effect(behind, intent, options)
-    _refuse_contradictions(subject, options, intent, side_effect)
-    return intent, side_effect
-
-
-def _refuse_contradictions(subject: str, options: ActionOptions, intent: Intent, side_effect: SideEffect) -> None:
-    sensitivity = options.get("sensitivity")
-    is_harmful = sensitivity in ("destructive", "irreversible")
-    contradictions = (
-        (sensitivity == "irreversible" and options.get("reversible"), "reversible: an irreversible action is not."),
-        (options.get("scopes") and not options.get("auth_required", True), "scopes: need auth_required=True."),
-        (is_harmful and intent == "read", f"intent: a {sensitivity} action does not only read."),
-        (is_harmful and side_effect != "destructive", f"side_effect: a {sensitivity} action is not {side_effect}."),
-        (intent == "read" and side_effect == "destructive", "side_effect: an action that reads destroys nothing."),
-        (intent in ("write", "delete") and side_effect == "safe", f"side_effect: to {intent} is not safe."),
-    )
-    for holds, words in contradictions:
-        if holds:
-            raise DeclarationError(subject, words, "Change one of the two.")
-
-
-def _intent(behind: Behind) -> Intent:
-    return "execute" if behind.target is None else _INTENTS.get(behind.target.method, "write")
-
-
-def _type(behind: Behind, intent: Intent) -> ActionType:
-    if behind.target is None:
+def _awas_type(target: Target | None, effect: Effect) -> ActionType:
+    if target is None:
         return "custom"
-    if intent == "read":
+    if effect == "read":
         return "data_retrieval"
-    return "form_submission" if behind.target.content_type in FORM_TYPES else "state_change"
+    return "form_submission" if target.content_type in FORM_TYPES else "state_change"
 
 
-def _side_effect(behind: Behind, intent: Intent, options: ActionOptions) -> SideEffect:
-    """AWAS 1.1 reads an absent sideEffect as "safe", so what is not known to be safe is said to be more."""
-    if options.get("sensitivity") in ("destructive", "irreversible"):
-        return "destructive"
-    if intent == "read":
-        return "safe"
-    put = behind.target is not None and behind.target.method == "PUT"
-    return "idempotent" if put or options.get("idempotency") else "destructive"
-
-
-def _is_repeatable(behind: Behind, intent: Intent, options: ActionOptions) -> bool:
-    """Whether a call that was cut off may be made again: reads, what HTTP calls idempotent, and what is declared so.
-
-    An idempotency key alone says nothing of the handler: it is we who keep a second call from it.
-    """
-    if options.get("sensitivity") in ("destructive", "irreversible"):
-        return False
-    is_idempotent = behind.target is not None and behind.target.method in ("PUT", "DELETE")
-    return intent == "read" or is_idempotent or options.get("side_effect") in ("safe", "idempotent")
-
-
-def _summary(subject: str, options: ActionOptions, inputs: JsonObject) -> Summary | None:
-    """What a confirmation asks; it may name inputs."""
-    summary = options.get("confirmation_summary")
-    if isinstance(summary, str):
-        names = property_names(inputs)
-        for _, name, _, _ in Formatter().parse(summary):
-            if name is not None and name not in names:
-                raise DeclarationError(
-                    subject, f'confirmation_summary: "{name}" is not an input.', f"There are: {', '.join(names)}."
-                )
-    return summary
+def _refuse_unknown_names(subject: str, option: str, names: Iterable[str | None], operation: Operation) -> None:
+    known = property_names(operation.inputs)
+    for name in names:
+        if name is not None and name not in known:
+            listed = ", ".join(known) or "none"
+            raise DeclarationError(subject, f'{option}: "{name}" is not an input.', f"There are: {listed}.")
 
 
 def _examples(subject: str, options: ActionOptions, inputs: JsonObject) -> tuple[JsonObject, ...]:
@@ -378,17 +319,12 @@ def _examples(subject: str, options: ActionOptions, inputs: JsonObject) -> tuple
     return examples
 
 
-def _selectors(subject: str, action_id: str, options: ActionOptions, inputs: JsonObject) -> Mapping[str, str]:
-    given, names = options.get("selectors", {}), property_names(inputs)
+def _selectors(subject: str, action_id: str, given: str | Mapping[str, str], operation: Operation) -> Mapping[str, str]:
     if isinstance(given, str):
-        action_attribute, parameter_attribute = _STYLES[given]
-        return {
-            name: f"[{action_attribute}={_quoted(action_id)}] [{parameter_attribute}={_quoted(name)}]" for name in names
-        }
-    for name in given:
-        if name not in names:
-            known = ", ".join(names) or "none"
-            raise DeclarationError(subject, f'selectors: "{name}" is not an input.', f"There are: {known}.")
+        action, parameter = _STYLES[given]
+        names = property_names(operation.inputs)
+        return {name: f"[{action}={_quoted(action_id)}] [{parameter}={_quoted(name)}]" for name in names}
+    _refuse_unknown_names(subject, "awas.selectors", given, operation)
     return given
 
 
@@ -415,7 +351,7 @@ class Inclusion:
 
 
 def include_routes(
-    inclusion: Inclusion, routes: Sequence[Route], declared: Sequence[Action], defaults: Defaults
+    inclusion: Inclusion, routes: Sequence[Route], declared: Sequence[Action], timeout: float
 ) -> list[Action]:
     """The actions of one inclusion, without the routes that are `declared` already. Raises DeclarationError."""
     shown = [route for route in routes if not route.is_opaque]
@@ -432,7 +368,7 @@ def include_routes(
     included: list[Action] = []
     for route, method in selected:
         if (method, route.template) not in taken:
-            included.append(_include(route, method, selected, inclusion, defaults))
+            included.append(_include(route, method, selected, inclusion, timeout))
             _refuse_duplicate(included[-1], by_id)
     return included
 
@@ -497,7 +433,7 @@ def _refuse_unless(field: str, wanted: str, is_known: bool, known: Iterable[str]
 
 
 def _include(
-    route: Route, method: str, selected: Sequence[tuple[Route, str]], inclusion: Inclusion, defaults: Defaults
+    route: Route, method: str, selected: Sequence[tuple[Route, str]], inclusion: Inclusion, timeout: float
 ) -> Action:
     """The action of an included route, named after its operation."""
     methods = [other for found, other in selected if found is route]
@@ -508,7 +444,7 @@ def _include(
         raise DeclarationError(subject, f'"{name}" gives no usable id.', "State it with site.declare().")
     behind = describe_route_action(subject, (route, method), inclusion.options)
     described = behind.operation.description or _described_by_handler(route) or behind.operation.summary
-    return make_action(subject, action_id, described or title_of(action_id), inclusion.options, behind, defaults)
+    return make_action(subject, action_id, described or title_of(action_id), inclusion.options, behind, timeout)
 
 
 def _described_by_handler(route: Route) -> str | None:
@@ -568,13 +504,13 @@ def resolve(
     agents: Mapping[str, AgentDeclaration],
     inclusions: Sequence[Inclusion],
     routes: Sequence[Route],
-    defaults: Defaults,
+    timeout: float,
 ) -> tuple[tuple[Action, ...], tuple[Agent, ...]]:
     """All actions and agents of a site, in the order of their declaration. Raises DeclarationError."""
     index = RouteIndex(routes)
-    actions = [_resolve_one(declaration, agents, index, defaults) for declaration in declarations]
+    actions = [_resolve_one(declaration, agents, index, timeout) for declaration in declarations]
     for inclusion in inclusions:
-        actions += include_routes(inclusion, routes, actions, defaults)
+        actions += include_routes(inclusion, routes, actions, timeout)
     _check_dependencies(actions)
     return tuple(actions), tuple(_group(actions, agents))
 
@@ -583,7 +519,7 @@ def resolve(
 
 
 def _resolve_one(
-    declaration: Declaration, agents: Mapping[str, AgentDeclaration], index: RouteIndex, defaults: Defaults
+    declaration: Declaration, agents: Mapping[str, AgentDeclaration], index: RouteIndex, timeout: float
 ) -> Action:
     agent = _agent_of(declaration, agents)
     behind = _find_behind(declaration, index)
@@ -592,7 +528,7 @@ def _resolve_one(
         raise DeclarationError(
             declaration.subject, "description: is missing.", "Write a docstring or give description=..."
         )
-    return make_action(declaration.subject, declaration.id, description, declaration.options, behind, defaults)
+    return make_action(declaration.subject, declaration.id, description, declaration.options, behind, timeout)
 
 
 def _agent_of(declaration: Declaration, agents: Mapping[str, AgentDeclaration]) -> AgentDeclaration | None:
@@ -648,7 +584,8 @@ def _check_dependencies(actions: Sequence[Action]) -> None:
     for action in actions:
         for needed in action.depends_on:
             if needed not in known:
-                raise DeclarationError(f'action "{action.id}"', f'depends_on: there is no action "{needed}".')
+                option = "requires" if needed in action.requires else "depends_on"
+                raise DeclarationError(f'action "{action.id}"', f'{option}: there is no action "{needed}".')
     try:
         TopologicalSorter({action.id: action.depends_on for action in actions}).prepare()
     except CycleError as error:

@@ -28,13 +28,13 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 DESCRIPTION_TIME: Final = 0.1
 """Seconds of computing that saying what is wrong may take."""
 
-DEEPEST_DESCRIBED: Final = 50
+MAX_DESCRIBED_DEPTH: Final = 50
 """Levels of an instance into which it is said what is wrong."""
 
 MAX_READINGS: Final = 20_000
 """Looks at the objects and lists of an instance, for whoever follows every alternative of its unions."""
 
-SHOWN: Final = 100
+MAX_SHOWN: Final = 100
 """Characters of a text of the caller's that are repeated."""
 
 _PATTERNS: Final = jsonschema_rs.FancyRegexOptions(backtrack_limit=1000)
@@ -69,7 +69,14 @@ def write_schema(kind: object, mode: Mode = "validation", by_alias: bool = True)
         schema = adapt(kind).json_schema(mode=mode, by_alias=by_alias, schema_generator=_Generator)
     except _UNDESCRIBABLE as error:
         raise UnusableSchema(reason_of(error)) from error
-    return _in_order(_inline_root(_without_titles(schema)))
+    # The titles of the root and of `$defs` are class names.
+    definitions = schema.get("$defs")
+    for part in (schema, *(definitions.values() if isinstance(definitions, dict) else ())):
+        part.pop("title", None)
+    schema = _inline_root(schema)
+    # What a reader looks for first, first; `$defs` last.
+    rest = [key for key in schema if key not in _ORDER and key != "$defs"]
+    return {key: schema[key] for key in (*_ORDER, *rest, "$defs") if key in schema}
 
 
 _UNDESCRIBABLE: Final = (PydanticUserError, PydanticSchemaGenerationError, NameError, TypeError, AttributeError)
@@ -101,16 +108,6 @@ def adapt(kind: object) -> TypeAdapter[object]:
     return TypeAdapter(cast(type[object], kind))
 
 
-def _without_titles(schema: dict[str, object]) -> dict[str, object]:
-    """Drop the class names that pydantic writes as titles of the root and of `$defs`."""
-    schema.pop("title", None)
-    definitions = schema.get("$defs")
-    if isinstance(definitions, dict):
-        for definition in definitions.values():
-            definition.pop("title", None)
-    return schema
-
-
 def _inline_root(schema: dict[str, object]) -> dict[str, object]:
     """A recursive model's root is only a reference; readers look for `type` and `properties` there (WoA, 4.2)."""
     reference, definitions = schema.get("$ref"), schema.get("$defs")
@@ -126,13 +123,6 @@ _ANNOTATING: Final = {"$ref", "$defs", "$schema", "$comment", "title", "descript
 """Keywords beside a root's reference that constrain nothing, so that the root may be written out."""
 
 _ORDER: Final = ("type", "description", "properties", "required", "additionalProperties")
-
-
-def _in_order(schema: dict[str, object]) -> dict[str, object]:
-    """What a reader looks for first, first; `$defs` last."""
-    last = {"$defs": schema["$defs"]} if "$defs" in schema else {}
-    first: dict[str, object] = {key: schema[key] for key in _ORDER if key in schema}
-    return {**first, **{key: value for key, value in schema.items() if key not in (*first, "$defs")}, **last}
 
 
 def check_schema(schema: JsonObject) -> dict[str, object]:
@@ -184,8 +174,11 @@ class Validator:
         self._schema = schema
         self._engine = engine
         self._walker: _Walker | None = None
-        self._readings = _Readings(schema) if _branches_recursively(schema) else None
-        self.is_valid: Callable[[object], bool] = engine.is_valid if self._readings is None else self._is_valid
+        self.is_valid: Callable[[object], bool] = engine.is_valid
+        self._has_readings = _branches_recursively(schema)
+        if self._has_readings:
+            readings = _Readings(schema)
+            self.is_valid = lambda instance: engine.is_valid(instance) and readings.are_few(instance)
 
     def __call__(self, instance: object) -> tuple[Violation, ...]:
         """What is wrong with an instance, the first MAX_VIOLATIONS; () if nothing is."""
@@ -196,22 +189,24 @@ class Validator:
 
         There may be even more where the budget ends first.
         """
-        if self._readings is not None and self._engine.is_valid(instance):
+        if self._has_readings and self._engine.is_valid(instance):
             return (Violation("", "is nested too deeply: it could be read in too many ways"),), 0
         if self._walker is None:
             self._walker = _Walker(self._schema)
         return self._walker.describe(instance)
 
-    def _is_valid(self, instance: object) -> bool:
-        return self._engine.is_valid(instance) and (self._readings is None or self._readings.are_few(instance))
-
 
 def _compile(
     schema: dict[str, object], registry: jsonschema_rs.Registry | None = None
 ) -> jsonschema_rs.Draft202012Validator:
-    return jsonschema_rs.Draft202012Validator(
-        schema, retriever=_refuse_to_fetch, registry=registry, validate_formats=False, pattern_options=_PATTERNS
-    )
+    try:
+        return jsonschema_rs.Draft202012Validator(
+            schema, retriever=_refuse_to_fetch, registry=registry, validate_formats=False, pattern_options=_PATTERNS
+        )
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # the engine gives up on some schemas with identifiers inside
+            raise
+        raise ValueError(str(error)) from error
 
 
 def _refuse_to_fetch(uri: str) -> NoReturn:
@@ -227,8 +222,8 @@ def pointer_to(path: Iterable[str | int]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
 
 
-def _part(schema: object, pointer: str) -> object:
-    """What a JSON Pointer means in a schema, None for what is not there."""
+def part_at(schema: object, pointer: str) -> object:
+    """The part of a schema that a JSON Pointer means, None for what is not there."""
     for step in pointer.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(schema, list):
@@ -261,7 +256,7 @@ def _list(schema: JsonObject, keyword: str) -> Sequence[Any]:
 
 
 def _branches_recursively(root: JsonObject) -> bool:
-    """Whether a union has itself in two of its alternatives."""
+    """Return True if a union has itself in two of its alternatives."""
     if "$ref" not in repr(root):
         return False
     unions: list[Mapping[str, object]] = []
@@ -290,7 +285,7 @@ def _leads_to(sought: object, start: object, root: JsonObject) -> bool:
             seen.add(id(part))
             waiting += [inner for name, inner in part.items() if name not in ("$defs", "definitions")]
             target = _target(part)
-            waiting += [_part(root, target)] if target is not None else []
+            waiting += [part_at(root, target)] if target is not None else []
     return False
 
 
@@ -302,7 +297,7 @@ class _Readings:
         self._shapes: dict[int, tuple[list[JsonObject], list[JsonObject]]] = {}
 
     def are_few(self, instance: object) -> bool:
-        """Whether there are no more than MAX_READINGS, and ten for each of the objects and lists."""
+        """Return True for no more than MAX_READINGS, and ten for each of the objects and lists."""
         counted: dict[tuple[int, int], int] = {}
         count = self._count(self._schema, instance, counted)
         return count <= MAX_READINGS or count <= MAX_READINGS + 10 * len({value for _, value in counted})
@@ -341,7 +336,7 @@ class _Readings:
             seen.add(id(part))
             parts.append(part)
             target = _target(part)
-            waiting += [_part(self._schema, target)] if target is not None else []
+            waiting += [part_at(self._schema, target)] if target is not None else []
             waiting += [one for keyword in ("allOf", "anyOf", "oneOf") for one in _list(part, keyword)]
         found = [part for part in parts if "properties" in part or "additionalProperties" in part]
         listed = [part for part in parts if "items" in part or "prefixItems" in part]
@@ -355,7 +350,7 @@ _Path: TypeAlias = tuple[str | int, ...]
 
 
 class _Walk:
-    """What one walk has found, and how long it may go on."""
+    """The findings of one walk, and its deadline."""
 
     def __init__(self) -> None:
         self.found: list[Violation] = []
@@ -370,7 +365,7 @@ class _Walk:
             self.found.append(Violation(pointer_to(path), detail))
 
     def is_over(self) -> bool:
-        """Whether there is enough, or it has taken long enough."""
+        """Return True when enough was found, or the time is up."""
         return self.count >= MAX_VIOLATIONS or thread_time() > self._deadline
 
 
@@ -390,7 +385,7 @@ class _Walker:
         return tuple(walk.found), walk.count - len(walk.found)
 
     def _conforms(self, at: str, value: object) -> bool:
-        """Whether a value conforms to the part of the schema at a pointer."""
+        """Return True if a value conforms to the part of the schema at a pointer."""
         if at not in self._parts:
             try:
                 self._parts[at] = _compile({"$ref": f"{_BASE}#{quote(at)}"}, self._registry).is_valid
@@ -399,7 +394,7 @@ class _Walker:
         return self._parts[at](value)
 
     def _holds(self, keyword: str, limit: object, value: object) -> bool:
-        """Whether a value conforms to one keyword that has no schemas inside. `limit` is an object of the schema's."""
+        """Return True if a value conforms to one keyword without schemas inside. `limit` is part of the schema."""
         key = (keyword, id(limit))
         if key not in self._keywords:
             self._keywords[key] = _compile({keyword: limit}).is_valid
@@ -411,11 +406,11 @@ class _Walker:
             self._describe(walk, at, value, path)
 
     def _describe(self, walk: _Walk, at: str, value: object, path: _Path) -> None:
-        before, schema = walk.count, _part(self._schema, at)
+        before, schema = walk.count, part_at(self._schema, at)
         if (at, path) in walk.seen:
             return
         walk.seen.add((at, path))
-        if isinstance(schema, Mapping) and len(path) < DEEPEST_DESCRIBED:
+        if isinstance(schema, Mapping) and len(path) < MAX_DESCRIBED_DEPTH:
             for keyword, words in _WORDS.items():
                 if keyword in schema and not self._holds(keyword, schema[keyword], value):
                     walk.note(path, words.format(_shown(value), _limit(schema[keyword])))
@@ -483,15 +478,22 @@ class _Walker:
                 yield meant[0]
         if "if" in schema:
             place = f"{at}/then" if self._conforms(f"{at}/if", value) else f"{at}/else"
-            if _part(self._schema, place) is not None:
+            if part_at(self._schema, place) is not None:
                 yield place
         for name in _table(schema, "dependentSchemas"):
             if isinstance(value, dict) and name in value:
                 yield f"{at}/dependentSchemas{pointer_to([name])}"
 
     def _may_mean(self, at: str, value: object) -> bool:
-        """Whether a value is of the type of an alternative, and has the constants by which it is told from others."""
-        schema = self._referred(_part(self._schema, at))
+        """Return True if a value has the type of an alternative, and the constants that tell it from others."""
+        schema = part_at(self._schema, at)
+        for _ in range(MAX_DESCRIBED_DEPTH):  # what it only refers to is what counts
+            target = _target(schema) if isinstance(schema, Mapping) else None
+            if target is None:
+                break
+            schema = part_at(self._schema, target)
+        if not isinstance(schema, Mapping):
+            schema = {}
         if "type" in schema and not self._holds("type", schema["type"], value):
             return False
         if not isinstance(value, dict):
@@ -499,15 +501,6 @@ class _Walker:
         members = _table(schema, "properties").items()
         tags = [(name, one["const"]) for name, one in members if isinstance(one, Mapping) and "const" in one]
         return all(name in value and self._holds("const", constant, value[name]) for name, constant in tags)
-
-    def _referred(self, schema: object) -> JsonObject:
-        """A schema, or the one that it only refers to."""
-        for _ in range(DEEPEST_DESCRIBED):
-            target = _target(schema) if isinstance(schema, Mapping) else None
-            if target is None:
-                break
-            schema = _part(self._schema, target)
-        return schema if isinstance(schema, Mapping) else {}
 
     def _known(self, schema: JsonObject) -> Set[str]:
         """The names that a schema knows, in all that the same value has to conform to."""
@@ -518,7 +511,7 @@ class _Walker:
                 continue
             seen.add(id(part))
             names |= _table(part, "properties").keys()
-            inner = [_part(self._schema, target)] if (target := _target(part)) is not None else []
+            inner = [part_at(self._schema, target)] if (target := _target(part)) is not None else []
             inner += [part.get(keyword) for keyword in ("if", "then", "else")]
             inner += _table(part, "dependentSchemas").values()
             inner += [one for keyword in ("allOf", "anyOf", "oneOf") for one in _list(part, keyword)]
@@ -564,8 +557,8 @@ def _shown(value: object) -> str:
     """A value in a few characters: as JSON, but objects and arrays by what they are."""
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "an array"
-    if isinstance(value, str) and len(value) > SHOWN:
-        return json.dumps(value[:SHOWN], ensure_ascii=False)[:-1] + '…"'
+    if isinstance(value, str) and len(value) > MAX_SHOWN:
+        return json.dumps(value[:MAX_SHOWN], ensure_ascii=False)[:-1] + '…"'
     return json.dumps(value, ensure_ascii=False, default=str)
 
 

@@ -1,10 +1,7 @@
-"""Whether a text is a CSS selector.
+"""Whether a text is a CSS selector, by the rules of Selectors Level 4.
 
-cssselect is written for CSS 3 and refuses selectors that every current browser takes: `:not(.a, .b)`,
-`:nth-child(2n of .a)`, `:has(> img)` inside others, `:host(.a)`, an empty `:is()`, and the `&` and `||` of newer
-drafts. On the other side it takes `#1a` and `:nth-child(foo)`, which no browser does. So the arguments of functional
-pseudo-classes are taken out and judged here, by the rules of Selectors Level 4, and cssselect sees what remains. Only
-what is certainly not a selector is reported: unknown names of pseudo-classes and pseudo-elements pass.
+Only what is certainly not a selector is reported: unknown names of pseudo-classes and pseudo-elements pass, and so does
+what stands in the brackets of those that take no selectors.
 """
 
 from __future__ import annotations
@@ -13,74 +10,82 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from cssselect import SelectorError, parse
-
-LONGEST = 2000
-DEEPEST = 20
+MAX_LENGTH = 2000
+MAX_DEPTH = 20
 
 FORGIVING = frozenset({"is", "where", "matches", "-webkit-any", "-moz-any"})
 LISTS = frozenset({"not", "host", "host-context", "slotted", "cue"})
 RELATIVE = frozenset({"has"})
 COUNTING = frozenset({"nth-child", "nth-last-child", "nth-of-type", "nth-last-of-type", "nth-col", "nth-last-col"})
 
-_ESCAPE = r"\\(?:[0-9a-fA-F]{1,6}\s?|[^\n\r\f])"
-_STRING = r'"(?:[^"\\\n]|\\[\s\S])*"|' + r"'(?:[^'\\\n]|\\[\s\S])*'"
+_ESCAPE = r"\\(?>[0-9a-fA-F]{1,6}\s?|[^\n\r\f])"
+_STRING = r'"(?:[^"\\\n]|\\[\s\S])*+"|' + r"'(?:[^'\\\n]|\\[\s\S])*+'"
 _COMMENT = r"/\*[\s\S]*?\*/"
-_NAME = rf"(?:[-\w]|[^\x00-\x7f]|{_ESCAPE})+"
-_PARTS = re.compile(
-    rf"(?P<skip>{_COMMENT})|(?P<text>{_STRING}|{_ESCAPE})|:(?P<name>{_NAME})\(|(?P<open>[(\[])|(?P<close>[)\]])|(?P<comma>,)"
+_SPACE = rf"(?:\s|{_COMMENT})*+"
+_NAME = rf"(?>--|-?(?>[A-Za-z_]|[^\x00-\x7f]|{_ESCAPE}))(?>[-0-9A-Za-z_]|[^\x00-\x7f]|{_ESCAPE})*+"
+_PREFIX = rf"(?:(?:{_NAME}|\*)?\|(?![|=]))?"
+_TOKEN = re.compile(
+    rf"(?P<space>(?:\s|{_COMMENT})++)|(?P<comma>,)|(?P<combinator>\|\||[>+~])|::?(?P<function>{_NAME})\("
+    rf"|(?P<simple>::?{_NAME}|[#.]{_NAME}"
+    rf"|\[{_SPACE}{_PREFIX}{_NAME}{_SPACE}(?:[~|^$*]?={_SPACE}(?:{_NAME}|{_STRING}){_SPACE}(?:[A-Za-z]{_SPACE})?)?\])"
+    rf"|(?P<type>{_PREFIX}(?:{_NAME}|\*)|&)"
 )
+_BRACKETS = re.compile(rf"(?P<skip>{_COMMENT}|{_STRING}|{_ESCAPE})|(?P<open>[(\[])|(?P<close>[)\]])|(?P<comma>,)")
 _COUNT = re.compile(r"\s*(?:odd|even|[+-]?\d+|[+-]?\d*n(?:\s*[+-]\s*\d+)?)\s*(?:\sof\s(?P<of>[\s\S]+))?", re.IGNORECASE)
-_BAD_HASH = re.compile(r"#(?:-?\d|--?(?![-\w\\]|[^\x00-\x7f]))")
-_TOKEN = re.compile(r"<(?:EOF|\w+ (?P<text>'.*')) at \d+>")
 _LEADING_COMBINATOR = re.compile(r"\s*(?:>|\+|~|\|\|)")
 
 
 @lru_cache(maxsize=4096)
 def selector_fault(text: str) -> str | None:
     """Say why a text is not a CSS selector, or None if it is one (or may be one)."""
-    if len(text) > LONGEST:
-        return f"it is longer than {LONGEST} characters"
-    return _fault(text, DEEPEST)
+    if len(text) > MAX_LENGTH:
+        return f"it is longer than {MAX_LENGTH} characters"
+    return _fault(text, MAX_DEPTH)
 
 
 def _fault(text: str, depth: int) -> str | None:
     if depth == 0:
         return "its functions are nested too deeply"
-    skeleton, functions, unbalanced = _take_apart(text)
-    if unbalanced:
-        return unbalanced
-    for name, argument in functions:
-        fault = _argument_fault(name.lower(), argument, depth - 1)
-        if fault:
-            return fault
-    return _skeleton_fault(skeleton)
+    at, has_compound, is_open = 0, False, True  # is_open: a new compound may begin here
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            return _unexpected(text, at)
+        at = match.end()
+        match match.lastgroup:
+            case "space":
+                is_open = True
+                continue
+            case "comma" | "combinator":
+                if not has_compound:
+                    return f'nothing stands before "{match[0]}"'
+                has_compound, is_open = False, True
+                continue
+            case "type" if not is_open:
+                return f'"{match[0]}" has to come first'
+            case "function":
+                end = _closing(text, at)
+                if end is None:
+                    return f'the "(" of :{match["function"]}( is never closed'
+                if fault := _argument_fault(match["function"].lower(), text[at:end], depth - 1):
+                    return fault
+                at = end + 1
+        has_compound, is_open = True, False
+    return None if has_compound else "a selector is missing at its end"
 
 
-def _take_apart(text: str) -> tuple[str, list[tuple[str, str]], str | None]:
-    """Replace every function call by its bare name; give the calls and whether the brackets match."""
-    skeleton: list[str] = []
-    functions: list[tuple[str, str]] = []
-    at = 0
-    while match := _PARTS.search(text, at):
-        skeleton.append(text[at : match.start()])
-        if not match["name"]:
-            skeleton.append(" " if match["skip"] else match[0])
-            at = match.end()
-            continue
-        end = _closing(text, match.end())
-        if end is None:
-            return "", [], f'the "(" of :{match["name"]}( is never closed'
-        functions.append((match["name"], text[match.end() : end]))
-        skeleton.append(f":{match['name']}")
-        at = end + 1
-    return "".join([*skeleton, text[at:]]), functions, None
+def _unexpected(text: str, at: int) -> str:
+    if re.match(r"#-?\d", text[at:]):
+        return 'an id after "#" cannot begin with a digit'
+    if text[at] == "[":
+        return 'what begins with "[" is no complete attribute'
+    return f'"{text[at]}" is not expected there'
 
 
 def _closing(text: str, start: int) -> int | None:
     depth = 1
-    for match in _PARTS.finditer(text, start):
-        if match["name"] or match["open"]:
+    for match in _BRACKETS.finditer(text, start):
+        if match["open"]:
             depth += 1
         elif match["close"]:
             depth -= 1
@@ -115,8 +120,8 @@ def _count_fault(name: str, argument: str, depth: int) -> str | None:
 def _split(argument: str) -> Iterator[str]:
     """Separate a list of selectors at its own commas."""
     depth, start = 0, 0
-    for match in _PARTS.finditer(argument):
-        if match["name"] or match["open"]:
+    for match in _BRACKETS.finditer(argument):
+        if match["open"]:
             depth += 1
         elif match["close"]:
             depth -= 1
@@ -124,22 +129,3 @@ def _split(argument: str) -> Iterator[str]:
             yield argument[start : match.start()]
             start = match.end()
     yield argument[start:]
-
-
-def _skeleton_fault(skeleton: str) -> str | None:
-    bare = re.sub(rf"{_STRING}|{_ESCAPE}|\[[^\]]*\]", "x", skeleton)
-    if _BAD_HASH.search(bare):
-        return 'an id after "#" cannot begin with a digit'
-    try:
-        parse(skeleton.replace("||", " ").replace("&", ":scope") if "&" in bare or "||" in bare else skeleton)
-    except SelectorError as error:
-        return _reworded(str(error))
-    except (ValueError, RecursionError, OverflowError):
-        return "it cannot be read"
-    return None
-
-
-def _reworded(complaint: str) -> str:
-    """Put cssselect's words about tokens plainly; its positions are those of the skeleton and would mislead."""
-    plain = _TOKEN.sub(lambda match: match["text"] or "the end", complaint)
-    return plain[:1].lower() + plain[1:]

@@ -10,17 +10,16 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
 from importlib.util import find_spec
 from ipaddress import ip_network
 from string import Formatter
-from typing import Annotated, Final, Literal, TypeAlias, TypeVar, cast
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar, cast, get_type_hints
 from urllib.parse import SplitResult, urlsplit
 
-import limits
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -38,20 +37,18 @@ from typing_extensions import TypedDict
 from awp_publish.model import (
     RATE_SCOPES,
     ActionType,
-    Authentication,
     Browsing,
-    Capabilities,
     Contact,
+    Effect,
     Execution,
     Idempotency,
-    Intent,
+    Jobs,
     JsonObject,
+    OAuth,
+    Pages,
     Paths,
     RateLimit,
     Result,
-    Security,
-    Sensitivity,
-    SideEffect,
     SiteFacts,
     Summary,
     Workflow,
@@ -121,10 +118,13 @@ def check_paths(paths: Paths) -> Paths:
     return paths
 
 
-def check_queue(value: str) -> str:
-    """The address of the Redis behind a task queue. The refusal repeats nothing: it may hold a password."""
-    if not re.match(r"(rediss?|unix)://.", value):
-        raise ValueError('must be the address of a Redis, such as "redis://queue.example:6379/0"')
+def check_jobs(value: Jobs) -> Jobs:
+    """A refusal does not repeat the address of the queue, which may hold a password."""
+    if value.queue is not None and not re.match(r"(rediss?|unix)://.", value.queue):
+        raise ValueError('queue must be the address of a Redis, such as "redis://queue.example:6379/0"')
+    if value.concurrency < 1:
+        raise ValueError(f"concurrency must be 1 or more, not {value.concurrency}")
+    check_duration(value.results)
     return value
 
 
@@ -185,7 +185,8 @@ def _split(value: str) -> SplitResult:
 ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "receipts"})
 """Members of a call's envelope that are no idempotency keys."""
 
-_UNITS: Final = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
+_RATE: Final = re.compile(r"\s*([0-9]{1,9})\s*(?:/|per)\s*(?:([0-9]{1,9})\s*)?([a-z]+?)s?\s*", re.IGNORECASE)
+_UNITS: Final[Mapping[str, Literal["s", "m", "h", "d"]]] = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
 _RATE_LIMIT_HELP: Final = 'write a rate limit as "30/minute" or {"requests": 30, "window": "1m"}'
 _TYPE_MODULES: Final = ("typing", "types", "typing_extensions")
 SHORTEST_KEY: Final = 16
@@ -245,17 +246,15 @@ def read_rate_limit(value: object) -> RateLimit:
 
 
 def _rate_limit_of_text(text: str) -> RateLimit:
-    try:
-        items = limits.parse_many(text)
-    except ValueError as error:
-        raise ValueError(f'{text!r} is not a rate limit; write it as "30/minute"') from error
-    if len(items) > 1:
+    matched = _RATE.fullmatch(text)
+    if matched is None and re.search(r"[;,|]", text):
         raise ValueError(f"{text!r} holds several limits; an action has one")
-    item = items[0]
-    unit = _UNITS.get(item.GRANULARITY.name)
-    if unit is None or item.amount < 1 or item.multiples < 1:
+    if matched is None:
+        raise ValueError(f'{text!r} is not a rate limit; write it as "30/minute"')
+    requests, count, unit = int(matched[1]), int(matched[2] or 1), _UNITS.get(matched[3].lower())
+    if unit is None or requests < 1 or count < 1:
         raise ValueError(f"{text!r} must be at least one request in seconds, minutes, hours or days")
-    return RateLimit(item.amount, item.multiples, cast(Literal["s", "m", "h", "d"], unit))
+    return RateLimit(requests, count, unit)
 
 
 def _rate_limit_of_window(value: Mapping[object, object]) -> RateLimit:
@@ -321,6 +320,17 @@ def read_updated(value: object) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
+def read_pages(value: object) -> bool | Pages | None:
+    """Whether pages have other formats, and how those may be asked for; None leaves it to what is installed."""
+    if value is None or isinstance(value, bool):
+        return value
+    given = unpack(value)
+    is_known = isinstance(given, Mapping) and set(given) <= {"in_query", "shared_cache"}
+    if is_known and all(isinstance(flag, bool) for flag in cast(Mapping[str, object], given).values()):
+        return Pages(**cast(Mapping[str, bool], given))
+    raise ValueError("must be True, False or Pages(in_query=True, shared_cache=True)")
+
+
 # --- Secrets and summaries ---
 
 
@@ -335,14 +345,17 @@ def read_secret_keys(value: object) -> tuple[str, ...]:
     return keys
 
 
-def read_summary(value: object) -> Summary:
-    """A text with inputs in braces, or a function of the input."""
+def read_confirm(value: object) -> bool | Summary:
+    """Read whether a person confirms each call; a text with inputs in braces, or a function, is what is asked."""
+    if isinstance(value, bool):
+        return value
     if callable(value) and not inspect.iscoroutinefunction(value):
         return cast(Summary, value)
     if not isinstance(value, str):
-        raise ValueError('must be a text such as "Order {copies} copies of {title}", or a function of the input')
+        raise ValueError('must be True, False, a text such as "Order {copies} of {title}", or a function of the input')
+    check_text(value)
     try:
-        parts = [(name, spec or "") for _, name, spec, _ in Formatter().parse(check_text(value)) if name is not None]
+        parts = [(name, spec or "") for _, name, spec, _ in Formatter().parse(value) if name is not None]
     except ValueError as error:
         raise ValueError(f"{value!r} has a brace that does not close; write {{{{ for a brace itself") from error
     for name, spec in parts:
@@ -458,7 +471,7 @@ def check_contact(value: Contact) -> Contact:
     return value
 
 
-def check_authentication(value: Authentication) -> Authentication:
+def check_oauth(value: OAuth) -> OAuth:
     if value.token_expiry is not None:
         check_duration(value.token_expiry)
     for link in (value.refresh_endpoint, *value.endpoints.values()):
@@ -485,6 +498,23 @@ def check_workflows(value: Sequence[Workflow]) -> Sequence[Workflow]:
     return value
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option's row in the tables of docs/: what it says, and where that is published or what holds without it."""
+
+    meaning: str
+    other: str
+
+
+def option_rows(options: type, names: Iterable[str] = ()) -> list[tuple[str, Option]]:
+    """Return the options of a settings class with their rows, in order; all of them if no `names` are given."""
+    kinds = get_type_hints(options, include_extras=True)
+    documented = {
+        name: next(part for part in kinds[name].__metadata__ if isinstance(part, Option)) for name in names or kinds
+    }
+    return list(documented.items())
+
+
 # --- Checking a value, and saying in the words of a site owner what is wrong with it ---
 
 T = TypeVar("T")
@@ -509,7 +539,7 @@ _WORDS: Final[Mapping[str, str]] = {
 """pydantic's kinds of error in our words; its own words for every other."""
 
 
-def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Iterable[str] = ()) -> T:
+def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Collection[str] = ()) -> T:
     """Check a value against an adapter. Raises DeclarationError that names the subject and the field.
 
     `known` are the options there are, among which a misspelt one may be found.
@@ -520,7 +550,7 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
         raise DeclarationError(subject, _in_words(error, field, known)) from error
 
 
-def _in_words(error: ValidationError, field: str, known: Iterable[str]) -> str:
+def _in_words(error: ValidationError, field: str, known: Collection[str]) -> str:
     wrong = error.errors(include_url=False)
     first = wrong[0]
     where = ".".join(str(part) for part in (field, *first["loc"]) if part not in ("", "[key]"))
@@ -538,10 +568,28 @@ def _said(error: ErrorDetails) -> str:
     return _WORDS.get(error["type"], error["msg"].removeprefix("Value error, ").replace("Input should", "must"))
 
 
-def _meant(error: ErrorDetails, known: Iterable[str]) -> str:
+_SPELT: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("intent", "side_effect", "sensitivity", "reversible"), "effect"),
+    **dict.fromkeys(("requires_human_confirmation", "confirmation_summary"), "confirm"),
+    **dict.fromkeys(("type", "selector", "selectors", "result", "preview_url", "dry_run"), "awas"),
+    "enforce_prerequisites": "requires",
+    "authentication": "oauth",
+    **dict.fromkeys(("job_queue", "job_concurrency", "job_results"), "jobs"),
+    **dict.fromkeys(("page_formats_in_query", "page_formats_in_shared_cache"), "pages"),
+}
+"""Words of the protocols that people may take for options, and the options that say it."""
+
+
+def _meant(error: ErrorDetails, known: Collection[str]) -> str:
     if error["type"] != "extra_forbidden":
         return ""
-    close = get_close_matches(str(error["loc"][-1]), known, n=1)
+    wrong = str(error["loc"][-1])
+    spelt = _SPELT.get(wrong)
+    close = (
+        [spelt]
+        if spelt is not None and spelt in known and len(error["loc"]) == 1
+        else get_close_matches(wrong, known, n=1)
+    )
     return f'; did you mean "{close[0]}"?' if close else ""
 
 
@@ -575,13 +623,11 @@ SelectorsOption: TypeAlias = Annotated[
     Literal["data-awas", "data-ai"] | Mapping[str, str], PlainValidator(read_selectors)
 ]
 EntityOption: TypeAlias = Annotated[type | Mapping[str, str], PlainValidator(read_entity)]
-AuthenticationOption: TypeAlias = Annotated[
-    Authentication, BeforeValidator(unpack), AfterValidator(check_authentication)
-]
 ContentType: TypeAlias = Literal["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
 Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
 SecretKeysOption: TypeAlias = Annotated[str | Sequence[str], PlainValidator(read_secret_keys)]
-SummaryOption: TypeAlias = Annotated[Summary, PlainValidator(read_summary)]
+ConfirmOption: TypeAlias = Annotated[bool | Summary, PlainValidator(read_confirm)]
+PagesOption: TypeAlias = Annotated[bool | Pages | None, PlainValidator(read_pages)]
 WorkflowOption: TypeAlias = Annotated[Workflow, BeforeValidator(unpack), AfterValidator(check_workflow)]
 
 _STRICT: Final = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
@@ -591,93 +637,314 @@ _STRICT: Final = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 class SiteOptions(TypedDict, total=False):
     """Everything a `Site` may say besides name, description and url. See docs/site.md for one line on each."""
 
-    version: Annotated[str, Field(pattern=r"^\d+\.\d+$")]
-    contact: Annotated[Contact, BeforeValidator(unpack), AfterValidator(check_contact)]
-    authentication: AuthenticationOption
-    rate_limit: RateLimitOption
-    capabilities: Annotated[Capabilities, BeforeValidator(unpack)]
-    entities: Mapping[Id, EntityOption]
-    errors: Mapping[Annotated[str, AfterValidator(check_error_code)], Text]
-    hints: Mapping[Text, Text]
-    security: Annotated[Security, BeforeValidator(unpack)]
-    workflows: Annotated[Sequence[WorkflowOption], AfterValidator(check_workflows)]
-    documentation: Link
-    license: Text
-    updated: Annotated[datetime, PlainValidator(read_updated)]
-    extensions: Extensions
-    paths: Annotated[Paths, BeforeValidator(unpack), AfterValidator(check_paths)]
-    doors: Sequence[Literal["mcp", "a2a", "awp"]]
-    browsing: Annotated[Browsing, BeforeValidator(unpack), AfterValidator(check_browsing)]
-    status_endpoint: Link
-    timeout: Seconds
-    max_body_bytes: Annotated[int, Strict(), Field(gt=0)]
-    allow_origins: Sequence[Annotated[str, AfterValidator(check_origin)]]
-    list_only_allowed: Flag
-    trust_outer_middleware: Flag
-    store: object
-    secret_keys: SecretKeysOption
-    authenticate: object
-    trusted_proxies: Sequence[Annotated[str, AfterValidator(check_proxy)]]
-    forwarded: Annotated[str, AfterValidator(check_forwarded)]
-    enforce_prerequisites: Flag
-    confirmation_lifetime: Duration
-    receipt_lifetime: Duration
-    job_queue: Annotated[str, AfterValidator(check_queue)]
-    job_concurrency: Annotated[int, Strict(), Field(gt=0)]
-    job_results: Duration
-    status_interval: Duration
-    pages: Flag | None
-    page_formats_in_query: Flag
-    page_formats_in_shared_cache: Flag
-    log_inputs: Flag
+    version: Annotated[str, Field(pattern=r"^\d+\.\d+$"), Option('version of your manifest, `"1.0"`', "AWAS `version`")]
+    contact: Annotated[
+        Contact,
+        BeforeValidator(unpack),
+        AfterValidator(check_contact),
+        Option("`Contact(email=, url=)`", "AWAS `contact`"),
+    ]
+    oauth: Annotated[
+        OAuth,
+        BeforeValidator(unpack),
+        AfterValidator(check_oauth),
+        Option(
+            "`OAuth(authorization_servers, endpoints, token_expiry, refresh_endpoint)`: where callers"
+            " get the tokens that you take; how callers are known follows from `authenticate`",
+            "agent.json `auth`, AWAS `authentication`, RFC 9728 metadata, the agent card",
+        ),
+    ]
+    rate_limit: Annotated[
+        RateLimitOption,
+        Option(
+            'a limit for all actions together, for each caller: `"100/hour"`, `"9 per 5 minutes"`, '
+            '`{"requests": 100, "window": "1h", "scope": "ip"}` or `RateLimit(...)`',
+            "AWAS `rateLimit`",
+        ),
+    ]
+    entities: Annotated[
+        Mapping[Id, EntityOption],
+        Option(
+            'what actions speak about: models, or tables such as `{"book": {"title": "string"}}`',
+            "agent.json `entities`",
+        ),
+    ]
+    errors: Annotated[
+        Mapping[Annotated[str, AfterValidator(check_error_code)], Text],
+        Option(
+            "recoveries by error code, in capitals; a handler's refusal may carry these codes",
+            "agent.json `errors`, problems of calls",
+        ),
+    ]
+    hints: Annotated[Mapping[Text, Text], Option("advice for planning, free text by name", "agent.json `agent_hints`")]
+    workflows: Annotated[
+        Sequence[WorkflowOption],
+        AfterValidator(check_workflows),
+        Option(
+            "`Workflow(id, name, steps, description)`: an order of action ids that reaches a goal",
+            "AWAS 1.1 `workflows`",
+        ),
+    ]
+    documentation: Annotated[Link, Option("a page about the site, a path or URL", "MCP and A2A manifests of AWAS")]
+    license: Annotated[
+        Text, Option("the licence of what the site gives, by its SPDX name or URL", "MCP and A2A manifests of AWAS")
+    ]
+    updated: Annotated[
+        datetime,
+        PlainValidator(read_updated),
+        Option(
+            "when the actions last changed: a date, a datetime or ISO 8601 text; without a time zone it is UTC",
+            "AWAS 1.1 `lastUpdated`, `Last-Modified`",
+        ),
+    ]
+    extensions: Annotated[Extensions, Option("members of your own, named `x-...`, any JSON", "AWAS and agent.json")]
+    paths: Annotated[
+        Paths,
+        BeforeValidator(unpack),
+        AfterValidator(check_paths),
+        Option(
+            '`Paths(invoke="/agents/{agent_id}/invoke", problems="/agents/problems", '
+            'jobs="/agents/jobs", status="/agents/status", mcp="/mcp", a2a="/a2a", awp="/awp", '
+            'som="/agents/som")`: where our own addresses are',
+            "WoA `invoke_path`, problem types, `poll_endpoint`, `status_endpoint`",
+        ),
+    ]
+    doors: Annotated[
+        Sequence[Literal["mcp", "a2a", "awp"]],
+        Option(
+            'further protocols to speak: `["mcp", "a2a", "awp"]`, each with its extra, see '
+            "[MCP](mcp.md), [A2A](a2a.md), [AWP](awp.md)",
+            "WoA `transports`, agent.json `protocols`, the agent card",
+        ),
+    ]
+    browsing: Annotated[
+        Browsing,
+        BeforeValidator(unpack),
+        AfterValidator(check_browsing),
+        Option(
+            "`Browsing(auth_required, sessions, sessions_per_connection, sessions_per_address, "
+            "pages_per_session, page_bytes, messages_per_second, idle, lifetime, resume, "
+            "export_lifetime)`: what agents that browse are held to, see [AWP](awp.md)",
+            "not published",
+        ),
+    ]
+    timeout: Annotated[
+        Seconds, Option("seconds that a handler may take, 30 by default; an action may have its own", "not published")
+    ]
+    max_body_bytes: Annotated[
+        int, Strict(), Field(gt=0), Option("the largest envelope, one MiB by default", "not published")
+    ]
+    allow_origins: Annotated[
+        Sequence[Annotated[str, AfterValidator(check_origin)]],
+        Option('origins whose pages may call from a browser, `["*"]` for all', "AWAS `security`"),
+    ]
+    list_only_allowed: Annotated[
+        Flag, Option("`True`: MCP's `tools/list` shows each caller only what they may call", "not published")
+    ]
+    trust_outer_middleware: Annotated[
+        Flag,
+        Option(
+            "`True`: no middleware outside of `AgentPublisher` decides by the path, so calls of "
+            "routes do not [go through it](guards.md) a second time",
+            "not published",
+        ),
+    ]
+    store: Annotated[
+        object,
+        Option(
+            'where calls are remembered: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, see '
+            "[stores](stores.md)",
+            "not published",
+        ),
+    ]
+    secret_keys: Annotated[
+        SecretKeysOption,
+        Option(
+            "what confirmations and receipts are signed with, the newest first; at least 16 characters each",
+            "not published",
+        ),
+    ]
+    authenticate: Annotated[
+        object,
+        Option(
+            "how callers are known: `BearerToken`, `ApiKey`, `JwtBearer`, `SessionUser`, "
+            "`ApplicationUser`, a function, or a list, see [guards](guards.md)",
+            "agent.json `auth`, AWAS `authentication`, the agent card",
+        ),
+    ]
+    trusted_proxies: Annotated[
+        Sequence[Annotated[str, AfterValidator(check_proxy)]],
+        Option('whose word on a caller\'s address is taken: addresses, networks, `"unix"`', "not published"),
+    ]
+    forwarded: Annotated[
+        str,
+        AfterValidator(check_forwarded),
+        Option(
+            'the header in which they tell it: `"x-forwarded-for"`, `"forwarded"`, or any with a '
+            'single address, `"cf-connecting-ip"` say; without it, the first two as long as only one '
+            "of them is there",
+            "not published",
+        ),
+    ]
+    confirm_within: Annotated[Duration, Option('how long a confirmation is good, `"10m"`', "`expires_at` of each")]
+    receipts_within: Annotated[Duration, Option('how long a receipt is good, `"1h"`', "not published")]
+    jobs: Annotated[
+        Jobs,
+        BeforeValidator(unpack),
+        AfterValidator(check_jobs),
+        Option(
+            '`Jobs(queue, concurrency=4, results="24h")`: the Redis through which taskiq carries '
+            "background jobs to worker processes, how many of them a process runs at a time, how long"
+            " a result can be polled, see [jobs](jobs.md)",
+            "not published",
+        ),
+    ]
+    status_interval: Annotated[Duration, Option('how often probes are asked, `"30s"`', "not published")]
+    pages: Annotated[
+        PagesOption,
+        Option(
+            "whether HTML pages are given as SOM and Markdown too; `Pages(in_query, shared_cache)` "
+            "says that `?format=` asks for them as well, and that shared caches heed `Vary`, see "
+            "[pages](pages.md); left out: where `awp-publish[pages]` is installed",
+            "`/.well-known/som.json`, agent.json `protocols`",
+        ),
+    ]
+    log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")]
+
+
+@pydantic_config(_STRICT)
+class AwasOptions(TypedDict, total=False):
+    """What only AWAS says of an action."""
+
+    type: Annotated[
+        ActionType,
+        Option(
+            "`form_submission`, `navigation`, `search`, `filter`, `data_retrieval`, `state_change`, `custom`",
+            "from method and body",
+        ),
+    ]
+    selector: Annotated[Selector, Option("CSS selector of the element that performs it", "none")]
+    selectors: Annotated[
+        SelectorsOption,
+        Option(
+            'CSS selector for each input, or `"data-awas"` or `"data-ai"` for the attributes of your '
+            "[templates](templates.md)",
+            "none",
+        ),
+    ]
+    result: Annotated[
+        Result,
+        BeforeValidator(unpack),
+        AfterValidator(check_result),
+        Option(
+            "`Result(type, selector, item_selector, properties, pagination)`: where the result stands in the page",
+            "none",
+        ),
+    ]
+    preview_url: Annotated[Link, Option("a page that shows what would happen", "none")]
+    dry_run: Annotated[Flag, Option("whether it can be tried without effect", "`False`")]
 
 
 @pydantic_config(_STRICT)
 class ActionOptions(TypedDict, total=False):
     """Everything an action may say. See docs/actions.md for one line on each."""
 
-    name: Text
-    description: Text
-    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-    path: Annotated[str, AfterValidator(check_path)]
-    inputs: Annotated[object, AfterValidator(check_kind)]
-    outputs: Annotated[object, AfterValidator(check_kind)]
-    content_type: ContentType
-    agent: str
-    operation: Annotated[str, AfterValidator(check_token)]
-    type: ActionType
-    intent: Intent
-    side_effect: SideEffect
-    tags: Sequence[Text]
-    examples: Sequence[Annotated[JsonObject, AfterValidator(check_json)]]
-    selector: Selector
-    selectors: SelectorsOption
-    result: Annotated[Result, BeforeValidator(unpack), AfterValidator(check_result)]
-    auth_required: Flag
-    scopes: Sequence[Text]
-    rate_limit: RateLimitOption
-    idempotency: IdempotencyOption
-    sensitivity: Sensitivity
-    reversible: Flag
-    requires_human_confirmation: Flag
-    confirmation_summary: SummaryOption
-    enforce_prerequisites: Flag
-    preconditions: Sequence[Text]
-    depends_on: Sequence[str]
-    preview_url: Link
-    dry_run: Flag
-    execution: Execution
-    timeout: Seconds
-    extensions: Extensions
+    name: Annotated[Text, Option("a readable name", "the id in words")]
+    description: Annotated[
+        Text, Option("what it does, for an agent's planning", "the docstring, or the route's description")
+    ]
+    method: Annotated[
+        Literal["GET", "POST", "PUT", "PATCH", "DELETE"],
+        Option("which method of the route is meant", "the only one there is"),
+    ]
+    path: Annotated[
+        str, AfterValidator(check_path), Option("which route of the handler is meant", "the only one there is")
+    ]
+    inputs: Annotated[
+        object,
+        AfterValidator(check_kind),
+        Option(
+            "what it takes: a model, a dataclass, a `TypedDict` or a JSON Schema of type object",
+            "what the route or signature says",
+        ),
+    ]
+    outputs: Annotated[
+        object,
+        AfterValidator(check_kind),
+        Option("what it gives: any type, or a JSON Schema", "what the route or annotation says"),
+    ]
+    content_type: Annotated[
+        ContentType,
+        Option(
+            "how a declared body is sent: `application/json`, `application/x-www-form-urlencoded`, "
+            "`multipart/form-data`",
+            "what the route says, else JSON",
+        ),
+    ]
+    agent: Annotated[str, Option("the agent whose operation it is", "an agent of its own")]
+    operation: Annotated[
+        str, AfterValidator(check_token), Option("its name as an operation of `agent`", "the action's id")
+    ]
+    tags: Annotated[Sequence[Text], Option("words to find it by", "none")]
+    examples: Annotated[
+        Sequence[Annotated[JsonObject, AfterValidator(check_json)]],
+        Option("whole inputs; they must match the inputs", "none"),
+    ]
+    auth_required: Annotated[
+        Flag,
+        Option(
+            "whether callers must identify themselves",
+            "whether there are scopes or the route has a security scheme that insists",
+        ),
+    ]
+    scopes: Annotated[Sequence[Text], Option("OAuth scopes that it needs", "those of the route's security schemes")]
+    rate_limit: Annotated[RateLimitOption, Option('as for the site, `"30/minute"`', "none")]
+    idempotency: Annotated[
+        IdempotencyOption,
+        Option(
+            "whether calls may carry a key, and for how long it holds: `True`, a window such as "
+            '`"24h"`, or `Idempotency(window, key_field)`',
+            "none",
+        ),
+    ]
+    effect: Annotated[
+        Effect,
+        Option(
+            "what a call changes: `read` (nothing), `idempotent` (the same however often), `write` "
+            "(something each time), `delete`, `irreversible`",
+            "GET reads, PUT is idempotent, DELETE deletes, other methods and functions write",
+        ),
+    ]
+    confirm: Annotated[
+        ConfirmOption,
+        Option(
+            "whether a person has to confirm each call, see [guards](guards.md): `True`, or what they"
+            " are asked, a text with inputs in braces or a function of the input",
+            "`False`; irreversible actions are always confirmed",
+        ),
+    ]
+    preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")]
+    depends_on: Annotated[Sequence[str], Option("ids of actions that come before it", "none")]
+    requires: Annotated[
+        Sequence[str], Option("ids of actions that come before it, of which a call has to show receipts", "none")
+    ]
+    awas: Annotated[AwasOptions, Option("what only AWAS says, see below", "none")]
+    execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")]
+    timeout: Annotated[Seconds, Option("seconds that it may take", "the site's; an hour in the background")]
+    extensions: Annotated[Extensions, Option("members of your own, named `x-...`, any JSON", "none")]
 
 
 @pydantic_config(_STRICT)
 class AgentOptions(ActionOptions, total=False):
     """What an agent says about itself (WoA section 4.1); an action's options hold for each of its operations."""
 
-    version: Text
-    capabilities: Sequence[Text]
-    metadata: Annotated[Mapping[str, object], AfterValidator(check_json)]
+    version: Annotated[Text, Option("version of its implementation", "none")]
+    capabilities: Annotated[Sequence[Text], Option("identifiers of what it can do, as URIs", "none")]
+    metadata: Annotated[
+        Mapping[str, object],
+        AfterValidator(check_json),
+        Option("further members of its WoA object, such as `authz`", "none"),
+    ]
 
 
 @pydantic_config(_STRICT)
@@ -759,14 +1026,12 @@ def read_site_facts(name: str, description: str, options: SiteOptions) -> SiteFa
         description=description,
         version=options.get("version", "1.0"),
         contact=options.get("contact"),
-        authentication=options.get("authentication"),
         rate_limit=cast(RateLimit | None, options.get("rate_limit")),
-        capabilities=options.get("capabilities", Capabilities()),
         entities={key: given for key, given in entities.items() if isinstance(given, Mapping)},
         entity_schemas={key: _entity_schema(key, given) for key, given in entities.items() if isinstance(given, type)},
         errors=dict(options.get("errors", {})),
         hints=dict(options.get("hints", {})),
-        security=options.get("security"),
+        allowed_origins=tuple(options.get("allow_origins", ())),
         workflows=tuple(options.get("workflows", ())),
         documentation=options.get("documentation"),
         license=options.get("license"),
@@ -835,23 +1100,15 @@ class Offering:
 
 
 def read_offering(options: SiteOptions) -> Offering:
-    """What the options say. Without a word, pages are given where the extra is installed.
+    """Return what the options say. Without a word, pages are given where the extra is installed.
 
     Raises DeclarationError for what cannot be had.
     """
-    wanted, in_query = options.get("pages"), options.get("page_formats_in_query", False)
+    given = options.get("pages")
+    formats = given if isinstance(given, Pages) else Pages()
     is_installed = find_spec(PACKAGE) is not None
-    if wanted and not is_installed:
+    if given and not is_installed:
         raise DeclarationError(
             "site", "pages: needs a package that is missing.", 'Install it: pip install "awp-publish[pages]".'
         )
-    pages = is_installed if wanted is None else wanted
-    in_shared_cache = options.get("page_formats_in_shared_cache", False)
-    for name, is_asked_for in (("query", in_query), ("shared_cache", in_shared_cache)):
-        if is_asked_for and not pages:
-            raise DeclarationError(
-                "site",
-                f"page_formats_in_{name}: there are no formats without pages.",
-                'Write pages=True, with pip install "awp-publish[pages]".',
-            )
-    return Offering(pages, in_query, in_shared_cache)
+    return Offering(is_installed and given is not False, formats.in_query, formats.shared_cache)

@@ -35,7 +35,6 @@ from awp_publish.resolve import (
     SUBJECT as INCLUDE,
     AgentDeclaration,
     Declaration,
-    Defaults,
     Inclusion,
     RouteIndex,
     check_names,
@@ -361,15 +360,13 @@ class Site:
         name, description, checked = check_site(name, description, options)
         self.urls = read_urls(url)
         self.guarding = read_guarding(checked, urlsplit(self.urls[0]).netloc)
-        facts = read_site_facts(name, description, checked)
-        self.facts: SiteFacts = replace(
-            facts, authentication=published_authentication(self.guarding, facts.authentication)
-        )
+        known = published_authentication(self.guarding, checked.get("oauth"))
+        self.facts: SiteFacts = replace(read_site_facts(name, description, checked), authentication=known)
         self.paths = checked.get("paths", Paths())
         self.limits: Limits = read_limits(checked)
         self.offering: Offering = read_offering(checked)
         self.doors: tuple[str, ...] = tuple(dict.fromkeys(checked.get("doors", ())))
-        self.liveness = Liveness(checked.get("status_endpoint", self.paths.status))
+        self.liveness = Liveness(self.paths.status)
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentDeclaration] = {}
         self._inclusions: list[Inclusion] = []
@@ -501,9 +498,8 @@ class Site:
         """
         if not self._catalogs:
             declared = list(self._declarations.values())
-            defaults = Defaults(self.limits.timeout, self.guarding.enforce_prerequisites)
             routes = find_routes(app)
-            actions, agents = resolve(declared, self._agents, self._inclusions, routes, defaults)
+            actions, agents = resolve(declared, self._agents, self._inclusions, routes, self.limits.timeout)
             check_names(self.facts, actions)
             check_skills(actions, doors)
             check_guarding(self.guarding, actions, self.facts.rate_limit, "a2a" in self.doors)

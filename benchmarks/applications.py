@@ -130,7 +130,7 @@ def shop_site(doors: Sequence[Literal["mcp", "a2a"]] = (), pages: bool | None = 
     described = "Find, read about and order public-domain books."
     site = Site("Bookshop", described, "https://books.example", doors=doors, pages=pages)
     site.action("read_book")(read_book)
-    site.action("order_books", sensitivity="standard")(order_books)
+    site.action("order_books", effect="write")(order_books)
     site.agent("price_books")(_price_books)
     return site
 
@@ -204,7 +204,7 @@ def shop_site_without_routes() -> Site:
     """The shop's actions as functions, so that the document is of the same size in an application without routes."""
     site = Site("Bookshop", "Find, read about and order public-domain books.", "https://books.example")
     site.agent("read_book")(read_book)
-    site.agent("order_books", sensitivity="standard")(order_books)
+    site.agent("order_books", effect="write")(order_books)
     site.agent("price_books")(_price_books)
     return site
 

@@ -128,7 +128,7 @@ def _declare(app: FastAPI, site: Site, number: int) -> float:
     handler = _handler(number)
     app.post(f"/things/{number}")(handler)
     started = time.perf_counter()
-    site.action(f"order_{number}", sensitivity="standard")(handler)
+    site.action(f"order_{number}", effect="write")(handler)
     return time.perf_counter() - started
 
 

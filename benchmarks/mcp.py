@@ -73,7 +73,7 @@ def _many_tools() -> AsgiApp:
     app, site = FastAPI(), Site("Bookshop", "Order books.", "https://books.example", doors=["mcp"])
     for number in range(999):
         _add_tool(site, number)
-    app.post(ORDERS)(site.action(TOOL, sensitivity="standard")(order_books))
+    app.post(ORDERS)(site.action(TOOL, effect="write")(order_books))
     return AgentPublisher(app, site, check=False)
 
 

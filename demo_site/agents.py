@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, get_args
 
-from awp_publish import Authentication, Capabilities, Contact, Security, SessionUser, Site, Workflow
+from awp_publish import Contact, SessionUser, Site, Workflow
 from demo_site import books
 from demo_site.database import Database
 from demo_site.models import Book, Summary
@@ -77,18 +77,13 @@ def create_site(url: str | None, database: Database, secret: str, doors: Sequenc
         description=DESCRIPTION,
         url=public_url,
         contact=Contact(url=f"{public_url}/about"),
-        authentication=Authentication(
-            methods=("session",), endpoints={"login": "/sign-in", "logout": "/sign-out"}, session_cookie="session"
-        ),
-        capabilities=Capabilities(pagination="page"),
         entities={"book": Book},
         errors=RECOVERIES,
         hints=HINTS,
-        security=Security(same_site="Lax"),
         workflows=[BUY_A_BOOK],
         documentation="/about",
         updated=datetime(2026, 11, 21, tzinfo=UTC),
-        authenticate=SessionUser(ACCOUNT),
+        authenticate=SessionUser(ACCOUNT, cookie="session", endpoints={"login": "/sign-in", "logout": "/sign-out"}),
         rate_limit=SITE_LIMIT,
         store=f"sqlite:///{database.path.with_stem(database.path.stem + '-agents')}",
         secret_keys=secret,
@@ -127,8 +122,7 @@ def declare_summarizer(site: Site) -> None:
         description="Default summarization operation.",
         inputs=SUMMARY_INPUTS,
         outputs=SUMMARY_OUTPUTS,
-        intent="read",
-        side_effect="safe",
+        effect="read",
         examples=[{"text": "The IETF is an open community of designers.", "max_words": 40}],
     )(summarize_text)
 

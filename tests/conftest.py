@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import pytest
 from starlette.testclient import TestClient
 
-from awp_publish import Authentication, Site
+from awp_publish import OAuth, Site
 from awp_publish.serve.http import AsgiApp
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
 
@@ -15,7 +15,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="write the golden documents anew")
 
 
-LOGIN = Authentication("oauth2", authorization_servers=("https://login.example",))
+LOGIN = OAuth(authorization_servers=("https://login.example",))
 """With an authorization server and every door, a site has every document there is."""
 
 OpenClient = Callable[..., TestClient]
@@ -23,7 +23,7 @@ OpenClient = Callable[..., TestClient]
 
 @pytest.fixture
 def site() -> Site:
-    return Site("Shop", "Sells things.", url="https://shop.example", authentication=LOGIN, doors=["mcp", "a2a"])
+    return Site("Shop", "Sells things.", url="https://shop.example", oauth=LOGIN, doors=["mcp", "a2a"])
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ def published(open_client) -> Site:
     app = FastAPI()
 
     @app.get("/search")
-    @site.action("search", selectors="data-awas", type="search")
+    @site.action("search", awas={"type": "search", "selectors": "data-awas"})
     async def search(q: str, limit: int = 10) -> list[str]:
         """Search."""
         return [q]

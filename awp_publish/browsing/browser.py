@@ -1,24 +1,23 @@
-"""`Browser`: what all pages of a session share, and the requests it makes as a browser would write them."""
+"""The part of a session that its pages share: requests as a browser writes them, loading, and histories."""
 
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from awp_publish.browsing.addresses import Address, BadAddress, Origins, parse_address
+from awp_publish.browsing.addresses import BadAddress, Origins, WebAddress, parse_address
 from awp_publish.browsing.cookies import CookieJar
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.page import NO_CONTENT, Fetch, Fetched, Page, PageCache, header_of, read_page
+from awp_publish.browsing.page import NO_CONTENT, Fetch, Fetched, LoadedPage, PageCache, header_of, read_page
 from awp_publish.browsing.state import PRISTINE, Overlay
-
-# --- `Limits`: how much one browsing session may hold, so that five hundred of them fit into one process ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Bounds of one session. Sizes are in bytes, times in seconds.
+class SessionLimits:
+    """Bounds of one session, so that five hundred fit into one process. Sizes are in bytes.
 
     `pages` are open at once in a session (the paper's max_pages_per_session). `page_bytes` is the largest body that is
     read as a page, `form_bytes` the largest body of a form. `history` is the number of addresses that a page can go
@@ -55,73 +54,56 @@ _ACCEPT: Final = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.
 class Visit:
     """One request that a page wants to make. `referrer` is the page it comes from, None for an address from outside."""
 
-    address: Address
+    address: WebAddress
     method: str = "GET"
     content_type: str = ""
     body: bytes = field(default=b"", repr=False)
-    referrer: Address | None = None
+    referrer: WebAddress | None = None
 
 
 @dataclass(slots=True)
 class Browser:
-    """The site it may see, its cookies, who it says it is, its bounds, its clock (Unix seconds), the shared pages."""
+    """The site it may see, its cookies, its name, its bounds, its clock (Unix seconds), the shared pages."""
 
     origins: Origins
-    limits: Limits
+    limits: SessionLimits
     jar: CookieJar
     user_agent: str = USER_AGENT
     locale: str = LOCALE
     clock: Callable[[], float] = time.time
     cache: PageCache = field(default_factory=PageCache)
 
-    def resolve(self, text: str, base: Address | None) -> Address:
-        """The own address that a text means (`Origins.resolve`)."""
+    def resolve(self, text: str, base: WebAddress | None) -> WebAddress:
+        """Return the own address that a text means (`Origins.resolve`)."""
         return self.origins.resolve(text, base, self.limits.url_length)
 
     def request(self, visit: Visit) -> Fetch:
-        """The request of a visit, with the headers that a browser sends for a page (Fetch, sections 3 and 4.6)."""
-        said = [
-            ("host", visit.address.authority),
+        """Return the request of a visit, with the headers of a browser that navigates (Fetch, sections 3 and 4.6)."""
+        to, referrer = visit.address, visit.referrer
+        is_same_origin = referrer is not None and referrer.origin == to.origin
+        # Where a form comes from is said for defences against forged requests (Fetch 3.2). The referrer follows
+        # `strict-origin-when-cross-origin`, the policy of browsers when a page says nothing (Referrer Policy 3.7).
+        origin = referer = ""
+        if visit.method != "GET":
+            origin = "null" if referrer is None else referrer.origin
+        if referrer is not None and not (referrer.scheme == "https" and to.scheme == "http"):
+            referer = referrer.document if is_same_origin else referrer.origin + "/"
+        language = self.locale.partition("-")[0]
+        headers = (
+            ("host", to.authority),
             ("user-agent", self.user_agent),
             ("accept", _ACCEPT),
-            ("accept-language", _accept_language(self.locale)),
+            ("accept-language", self.locale if language == self.locale else f"{self.locale},{language};q=0.9"),
             ("content-type", visit.content_type),
-            ("origin", _origin_of(visit)),
-            ("referer", _referrer_of(visit)),
-            ("cookie", self.jar.header_for(visit.address, self.clock())),
+            ("origin", origin),
+            ("referer", referer),
+            ("cookie", self.jar.header_for(to, self.clock())),
             ("sec-fetch-dest", "document"),
             ("sec-fetch-mode", "navigate"),
-            ("sec-fetch-site", _relation(visit)),
+            ("sec-fetch-site", "none" if referrer is None else "same-origin" if is_same_origin else "cross-site"),
             ("sec-fetch-user", "?1"),
-        ]
-        headers = tuple((name, value) for name, value in said if value)
-        return Fetch(visit.method, visit.address.target, headers, visit.body, visit.address.origin)
-
-
-def _accept_language(locale: str) -> str:
-    language = locale.partition("-")[0]
-    return locale if language == locale else f"{locale},{language};q=0.9"
-
-
-def _origin_of(visit: Visit) -> str:
-    """Browsers say where a form comes from, for defences against forged requests (Fetch 3.2)."""
-    if visit.method == "GET":
-        return ""
-    return "null" if visit.referrer is None else visit.referrer.origin
-
-
-def _referrer_of(visit: Visit) -> str:
-    """`strict-origin-when-cross-origin`, the policy of browsers when a page says nothing (Referrer Policy 3.7)."""
-    referrer = visit.referrer
-    if referrer is None or (referrer.scheme == "https" and visit.address.scheme == "http"):
-        return ""
-    return referrer.document if referrer.origin == visit.address.origin else referrer.origin + "/"
-
-
-def _relation(visit: Visit) -> str:
-    if visit.referrer is None:
-        return "none"
-    return "same-origin" if visit.referrer.origin == visit.address.origin else "cross-site"
+        )
+        return Fetch(visit.method, to.target, tuple(pair for pair in headers if pair[1]), visit.body, to.origin)
 
 
 # --- Loading a page: the request, redirects, cookies, an immediate refresh, and the page at the end of it ---
@@ -132,12 +114,12 @@ _REFRESH: Final = re.compile(r"\s*(\d{1,9})(?:[\d.]*)(?:\s*[;,]\s*|\s+)(?:url\s*
 
 @dataclass(slots=True)
 class Loading:
-    """How a visit goes: the answer's status, the time spent waiting in seconds, and the redirects followed so far.
+    """The course of a visit: the answer's status, the seconds spent waiting, and the redirects followed so far.
 
     `page` stays None where the answer has no content and the page before it stays.
     """
 
-    page: Page | None = None
+    page: LoadedPage | None = None
     status: int = 0
     content_type: str = ""
     seconds: float = 0.0
@@ -153,103 +135,78 @@ def load(visit: Visit, browser: Browser) -> Generator[Fetch, Fetched, Loading]:
     """
     loading = Loading()
     while True:
-        asked_at = browser.clock()
+        started_at = browser.clock()
         fetched = yield browser.request(visit)
-        loading.seconds += max(0.0, browser.clock() - asked_at)
+        loading.seconds += max(0.0, browser.clock() - started_at)
         loading.status = fetched.status
         loading.content_type = header_of(fetched.headers, "content-type")
         browser.jar.store_from(fetched.headers, visit.address, browser.clock())
-        onwards = _redirect(fetched, visit, browser)
-        if onwards is None and fetched.status not in NO_CONTENT:
-            loading.page = read_page(fetched, visit.address, visit.method, browser.limits.page_bytes)
-            onwards = _refresh(fetched, loading.page, browser)
+        location, onwards = header_of(fetched.headers, "location"), None
+        if fetched.status in _REDIRECTS and location:
+            with suppress(UnicodeError):  # browsers take the bytes of a Location for UTF-8 where they are
+                location = location.encode("latin-1").decode("utf-8")
+            address = _own_address(location, visit, browser, fetched.status)
+            if address.fragment is None:
+                address = address.with_fragment(visit.address.fragment)
+            # A form's method and body go along with 307 and 308 only (Fetch 4.4).
+            becomes_get = visit.method == "POST" and fetched.status in (301, 302, 303)
+            onwards = Visit(address, referrer=visit.referrer) if becomes_get else replace(visit, address=address)
+        elif fetched.status not in NO_CONTENT:
+            page = loading.page = read_page(fetched, visit.address, visit.method, browser.limits.page_bytes)
+            refresh = header_of(fetched.headers, "refresh")
+            if not refresh and b"refresh" in page.html.lower():
+                refresh = browser.cache.compiled(page).markup.refresh or ""
+            # A refresh without delay is a redirect (HTML 4.2.5.3); one to the page itself would never end.
+            if (found := _REFRESH.match(refresh)) and int(found[1]) == 0:
+                target = found[2].strip()
+                if target[:1] in ("'", '"'):
+                    target = target[1:].partition(target[0])[0]
+                onwards = Visit(page.address, referrer=page.address)
+                address = _own_address(target, onwards, browser, fetched.status)
+                onwards = None if address.document == page.url else replace(onwards, address=address)
         if onwards is None:
             return loading
         loading.redirects.append(str(onwards.address))
         if len(loading.redirects) > browser.limits.redirects:
-            raise _failure(f"More than {browser.limits.redirects} redirects", visit, redirects=loading.redirects)
+            details = {"url": str(visit.address), "redirects": loading.redirects}
+            raise AwpError("NAVIGATION_FAILED", f"More than {browser.limits.redirects} redirects", details)
         visit = onwards
 
 
-def _redirect(fetched: Fetched, visit: Visit, browser: Browser) -> Visit | None:
-    """Where an answer sends its reader (Fetch 4.4): a form's method and body go along with 307 and 308 only."""
-    location = header_of(fetched.headers, "location")
-    if fetched.status not in _REDIRECTS or not location:
-        return None
-    address = _own_address(_as_utf8(location), visit, browser, fetched.status)
-    if address.fragment is None:
-        address = address.with_fragment(visit.address.fragment)
-    becomes_get = visit.method == "POST" and fetched.status in (301, 302, 303)
-    if becomes_get:
-        return Visit(address, referrer=visit.referrer)
-    return replace(visit, address=address)
-
-
-def _as_utf8(value: str) -> str:
-    """Browsers take the bytes of a Location for UTF-8 where they are."""
-    try:
-        return value.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return value
-
-
-def _refresh(fetched: Fetched, page: Page, browser: Browser) -> Visit | None:
-    """A refresh without delay is a redirect (HTML 4.2.5.3); one to the page itself would never end."""
-    content = header_of(fetched.headers, "refresh")
-    if not content and b"refresh" in page.html.lower():
-        content = browser.cache.compiled(page).markup.refresh or ""
-    found = _REFRESH.match(content)
-    if found is None or int(found[1]) > 0:
-        return None
-    visit = Visit(page.address, referrer=page.address)
-    address = _own_address(_unquote(found[2]), visit, browser, fetched.status)
-    return None if address.document == page.url else Visit(address, referrer=page.address)
-
-
-def _unquote(text: str) -> str:
-    text = text.strip()
-    if text[:1] in ("'", '"'):
-        return text[1:].partition(text[0])[0]
-    return text
-
-
-def _own_address(location: str, visit: Visit, browser: Browser, status: int) -> Address:
+def _own_address(location: str, visit: Visit, browser: Browser, status: int) -> WebAddress:
+    """The address of this site that a redirect or a refresh leads to."""
     try:
         address = parse_address(location, visit.address)
     except BadAddress as error:
-        raise _failure(
-            f"The site redirects to a bad address: {error}", visit, location=location, status=status
-        ) from error
-    if not browser.origins.owns(address):
-        raise _failure("The site redirects to another site", visit, location=str(address), status=status)
-    return address
+        message, shown = f"The site redirects to a bad address: {error}", location
+    else:
+        if browser.origins.owns(address):
+            return address
+        message, shown = "The site redirects to another site", str(address)
+    raise AwpError("NAVIGATION_FAILED", message, {"url": str(visit.address), "location": shown, "status": status})
 
 
-def _failure(message: str, visit: Visit, **details: object) -> AwpError:
-    return AwpError("NAVIGATION_FAILED", message, {"url": str(visit.address), **details})
-
-
-# --- `History`: the addresses of one page, back and forward, and the bodies it keeps of them ---
+# --- The history of one page: its addresses, back and forward, and the bodies that it keeps of them ---
 
 
 @dataclass(slots=True)
-class Entry:
+class HistoryEntry:
     """One visited address. `page` is None when its body is not kept any more; it can then be fetched again."""
 
-    address: Address
+    address: WebAddress
     method: str = "GET"
     title: str = ""
-    page: Page | None = None
+    page: LoadedPage | None = None
     overlay: Overlay = field(default_factory=dict, repr=False)
     scroll_y: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What a page was at one cursor; the SOM of then can be made of it again."""
+    """The page at one cursor; the SOM of then can be made of it again."""
 
     cursor: int
-    page: Page
+    page: LoadedPage
     overlay: Overlay = field(repr=False)
 
 
@@ -258,24 +215,24 @@ class History:
 
     __slots__ = ("_limits", "_moments", "cursor", "entries", "position")
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: SessionLimits) -> None:
         self._limits = limits
         self._moments: deque[Moment] = deque(maxlen=max(1, limits.moments))
-        self.entries: list[Entry] = []
+        self.entries: list[HistoryEntry] = []
         self.position = -1
         self.cursor = 0
 
     @property
-    def current(self) -> Entry | None:
+    def current(self) -> HistoryEntry | None:
         """The entry that is shown, or would be when it is loaded again."""
         return self.entries[self.position] if self.entries else None
 
-    def at(self, delta: int) -> Entry | None:
-        """The entry so many steps forward (below zero: back)."""
+    def at(self, delta: int) -> HistoryEntry | None:
+        """Return the entry so many steps forward (below zero: back)."""
         index = self.position + delta
         return self.entries[index] if 0 <= index < len(self.entries) else None
 
-    def push(self, entry: Entry) -> None:
+    def push(self, entry: HistoryEntry) -> None:
         """Show a new entry: what was forward is gone. The same document again takes the place of itself."""
         self._remember()
         current = self.current
@@ -286,20 +243,20 @@ class History:
         self.position = len(self.entries) - 1
         self._forget()
 
-    def show(self, entry: Entry) -> None:
+    def show(self, entry: HistoryEntry) -> None:
         """Show an entry that is there already, as it is now."""
         self._remember()
         self.position = next(number for number, known in enumerate(self.entries) if known is entry)
         self._forget()
 
-    def replace(self, entry: Entry, page: Page, title: str) -> None:
+    def replace(self, entry: HistoryEntry, page: LoadedPage, title: str) -> None:
         """Show an entry with a page that was fetched again."""
         self.show(entry)
         entry.page, entry.address, entry.title, entry.overlay = page, page.address, title, PRISTINE
         self._forget()
 
     def change(self, overlay: Overlay) -> None:
-        """The state of the shown page's controls is another one."""
+        """Put the controls of the shown page into another state."""
         current = self.current
         if current is not None:
             self._remember()
@@ -307,7 +264,7 @@ class History:
             self._forget()
 
     def since(self, cursor: int) -> Moment | None:
-        """What the page was at an earlier cursor, None where that is not known any more."""
+        """Return the page at an earlier cursor, None where that is not known any more."""
         return next((moment for moment in self._moments if moment.cursor == cursor), None)
 
     def _remember(self) -> None:
@@ -321,7 +278,10 @@ class History:
         shown = self.current
         room = self._limits.kept_bytes
         known = set() if shown is None or shown.page is None else {shown.page.digest}
-        for holder in self._nearest_first():
+        nearest = sorted(range(len(self.entries)), key=lambda index: abs(index - self.position))
+        around = (self.entries[index] for index in nearest if index != self.position)
+        holders: list[HistoryEntry | Moment] = [*around, *reversed(self._moments)]
+        for holder in holders:
             page = holder.page
             if page is None or page.digest in known:
                 continue
@@ -329,16 +289,8 @@ class History:
             known.add(page.digest)
             if room >= 0:
                 continue
-            if isinstance(holder, Moment):
-                self._drop_until(holder)
+            if isinstance(holder, Moment):  # and all moments before it
+                while self._moments and self._moments[0].cursor <= holder.cursor:
+                    self._moments.popleft()
                 return
             holder.page, holder.overlay = None, PRISTINE
-
-    def _nearest_first(self) -> Iterator[Entry | Moment]:
-        around = sorted(range(len(self.entries)), key=lambda index: abs(index - self.position))
-        yield from (self.entries[index] for index in around if index != self.position)
-        yield from list(reversed(self._moments))
-
-    def _drop_until(self, last: Moment) -> None:
-        while self._moments and self._moments[0].cursor <= last.cursor:
-            self._moments.popleft()

@@ -1,6 +1,8 @@
 """The cookie jar of a session (RFC 6265, with the prefixes and SameSite of its revision 6265bis).
 
-Only this site is ever asked, so SameSite never withholds a cookie: it is kept, shown and exported.
+Only this site is ever asked, so SameSite never withholds a cookie: it is kept, shown and exported. The jar of the
+standard library (`http.cookiejar`) takes no clock and no bounds, keeps Secure cookies of plain http, and reads paths,
+dates and one-word hosts otherwise than the RFC.
 """
 
 import re
@@ -9,49 +11,41 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from awp_publish.browsing.addresses import Address
+from awp_publish.browsing.addresses import WebAddress
 
-# --- The date of a cookie's Expires (RFC 6265, 5.1.1): forgiving by rule, not by luck ---
-
-_TOKENS: Final = re.compile(r"[0-9A-Za-z:\x7f-\uffff]+")
+_DATE_TOKENS: Final = re.compile(r"[0-9A-Za-z:\x7f-\uffff]+")
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\D.*)?", re.ASCII)
 _DAY: Final = re.compile(r"(\d{1,2})(?:\D.*)?", re.ASCII)
 _YEAR: Final = re.compile(r"(\d{2,4})(?:\D.*)?", re.ASCII)
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_MAX_AGE: Final = 400 * 86_400
+"""Seconds; user agents cap the age at 400 days (6265bis, 5.5)."""
 
 
 def parse_cookie_date(text: str) -> float | None:
-    """Unix seconds, or None for what is not a date."""
-    found: dict[str, tuple[int, ...]] = {}
-    for token in _TOKENS.findall(text):
-        _read_token(token, found)
-    if found.keys() < {"time", "day", "month", "year"}:
+    """Read the date of Expires (RFC 6265, 5.1.1) into Unix seconds; None for what is not a date.
+
+    Each token is the first of time, day, month and year that it can be and that is still missing.
+    """
+    time = day = month = year = None
+    for token in _DATE_TOKENS.findall(text):
+        if time is None and (found := _TIME.fullmatch(token)):
+            time = found.groups()
+        elif day is None and (found := _DAY.fullmatch(token)):
+            day = int(found[1])
+        elif month is None and token[:3].lower() in _MONTHS:
+            month = _MONTHS.index(token[:3].lower()) + 1
+        elif year is None and (found := _YEAR.fullmatch(token)):
+            year = int(found[1])
+    if time is None or day is None or month is None or year is None:
         return None
-    (year,), (month,), (day,) = found["year"], found["month"], found["day"]
-    hours, minutes, seconds = found["time"]
     year += 1900 if 70 <= year <= 99 else 2000 if year <= 69 else 0
+    hours, minutes, seconds = map(int, time)
     try:
         return datetime(year, month, day, hours, minutes, seconds, tzinfo=UTC).timestamp()
     except (ValueError, OverflowError):
         return None
-
-
-def _read_token(token: str, found: dict[str, tuple[int, ...]]) -> None:
-    """What a token is: the first of time, day, month and year that it can be and that is still missing."""
-    for name, pattern in (("time", _TIME), ("day", _DAY)):
-        match = pattern.fullmatch(token)
-        if match and name not in found:
-            found[name] = tuple(map(int, match.groups()))
-            return
-    if "month" not in found and token[:3].lower() in _MONTHS:
-        found["month"] = (_MONTHS.index(token[:3].lower()) + 1,)
-        return
-    match = _YEAR.fullmatch(token)
-    if match and "year" not in found:
-        found["year"] = (int(match[1]),)
-
-
-_LONGEST_AGE = 400 * 86_400  # 6265bis, 5.5: user agents cap the age at 400 days
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,31 +64,32 @@ class Cookie:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What makes two cookies the same one (5.3, step 11)."""
+        """The identity of a cookie (5.3, step 11)."""
         return self.domain, self.path, self.name
 
-    def is_for(self, address: Address) -> bool:
-        """Whether a request to an address carries it (5.4)."""
+    def is_for(self, address: WebAddress) -> bool:
+        """True where a request to an address carries it (5.4; paths match by 5.1.4)."""
+        folder = self.path if self.path.endswith("/") else self.path + "/"
         return (
             self.fits_host(address.host)
-            and _path_matches(address.path, self.path)
+            and (address.path == self.path or address.path.startswith(folder))
             and (not self.secure or address.is_trustworthy)
         )
 
     def fits_host(self, host: str) -> bool:
-        """Whether a host is the cookie's, or under its domain where it is for a whole domain."""
+        """True for the cookie's host, and for all under its domain where it is for a whole domain."""
         return host == self.domain if self.host_only else _domain_matches(host, self.domain)
 
 
 class CookieJar:
-    """The cookies of a session, oldest first. `most` and `largest` (bytes of name and value) bound it."""
+    """The cookies of a session, oldest first: at most `max_cookies`, each of `max_bytes` of name and value."""
 
-    __slots__ = ("_cookies", "_largest", "_most")
+    __slots__ = ("_cookies", "_max_bytes", "_max_cookies")
 
-    def __init__(self, most: int, largest: int) -> None:
+    def __init__(self, max_cookies: int, max_bytes: int) -> None:
         self._cookies: dict[tuple[str, str, str], Cookie] = {}
-        self._most = most
-        self._largest = largest
+        self._max_cookies = max_cookies
+        self._max_bytes = max_bytes
 
     def __iter__(self) -> Iterator[Cookie]:
         return iter(self._cookies.values())
@@ -104,18 +99,18 @@ class CookieJar:
 
     def store(self, cookie: Cookie, now: float) -> bool:
         """Keep a cookie in the place of the one with the same key; an expired one only removes it."""
-        if len(cookie.name) + len(cookie.value) > self._largest:
+        if len(cookie.name) + len(cookie.value) > self._max_bytes:
             return False
         if cookie.expires is not None and cookie.expires <= now:
             self._cookies.pop(cookie.key, None)
             return False
         self._cookies[cookie.key] = cookie
         self.drop_expired(now)
-        while len(self._cookies) > self._most:
+        while len(self._cookies) > self._max_cookies:
             del self._cookies[next(iter(self._cookies))]
         return True
 
-    def store_from(self, headers: Iterable[tuple[str, str]], address: Address, now: float) -> None:
+    def store_from(self, headers: Iterable[tuple[str, str]], address: WebAddress, now: float) -> None:
         """Take every Set-Cookie of an answer that an address gave; what is not allowed is ignored, as 5.3 says."""
         for name, value in headers:
             if name.lower() == "set-cookie":
@@ -130,96 +125,68 @@ class CookieJar:
             del self._cookies[key]
 
     def remove(self, cookies: Iterable[Cookie]) -> int:
-        """Forget these; how many there were."""
+        """Forget these, and return how many there were."""
         return sum(self._cookies.pop(cookie.key, None) is not None for cookie in list(cookies))
 
-    def header_for(self, address: Address, now: float) -> str:
-        """The value of the field Cookie: longer paths first, then older cookies (5.4, step 2); "" for none."""
+    def header_for(self, address: WebAddress, now: float) -> str:
+        """Return the value of the header Cookie: longer paths first, then older cookies (5.4, step 2); "" for none."""
         self.drop_expired(now)
         fitting = sorted((cookie for cookie in self if cookie.is_for(address)), key=lambda cookie: -len(cookie.path))
         return "; ".join(f"{cookie.name}={cookie.value}" if cookie.name else cookie.value for cookie in fitting)
 
 
-def parse_set_cookie(text: str, address: Address, now: float) -> Cookie | None:
-    """The cookie that an answer of an address sets, or None for one that 5.2 and 5.3 ignore."""
-    if any((ord(character) < 32 and character != "\t") or character == "\x7f" for character in text):
+def parse_set_cookie(text: str, address: WebAddress, now: float) -> Cookie | None:
+    """Return the cookie that an answer of an address sets, or None for one that 5.2 and 5.3 ignore."""
+    if _CONTROLS.search(text):
         return None
     pair, _, rest = text.partition(";")
-    name, equals, value = pair.partition("=")
+    name, equals, value = (part.strip() for part in pair.partition("="))
     if not equals:
-        name, value = "", pair
-    attributes = _read_attributes(rest)
-    name, value = name.strip(), value.strip()
+        name, value = "", name
+    attributes = {}
+    for part in rest.split(";"):  # the last of each name counts (5.3, steps 3 to 8)
+        attribute, _, said = part.partition("=")
+        attributes[attribute.strip().lower()] = said.strip()
+
+    # A host may set cookies for itself and its parents, but not for a whole top-level domain.
     domain = attributes.get("domain", "").removeprefix(".").lower()
-    if not (name or value) or (domain and not _may_set(domain, address.host)):
+    is_parent = "." in domain and _domain_matches(address.host, domain)
+    if not (name or value) or not (not domain or domain == address.host or is_parent):
         return None
-    cookie = Cookie(
+
+    # Max-Age before Expires (5.3, step 3); what cannot be read is as if it were not there.
+    age = attributes.get("max-age", "")
+    digits = age.removeprefix("-")
+    expires = parse_cookie_date(attributes.get("expires", ""))
+    if digits.isascii() and digits.isdigit():
+        expires = 0.0 if age.startswith("-") else now + min(int(digits[:12]), _MAX_AGE)
+    elif expires is not None:
+        expires = min(expires, now + _MAX_AGE)
+
+    # Secure cookies only over a safe way, and the promises of the name prefixes (6265bis, 4.1.3 and 5.7), which a path
+    # has to be written for. Without a name, servers may take the value for one.
+    secure, prefix = "secure" in attributes, (name or value).lower()
+    if secure and not address.is_trustworthy:
+        return None
+    if prefix.startswith("__host-") and not (name and secure and not domain and attributes.get("path") == "/"):
+        return None
+    if prefix.startswith("__secure-") and not (name and secure):
+        return None
+    path = attributes.get("path", "")
+    return Cookie(
         name=name,
         value=value,
         domain=domain or address.host,
-        path=_read_path(attributes.get("path", ""), address),
+        path=path if path.startswith("/") else address.path.rpartition("/")[0] or "/",
         host_only=not domain,
-        expires=_read_expiry(attributes, now),
-        secure="secure" in attributes,
+        expires=expires,
+        secure=secure,
         http_only="httponly" in attributes,
         same_site=attributes.get("samesite", "").capitalize(),
     )
-    has_whole_path = attributes.get("path") == "/"
-    return cookie if _is_allowed(cookie, address, has_whole_path=has_whole_path) else None
-
-
-def _read_attributes(text: str) -> dict[str, str]:
-    """The last of each name counts (5.3, steps 3 to 8)."""
-    attributes = {}
-    for part in text.split(";"):
-        name, _, value = part.partition("=")
-        attributes[name.strip().lower()] = value.strip()
-    return attributes
-
-
-def _read_path(path: str, address: Address) -> str:
-    """The Path attribute, or the default path (5.1.4)."""
-    if path.startswith("/"):
-        return path
-    return address.path.rpartition("/")[0] or "/"
-
-
-def _read_expiry(attributes: dict[str, str], now: float) -> float | None:
-    """Max-Age before Expires (5.3, step 3); what cannot be read is as if it were not there."""
-    age = attributes.get("max-age", "")
-    digits = age.removeprefix("-")
-    if digits.isascii() and digits.isdigit():
-        return now + min(int(digits[:12]), _LONGEST_AGE) if not age.startswith("-") else 0.0
-    expires = parse_cookie_date(attributes.get("expires", ""))
-    return None if expires is None else min(expires, now + _LONGEST_AGE)
-
-
-def _is_allowed(cookie: Cookie, address: Address, *, has_whole_path: bool) -> bool:
-    """Secure cookies only over a safe way, and the promises of the name prefixes (6265bis, 4.1.3 and 5.7).
-
-    A path has to be said to be promised. Without a name, servers may take the value for one.
-    """
-    if cookie.secure and not address.is_trustworthy:
-        return False
-    name = (cookie.name or cookie.value).lower()
-    if not cookie.name and name.startswith(("__host-", "__secure-")):
-        return False
-    if name.startswith("__host-"):
-        return cookie.secure and cookie.host_only and has_whole_path
-    return cookie.secure or not name.startswith("__secure-")
-
-
-def _may_set(domain: str, host: str) -> bool:
-    """A host may set cookies for itself and its parents, but not for a whole top-level domain."""
-    return host == domain or ("." in domain and _domain_matches(host, domain))
 
 
 def _domain_matches(host: str, domain: str) -> bool:
     """5.1.3; addresses in numbers have no parents."""
     is_number = host.startswith("[") or host.replace(".", "").isdigit()
     return host == domain or (host.endswith("." + domain) and not is_number)
-
-
-def _path_matches(path: str, cookie_path: str) -> bool:
-    """5.1.4."""
-    return path == cookie_path or path.startswith(cookie_path if cookie_path.endswith("/") else cookie_path + "/")

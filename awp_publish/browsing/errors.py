@@ -34,9 +34,9 @@ class AwpError(Exception):
         self.details: JsonObject = dict(details or {})
 
     def describe(self) -> JsonObject:
-        """The `error` member of a response: code, message, and details where there are any."""
-        said: JsonObject = {"code": self.code, "message": self.message}
-        return {**said, "details": self.details} if self.details else said
+        """Return the `error` member of a response: code, message, and details where there are any."""
+        error: JsonObject = {"code": self.code, "message": self.message}
+        return {**error, "details": self.details} if self.details else error
 
 
 def refuse(message: str, **details: object) -> NoReturn:
@@ -45,11 +45,11 @@ def refuse(message: str, **details: object) -> NoReturn:
 
 
 def missing(name: str) -> AwpError:
-    """The refusal of a request without a parameter that it needs."""
+    """Return the refusal of a request without a parameter that it needs."""
     return AwpError("INVALID_REQUEST", f"Missing required param: {name}", {"param": name})
 
 
-# --- Reading what an agent sent ---
+# --- Reading the members of what an agent sent ---
 
 Kind = TypeVar("Kind")
 
@@ -57,38 +57,28 @@ _NAMES: Final = {str: "a string", dict: "an object", list: "an array", bool: "tr
 
 
 def read_text(params: Mapping[str, object], name: str, where: str = "") -> str | None:
-    """A string, None where it is left out or null."""
+    """Return a string, None where it is left out or null."""
     return _read(params, name, where, str)
 
 
 def read_object(params: Mapping[str, object], name: str, where: str = "") -> JsonObject | None:
-    """An object, None where it is left out or null."""
+    """Return an object, None where it is left out or null."""
     return _read(params, name, where, dict)
 
 
 def read_flag(params: Mapping[str, object], name: str, where: str = "") -> bool:
-    """True or false; false where it is left out."""
+    """Return true or false; false where it is left out."""
     return bool(_read(params, name, where, bool))
 
 
 def read_number(params: Mapping[str, object], name: str, where: str = "") -> int | None:
-    """An integer (true is none), None where it is left out or null."""
-    if isinstance(params.get(name), bool):
-        _refuse_type(name, where, int)
+    """Return an integer (true is none), None where it is left out or null."""
     return _read(params, name, where, int)
 
 
 def require_text(params: Mapping[str, object], name: str, where: str = "") -> str:
-    """A string that must be there."""
+    """Return a string that must be there."""
     value = read_text(params, name, where)
-    if value is None:
-        raise missing(where + name)
-    return value
-
-
-def require_object(params: Mapping[str, object], name: str, where: str = "") -> JsonObject:
-    """An object that must be there."""
-    value = read_object(params, name, where)
     if value is None:
         raise missing(where + name)
     return value
@@ -96,10 +86,8 @@ def require_object(params: Mapping[str, object], name: str, where: str = "") -> 
 
 def _read(params: Mapping[str, object], name: str, where: str, kind: type[Kind]) -> Kind | None:
     value = params.get(name)
-    if value is not None and not isinstance(value, kind):
-        _refuse_type(name, where, kind)
+    if value is None:
+        return None
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        refuse(f"Invalid param: {where}{name} must be {_NAMES[kind]}", param=where + name)
     return value
-
-
-def _refuse_type(name: str, where: str, kind: type[object]) -> NoReturn:
-    refuse(f"Invalid param: {where}{name} must be {_NAMES[kind]}", param=where + name)

@@ -1,133 +1,45 @@
-"""The entry list of a form (HTML 4.10.21.4, "constructing the entry list"): what a form would send, in tree order."""
+"""Forms: what one sends (HTML 4.10.21), the patterns of agents and pages, and why a browser would not send a form."""
 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Final, TypeAlias
 from urllib.parse import quote_plus
 
 import jsonschema_rs
 
-from awp_publish.browsing.addresses import Address, is_absolute_url
+from awp_publish.browsing.addresses import WebAddress
 from awp_publish.browsing.markup import Control, Markup, Place, kind_of
 from awp_publish.browsing.state import (
+    BLANKS,
     SCALED,
     Overlay,
-    bounds_of,
     display_size,
     is_checked,
     number_of,
     options_of,
     selected_options,
-    step_of,
     value_of,
 )
 
 BUTTONS: Final = frozenset({"submit", "image", "reset", "button"})
 NEVER_SENT: Final = frozenset({"object", "output", "fieldset"})
+_URLENCODED: Final = "application/x-www-form-urlencoded"
+_MULTIPART: Final = "multipart/form-data"
+_PLAIN: Final = "text/plain"
+_ENCTYPES: Final = (_URLENCODED, _MULTIPART, _PLAIN)
+_METHODS: Final = ("get", "post", "dialog")
+
 _WITH_DIRECTION: Final = frozenset(
     {"hidden", "text", "search", "tel", "url", "email", "password", "submit", "textarea"}
 )
-_RIGHT_TO_LEFT: Final = frozenset({"R", "AL"})
-_STRONG: Final = _RIGHT_TO_LEFT | {"L"}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One name and its value. `is_file`: a file input; nothing can be chosen, so it is empty and nameless."""
-
-    name: str
-    value: str
-    is_file: bool = False
-
-
-def construct_entries(
-    form: Place, submitter: Control | None, overlay: Overlay, markup: Markup, charset: str
-) -> list[Entry]:
-    """What the form sends when `submitter` (None: nobody's button) submits it, in this encoding."""
-    entries: list[Entry] = []
-    for control in markup.controls_of(form):
-        if not _takes_part(control, submitter, overlay, markup):
-            continue
-        entries.extend(_entries_of(control, overlay, charset))
-    return entries
-
-
-def _takes_part(control: Control, submitter: Control | None, overlay: Overlay, markup: Markup) -> bool:
-    kind = kind_of(control.node)
-    if kind in NEVER_SENT or control.disabled or control.in_datalist:
-        return False
-    if kind in BUTTONS:
-        return submitter is not None and control.place == submitter.place
-    return kind not in ("checkbox", "radio") or is_checked(control, overlay, markup)
-
-
-def _entries_of(control: Control, overlay: Overlay, charset: str) -> Iterator[Entry]:
-    node, kind, name = control.node, kind_of(control.node), control.name
-    if kind == "image":
-        prefix = f"{name}." if name else ""
-        yield from (Entry(prefix + axis, "0") for axis in ("x", "y"))
-    elif not name:
-        return
-    elif kind == "select":
-        yield from (Entry(name, option.value) for option in selected_options(control, overlay) if not option.disabled)
-    elif kind in ("checkbox", "radio"):
-        yield Entry(name, node.attributes.get("value", "on"))
-    elif kind == "file":
-        yield Entry(name, "", is_file=True)
-    elif kind == "hidden" and name.lower() == "_charset_":
-        yield Entry(name, charset)
-    else:
-        yield Entry(name, _plain_value(control, kind, overlay))
-        yield from _direction_entry(control, kind, overlay)
-
-
-def _plain_value(control: Control, kind: str, overlay: Overlay) -> str:
-    return control.node.attributes.get("value", "") if kind in BUTTONS else value_of(control, overlay)
-
-
-def _direction_entry(control: Control, kind: str, overlay: Overlay) -> Iterator[Entry]:
-    dirname = control.node.attributes.get("dirname", "")
-    if dirname and kind in _WITH_DIRECTION and control.node.tag != "button":
-        yield Entry(dirname, direction_of(control, kind, overlay))
-
-
-def direction_of(control: Control, kind: str, overlay: Overlay) -> str:
-    """Whether a control's text runs `ltr` or `rtl` (HTML 3.2.6.4): by the nearest `dir` that says so."""
-    node = control.node
-    while node is not None:
-        said = node.attributes.get("dir", "").lower()
-        if said in ("ltr", "rtl"):
-            return said
-        if said == "auto" and node is control.node:
-            return _direction_of_text(value_of(control, overlay))
-        if kind == "tel" and node is control.node:
-            return "ltr"
-        if node.parent is None:
-            break
-        node = node.parent
-    return "ltr"
-
-
-def _direction_of_text(text: str) -> str:
-    strong = next((unicodedata.bidirectional(c) for c in text if unicodedata.bidirectional(c) in _STRONG), "L")
-    return "rtl" if strong in _RIGHT_TO_LEFT else "ltr"
-
-
-# --- The three encodings of a form's entry list (HTML 4.10.21.7 and 4.10.21.8, URL 5.2) ---
-
-URLENCODED: Final = "application/x-www-form-urlencoded"
-MULTIPART: Final = "multipart/form-data"
-PLAIN: Final = "text/plain"
-ENCTYPES: Final = (URLENCODED, MULTIPART, PLAIN)
-
+_STRONG: Final = frozenset({"L", "R", "AL"})
 _BREAKS: Final = re.compile(r"\r\n|\r|\n")
 _IN_NAMES: Final = str.maketrans({"\n": "%0A", "\r": "%0D", '"': "%22"})
-# What labels of encodings mean in HTML (Encoding, section 4.2) where Python thinks otherwise.
+# Labels of encodings that HTML (Encoding, section 4.2) reads otherwise than Python does.
 _LABELS: Final = dict.fromkeys(("iso-8859-1", "latin1", "us-ascii", "ascii"), "windows-1252")
 _LEGACY: Final = re.compile(
     r"windows-125[0-8]|iso-8859-(?:[2-9]|1[013-6])|koi8-[ru]|gbk|gb18030|big5|euc-jp|euc-kr|shift_jis"
@@ -135,69 +47,13 @@ _LEGACY: Final = re.compile(
 )
 
 
-def pick_charset(*labels: str | None) -> str:
-    """The first label that is a known encoding; UTF-8 for none, and instead of UTF-16, which forms never send."""
-    for label in labels:
-        name = (label or "").strip().lower()
-        name = _LABELS.get(name, name)
-        if _LEGACY.fullmatch(name):
-            return name
-        if name.startswith(("utf-", "utf8")):
-            break
-    return "UTF-8"
+@dataclass(frozen=True, slots=True)
+class FormEntry:
+    """One name and its value. `is_file`: a file input; nothing can be chosen, so it is empty and nameless."""
 
-
-def encode_urlencoded(entries: Sequence[Entry], charset: str) -> str:
-    """`name=value&...`, of a query or of a body."""
-    return "&".join(f"{_quote(entry.name, charset)}={_quote(entry.value, charset)}" for entry in entries)
-
-
-def encode_multipart(entries: Sequence[Entry], charset: str) -> tuple[str, bytes]:
-    """The media type with its boundary, and the body (RFC 7578)."""
-    parts = [_part(entry, charset) for entry in entries]
-    boundary = _boundary(parts)
-    marked = b"".join(b"--%b\r\n%b\r\n" % (boundary, part) for part in parts)
-    return f"{MULTIPART}; boundary={boundary.decode()}", marked + b"--%b--\r\n" % boundary
-
-
-def encode_plain(entries: Sequence[Entry], charset: str) -> bytes:
-    """Lines of `name=value`, for people rather than for programs (4.10.21.8)."""
-    return b"".join(_encode(f"{_crlf(entry.name)}={_crlf(entry.value)}", charset) + b"\r\n" for entry in entries)
-
-
-def _quote(text: str, charset: str) -> str:
-    return quote_plus(_encode(_crlf(text), charset), safe="*").replace("~", "%7E")
-
-
-def _part(entry: Entry, charset: str) -> bytes:
-    name = _encode(_crlf(entry.name).translate(_IN_NAMES), charset)
-    head = b'Content-Disposition: form-data; name="%b"' % name
-    if entry.is_file:
-        return head + b'; filename=""\r\nContent-Type: application/octet-stream\r\n\r\n'
-    return head + b"\r\n\r\n" + _encode(_crlf(entry.value), charset)
-
-
-def _boundary(parts: Sequence[bytes]) -> bytes:
-    """A line that no part has in it, made of the parts, so that the same form has the same bytes."""
-    joined = b"".join(parts)
-    digest = hashlib.sha256(joined).hexdigest()
-    while (boundary := f"----form{digest[:32]}".encode()) in joined:
-        digest = hashlib.sha256(digest.encode()).hexdigest()
-    return boundary
-
-
-def _crlf(text: str) -> str:
-    return _BREAKS.sub("\r\n", text)
-
-
-def _encode(text: str, charset: str) -> bytes:
-    """Characters that the encoding lacks become `&#8364;` (Encoding, the error mode "html")."""
-    return text.encode(charset, "xmlcharrefreplace")
-
-
-# --- What a form asks for when it is submitted (HTML 4.10.21.3, "form submission algorithm") ---
-
-METHODS: Final = ("get", "post", "dialog")
+    name: str
+    value: str
+    is_file: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,115 +64,169 @@ class Submission:
     method: str
     enctype: str
     charset: str
-    entries: list[Entry] = field(repr=False)
+    entries: list[FormEntry] = field(repr=False)
 
-    def address(self, action: Address) -> Address:
-        """The address that is asked for: a GET form replaces the query of its action, the fragment stays."""
-        if self.method != "get":
-            return action
-        return action.with_query(encode_urlencoded(self.entries, self.charset))
+    def address(self, action: WebAddress) -> WebAddress:
+        """Return the address of the request: a GET form replaces the query of its action, the fragment stays."""
+        return action if self.method != "get" else action.with_query(self._encode_pairs())
 
     def body(self) -> tuple[str, bytes]:
-        """The media type and the body of a POST form."""
-        if self.enctype == MULTIPART:
-            return encode_multipart(self.entries, self.charset)
-        if self.enctype == PLAIN:
-            return PLAIN, encode_plain(self.entries, self.charset)
-        return URLENCODED, encode_urlencoded(self.entries, self.charset).encode("ascii")
+        """Return the media type and the body of a POST form (4.10.21.7, 4.10.21.8)."""
+        if self.enctype == _PLAIN:  # lines for people rather than for programs
+            lines = (f"{_crlf(entry.name)}={_crlf(entry.value)}\r\n" for entry in self.entries)
+            return _PLAIN, b"".join(self._encode(line) for line in lines)
+        if self.enctype != _MULTIPART:
+            return _URLENCODED, self._encode_pairs().encode("ascii")
+        parts = []  # RFC 7578
+        for entry in self.entries:
+            head = b'Content-Disposition: form-data; name="%b"' % self._encode(_crlf(entry.name).translate(_IN_NAMES))
+            if entry.is_file:
+                parts.append(head + b'; filename=""\r\nContent-Type: application/octet-stream\r\n\r\n')
+            else:
+                parts.append(head + b"\r\n\r\n" + self._encode(_crlf(entry.value)))
+        # The boundary is a line that no part has in it, made of the parts, so that the same form has the same bytes.
+        joined = b"".join(parts)
+        digest = hashlib.sha256(joined).hexdigest()
+        while (boundary := f"----form{digest[:32]}".encode()) in joined:
+            digest = hashlib.sha256(digest.encode()).hexdigest()
+        body = b"".join(b"--%b\r\n%b\r\n" % (boundary, part) for part in parts)
+        return f"{_MULTIPART}; boundary={boundary.decode()}", body + b"--%b--\r\n" % boundary
+
+    def _encode_pairs(self) -> str:
+        """Return `name=value&...`, of a query or of a body (URL 5.2)."""
+        pairs = ((entry.name, entry.value) for entry in self.entries)
+        return "&".join(
+            "=".join(quote_plus(self._encode(_crlf(text)), safe="*").replace("~", "%7E") for text in pair)
+            for pair in pairs
+        )
+
+    def _encode(self, text: str) -> bytes:
+        """Characters that the encoding lacks become `&#8364;` (Encoding, the error mode "html")."""
+        return text.encode(self.charset, "xmlcharrefreplace")
+
+
+def _crlf(text: str) -> str:
+    return _BREAKS.sub("\r\n", text)
 
 
 def prepare_submission(
-    form: Place, submitter: Control | None, overlay: Overlay, markup: Markup, charset: str | None
+    form: Place, submitter: Control | None, overlay: Overlay, markup: Markup, page_charset: str | None
 ) -> Submission:
-    """What submitting a form sends. `charset` is the page's encoding where its answer said one.
+    """Return what submitting a form sends (4.10.21.3), pressed by one of its buttons (None: by none).
 
-    The button that submits may say another address, method and type than its form (`formaction` and so on).
+    The button may say another address, method and type than its form (`formaction` and so on). `page_charset` is the
+    page's encoding where its answer said one.
     """
-    node = markup.forms[form]
-    said = node.attributes
+    attributes = markup.forms[form].attributes
     over = submitter.node.attributes if submitter is not None else {}
-    labels: list[str | None] = [*said.get("accept-charset", "").replace(",", " ").split()]
-    encoding = pick_charset(*(labels or [charset or markup.charset]))
+    # The first label that is a known encoding; UTF-8 for none, and instead of UTF-16, which forms never send.
+    labels = attributes.get("accept-charset", "").replace(",", " ").split()
+    charset = "UTF-8"
+    for label in labels or [page_charset or markup.charset or ""]:
+        name = label.strip().lower()
+        name = _LABELS.get(name, name)
+        if _LEGACY.fullmatch(name):
+            charset = name
+        if _LEGACY.fullmatch(name) or name.startswith(("utf-", "utf8")):
+            break
+    method = over.get("formmethod", attributes.get("method", "")).lower()
+    enctype = over.get("formenctype", attributes.get("enctype", "")).lower()
     return Submission(
-        action=over.get("formaction", said.get("action", "")).strip("\t\n\f\r "),
-        method=_keyword(over.get("formmethod", said.get("method")), METHODS),
-        enctype=_keyword(over.get("formenctype", said.get("enctype")), ENCTYPES),
-        charset=encoding,
-        entries=construct_entries(form, submitter, overlay, markup, encoding),
+        action=over.get("formaction", attributes.get("action", "")).strip(BLANKS),
+        method=method if method in _METHODS else _METHODS[0],
+        enctype=enctype if enctype in _ENCTYPES else _ENCTYPES[0],
+        charset=charset,
+        entries=list(_construct_entries(form, submitter, overlay, markup, charset)),
     )
 
 
-def _keyword(said: str | None, known: tuple[str, ...]) -> str:
-    """An enumerated attribute: what is not known is as good as the first one."""
-    return said.lower() if said is not None and said.lower() in known else known[0]
+def _construct_entries(
+    form: Place, submitter: Control | None, overlay: Overlay, markup: Markup, charset: str
+) -> Iterator[FormEntry]:
+    """The entry list of a form, in tree order (4.10.21.4, "constructing the entry list")."""
+    for control in markup.controls_of(form):
+        node, kind, name = control.node, kind_of(control.node), control.name
+        if kind in NEVER_SENT or control.disabled or control.in_datalist:
+            continue
+        if kind in BUTTONS and (submitter is None or control.place != submitter.place):
+            continue
+        if kind in ("checkbox", "radio") and not is_checked(control, overlay, markup):
+            continue
+        if kind == "image":
+            prefix = f"{name}." if name else ""
+            yield from (FormEntry(prefix + axis, "0") for axis in ("x", "y"))
+        elif not name:
+            continue
+        elif kind == "select":
+            chosen = selected_options(control, overlay)
+            yield from (FormEntry(name, option.value) for option in chosen if not option.disabled)
+        elif kind in ("checkbox", "radio"):
+            yield FormEntry(name, node.attributes.get("value", "on"))
+        elif kind == "file":
+            yield FormEntry(name, "", is_file=True)
+        elif kind == "hidden" and name.lower() == "_charset_":
+            yield FormEntry(name, charset)
+        else:
+            value = node.attributes.get("value", "") if kind in BUTTONS else value_of(control, overlay)
+            yield FormEntry(name, value)
+            dirname = node.attributes.get("dirname", "")
+            if dirname and kind in _WITH_DIRECTION and node.tag != "button":
+                yield FormEntry(dirname, _direction_of(control, kind, overlay))
+
+
+def _direction_of(control: Control, kind: str, overlay: Overlay) -> str:
+    """The direction of a control's text, `ltr` or `rtl` (HTML 3.2.6.4): by the nearest `dir` that says one."""
+    node = control.node
+    while node is not None:
+        said = node.attributes.get("dir", "").lower()
+        if said in ("ltr", "rtl"):
+            return said
+        if node is control.node and said == "auto":
+            classes = map(unicodedata.bidirectional, value_of(control, overlay))
+            return "rtl" if next((found for found in classes if found in _STRONG), "L") != "L" else "ltr"
+        if node.parent is None or (node is control.node and kind == "tel"):
+            break
+        node = node.parent
+    return "ltr"
 
 
 def is_submit_button(control: Control) -> bool:
-    """Whether activating a control submits its form (4.10.18.5)."""
+    """True for a control that submits its form when it is activated (4.10.18.5)."""
     return kind_of(control.node) in ("submit", "image")
 
 
-def default_button(form: Place, markup: Markup) -> Control | None:
-    """The first submit button of a form: what Enter in a field presses (4.10.21.2)."""
-    return next((control for control in markup.controls_of(form) if is_submit_button(control)), None)
+# --- Regular expressions of agents and pages ---
+# jsonschema-rs brings an engine that runs in linear time (Rust's `regex`, as in the reference implementation). It has
+# no lookaround and no back references: a pattern with those is not compiled. Python's `re` could hang for hours.
 
-
-# --- Regular expressions from strangers, by an engine that cannot be made slow ---
-# jsonschema-rs brings one that runs in linear time (Rust's `regex`, the engine of the reference implementation too).
-# It has no lookaround and no back references: a pattern with those is not compiled. Python's `re` could hang for
-# hours.
+Matches: TypeAlias = Callable[[str], bool]
 
 _OPTIONS: Final = jsonschema_rs.RegexOptions(size_limit=1_000_000)
-_LONGEST: Final = 1_000
-_ESCAPE: Final = re.compile(r"\\(?:([dDwWsS]|[pP]\{[^}]*\})|u\{[^}]*\}|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)", re.DOTALL)
-_SET: Final = "\x01"
-"""Stands for an escape that means many characters, such as `\\d`."""
-_ANYWHERE, _IN_CLASS_ONLY, _NEVER = "\x02", "\x03", "\x04"
-_KNOWN: Final = frozenset("^$\\.*+?()[]{}|/bBnrtvf0123456789ckxu")
-_RESERVED: Final = frozenset("-&!#%,:;<=>@`~")
-"""What may be escaped (ECMAScript, SyntaxCharacter), and what inside of a class only (ClassSetReservedPunctuator)."""
-_FLAGS: Final = re.compile(r"\(\?[a-zA-Z-]+\)")
-_DOUBLE: Final = r"(?!&&|!!|##|\$\$|%%|\*\*|\+\+|,,|\.\.|::|;;|<<|==|>>|\?\?|@@|\^\^|``|~~)"
-_CHARACTER: Final = _DOUBLE + r"[^\[\](){}/|\-\x01\x04]"
-_CLASS: Final = re.compile(rf"\[\^?(?:{_CHARACTER}-{_CHARACTER}|{_CHARACTER}|{_SET})*\]")
+_MAX_PATTERN: Final = 1_000
 _PART: Final = re.compile(r"\\.|[\[\]]", re.DOTALL)
 _WORD: Final = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
 _IN_CLASS: Final = {r"\d": r"\p{Nd}", r"\D": r"\P{Nd}", r"\w": _WORD}
 _OUTSIDE: Final = {**_IN_CLASS, r"\w": f"[{_WORD}]", r"\W": f"[^{_WORD}]"}
 
-Matches: TypeAlias = Callable[[str], bool]
+# The syntax of ECMAScript with the flag `v`: escapes are first replaced by one character each.
+_ESCAPE: Final = re.compile(r"\\(?:([dDwWsS]|[pP]\{[^}]*\})|u\{[^}]*\}|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|.)", re.DOTALL)
+_SET, _ANYWHERE, _IN_CLASS_ONLY, _NEVER = "\x01", "\x02", "\x03", "\x04"
+"""An escape of many characters (`\\d`); of one that may be escaped anywhere; in a class only; nowhere."""
+_KNOWN: Final = frozenset("^$\\.*+?()[]{}|/bBnrtvf0123456789ckxu")
+_RESERVED: Final = frozenset("-&!#%,:;<=>@`~")
+"""Characters that may be escaped (SyntaxCharacter), and those in a class only (ClassSetReservedPunctuator)."""
+_FLAGS: Final = re.compile(r"\(\?[a-zA-Z-]+\)")
+_DOUBLE: Final = r"(?!&&|!!|##|\$\$|%%|\*\*|\+\+|,,|\.\.|::|;;|<<|==|>>|\?\?|@@|\^\^|``|~~)"
+_CHARACTER: Final = _DOUBLE + r"[^\[\](){}/|\-\x01\x04]"
+_CLASS: Final = re.compile(rf"\[\^?(?:{_CHARACTER}-{_CHARACTER}|{_CHARACTER}|{_SET})*\]")
 
 
 @lru_cache(maxsize=256)
 def compile_pattern(pattern: str) -> Matches | None:
-    """Whether a text has a match anywhere in it, as a function; None for what is not such a pattern.
+    """Return a test for a match anywhere in a text; None for what is not such a pattern.
 
     As in Rust and Python, `\\d` and `\\w` are digits and letters of any script.
     """
-    return _compile(_widen(pattern))
-
-
-@lru_cache(maxsize=256)
-def compile_constraint(pattern: str) -> Matches | None:
-    """Whether a text is matched as a whole by the `pattern` of an input (HTML 4.10.5.3.6); None where there is none.
-
-    Browsers read it with the flag `v`, under which many a pattern that was good before is none. Classes inside of
-    classes, which that flag brought, are not judged.
-    """
-    if len(pattern) > _LONGEST or not _is_read_by_browsers(pattern) or _compile(pattern) is None:
-        return None
-    return _compile(f"^(?:{pattern})$")
-
-
-def _compile(pattern: str) -> Matches | None:
-    try:
-        validator = jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=_OPTIONS)
-    except ValueError:  # not a pattern, too large, or not even text
-        return None
-    return validator.is_valid
-
-
-def _widen(pattern: str) -> str:
     parts: list[str] = []
     end = depth = 0
     for match in _PART.finditer(pattern):
@@ -324,163 +234,127 @@ def _widen(pattern: str) -> str:
         parts += pattern[end : match.start()], (_IN_CLASS if depth else _OUTSIDE).get(part, part)
         depth = max(0, depth + (part == "[") - (part == "]"))
         end = match.end()
-    return "".join(parts) + pattern[end:]
+    return _compile("".join(parts) + pattern[end:])
 
 
-def _is_read_by_browsers(pattern: str) -> bool:
-    """ECMAScript, flag `v`: `[\\w-]` and `[(]` need a backslash, `\\_` must have none, and `(?i)` is nothing."""
-    rest = _CLASS.sub("", _ESCAPE.sub(_stand_in, pattern))
-    return not {"[", "]", _IN_CLASS_ONLY, _NEVER} & set(rest) and _FLAGS.search(rest) is None
+@lru_cache(maxsize=256)
+def _compile_constraint(pattern: str) -> Matches | None:
+    """Return a test that the `pattern` of an input matches a whole text (HTML 4.10.5.3.6); None where there is none.
+
+    Browsers read it with the flag `v`, under which many a pattern that was good before is none: `[\\w-]` and `[(]`
+    need a backslash, `\\_` must have none, and `(?i)` is nothing. Classes inside of classes, which that flag brought,
+    are not judged.
+    """
+
+    def stand_in(escape: re.Match[str]) -> str:
+        known = escape[0][1]
+        return _SET if escape[1] else _ANYWHERE if known in _KNOWN else _IN_CLASS_ONLY if known in _RESERVED else _NEVER
+
+    if len(pattern) > _MAX_PATTERN:
+        return None
+    rest = _CLASS.sub("", _ESCAPE.sub(stand_in, pattern))
+    if {"[", "]", _IN_CLASS_ONLY, _NEVER} & set(rest) or _FLAGS.search(rest) or _compile(pattern) is None:
+        return None
+    return _compile(f"^(?:{pattern})$")
 
 
-def _stand_in(escape: re.Match[str]) -> str:
-    """One character for an escape: of many characters, good anywhere, good in a class, good nowhere."""
-    if escape[1]:
-        return _SET
-    known = escape[0][1]
-    return _ANYWHERE if known in _KNOWN else _IN_CLASS_ONLY if known in _RESERVED else _NEVER
+def _compile(pattern: str) -> Matches | None:
+    try:
+        return jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=_OPTIONS).is_valid
+    except ValueError:  # not a pattern, too large, or not even text
+        return None
 
 
-# --- Constraint validation (HTML 4.10.20): why a browser would show a message instead of sending a form ---
+# --- Constraint validation (HTML 4.10.20) ---
+# Checked are required, lengths, range and pattern, so that an agent learns of them at once; the site judges the rest.
 # Patterns are judged by an engine without backtracking, so neither a page nor an agent can make them slow; one that
-# needs backtracking counts as satisfied, as a broken one does in a browser. The server judges for itself anyway.
+# needs backtracking counts as satisfied, as a broken one does in a browser.
 
-_EMAIL: Final = re.compile(
-    r"[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,1000}"
-    r"@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
-)
 _ONE_LINE: Final = frozenset({"text", "search", "tel", "url", "email", "password"})
 _WITH_LENGTH: Final = _ONE_LINE | {"textarea"}
 _REQUIRABLE: Final = _WITH_LENGTH | SCALED - {"range"}
-_NEVER_READONLY: Final = frozenset({"checkbox", "radio", "file", "color", "range", "select"})
-
-Check: TypeAlias = Callable[[Control, str, Mapping[str, str], str, Overlay, Markup], str | None]
+_CHOICES: Final = frozenset({"select", "checkbox", "radio", "file"})
+_NEVER_READONLY: Final = _CHOICES | {"color", "range"}
 
 
 def find_faults(form: Place, overlay: Overlay, markup: Markup) -> Iterator[tuple[Control, str]]:
-    """The controls of a form that a browser would complain of, each with the first reason; a radio group once."""
-    asked: set[str] = set()
+    """Find the controls of a form that a browser would complain of, each with the first reason; a radio group once."""
+    groups: set[str] = set()
     for control in markup.controls_of(form):
-        is_radio = kind_of(control.node) == "radio"
-        if _is_barred(control) or (is_radio and control.name in asked):
+        kind, attributes = kind_of(control.node), control.node.attributes
+        readonly = "readonly" in attributes and kind not in _NEVER_READONLY
+        barred = kind in BUTTONS or kind in NEVER_SENT or kind == "hidden"  # 4.10.20.1
+        if barred or control.disabled or control.in_datalist or readonly:
             continue
-        if is_radio and control.name:  # a nameless one is a group of its own
-            asked.add(control.name)
-        reason = fault_of(control, overlay, markup)
+        if kind == "radio" and control.name:  # a nameless one is a group of its own
+            if control.name in groups:
+                continue
+            groups.add(control.name)
+        if kind in _CHOICES:
+            reason = _missing_choice(control, kind, overlay, markup)
+        elif value := value_of(control, overlay):
+            written = control.place in overlay
+            reason = _fault_of(kind, value, attributes, written=written)
+        else:
+            reason = "a value is required" if "required" in attributes and kind in _REQUIRABLE else None
         if reason is not None:
             yield control, reason
 
 
-def _is_barred(control: Control) -> bool:
-    """4.10.20.1: what is not looked at."""
-    kind = kind_of(control.node)
-    readonly = "readonly" in control.node.attributes and kind not in _NEVER_READONLY
-    return kind in BUTTONS | NEVER_SENT | {"hidden"} or control.disabled or control.in_datalist or readonly
-
-
-def fault_of(control: Control, overlay: Overlay, markup: Markup) -> str | None:
-    """The first reason why a control's value is not valid."""
-    kind, attributes = kind_of(control.node), control.node.attributes
-    if kind in ("select", "checkbox", "radio", "file"):
-        missing = "required" in attributes or kind == "radio"
-        return _missing_choice(kind, control, overlay, markup) if missing else None
-    value = value_of(control, overlay)
-    if not value:
-        return "a value is required" if "required" in attributes and kind in _REQUIRABLE else None
-    reasons = (
-        _type_fault(kind, value, attributes),
-        _length_fault(control, kind, value, overlay),
-        _pattern_fault(kind, value, attributes),
-        _range_fault(kind, value, attributes),
-    )
-    return next((reason for reason in reasons if reason), None)
-
-
-def _missing_choice(kind: str, control: Control, overlay: Overlay, markup: Markup) -> str | None:
-    if kind == "file":
-        return "a file is required, and files cannot be chosen here"
-    if kind == "checkbox":
-        return None if is_checked(control, overlay, markup) else "it must be checked"
+def _missing_choice(control: Control, kind: str, overlay: Overlay, markup: Markup) -> str | None:
     if kind == "radio":
         group = markup.radio_group(control)
         required = any("required" in member.node.attributes for member in group)
         answered = any(is_checked(member, overlay, markup) for member in group)
         return "one of the group must be selected" if required and not answered else None
-    placeholder = _placeholder_option(control)
+    if "required" not in control.node.attributes:
+        return None
+    if kind == "file":
+        return "a file is required, and files cannot be chosen here"
+    if kind == "checkbox":
+        return None if is_checked(control, overlay, markup) else "it must be checked"
+    # The first option of a one-line menu, when it is empty, says "please choose" and is no choice (4.10.7).
+    options, placeholder = options_of(control.node), None
+    if options and "multiple" not in control.node.attributes and display_size(control.node) == 1:
+        is_child = any(child is options[0].node for child in control.node.children)
+        placeholder = 0 if options[0].value == "" and is_child else None
     chosen = [option for option in selected_options(control, overlay) if option.number != placeholder]
     return None if chosen else "an option must be selected"
 
 
-def _placeholder_option(control: Control) -> int | None:
-    """The first option of a one-line menu, when it is empty, says "please choose" (4.10.7)."""
-    options = options_of(control.node)
-    if "multiple" in control.node.attributes or display_size(control.node) != 1 or not options:
-        return None
-    is_child = any(child is options[0].node for child in control.node.children)
-    return 0 if options[0].value == "" and is_child else None
-
-
-def _type_fault(kind: str, value: str, attributes: Mapping[str, str]) -> str | None:
-    if kind == "email":
-        parts = value.split(",") if "multiple" in attributes else [value]
-        return None if all(_EMAIL.fullmatch(part) for part in parts) else "it is not an email address"
-    if kind == "url":
-        return None if is_absolute_url(value) else "it is not an absolute URL"
-    return None
-
-
-def _length_fault(control: Control, kind: str, value: str, overlay: Overlay) -> str | None:
-    """Lengths bind what a user wrote, not what the page came with (4.10.18.3); they count UTF-16 units."""
-    if kind not in _WITH_LENGTH or control.place not in overlay:
-        return None
-    length = utf16_length(value)
-    shortest, longest = (length_of(control.node.attributes.get(name)) for name in ("minlength", "maxlength"))
-    if shortest is not None and length < shortest:
-        return f"it is shorter than {shortest} characters"
-    return f"it is longer than {longest} characters" if longest is not None and length > longest else None
-
-
-def utf16_length(value: str) -> int:
-    """The length as browsers count it."""
-    return len(value.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def length_of(said: str | None) -> int | None:
-    """A minlength or maxlength, None where there is none."""
-    digits = (said or "").strip()
-    return int(digits[:12]) if digits.isascii() and digits.isdigit() else None
-
-
-def _pattern_fault(kind: str, value: str, attributes: Mapping[str, str]) -> str | None:
-    said = attributes.get("pattern")
-    if said is None or kind not in _ONE_LINE:
-        return None
-    matches = compile_constraint(said)
-    parts = value.split(",") if kind == "email" and "multiple" in attributes else [value]
-    if matches is None or all(matches(part) for part in parts):
-        return None
-    return attributes.get("title") or f"it does not match the pattern {said}"
-
-
-def _range_fault(kind: str, value: str, attributes: Mapping[str, str]) -> str | None:
+def _fault_of(kind: str, value: str, attributes: Mapping[str, str], *, written: bool) -> str | None:
+    """The first of length, pattern and range that a value breaks."""
+    # Lengths bind what a user wrote, not what the page came with (4.10.18.3).
+    if written and kind in _WITH_LENGTH:
+        length = utf16_length(value)
+        shortest, longest = (length_of(attributes.get(name)) for name in ("minlength", "maxlength"))
+        if shortest is not None and length < shortest:
+            return f"it is shorter than {shortest} characters"
+        if longest is not None and length > longest:
+            return f"it is longer than {longest} characters"
+    if "pattern" in attributes and kind in _ONE_LINE:
+        matches = _compile_constraint(attributes["pattern"])
+        parts = value.split(",") if kind == "email" and "multiple" in attributes else [value]
+        if matches is not None and not all(map(matches, parts)):
+            return attributes.get("title") or f"it does not match the pattern {attributes['pattern']}"
     number = number_of(kind, value)
-    if number is None or kind == "range":
+    if number is None or kind == "range":  # a slider is always within its bounds
         return None
-    smallest, largest = bounds_of(kind, attributes)
-    if kind == "time" and smallest is not None and largest is not None and largest < smallest:
+    smallest, largest = (number_of(kind, attributes.get(name, "")) for name in ("min", "max"))
+    if kind == "time" and smallest is not None and largest is not None and largest < smallest:  # over midnight
         outside = largest < number < smallest
         return f"it is not between {attributes['min']} and {attributes['max']}" if outside else None
     if smallest is not None and number < smallest:
-        return f"it is less than {attributes.get('min', 0)}"
-    if largest is not None and number > largest:
-        return f"it is more than {attributes.get('max', 100)}"
-    return None if _is_on_a_step(kind, number, attributes) else "it is not one of the allowed steps"
+        return f"it is less than {attributes['min']}"
+    return f"it is more than {attributes['max']}" if largest is not None and number > largest else None
 
 
-def _is_on_a_step(kind: str, number: Decimal, attributes: Mapping[str, str]) -> bool:
-    """Beyond the precision of numbers there is nothing to complain of, as in browsers."""
-    step, base = step_of(kind, attributes)
-    try:
-        return step is None or abs(number - base) % step == 0
-    except InvalidOperation:  # so many steps cannot be counted
-        return True
+def utf16_length(value: str) -> int:
+    """Return the length of a text as browsers count it, in UTF-16 units."""
+    return len(value.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def length_of(attribute: str | None) -> int | None:
+    """Return a minlength or maxlength, None where there is none."""
+    digits = (attribute or "").strip()
+    return int(digits[:12]) if digits.isascii() and digits.isdigit() else None

@@ -1,4 +1,4 @@
-"""Where a declared handler lives and what it takes.
+"""Find the route of a declared handler, and read what it takes.
 
 `find_routes(app)` walks any application that has routes; everything else in this room reads one kind of handler. An
 application object of another framework may tell its routes itself, in a method `awp_routes()`.
@@ -57,7 +57,7 @@ ITSELF: Final = object()
 
 
 class Routed(NamedTuple):
-    """Where a request arrives, and every endpoint that the application's routing names on the way there."""
+    """The arrival of a request, and every endpoint that the application's routing names on the way there."""
 
     arrival: Arrival
     endpoints: tuple[object, ...]
@@ -88,7 +88,7 @@ def find_arrival(app: object, scope: Scope, prefix: str = "") -> Routed | None:
 
 
 def asks_for_host(app: object) -> bool:
-    """Whether the application's routing depends on the header Host."""
+    """Return True if the application's routing depends on the header Host."""
     routes = [route for _, route in _in_order(app) or ()]
     return any(isinstance(one, Host) or (isinstance(one, Mount) and asks_for_host(one.app)) for one in routes)
 
@@ -108,7 +108,7 @@ def _in_order(app: object) -> Iterable[tuple[Any, BaseRoute]] | None:
 
 
 def compares_routes(app: object) -> bool:
-    """Whether an application of another framework sees to it itself that a call arrives at its own route."""
+    """Return True if an application of another framework sees to it itself that a call arrives at its own route."""
     return bool(getattr(routed(app), COMPARES_ROUTES, False))
 
 
@@ -134,11 +134,7 @@ def _walk(app: object, prefix: str, is_outermost: bool = False) -> Iterator[Rout
 def routed(app: object) -> object:
     """The first thing with routes inside the middleware around an application: by convention each keeps it as `app`."""
     seen: set[int] = set()
-    while app is not None and not _has_routes(app) and id(app) not in seen:
+    while not (app is None or hasattr(app, "routes") or hasattr(app, TELLS_ROUTES) or id(app) in seen):
         seen.add(id(app))
         app = getattr(app, "app", None)
     return app
-
-
-def _has_routes(app: object) -> bool:
-    return hasattr(app, "routes") or hasattr(app, TELLS_ROUTES)

@@ -37,7 +37,19 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
     document = _Document(app, prefix, is_outermost)
     for context in contexts_of(app.routes):
         if isinstance(getattr(context, "original_route", context), APIRoute):
-            yield _read_context(cast(Described, context), prefix, document)
+            described = cast(Described, context)
+            path = prefix + (described.path or "")
+            yield Route(
+                path,
+                methods_of(described.methods),
+                (described.endpoint,),
+                described.operation_id or described.name or "",
+                tuple(str(getattr(tag, "value", tag)) for tag in described.tags),
+                (described.name or "", described.unique_id),
+                described.include_in_schema,
+                functools.partial(document.describe, described),
+                arrival=Arrival(path, described.endpoint),
+            )
         else:
             yield from walk_routes([plain(context)], prefix, walk)
 
@@ -59,20 +71,6 @@ def plain(context: object) -> BaseRoute:
     return cast(BaseRoute, route if isinstance(route, BaseRoute) else getattr(context, "original_route", context))
 
 
-def _read_context(context: Described, prefix: str, document: "_Document") -> Route:
-    return Route(
-        prefix + (context.path or ""),
-        methods_of(context.methods),
-        (context.endpoint,),
-        context.operation_id or context.name or "",
-        tuple(str(getattr(tag, "value", tag)) for tag in context.tags),
-        (context.name or "", context.unique_id),
-        context.include_in_schema,
-        functools.partial(document.describe, context),
-        arrival=Arrival(prefix + (context.path or ""), context.endpoint),
-    )
-
-
 class _Document:
     """One application's OpenAPI document, made when the first declared route asks for it."""
 
@@ -87,13 +85,29 @@ class _Document:
         found = _operation(document, context, method)
         operation_id = found.get("operationId") if self._is_outermost else None
         if not found:
-            document = _describe_alone(context)
+            # One that is hidden from /docs may still be an action: it is described alone, as if it were listed.
+            listed = copy.copy(context) if isinstance(context, APIRoute) else dataclasses.replace(context)
+            object.__setattr__(listed, "include_in_schema", True)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # about operation ids, which the whole document warns of already
+                    document = get_openapi(title="", version="", routes=[listed])
+            except Exception as error:
+                raise UnusableSchema(f"FastAPI cannot describe {context.path}: {reason_of(error)}") from error
             components, found = Components(document), _operation(document, context, method)
         read = read_operation(found, components, self._prefix + (context.path or ""), document.get("security"))
+        outputs = read.outputs  # what the route writes may differ from what FastAPI documents of it
+        if context.response_model is not None and not context.response_model_by_alias:
+            outputs = write_schema(context.response_model, "serialization", by_alias=False)
+        if any(getattr(context, f"response_model_{name}") for name in _TRIMS):
+            outputs = _without_required(outputs)
+        # OpenAPI has no word for security schemes that only look (`auto_error=False`).
+        schemes = [scheme for scheme in _dependencies(context.dependant) if isinstance(scheme, SecurityBase)]
+        refuses = not schemes or any(getattr(scheme, "auto_error", True) for scheme in schemes)
         return dataclasses.replace(
             read,
-            outputs=_outputs(read.outputs, context),
-            auth_required=read.auth_required and not _lets_strangers_in(context),
+            outputs=outputs,
+            auth_required=read.auth_required and refuses,
             operation_id=operation_id if isinstance(operation_id, str) else None,
         )
 
@@ -112,27 +126,6 @@ def _operation(document: JsonObject, context: Described, method: str) -> JsonObj
     return as_object(of_path.get(method.lower()))
 
 
-def _describe_alone(context: Described) -> JsonObject:
-    """A document of one route, as if it were listed: one that is hidden from /docs may still be an action."""
-    listed = copy.copy(context) if isinstance(context, APIRoute) else dataclasses.replace(context)
-    object.__setattr__(listed, "include_in_schema", True)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about operation ids, which the whole document warns of already
-            return get_openapi(title="", version="", routes=[listed])
-    except Exception as error:
-        raise UnusableSchema(f"FastAPI cannot describe {context.path}: {reason_of(error)}") from error
-
-
-def _outputs(documented: JsonObject, context: Described) -> JsonObject:
-    """What the route writes where it differs from what FastAPI documents of it."""
-    if context.response_model is not None and not context.response_model_by_alias:
-        documented = write_schema(context.response_model, "serialization", by_alias=False)
-    if any(getattr(context, f"response_model_{name}") for name in _TRIMS):
-        return _without_required(documented)
-    return documented
-
-
 def _without_required(schema: JsonObject) -> JsonObject:
     """`response_model_exclude_none` and its like leave members out at every depth."""
     trimmed = {key: value for key, value in schema.items() if key != "required"}
@@ -146,12 +139,6 @@ def _without_required(schema: JsonObject) -> JsonObject:
         if isinstance(parts := trimmed.get(key), list):
             trimmed[key] = [_without_required(as_object(part)) for part in parts]
     return trimmed
-
-
-def _lets_strangers_in(context: Described) -> bool:
-    """Whether every security scheme of a route only looks (`auto_error=False`), which OpenAPI has no word for."""
-    schemes = [scheme for scheme in _dependencies(context.dependant) if isinstance(scheme, SecurityBase)]
-    return bool(schemes) and not any(getattr(scheme, "auto_error", True) for scheme in schemes)
 
 
 def _dependencies(dependant: Dependant) -> Iterator[object]:

@@ -44,12 +44,6 @@ def read_signature(function: Callable[..., object]) -> Signature:
     for layer in layers_of(function):
         if inspect.isgeneratorfunction(layer) or inspect.isasyncgenfunction(layer):
             raise UnusableFunction("it is a generator; return one answer, a list for instance")
-    parameters = _read_parameters(function)
-    hints = _read_hints(function)
-    return Signature(parameters, hints, hints.get("return", Any))
-
-
-def _read_parameters(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
     try:
         parameters = dict(inspect.signature(function).parameters)
     except (ValueError, TypeError) as error:
@@ -57,15 +51,12 @@ def _read_parameters(function: Callable[..., object]) -> dict[str, inspect.Param
     for name, parameter in parameters.items():
         if parameter.kind not in _NAMED:
             raise UnusableFunction(f"its parameter {name} cannot be given by name; agents send named inputs")
-    return parameters
-
-
-def _read_hints(function: Callable[..., object]) -> dict[str, object]:
     *_, written = layers_of(function)
     try:
-        return get_type_hints(written, include_extras=True)
+        hints = get_type_hints(written, include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
         raise UnusableSchema(f"its annotations cannot be read: {reason_of(error)}") from error
+    return Signature(parameters, hints, hints.get("return", Any))
 
 
 # --- Inputs as the signature says ---
@@ -74,18 +65,12 @@ def _read_hints(function: Callable[..., object]) -> dict[str, object]:
 def bind_signature(signature: Signature) -> tuple[Bind, JsonObject]:
     """One parameter that is a model is the whole input, as in FastAPI; otherwise each parameter is a member of it."""
     names = list(signature.parameters)
-    if len(names) == 1 and _is_whole(signature.parameters[names[0]], signature.types.get(names[0])):
-        whole = signature.types[names[0]]
+    whole = signature.types.get(names[0]) if len(names) == 1 else None
+    is_required = len(names) == 1 and signature.parameters[names[0]].default is inspect.Parameter.empty
+    if is_required and isinstance(whole, type) and (_fields_of(whole) or is_typeddict(whole)):
         return partial(_bind_whole, names[0], adapt(whole)), object_schema_of(whole)
     model, renamed = _model_of(signature)
     return partial(_bind_members, adapt(model), renamed), object_schema_of(model)
-
-
-def _is_whole(parameter: inspect.Parameter, annotation: object) -> bool:
-    """Whether a parameter is a required model, so that its fields are what an agent fills in."""
-    if parameter.default is not parameter.empty or not isinstance(annotation, type):
-        return False
-    return bool(_fields_of(annotation)) or is_typeddict(annotation)
 
 
 def _fields_of(kind: object) -> frozenset[str]:
@@ -139,7 +124,12 @@ def _validated(adapter: TypeAdapter[object], given: Given) -> object:
 def bind_declared(inputs: object, signature: Signature) -> tuple[Bind, JsonObject]:
     """Declared inputs: as a whole for a single parameter, or their members by name."""
     schema = object_schema_of(inputs)
-    members, certain = _members_of(inputs, schema)
+    # The names of members, and of those that are always there: in a model by its fields, else by the schema.
+    members = certain = _fields_of(inputs)
+    if not members:
+        properties, listed = schema.get("properties"), schema.get("required")
+        members = frozenset(properties) if isinstance(properties, Mapping) else frozenset()
+        certain = members & frozenset(listed if isinstance(listed, list) else ())
     names = list(signature.parameters)
     adapter = adapt(dict[str, object] if isinstance(inputs, Mapping) else inputs)
     if len(names) == 1 and names[0] not in members:
@@ -151,16 +141,6 @@ def bind_declared(inputs: object, signature: Signature) -> tuple[Bind, JsonObjec
         if name not in names:
             raise UnusableSchema(f"the declared inputs have {name}, which is none of its parameters")
     return partial(_bind_named, adapter, frozenset(names)), schema
-
-
-def _members_of(inputs: object, schema: JsonObject) -> tuple[frozenset[str], frozenset[str]]:
-    """The names of members, and of those that are always there: in a model by its fields, else by the schema."""
-    fields = _fields_of(inputs)
-    if fields:
-        return fields, fields
-    properties, required = schema.get("properties"), schema.get("required")
-    names = frozenset(properties) if isinstance(properties, Mapping) else frozenset()
-    return names, names & frozenset(required if isinstance(required, list) else ())
 
 
 def _bind_named(adapter: TypeAdapter[object], names: frozenset[str], given: Given) -> dict[str, object]:
@@ -195,7 +175,9 @@ def describe_function(
     signature = read_signature(function)
     returned = signature.returns if declared_outputs is Any else declared_outputs
     bind, inputs = bind_signature(signature) if declared_inputs is None else bind_declared(declared_inputs, signature)
-    write, outputs = _read_outputs(returned)
+    outputs = {} if returned is Any else schema_of(returned, "serialization")
+    is_free = returned is Any or isinstance(returned, Mapping)
+    write: Write = _write_anything if is_free else partial(_write_as, adapt(returned))
     return Described(inputs, outputs, partial(_call, function, bind, write))
 
 
@@ -204,7 +186,11 @@ async def _call(function: Callable[..., object], bind: Bind, write: Write, given
     try:
         arguments = bind(given)
     except ValidationError as error:
-        raise _refusal(error) from error
+        found = [
+            Violation(pointer_to(one["loc"]), one["msg"].removeprefix("Value error, "))
+            for one in error.errors(include_url=False, include_input=False)
+        ]
+        raise InvalidInput.of(found) from error
     if inspect.iscoroutinefunction(function):
         answer = await function(**arguments)
     else:
@@ -212,22 +198,6 @@ async def _call(function: Callable[..., object], bind: Bind, write: Write, given
         if inspect.isawaitable(answer):
             answer = await answer
     return write(answer)
-
-
-def _refusal(error: ValidationError) -> InvalidInput:
-    """pydantic's errors as pointers into the input."""
-    found = [
-        Violation(pointer_to(one["loc"]), one["msg"].removeprefix("Value error, "))
-        for one in error.errors(include_url=False, include_input=False)
-    ]
-    return InvalidInput.of(found)
-
-
-def _read_outputs(declared: object) -> tuple[Write, JsonObject]:
-    if declared is Any:
-        return _write_anything, {}
-    schema = schema_of(declared, "serialization")
-    return (_write_anything if isinstance(declared, Mapping) else partial(_write_as, adapt(declared))), schema
 
 
 def _write_anything(answer: object) -> bytes:

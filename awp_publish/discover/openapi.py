@@ -26,7 +26,7 @@ _NAMED: Final = frozenset({"properties", "$defs", "patternProperties", "dependen
 
 
 class Components:
-    """What the `components` of an OpenAPI document hold."""
+    """The `components` of an OpenAPI document."""
 
     def __init__(self, document: object) -> None:
         self._components = as_object(as_object(document).get("components"))
@@ -133,7 +133,14 @@ def read_operation(operation: JsonObject, components: Components, path: str, sec
     _read_parameters(taken, operation, components, path)
     content_type = _read_body(taken, components.follow(operation.get("requestBody")), components)
     status, outputs = _read_responses(as_object(operation.get("responses")), components)
-    asked = _alternatives(operation.get("security", security))
+    # The alternatives in which a caller may authenticate, each one scheme or several. `{}` among them is "nobody".
+    asked = as_objects(operation.get("security", security))
+    listed = [scopes for alternative in asked for scopes in alternative.values() if isinstance(scopes, list)]
+    schemes = [components.security_scheme(name) for alternative in asked for name in alternative]
+    # The headers and cookies of the schemes `apiKey`; all others are in Authorization.
+    keys = [(scheme.get("in"), str(scheme.get("name"))) for scheme in schemes if scheme.get("type") == "apiKey"]
+    headers = [RouteCredential("header", name.lower()) for place, name in keys if place == "header"]
+    cookies = [RouteCredential("cookie", name) for place, name in keys if place == "cookie"]
     return Operation(
         taken.schema(components),
         outputs,
@@ -144,8 +151,8 @@ def read_operation(operation: JsonObject, components: Components, path: str, sec
         _text(operation.get("summary")),
         _text(operation.get("operationId")),
         (bool(asked) and all(asked)) or taken.needs_authorization,
-        _scopes(asked) if all(asked) else (),
-        _credentials(asked, components),
+        tuple(dict.fromkeys(str(scope) for scopes in listed for scope in scopes)) if all(asked) else (),
+        tuple(dict.fromkeys((*headers, *cookies))),
     )
 
 
@@ -184,33 +191,32 @@ class _Taken:
 def _read_parameters(taken: _Taken, operation: JsonObject, components: Components, path: str) -> None:
     convertors = path_parameters(path)
     listed = operation.get("parameters")
-    declared = [components.follow(one) for one in listed] if isinstance(listed, list) else []
-    known = {one.get("name") for one in declared if one.get("in") == "path"}
+    parameters = [components.follow(one) for one in listed] if isinstance(listed, list) else []
+    known = {one.get("name") for one in parameters if one.get("in") == "path"}
     for name, convertor in convertors.items():
         if name not in known:
             taken.add(name, "path", path_parameter_schema(convertor), True, convertor == "path")
-    for one in declared:
-        if one.get("in") in _PLACES and (one.get("in") != "path" or one.get("name") in convertors):
-            _read_parameter(taken, one, components, convertors)
-
-
-def _read_parameter(taken: _Taken, declared: JsonObject, components: Components, convertors: Mapping[str, str]) -> None:
-    name, location = str(declared.get("name")), cast(Location, declared.get("in"))
-    required = bool(declared.get("required"))
-    if location == "header" and name.lower() in CARRIED_HEADERS:
-        taken.needs_authorization |= required and name.lower() == "authorization"
-        return
-    schema = components.local(declared.get("schema"), taken.names)
-    for key in ("description", "deprecated"):
-        if key in declared:
-            schema.setdefault(key, declared[key])
-    if "example" in declared:
-        schema.setdefault("examples", [declared["example"]])
-    if location == "path":
-        taken.add(name, location, schema or path_parameter_schema(convertors[name]), True, convertors[name] == "path")
-    else:
-        # A cookie may just as well come with the call itself, from the caller's own jar.
-        taken.add(name, location, _as_sent(schema, required), required and location != "cookie")
+    for declared in parameters:
+        place = declared.get("in")
+        if place not in _PLACES or (place == "path" and declared.get("name") not in convertors):
+            continue
+        name, location = str(declared.get("name")), cast(Location, place)
+        required = bool(declared.get("required"))
+        if location == "header" and name.lower() in CARRIED_HEADERS:
+            taken.needs_authorization |= required and name.lower() == "authorization"
+            continue
+        schema = components.local(declared.get("schema"), taken.names)
+        for key in ("description", "deprecated"):
+            if key in declared:
+                schema.setdefault(key, declared[key])
+        if "example" in declared:
+            schema.setdefault("examples", [declared["example"]])
+        if location == "path":
+            convertor = convertors[name]
+            taken.add(name, location, schema or path_parameter_schema(convertor), True, convertor == "path")
+        else:
+            # A cookie may just as well come with the call itself, from the caller's own jar.
+            taken.add(name, location, _as_sent(schema, required), required and location != "cookie")
 
 
 def _as_sent(schema: dict[str, object], required: bool) -> dict[str, object]:
@@ -235,35 +241,28 @@ def _read_body(taken: _Taken, body: JsonObject, components: Components) -> str |
     content_type = JSON if JSON in content else str(next(iter(content)))
     schema = components.root(as_object(content[content_type]).get("schema"), taken.names)
     if content_type in FORM_TYPES:
-        return _read_form(taken, _joined(schema, components, taken.names), content_type)
-    required = bool(body.get("required"))
-    if content_type != JSON or not _can_merge(schema, taken.properties, required):
+        return _read_form(taken, schema, components, content_type)
+    required, members, wanted = bool(body.get("required")), as_object(schema.get("properties")), _required(schema)
+    # Members stand beside the parameters where that changes the meaning of neither.
+    is_plain = schema.get("type") == "object" and bool(members) and schema.keys() <= _MERGEABLE
+    is_free = members.keys().isdisjoint(taken.properties) and (required or not schema.get("required"))
+    if content_type != JSON or not (is_plain and is_free):
         taken.add(BODY, "body", schema, required)
         return content_type
-    wanted = _required(schema)
-    for name, member in as_object(schema.get("properties")).items():
+    for name, member in members.items():
         taken.add(name, "json", member, name in wanted)
     taken.extra = schema.get("additionalProperties", True)
     return content_type
 
 
-def _can_merge(body: JsonObject, taken: JsonObject, required: bool) -> bool:
-    """Whether a body's members can stand beside the parameters without changing what either means."""
-    members = as_object(body.get("properties"))
-    plain = body.get("type") == "object" and bool(members) and body.keys() <= _MERGEABLE
-    return plain and members.keys().isdisjoint(taken) and (required or not body.get("required"))
-
-
-def _required(schema: JsonObject) -> list[str]:
-    listed = schema.get("required")
-    return listed if isinstance(listed, list) else []
-
-
-# --- Forms ---
-
-
-def _read_form(taken: _Taken, schema: JsonObject, content_type: str) -> str:
+def _read_form(taken: _Taken, form: dict[str, object], components: Components, content_type: str) -> str:
     """Form fields always stand beside the parameters: a form has no whole. Files make it multipart."""
+    # FastAPI writes a form model beside single form fields as `allOf`, though its fields are the form's as well.
+    schema = {key: value for key, value in form.items() if key != "allOf"}
+    for part in as_objects(form.get("allOf")):
+        model = components.root(part, taken.names)
+        schema["properties"] = {**as_object(model.get("properties")), **as_object(schema.get("properties"))}
+        schema["required"] = [*_required(model), *_required(schema)]
     wanted = _required(schema)
     locations: set[Location] = set()
     for name, member in as_object(schema.get("properties")).items():
@@ -275,14 +274,9 @@ def _read_form(taken: _Taken, schema: JsonObject, content_type: str) -> str:
     return MULTIPART if "file" in locations else content_type
 
 
-def _joined(schema: dict[str, object], components: Components, names: set[str]) -> dict[str, object]:
-    """FastAPI writes a form model beside single form fields as `allOf`, though its fields are the form's as well."""
-    joined = {key: value for key, value in schema.items() if key != "allOf"}
-    for part in as_objects(schema.get("allOf")):
-        model = components.root(part, names)
-        joined["properties"] = {**as_object(model.get("properties")), **as_object(joined.get("properties"))}
-        joined["required"] = [*_required(model), *_required(joined)]
-    return joined
+def _required(schema: JsonObject) -> list[str]:
+    listed = schema.get("required")
+    return listed if isinstance(listed, list) else []
 
 
 def _is_file(schema: object) -> bool:
@@ -320,46 +314,20 @@ def _read_responses(responses: JsonObject, components: Components) -> tuple[int,
     schemas: list[dict[str, object]] = []
     names: set[str] = set()
     for status, response in found:
-        schema = _read_response(status, as_object(response.get("content")), components, names)
+        content = as_object(response.get("content"))
+        media_type = next((name for name in content if "json" in name and "jsonl" not in name), None)
+        if not content:
+            schema: dict[str, object] = {"type": "null"} if status in ("204", "205") else {}
+        elif media_type is None:
+            schema = {"type": "string", "contentMediaType": next(iter(content))}
+        else:
+            schema = components.root(as_object(content[media_type]).get("schema"), names)
         schemas += [schema] if schema not in schemas else []
-    outputs = schemas[0] if len(schemas) == 1 else _any_of(schemas)
+    outputs: dict[str, object] = {"anyOf": schemas} if all(schemas) else {}
+    if len(schemas) == 1:
+        outputs = schemas[0]
     number = int(found[0][0]) if found[0][0].isdigit() else 200
     return number, with_definitions(outputs, components.definitions(names))
-
-
-def _any_of(schemas: list[dict[str, object]]) -> dict[str, object]:
-    return {"anyOf": schemas} if all(schemas) else {}
-
-
-def _read_response(status: str, content: JsonObject, components: Components, names: set[str]) -> dict[str, object]:
-    if not content:
-        return {"type": "null"} if status in ("204", "205") else {}
-    media_type = next((name for name in content if "json" in name and "jsonl" not in name), None)
-    if media_type is None:
-        return {"type": "string", "contentMediaType": next(iter(content))}
-    return components.root(as_object(content[media_type]).get("schema"), names)
-
-
-# --- Security ---
-
-
-def _alternatives(security: object) -> list[JsonObject]:
-    """The ways in which a caller may show who it is, each one scheme or several. `{}` among them is "nobody"."""
-    return [one for one in security if isinstance(one, Mapping)] if isinstance(security, list) else []
-
-
-def _scopes(alternatives: Iterable[JsonObject]) -> tuple[str, ...]:
-    listed = (scopes for alternative in alternatives for scopes in alternative.values() if isinstance(scopes, list))
-    return tuple(dict.fromkeys(str(scope) for scopes in listed for scope in scopes))
-
-
-def _credentials(alternatives: Iterable[JsonObject], components: Components) -> tuple[RouteCredential, ...]:
-    """The headers and cookies of the schemes `apiKey`; all others are in Authorization."""
-    schemes = [components.security_scheme(name) for alternative in alternatives for name in alternative]
-    keys = [(scheme.get("in"), str(scheme.get("name"))) for scheme in schemes if scheme.get("type") == "apiKey"]
-    headers = [RouteCredential("header", name.lower()) for place, name in keys if place == "header"]
-    cookies = [RouteCredential("cookie", name) for place, name in keys if place == "cookie"]
-    return tuple(dict.fromkeys((*headers, *cookies)))
 
 
 def _text(value: object) -> str | None:

@@ -17,7 +17,7 @@ from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, W
 from awp_publish.model import Arrival, JsonObject, Location, Parameter, RouteCredential
 
 MARK: Final = "__awp_action_"
-"""What the attributes begin with that a declaration leaves on a function."""
+"""The prefix of the attributes that a declaration leaves on a function."""
 
 
 def layers_of(handler: object) -> Iterator[object]:
@@ -27,7 +27,13 @@ def layers_of(handler: object) -> Iterator[object]:
     while inner is not None and id(inner) not in seen:
         seen.add(id(inner))
         yield inner
-        inner = _inside(inner)
+        if isinstance(inner, functools.partial):
+            inner = inner.func
+        elif inspect.ismethod(inner):
+            inner = inner.__func__
+        else:
+            wrapped = getattr(inner, "__wrapped__", None)
+            inner = _method_called(inner) if wrapped is None else wrapped
 
 
 def wrappings_of(handler: object) -> Iterator[object]:
@@ -39,17 +45,6 @@ def wrappings_of(handler: object) -> Iterator[object]:
         yield layer
         if not hasattr(layer, "__wrapped__") or inspect.ismethod(layer) or isinstance(layer, functools.partial):
             return
-
-
-def _inside(handler: object) -> object:
-    if isinstance(handler, functools.partial):
-        return handler.func
-    if inspect.ismethod(handler):
-        return handler.__func__
-    wrapped = getattr(handler, "__wrapped__", None)
-    if wrapped is not None:
-        return wrapped
-    return _method_called(handler)
 
 
 def _method_called(handler: object) -> object:
@@ -85,7 +80,7 @@ def marked_functions_of(handler: object) -> Iterator[object]:
 
 
 def is_bound_for_a_call(handler: object) -> bool:
-    """Whether a method is made into a function for one call only, as `method_decorator` does each time."""
+    """Return True for a method that is made into a function for one call only, as `method_decorator` does each time."""
     return any(isinstance(layer, functools.partial) and inspect.ismethod(layer.func) for layer in layers_of(handler))
 
 
@@ -99,11 +94,8 @@ def docstring_of(handler: object) -> str | None:
     of_types = {type(layer).__doc__ for layer in layers}
     own = [layer.__doc__ for layer in layers if layer.__doc__ not in of_types]
     of_classes = [type(layer).__doc__ for layer in layers if _method_called(layer)]
-    return next((text for text in map(_cleaned, [*own, *of_classes]) if text), None)
-
-
-def _cleaned(text: object) -> str | None:
-    return inspect.cleandoc(text.split("\f")[0]).strip() if isinstance(text, str) else None
+    texts = (inspect.cleandoc(text.split("\f")[0]).strip() for text in (*own, *of_classes) if isinstance(text, str))
+    return next((text for text in texts if text), None)
 
 
 # --- What discovery finds ---
@@ -124,7 +116,7 @@ _CONVERTOR_SCHEMAS: Final[Mapping[str, JsonObject]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What one method of a route takes and gives, as its framework already knows it.
+    """The inputs and outputs of one method of a route, as its framework already knows it.
 
     `parameters` say where each input travels; `content_type` is the body's media type, None without a body.
     `description` is what somebody wrote about the operation, `summary` perhaps only its name in words.
@@ -168,11 +160,11 @@ class Route:
 
     @property
     def is_opaque(self) -> bool:
-        """Whether it only says that an application is mounted there, which keeps its routes to itself."""
+        """True if it only says that an application is mounted there, which keeps its routes to itself."""
         return not self.handlers
 
     def takes(self, method: str, path: str) -> bool:
-        """Whether a request with this method and (template of a) path is for this route."""
+        """Return True if a request with this method and (template of a) path is for this route."""
         return method in self.methods and re.fullmatch(pattern_of(self.path), path) is not None
 
     @property
@@ -202,7 +194,7 @@ def path_parameters(path: str) -> dict[str, str]:
 
 
 def path_parameter_schema(convertor: str) -> dict[str, object]:
-    """What a convertor of Starlette's matches, as JSON Schema."""
+    """The JSON Schema of what a convertor of Starlette's matches."""
     return dict(_CONVERTOR_SCHEMAS.get(convertor, {"type": "string", "minLength": 1}))
 
 
@@ -238,7 +230,10 @@ def take_inputs(
     by_method = None if method in NO_BODY_METHODS else "application/json"
     body_type = content_type or operation.content_type or by_method
     location: Location = "query" if body_type is None else "form" if body_type in FORM_TYPES else "json"
-    known = _kept(operation, body_type) | _path_parameters(path)
+    # Places in the body are kept as long as the body is what the framework knows it to be.
+    same_body = body_type == operation.content_type
+    kept = (one for one in operation.parameters if same_body or one.location in _OUTSIDE_BODY)
+    known = {one.name: one for one in kept} | _path_parameters(path)
     taken = _with_path_parameters(inputs, path, operation.inputs)
     names = [*path_parameters(path), *(name for name in property_names(taken) if name not in path_parameters(path))]
     parameters = tuple(known.get(name) or Parameter(name, location, name) for name in names)
@@ -248,12 +243,6 @@ def take_inputs(
 def property_names(schema: JsonObject) -> list[str]:
     properties = schema.get("properties")
     return list(properties) if isinstance(properties, Mapping) else []
-
-
-def _kept(operation: Operation, body_type: str | None) -> dict[str, Parameter]:
-    """The framework's places, those in the body only as long as the body is what the framework knows it to be."""
-    same_body = body_type == operation.content_type
-    return {one.name: one for one in operation.parameters if same_body or one.location in _OUTSIDE_BODY}
 
 
 def _path_parameters(path: str) -> dict[str, Parameter]:
@@ -266,18 +255,15 @@ def _with_path_parameters(inputs: JsonObject, path: str, described: JsonObject) 
     properties, required = inputs.get("properties"), inputs.get("required")
     known = dict(properties) if isinstance(properties, Mapping) else {}
     wanted = list(required) if isinstance(required, list) else []
+    by_framework = described.get("properties")
     for name, convertor in path_parameters(path).items():
-        known.setdefault(name, _described(name, described) or path_parameter_schema(convertor))
+        schema = by_framework.get(name) if isinstance(by_framework, Mapping) else None
+        # One that refers to definitions says nothing here: the declared inputs do not have them.
+        is_usable = isinstance(schema, Mapping) and bool(schema) and "$ref" not in schema
+        known.setdefault(name, schema if is_usable else path_parameter_schema(convertor))
         wanted += [name] if name not in wanted else []
     added: dict[str, object] = {"properties": known} | ({"required": wanted} if wanted else {})
     return {**inputs, **added}
-
-
-def _described(name: str, inputs: JsonObject) -> JsonObject | None:
-    """What a framework knows of a parameter, unless that refers to definitions that the declared inputs have not."""
-    properties = inputs.get("properties")
-    schema = properties.get(name) if isinstance(properties, Mapping) else None
-    return schema if isinstance(schema, Mapping) and "$ref" not in schema else None
 
 
 # --- Routes of a Starlette application: `Route`, `Mount`, `Host`, class endpoints ---
@@ -289,41 +275,20 @@ def walk_routes(routes: Sequence[BaseRoute], prefix: str, walk: Walk) -> Iterato
     """Every route below `routes`. `walk(app, prefix)` looks into a mounted application, of whatever kind."""
     for route in routes:
         if isinstance(route, StarletteRoute):
-            yield from _read_route(route, prefix)
+            path, endpoint = prefix + route.path, route.endpoint
+            methods, arrival = methods_of(route.methods), Arrival(path, endpoint)
+            if not (isinstance(endpoint, type) and issubclass(endpoint, HTTPEndpoint)):
+                yield Route(path, methods, (endpoint,), route.name, listed=route.include_in_schema, arrival=arrival)
+                continue
+            for method in METHODS:  # a class endpoint is one route for each of its methods
+                function = getattr(endpoint, method.lower(), None)
+                if function is not None and method in (route.methods or METHODS):
+                    name, handlers = f"{route.name}_{method.lower()}", (function, endpoint)
+                    listed = route.include_in_schema
+                    yield Route(path, (method,), handlers, name, listed=listed, arrival=arrival)
         elif isinstance(route, Mount):
             yield from walk(route.app, prefix + route.path)
         elif isinstance(route, Host):
             yield from walk(route.app, prefix)
         elif not isinstance(route, WebSocketRoute):
             yield opaque(prefix)  # somebody's own kind of route
-
-
-def _read_route(route: StarletteRoute, prefix: str) -> Iterator[Route]:
-    """The routes of one Starlette route: one, or one for each method of a class endpoint."""
-    path, endpoint = prefix + route.path, route.endpoint
-    if isinstance(endpoint, type) and issubclass(endpoint, HTTPEndpoint):
-        yield from _class_routes(endpoint, path, route)
-        return
-    yield Route(
-        path,
-        methods_of(route.methods),
-        (endpoint,),
-        route.name,
-        listed=route.include_in_schema,
-        arrival=Arrival(path, endpoint),
-    )
-
-
-def _class_routes(endpoint: type[HTTPEndpoint], path: str, route: StarletteRoute) -> Iterator[Route]:
-    for method in METHODS:
-        function = getattr(endpoint, method.lower(), None)
-        if function is not None and method in (route.methods or METHODS):
-            name = f"{route.name}_{method.lower()}"
-            yield Route(
-                path,
-                (method,),
-                (function, endpoint),
-                name,
-                listed=route.include_in_schema,
-                arrival=Arrival(path, endpoint),
-            )

@@ -50,13 +50,13 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 _CLASSES: Final = {problem.slug: problem for problem in ALL}
 
 
-class Unreadable(Exception):
+class UnreadableJob(Exception):
     """The bytes of a record are not what this version writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a job is: `fraction` from 0 to 1, and a word for people."""
+    """The progress of a job: `fraction` from 0 to 1, and a word for people."""
 
     fraction: float
     message: str = ""
@@ -64,7 +64,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What an action answered: HTTP status, the headers worth carrying to the caller, and JSON text."""
+    """The answer of an action: HTTP status, the headers worth carrying to the caller, and JSON text."""
 
     status: int
     headers: tuple[tuple[bytes, bytes], ...]
@@ -117,7 +117,7 @@ def new_id() -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text looks like a job id."""
+    """Return True if a text looks like a job id."""
     return _ID.fullmatch(text) is not None
 
 
@@ -147,60 +147,35 @@ def store_job(job: Job) -> Stored:
 
 
 def write_job(job: Job) -> bytes:
-    """The bytes of a job."""
-    head = _dump(_describe(job))
-    return head if job.result is None else head + b"\n" + job.result.body
-
-
-def _describe(job: Job) -> dict[str, object]:
-    return {
-        "id": job.id,
-        "action": job.action,
-        "input": job.input,
-        "principal": job.principal,
-        "request_id": job.request_id,
-        "door": job.door,
-        "context": job.context,
-        "share": job.share,
-        "status": job.status,
-        "progress": None if job.progress is None else [job.progress.fraction, job.progress.message],
-        "cancel_requested": job.cancel_requested,
-        "worker": job.worker,
-        "attempt": job.attempt,
-        "result": None if job.result is None else _describe_result(job.result),
-        "problem": None if job.problem is None else _describe_problem(job.problem),
+    """The bytes of a job. Texts of a request or a handler that JSON cannot hold are replaced: never a failure."""
+    progress, result, problem = job.progress, job.result, job.problem
+    members = {
+        **{name: getattr(job, name) for name in _KINDS},
+        "progress": None if progress is None else [progress.fraction, progress.message],
+        "result": None,
+        "problem": None,
         "created": job.created,
         "updated": job.updated,
     }
-
-
-def _describe_result(result: JobResult) -> list[object]:
-    return [result.status, _as_text(result.headers), crc32(result.body)]
-
-
-def _describe_problem(problem: Problem) -> dict[str, object]:
-    return {
-        "slug": problem.slug,
-        "detail": problem.detail,
-        "status": problem.status,
-        "code": problem.code,
-        "recovery": problem.recovery,
-        "errors": [[violation.pointer, violation.detail] for violation in problem.errors],
-        "headers": problem.headers,
-        "members": problem.members,
-    }
-
-
-def _as_text(headers: Sequence[tuple[bytes, bytes]]) -> list[list[str]]:
-    return [[name.decode("latin-1"), value.decode("latin-1")] for name, value in headers]
-
-
-def _dump(described: dict[str, object]) -> bytes:
-    """Words from a request or a handler may hold what JSON cannot say: that is replaced, never a failure."""
+    if result is not None:
+        headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in result.headers]
+        members["result"] = [result.status, headers, crc32(result.body)]
+    if problem is not None:
+        members["problem"] = {
+            "slug": problem.slug,
+            "detail": problem.detail,
+            "status": problem.status,
+            "code": problem.code,
+            "recovery": problem.recovery,
+            "errors": [[violation.pointer, violation.detail] for violation in problem.errors],
+            "headers": problem.headers,
+            "members": problem.members,
+        }
     try:
-        return orjson.dumps(described, option=orjson.OPT_UTC_Z)
+        head = orjson.dumps(members, option=orjson.OPT_UTC_Z)
     except TypeError:
-        return orjson.dumps(_printable(described), option=orjson.OPT_UTC_Z)
+        head = orjson.dumps(_printable(members), option=orjson.OPT_UTC_Z)
+    return head if result is None else head + b"\n" + result.body
 
 
 def _printable(value: object, levels: int = 100) -> object:
@@ -222,19 +197,6 @@ def printable(text: str) -> str:
 
 # --- From bytes ---
 
-
-def read_job(raw: bytes, job_id: str | None = None) -> Job:
-    """The job of some bytes, which has to be the one with that id. Raises Unreadable."""
-    head, _, body = raw.partition(b"\n")
-    try:
-        job = _read_described(orjson.loads(head), body)
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        raise Unreadable(f"A job's record cannot be read: {type(error).__name__}.") from error
-    if job_id not in (None, job.id):
-        raise Unreadable("A job's record is that of another job.")
-    return job
-
-
 _KINDS: Final[Mapping[str, type]] = {
     "id": str,
     "action": str,
@@ -252,55 +214,54 @@ _KINDS: Final[Mapping[str, type]] = {
 """Members that are kept as they are."""
 
 
-def _read_described(told: dict[str, Any], body: bytes) -> Job:
+def read_job(raw: bytes, job_id: str | None = None) -> Job:
+    """The job of some bytes, which has to be the one with that id. Raises UnreadableJob."""
+    head, _, body = raw.partition(b"\n")
+    try:
+        job = _read_members(orjson.loads(head), body)
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise UnreadableJob(f"A job's record cannot be read: {type(error).__name__}.") from error
+    if job_id not in (None, job.id):
+        raise UnreadableJob("A job's record is that of another job.")
+    return job
+
+
+def _read_members(members: dict[str, Any], body: bytes) -> Job:
     for name, kind in _KINDS.items():
-        if type(told[name]) is not kind:
+        if type(members[name]) is not kind:
             raise TypeError(name)
-    if told["status"] not in get_args(Status):
-        raise ValueError(told["status"])
-    return Job(
-        **{name: told[name] for name in _KINDS},
-        progress=None if told["progress"] is None else _read_progress(told["progress"]),
-        result=None if told["result"] is None else _read_result(told["result"], body),
-        problem=None if told["problem"] is None else _read_problem(told["problem"]),
-        created=_read_time(told["created"]),
-        updated=_read_time(told["updated"]),
-    )
+    if members["status"] not in get_args(Status):
+        raise ValueError(members["status"])
+    progress = result = problem = None
+    if members["progress"] is not None:
+        fraction, message = members["progress"]
+        progress = Progress(float(fraction), _text(message))
+    if members["result"] is not None:
+        status, headers, checksum = members["result"]
+        if type(status) is not int or checksum != crc32(body):
+            raise ValueError("the result is not the one that was written")
+        encoded = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
+        result = JobResult(status, encoded, body)
+    if (found := members["problem"]) is not None:
+        # Of the class it was; the plain one if a later version has done away with that class.
+        problem = _CLASSES.get(_text(found["slug"]), Problem)(
+            _text(found["detail"]),
+            status=int(found["status"]),
+            code=_text(found["code"]),
+            recovery=None if found["recovery"] is None else _text(found["recovery"]),
+            errors=[Violation(_text(pointer), _text(detail)) for pointer, detail in found["errors"]],
+            headers=[(_text(name), _text(value)) for name, value in found["headers"]],
+            members=found["members"],
+        )
+    created, updated = (datetime.fromisoformat(members[name]).astimezone(UTC) for name in ("created", "updated"))
+    kept = {name: members[name] for name in _KINDS}
+    return Job(**kept, progress=progress, result=result, problem=problem, created=created, updated=updated)
 
 
-def _read_progress(told: list[Any]) -> Progress:
-    fraction, message = told
-    return Progress(float(fraction), _text(message))
-
-
-def _read_result(told: list[Any], body: bytes) -> JobResult:
-    status, headers, checksum = told
-    if type(status) is not int or checksum != crc32(body):
-        raise ValueError("the result is not the one that was written")
-    return JobResult(status, tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers), body)
-
-
-def _read_problem(told: dict[str, Any]) -> Problem:
-    """A problem of the class it was; of the plain one if a later version has done away with that class."""
-    return _CLASSES.get(_text(told["slug"]), Problem)(
-        _text(told["detail"]),
-        status=int(told["status"]),
-        code=_text(told["code"]),
-        recovery=None if told["recovery"] is None else _text(told["recovery"]),
-        errors=[Violation(_text(pointer), _text(detail)) for pointer, detail in told["errors"]],
-        headers=[(_text(name), _text(value)) for name, value in told["headers"]],
-        members=told["members"],
-    )
-
-
-def _text(told: object) -> str:
-    if not isinstance(told, str):
-        raise TypeError(f"{type(told).__name__} instead of a text")
-    return told
-
-
-def _read_time(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone(UTC)
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} instead of a text")
+    return value
 
 
 logger: Final = logging.getLogger("awp_publish.jobs")
@@ -321,14 +282,14 @@ RETRY_SECONDS: Final = 10
 UNREADABLE_SECONDS: Final = 3600.0
 """After so long a record that could not be read is looked at again: a later version of us may have written it."""
 
-MOST_ATTEMPTS: Final = 3
+MAX_ATTEMPTS: Final = 3
 """Runs of a repeatable job whose workers died; after that the job itself is thought to be the cause."""
 
-MOST_TRIES: Final = 20
+MAX_TRIES: Final = 20
 """Times that a change is tried against others who change the same job."""
 
 IsRepeatable: TypeAlias = Callable[[str], bool | None]
-"""Whether an action may be run again after a run that was cut short; None for an action that the site does not have."""
+"""Tells if an action may run again after a run that was cut short; None for an action that the site does not have."""
 
 
 class Live(Protocol):
@@ -410,8 +371,12 @@ class Jobs:
         try:
             await self._queue(job)
         except (TooManyJobs, JobQueueFull):
-            if not await self._forget_leftovers(job):
+            # Make room where records have expired without having ended.
+            queues, lease = (ALL_JOBS, _queue_of_caller(job)), self.lease_seconds
+            leftovers = [(queue, one) for queue in queues for one in await self.store.take(queue, lease, 100)]
+            if not leftovers:
                 raise
+            await self.store.run([Unschedule(queue, one) for queue, one in leftovers])
             await self._queue(job)
         for listener in self._listeners:
             listener()
@@ -438,14 +403,6 @@ class Jobs:
             case _:
                 raise _busy()
 
-    async def _forget_leftovers(self, job: Job) -> bool:
-        """Make room where records have expired without having ended. Whether there were any."""
-        queues = (ALL_JOBS, _queue_of_caller(job))
-        found = [(queue, one) for queue in queues for one in await self.store.take(queue, self.lease_seconds, 100)]
-        if found:
-            await self.store.run([Unschedule(queue, one) for queue, one in found])
-        return bool(found)
-
     async def show(self, job_id: str, principal: str) -> Job:
         """The job as it stands, to who started it; a job that nobody known started, to whoever knows its id.
 
@@ -458,31 +415,29 @@ class Jobs:
 
         Raises UnknownJob, JobEnded, StoreUnavailable.
         """
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             stored = await self._find(job_id, principal)
             if stored.job.has_ended:
                 raise JobEnded(f"The job has ended already: it is {stored.job.status}.")
-            cancelled = await self._cancel_as_seen(stored)
+            if stored.job.status == "accepted":
+                cancelled = await self.end(stored, "cancelled", _cancelled())
+            elif stored.job.cancel_requested:
+                return stored.job
+            else:
+                requested = replace(stored.job, cancel_requested=True, updated=self.clock())
+                cancelled = await self.change(stored, requested, ())
+                live = self._live.get(job_id)
+                if cancelled is not None and live is not None and live.token == stored.job.worker:
+                    live.cancel()
             if cancelled is not None:
                 return cancelled.job
             await asyncio.sleep(0)
         raise _busy()
 
-    async def _cancel_as_seen(self, stored: Stored) -> Stored | None:
-        if stored.job.status == "accepted":
-            return await self.end(stored, "cancelled", _cancelled())
-        if stored.job.cancel_requested:
-            return stored
-        requested = await self.change(stored, replace(stored.job, cancel_requested=True, updated=self.clock()), ())
-        live = self._live.get(stored.job.id)
-        if requested is not None and live is not None and live.token == stored.job.worker:
-            live.cancel()
-        return requested
-
     async def _find(self, job_id: str, principal: str) -> Stored:
         try:
             stored = await self.look(job_id) if is_id(job_id) else None
-        except Unreadable as error:
+        except UnreadableJob as error:
             raise StoreUnavailable("The record of the job cannot be read.", headers=[("Retry-After", "60")]) from error
         if stored is None or stored.job.principal not in ("", principal):
             raise UnknownJob("There is no such job, its result has expired, or somebody else started it.")
@@ -493,19 +448,20 @@ class Jobs:
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Have `listener` called whenever this process accepts a job. Returns what ends that."""
         self._listeners = (*self._listeners, listener)
-        return lambda: self._forget(listener)
 
-    def _forget(self, listener: Callable[[], None]) -> None:
-        self._listeners = tuple(one for one in self._listeners if one is not listener)
+        def forget() -> None:
+            self._listeners = tuple(one for one in self._listeners if one is not listener)
+
+        return forget
 
     async def look(self, job_id: str) -> Stored | None:
-        """A job with its bytes; None if there is none. Raises Unreadable, StoreUnavailable."""
+        """A job with its bytes; None if there is none. Raises UnreadableJob, StoreUnavailable."""
         raw = (await self.store.run((Look(_key(job_id)),))).seen[0]
         if not isinstance(raw, bytes):
             return None
         try:
             return Stored(read_job(raw, job_id), raw)
-        except Unreadable as error:
+        except UnreadableJob as error:
             logger.error("job %s: %s", job_id, error)
             raise
 
@@ -517,7 +473,7 @@ class Jobs:
         """
         try:
             stored = await self.look(job_id)
-        except Unreadable:
+        except UnreadableJob:
             await self.postpone(job_id, UNREADABLE_SECONDS)
             return None
         if stored is None or stored.job.has_ended:
@@ -548,7 +504,7 @@ class Jobs:
         if not repeatable:
             await self.end(stored, "failed", JobInterrupted("The worker was stopped while it ran this job."))
             return None
-        if job.attempt >= MOST_ATTEMPTS and not on_purpose:
+        if job.attempt >= MAX_ATTEMPTS and not on_purpose:
             told = f"The worker was stopped each of the {job.attempt} times that it ran this job."
             await self.end(stored, "failed", JobInterrupted(told))
             return None

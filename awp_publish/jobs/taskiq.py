@@ -19,7 +19,7 @@ from taskiq import AsyncBroker
 from taskiq.receiver import Receiver
 
 from awp_publish.jobs.jobs import IsRepeatable, Jobs, is_id
-from awp_publish.jobs.worker import SETTLE_SECONDS, Runner, heed_signals
+from awp_publish.jobs.worker import SETTLE_SECONDS, Runner, set_on_signal
 from awp_publish.problems import StoreUnavailable
 
 logger: Final = logging.getLogger("awp_publish.jobs")
@@ -29,7 +29,7 @@ SEND_AGAIN_SECONDS: Final = 120.0
 """After so long a job that was sent and has not been begun is sent again: the `lease` for a worker that sends."""
 
 SENDING_SECONDS: Final = 5.0
-"""How long sending one job may take."""
+"""Seconds that sending one job may take."""
 
 RETRY_SECONDS: Final = 2.0
 """Between two attempts to send a job while the queue is away, and to listen to it."""
@@ -85,7 +85,7 @@ class TaskiqQueue:
             await self._jobs.postpone(job_id, RETRY_SECONDS)
 
     def stop(self) -> None:
-        """What was taken is still sent: that is quick."""
+        """Nothing to do: jobs already taken are still sent, which is quick."""
 
     def interrupt(self) -> None:
         """Nothing runs here."""
@@ -106,7 +106,7 @@ class TaskiqQueue:
 
 
 async def _no_runner(job_id: str) -> None:
-    """What a process does that only sends."""
+    """The task of a process that only sends."""
     raise RuntimeError("This process was given no runner for the jobs that it receives.")
 
 
@@ -126,7 +126,7 @@ async def serve_worker(
     queue.attach(runner)
     queue.broker.is_worker_process = True
     stopping = asyncio.Event()
-    with heed_signals(stopping), ThreadPoolExecutor(1) as executor:
+    with set_on_signal(stopping), ThreadPoolExecutor(1) as executor:
         receiver = Receiver(queue.broker, executor, max_async_tasks=concurrency, run_startup=False)
         await queue.open()
         listening = asyncio.create_task(_listen(receiver, stopping))

@@ -19,7 +19,7 @@ from awp_publish.jobs.jobs import (
     Progress,
     Status,
     Stored,
-    Unreadable,
+    UnreadableJob,
     printable,
 )
 from awp_publish.problems import HandlerFailed, JobCancelled, Problem, StoreUnavailable
@@ -29,34 +29,34 @@ from awp_publish.stores.store import Look
 # What is reported is kept in memory; the heartbeat of the run takes it to the store. So reporting costs a handler
 # nothing, however often it does it.
 
-LONGEST: Final = 500
+MAX_MESSAGE: Final = 500
 """Characters of a message that are kept."""
 
 
-Heard: TypeAlias = Callable[[Progress], None]
+Listener: TypeAlias = Callable[[Progress], None]
 
 
 class Report:
-    """What the handler of one run said last. Written in whichever thread the handler runs in, where `heard` is told."""
+    """The last report of one run's handler. Written in the thread of the handler, where `listener` is called."""
 
-    __slots__ = ("_heard", "latest")
+    __slots__ = ("_listener", "latest")
 
-    def __init__(self, heard: Heard | None = None) -> None:
+    def __init__(self, listener: Listener | None = None) -> None:
         self.latest: Progress | None = None
-        self._heard = heard
+        self._listener = listener
 
     def note(self, progress: Progress) -> None:
         self.latest = progress
-        if self._heard is not None:
-            self._heard(progress)
+        if self._listener is not None:
+            self._listener(progress)
 
 
 _REPORT: Final[ContextVar[Report | None]] = ContextVar("awp_publish_job_report", default=None)
 
 
-def open_report(heard: Heard | None = None) -> Report:
+def open_report(listener: Listener | None = None) -> Report:
     """From now on, what is reported in this task and what it starts is kept in the report that is returned."""
-    report = Report(heard)
+    report = Report(listener)
     _REPORT.set(report)
     return report
 
@@ -71,7 +71,7 @@ def report_progress(fraction: float, message: str = "") -> None:
         raise ValueError(f"A fraction lies between 0 and 1, which {fraction!r} does not.")
     report = _REPORT.get()
     if report is not None:
-        report.note(Progress(float(fraction), printable(message[:LONGEST])))
+        report.note(Progress(float(fraction), printable(message[:MAX_MESSAGE])))
 
 
 # --- How a worker process is told to end ---
@@ -80,7 +80,7 @@ STOP: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
-def heed_signals(stopping: asyncio.Event) -> Iterator[None]:
+def set_on_signal(stopping: asyncio.Event) -> Iterator[None]:
     """SIGTERM and SIGINT set the event. For the main thread."""
     loop = asyncio.get_running_loop()
     for number in STOP:
@@ -95,7 +95,7 @@ def heed_signals(stopping: asyncio.Event) -> Iterator[None]:
 async def wait_for_signal() -> None:
     """Return when the process is to end."""
     stopping = asyncio.Event()
-    with heed_signals(stopping):
+    with set_on_signal(stopping):
         await stopping.wait()
 
 
@@ -107,7 +107,7 @@ async def wait_for_signal() -> None:
 logger: Final = logging.getLogger("awp_publish.jobs")
 
 SETTLE_SECONDS: Final = 3.0
-"""How long a stopping process waits for handlers that it has cancelled."""
+"""Seconds that a stopping process waits for handlers that it has cancelled."""
 
 FIRST_BEAT: Final = 0.25
 """Seconds until the first heartbeat, so that a short job's progress is seen; each pause is twice the one before."""
@@ -138,7 +138,7 @@ class Runner:
         """Run a job that somebody else judged to be due, if it still waits."""
         try:
             stored = await self.jobs.look(job_id)
-        except Unreadable:
+        except UnreadableJob:
             return
         if stored is None or stored.job.status != "accepted":
             return
@@ -196,21 +196,18 @@ class JobRun:
     def cancel(self) -> None:
         """The caller does not want the job any more. May be called in any thread."""
         with suppress(RuntimeError):  # the loop has ended, and the run with it
-            self._loop.call_soon_threadsafe(self._heed_caller)
+            self._loop.call_soon_threadsafe(self._cancel_handler)
 
     def stop(self) -> None:
         """The process has to end."""
         self._is_stopping = True
         self._wake.set()
-        self._cut_short()
+        self._handler.cancel()
 
-    def _heed_caller(self) -> None:
+    def _cancel_handler(self) -> None:
         if not self._is_cancelled:
             self._is_cancelled = True
-            self._cut_short()
-
-    def _cut_short(self) -> None:
-        self._handler.cancel()
+            self._handler.cancel()
 
     # --- Looking after it ---
 
@@ -218,7 +215,25 @@ class JobRun:
         """Run the job to its end in the store, or until the job is somebody else's."""
         self._jobs.enter(self._stored.job.id, self)
         try:
-            await self._wait_for_handler()
+            while not self._handler.done() and not self._is_stopping:
+                # Until the next heartbeat, the handler's end, or a word from outside.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._until_beat):
+                        await self._wake.wait()
+                self._wake.clear()
+                self._until_beat = min(2 * self._until_beat, self._jobs.beat_seconds)
+                if self._handler.done() or self._is_stopping or self._is_lost:
+                    continue
+                try:
+                    beaten = await self._jobs.beat(self._as_reported())
+                    if beaten is not None:
+                        self._stored = beaten
+                    elif await self._catch_up() and self._stored.job.cancel_requested:
+                        self._cancel_handler()
+                except StoreUnavailable:
+                    logger.debug("job %s: no heartbeat, the store is away", self._stored.job.id)
+            if not self._handler.done():
+                await asyncio.wait({self._handler}, timeout=SETTLE_SECONDS)
             await self._conclude()
         except BaseException:
             self._handler.cancel()
@@ -238,48 +253,21 @@ class JobRun:
             logger.exception("job %s: action %s failed (request_id=%s)", job.id, job.action, job.request_id)
             return HandlerFailed(f"Action {job.action} failed. The site's log has the cause under this request_id.")
 
-    async def _wait_for_handler(self) -> None:
-        while not self._handler.done():
-            if self._is_stopping:
-                await asyncio.wait({self._handler}, timeout=SETTLE_SECONDS)
-                return
-            await self._pause()
-            if not (self._handler.done() or self._is_stopping or self._is_lost):
-                await self._beat()
-
-    async def _pause(self) -> None:
-        """Until the next heartbeat, the handler's end, or a word from outside."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._until_beat):
-                await self._wake.wait()
-        self._wake.clear()
-        self._until_beat = min(2 * self._until_beat, self._jobs.beat_seconds)
-
-    async def _beat(self) -> None:
-        try:
-            beaten = await self._jobs.beat(self._as_reported())
-            if beaten is not None:
-                self._stored = beaten
-            elif await self._catch_up() and self._stored.job.cancel_requested:
-                self._heed_caller()
-        except StoreUnavailable:
-            logger.debug("job %s: no heartbeat, the store is away", self._stored.job.id)
-
     def _as_reported(self) -> Stored:
         """The job with the last words of its handler, over the bytes that the store has."""
         progress = self._report.latest or self._stored.job.progress
         return Stored(replace(self._stored.job, progress=progress), self._stored.raw)
 
     async def _catch_up(self) -> bool:
-        """Read the record again, which somebody changed. Whether the job is still ours."""
+        """Read the record again, which somebody changed. Returns False if the job is no longer ours."""
         try:
             stored = await self._jobs.look(self._stored.job.id)
-        except Unreadable:
+        except UnreadableJob:
             stored = None
         if stored is None or stored.job.worker != self.token:
             logger.warning("job %s is no longer this worker's, what it did is dropped", self._stored.job.id)
             self._is_lost = True
-            self._cut_short()
+            self._handler.cancel()
             return False
         self._stored = stored
         return True
@@ -288,42 +276,42 @@ class JobRun:
 
     async def _conclude(self) -> None:
         """Write down how it ended. Waits for a store that is away, for as long as the process runs."""
-        is_told = False
+        is_logged = False
         while not self._is_lost:
             try:
                 while not await self._write_end() and await self._catch_up():
                     pass
                 return
             except StoreUnavailable:
-                if not is_told:
+                if not is_logged:
                     logger.warning("job %s has ended, which the store cannot be told yet", self._stored.job.id)
-                is_told = True
+                is_logged = True
             if self._is_stopping:
                 return
             await asyncio.sleep(self._jobs.beat_seconds)
 
     async def _write_end(self) -> bool:
-        """Whether the record was as we knew it, so that the end is written."""
+        """Write the end. Returns False if somebody else changed the record meanwhile."""
+        status: Status = "failed"
         if self._handler.done() and not self._handler.cancelled():
             ended = self._handler.result()
-            return await self._end("failed" if isinstance(ended, Problem) else "done", ended)
-        if self._is_cancelled or self._stored.job.cancel_requested:
-            return await self._end("cancelled", JobCancelled("The job was cancelled at its caller's request."))
-        if self._is_stopping:
+            status = "failed" if isinstance(ended, Problem) else "done"
+        elif self._is_cancelled or self._stored.job.cancel_requested:
+            status, ended = "cancelled", JobCancelled("The job was cancelled at its caller's request.")
+        elif self._is_stopping:
             await self._jobs.give_up(self._stored, self._is_repeatable, on_purpose=True)
             return True
-        return await self._end("failed", HandlerFailed(f"Action {self._stored.job.action} was cancelled from within."))
-
-    async def _end(self, status: Status, ended: Ended) -> bool:
+        else:
+            ended = HandlerFailed(f"Action {self._stored.job.action} was cancelled from within.")
         return await self._jobs.end(self._as_reported(), status, ended) is not None
 
 
-LONGEST_WAIT: Final = 15.0
+MAX_WAIT: Final = 15.0
 """Seconds between two questions to a store that is away."""
 
 
 class Carrier(Protocol):
-    """What becomes of a job that is due: it is run here (`Runner`), or handed on to where it is (`TaskiqQueue`)."""
+    """The fate of a job that is due: it is run here (`Runner`), or handed on to where it is (`TaskiqQueue`)."""
 
     async def carry(self, job_id: str) -> None:
         """Do with the job what has to be done. Raises StoreUnavailable."""
@@ -352,7 +340,7 @@ class Worker:
         self._lease = jobs.lease_seconds if lease is None else lease
         self._wake = asyncio.Event()
         self._carried: dict[asyncio.Task[None], str] = {}
-        """What is carried, and from which queue it was taken."""
+        """The jobs that are carried, and the queue each was taken from."""
         self._server: asyncio.Task[None] | None = None
         self._is_stopping = False
         self._may_have_more: set[str] = set()
@@ -367,7 +355,7 @@ class Worker:
 
     @property
     def is_working(self) -> bool:
-        """Whether it was started, was not stopped, and its event loop has not ended without having stopped it."""
+        """True once started and until stopped, or until its event loop ends without having stopped it."""
         return self._server is not None and not self._server.done() and not self._loop.is_closed()
 
     async def stop(self, grace: float = 10.0) -> None:
@@ -384,7 +372,10 @@ class Worker:
             self._carrier.interrupt()
             await asyncio.wait({server, *self._carried}, timeout=2 * SETTLE_SECONDS)
         finally:
-            await _cancel({server, *self._carried})
+            tasks = {server, *self._carried}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     # --- Taking ---
 
@@ -399,7 +390,23 @@ class Worker:
         while not self._is_stopping:
             self._wake.clear()
             try:
-                await self._take_what_is_free()
+                # Each queue comes first every other time, so that neither waits until the other is empty.
+                self._turns.reverse()
+                for queue in self._turns:
+                    free = self._free(queue)
+                    if queue == MORE == self._turns[0]:
+                        free = min(free, 1)  # the first job of the same caller may still wait
+                    if free <= 0:
+                        continue
+                    taken = await self._jobs.store.take(queue, self._lease, free)
+                    self._is_away = False
+                    self._may_have_more.discard(queue)
+                    if len(taken) >= free:
+                        self._may_have_more.add(queue)
+                    for job_id in taken:
+                        task = self._loop.create_task(self._carry(job_id))
+                        self._carried[task] = queue
+                        task.add_done_callback(self._release)
             except StoreUnavailable:
                 await self._wait_for_store()
             except Exception:
@@ -410,30 +417,11 @@ class Worker:
                     await self._pause(self._poll)
 
     def _free(self, queue: str) -> int:
-        """How many jobs of a queue may be taken. Those in MORE leave a slot, but for the first of them."""
+        """The number of jobs of a queue that may be taken. Those in MORE leave a slot, but for the first of them."""
         free = self._most - len(self._carried)
         return min(free, max(free - 1, MORE not in self._carried.values())) if queue == MORE else free
 
-    async def _take_what_is_free(self) -> None:
-        """Each queue comes first every other time, so that neither waits until the other is empty."""
-        self._turns.reverse()
-        for queue in self._turns:
-            free = self._free(queue)
-            if queue == MORE == self._turns[0]:
-                free = min(free, 1)  # the first job of the same caller may still wait
-            if free <= 0:
-                continue
-            taken = await self._jobs.store.take(queue, self._lease, free)
-            self._is_away = False
-            self._may_have_more.discard(queue)
-            if len(taken) >= free:
-                self._may_have_more.add(queue)
-            for job_id in taken:
-                task = self._loop.create_task(self._carry(job_id))
-                self._carried[task] = queue
-                task.add_done_callback(self._let_go)
-
-    def _let_go(self, task: asyncio.Task[None]) -> None:
+    def _release(self, task: asyncio.Task[None]) -> None:
         del self._carried[task]
         if self._may_have_more:
             self._wake.set()
@@ -461,20 +449,17 @@ class Worker:
     async def _wait_for_store(self) -> None:
         """Ask now and then, and when it is back leave time for the heartbeats of whoever lived through it."""
         self._note_outage()
-        seconds = min(self._poll, LONGEST_WAIT)
-        while not self._is_stopping and not await self._is_back():
-            await self._sleep(seconds)
-            seconds = min(seconds * 2, LONGEST_WAIT)
+        seconds = min(self._poll, MAX_WAIT)
+        while not self._is_stopping:
+            try:
+                await self._jobs.store.run((Look("job:"),))
+                break
+            except StoreUnavailable:
+                await self._sleep(seconds)
+                seconds = min(seconds * 2, MAX_WAIT)
         if not self._is_stopping:
             logger.warning("the store is back: background jobs go on")
             await self._sleep(2 * self._jobs.beat_seconds)
-
-    async def _is_back(self) -> bool:
-        try:
-            await self._jobs.store.run((Look("job:"),))
-        except StoreUnavailable:
-            return False
-        return True
 
     async def _sleep(self, seconds: float) -> None:
         """Like a pause, which jobs that are accepted in the meantime do not cut short."""
@@ -482,9 +467,3 @@ class Worker:
         while not self._is_stopping and (left := end - self._loop.time()) > 0:
             self._wake.clear()
             await self._pause(left)
-
-
-async def _cancel(tasks: set[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

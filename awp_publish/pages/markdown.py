@@ -6,67 +6,575 @@ Markdown, made in time and size proportional to it: nesting is followed as far a
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
-from urllib.parse import urljoin
+from functools import lru_cache
+from itertools import islice
+from typing import Final, TypeAlias
+from urllib.parse import quote, urljoin, urlsplit
 
-from awp_publish.pages.markdown_inline import (
-    BLOCKS,
-    CONTROLS,
-    HEADINGS,
-    LISTS,
-    PREFORMATTED,
-    Inline,
-    Piece,
-    Sight,
-    children_of,
-    code_span,
-    collapse,
-    escape_line,
-    escape_text,
-    holders_of_blocks,
-    join_pieces,
-    longest_run,
-    write_link,
-)
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.structured import read_title
-from awp_publish.pages.tree import Node, Tree
+from awp_publish.pages.tree import Node, Template, Tree
+from awp_publish.pages.visibility import STRIPPED, Visibility
 
-# --- Lines of Markdown inside of quotations and lists: each with the prefixes of all that it stands in ---
+# --- Elements of a page, as Markdown sees them ---
+
+HEADINGS: Final[Mapping[str, int]] = {f"h{level}": level for level in range(1, 7)}
+LISTS: Final = frozenset({"ul", "ol", "menu", "dir"})
+SILENT: Final = STRIPPED - {"template"} | {"area"}
+"""Elements of which nothing is seen. What a template holds is, if it is a shadow root."""
+
+_BLOCKS: Final = (
+    "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
+    "footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol p "
+    "plaintext pre search section summary table tbody td tfoot th thead tr ul xmp dir"
+)
+BLOCKS: Final = frozenset(_BLOCKS.split())
+"""Elements that begin a block of their own (HTML Standard, section 15.3), and what tables are made of."""
+
+PREFORMATTED: Final = frozenset({"pre", "listing", "plaintext", "xmp"})
+
+
+def children_of(node: Node) -> Iterable[Node]:
+    """Return what is seen inside of an element: of a declarative shadow root, what it holds."""
+    if isinstance(node, Template):
+        return node.content if node.shadow_mode else ()
+    return node.children
+
+
+class VisibleNodes:
+    """Nodes that a reader of one page meets, as far as the page itself says."""
+
+    __slots__ = ("_visibility",)
+
+    def __init__(self, tree: Tree) -> None:
+        self._visibility = Visibility(tree)
+
+    def shows(self, node: Node) -> bool:
+        """Tell whether an element is seen where what is around it is."""
+        if node.tag in SILENT or (node.tag == "dialog" and "open" not in node.attributes):
+            return False
+        return not node.attributes or not self._visibility.withdraws(node)
+
+    def elements_in(self, node: Node) -> Iterator[Node]:
+        """Yield the elements that are seen directly inside of one."""
+        return (child for child in children_of(node) if child.tag and self.shows(child))
+
+    def walk(self, top: Node) -> Iterator[Node]:
+        """Yield everything that is seen below a node, in document order, however deep it lies."""
+        waiting = list(reversed(list(children_of(top))))
+        while waiting:
+            node = waiting.pop()
+            if node.tag == "":
+                yield node
+            elif self.shows(node):
+                yield node
+                waiting.extend(reversed(list(children_of(node))))
+
+    def plain_text(self, top: Node) -> str:
+        """Return the text below a node on one line, blocks apart."""
+        parts: list[str] = []
+        for node in self.walk(top):
+            if node.tag == "":
+                parts.append(node.text)
+            elif node.tag in BLOCKS or node.tag == "br":
+                parts.append(" ")
+            elif node.tag == "img":
+                parts.append(node.attributes.get("alt", ""))
+        return " ".join("".join(parts).split())
+
+    def raw_text(self, top: Node) -> str:
+        """Return the text below a node as it is written, for code."""
+        return "".join("\n" if node.tag == "br" else node.text for node in self.walk(top))
+
+
+# --- Text as Markdown: what would mean something there is escaped ---
+# References are to CommonMark 0.31.2. Text is escaped no more than it has to be, because people and models read it
+# raw.
+
+_SPACES: Final = re.compile("[ \\t\\n\\f\\r\xa0]+")
+_UNSEEN: Final = str.maketrans(dict.fromkeys("\xad\u200b\u2060\ufeff", None) | {"\x00": "\ufffd"})
+"""Soft hyphens and what has no width: layout, not text."""
+
+_SPECIAL: Final = re.compile(
+    r"""[`~]|\\(?=[!-/:-@\[-`{-~]|\ ?$)"""
+    r"""|\*(?!\ )|(?<!\ )\*"""
+    r"""|(?<![^\W_])_|_(?![^\W_])"""  # within a word it means nothing (section 6.2, rules 3 and 4)
+    r"""|<(?=[A-Za-z/!?]|$)"""
+    r"""|&(?=\#|[A-Za-z][A-Za-z0-9]*(?:;|$)|$)"""
+    r"""|\](?=[(\[:])"""
+    r"""|(?<!\S)\[(?=[ xX]\](?!\S))"""  # the box of a task
+)
+_BRACKETS: Final = re.compile(r"(?<!\\)\\*+[\[\]]")
+"""A bracket with the backslashes before it, of which an odd number escapes it already."""
+
+
+_LINE_START: Final = re.compile(r"\#{1,6}(?= |$)|[-+*](?= |$)|>|[=-]+ *$|[|:-](?=[|: -]*$)")
+_NUMBER: Final = re.compile(r"(\d{1,9})([.)])(?= |$)")
+
+
+def collapse(text: str) -> str:
+    """Return a text with its white space as HTML shows it."""
+    return _SPACES.sub(" ", text.translate(_UNSEEN))
+
+
+def escape_text(text: str, in_brackets: bool = False) -> str:
+    """Return running text as Markdown. `in_brackets`, as in the text of a link, brackets are escaped as well."""
+    escaped = _SPECIAL.sub(r"\\\g<0>", text)
+    if not in_brackets:
+        return escaped
+    return _BRACKETS.sub(lambda found: found[0] if len(found[0]) % 2 == 0 else "\\" + found[0], escaped)
+
+
+def escape_line(line: str) -> str:
+    """Return a line of a paragraph so that it begins no heading, list, quotation, rule or table (chapters 4 and 5)."""
+    if found := _NUMBER.match(line):
+        return f"{found[1]}\\{found[2]}{line[found.end() :]}"
+    return "\\" + line if _LINE_START.match(line) else line
+
+
+def code_span(text: str) -> str:
+    """Return text as code: fenced by more backticks than it has in a row (section 6.1)."""
+    text = collapse(text).strip()
+    if not text:
+        return ""
+    fence = _fence(text, 1)
+    pad = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _fence(text: str, least: int) -> str:
+    """Return more backticks than a text has in a row."""
+    return "`" * max(least, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+
+
+# --- Pieces of running text, joined to lines ---
+# Delimiters that would be read as text (CommonMark 0.31.2, section 6.2) are left out: the words are worth more than
+# their weight.
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A piece that is no text to be escaped: a delimiter, with which emphasis begins, or one of the constants below.
+
+    With "markdown" the text is finished: a link, an image, code; with "control" its last bracket is no link's.
+    """
+
+    kind: str
+    text: str = ""
+
+
+CLOSE: Final = Mark("close")
+BREAK: Final = Mark("break")
+Piece: TypeAlias = str | Mark
+
+
+@dataclass(slots=True, eq=False)
+class _Span:
+    """Emphasis on one line. `opens` and `closes` are places in the line, `delimiter` is empty when it is left out."""
+
+    kind: str
+    delimiter: str
+    opens: int
+    closes: int = -1
+
+
+_END_OF_CONTROL: Final = "\N{ZERO WIDTH NO-BREAK SPACE}"
+"""A sign between parts, of which text has none; it is taken out again."""
+
+_ROUNDS: Final = 3
+"""Leaving out one delimiter may spoil another. After so many rounds all go."""
+
+
+def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
+    """Return the paragraphs, each a list of lines, that pieces make; two breaks in a row end a paragraph.
+
+    White space moves out of emphasis, emphasis without text goes, and like emphasis that touches becomes one. So a
+    delimiter is put only with the text behind it: until then it waits in `opened`, which holds every emphasis around
+    with its span on this line; `closed` are the spans that end where the line ends by now.
+    """
+    lines: list[tuple[list[str], list[_Span]]] = [([], [])]
+    opened: list[tuple[str, _Span | None]] = []
+    closed: list[_Span] = []
+    waits = has_space = False
+
+    def close(span: _Span | None) -> None:
+        if span is not None and span.closes < 0:
+            parts = lines[-1][0]
+            span.closes = len(parts)
+            parts.append("")
+            closed.append(span)
+
+    for piece in pieces:
+        if isinstance(piece, str):
+            text = piece.strip(" ")
+            has_space = has_space or piece.startswith(" ")
+            if not text:
+                continue
+        elif piece.kind in ("markdown", "control"):
+            text = piece.text
+        elif piece is CLOSE:
+            close(opened.pop()[1])
+            continue
+        elif piece is BREAK:
+            for _, span in reversed(opened):
+                close(span)
+            opened = [(kind, None) for kind, _ in opened]
+            waits, has_space = bool(opened), False
+            lines.append(([], []))
+            closed.clear()
+            continue
+        else:
+            opened.append((piece.kind, None))
+            waits = True
+            continue
+        parts, spans = lines[-1]
+        if has_space and parts:
+            parts.append(" ")
+        has_space = isinstance(piece, str) and piece.endswith(" ")
+        if waits:
+            waits = False
+            for number, (kind, span) in enumerate(opened):
+                if span is not None:
+                    continue
+                if any(
+                    around is not None and around.kind == kind and around.closes < 0 for _, around in opened[:number]
+                ):
+                    continue  # within one of the same kind it says nothing
+                if closed and closed[-1].kind == kind and closed[-1].closes == len(parts) - 1:
+                    span = closed.pop()
+                    parts.pop()
+                    span.closes = -1
+                else:
+                    span = _Span(kind, kind, len(parts))
+                    parts.append("")
+                    spans.append(span)
+                opened[number] = kind, span
+        closed.clear()
+        # Together with what stands before it, the text must mean nothing new.
+        last = parts[-1] if parts else ""
+        if last == _END_OF_CONTROL:
+            parts[-1] = " " if text[0] in "([:" else ""
+        elif last.endswith("]") and text[0] in "(:":
+            text = "\\" + text
+        elif last.endswith("`") and text[0] == "`" and not last.endswith("\\`"):
+            parts.append(" ")  # or the fences of both would be one
+        elif last.endswith("!") and text[0] == "[":
+            parts[-1] = last[:-1] + "\\!"
+        parts.append(text)
+        if not isinstance(piece, str) and piece.kind == "control":
+            parts.append(_END_OF_CONTROL)
+    paragraphs: list[list[str]] = [[]]
+    for parts, spans in lines:
+        line = _join_line(parts, spans)
+        if line:
+            paragraphs[-1].append(line)
+        elif paragraphs[-1]:
+            paragraphs.append([])
+    return [lines for lines in paragraphs if lines]
+
+
+def _join_line(parts: list[str], spans: list[_Span]) -> str:
+    """Return a line, with the delimiters that are seen as such."""
+    for number, part in enumerate(parts):
+        if part == _END_OF_CONTROL:
+            parts[number] = ""
+    for number in range(_ROUNDS + 1):
+        for span in spans:
+            if number == _ROUNDS:
+                span.delimiter = ""
+            parts[span.opens] = parts[span.closes] = span.delimiter
+        wrong = [span for span in spans if span.delimiter and not _is_seen(parts, span)]
+        if not wrong:
+            break
+        for span in wrong:
+            span.delimiter = ""
+    # What stood apart by a delimiter that was left out, and would mean something else together.
+    joined, last = list[str](), ""
+    for part in filter(None, parts):
+        if last[-1:] + part[0] in ("``", "![") and last[-2:-1] != "\\":
+            joined.append(" ")
+        elif last[-1:] + part[0] in ("](", "]:"):
+            joined.append("\\")
+        joined.append(part)
+        last = part
+    return "".join(joined).strip(" ")
+
+
+def _is_seen(parts: list[str], span: _Span) -> bool:
+    """Tell whether both delimiters flank (section 6.2). An underscore in a word does not, there a star has to stand."""
+    sides: list[str] = []  # before and after the first, before and after the last; a space at the ends of the line
+    for place in (span.opens, span.closes):
+        before = next((parts[at][-1] for at in range(place - 1, -1, -1) if parts[at]), " ")
+        sides += before, next((parts[at][0] for at in range(place + 1, len(parts)) if parts[at]), " ")
+    before, first, last, after = sides
+    for inside, outside in ((first, before), (last, after)):
+        if inside == " " or (_is_punctuation(inside) and outside != " " and not _is_punctuation(outside)):
+            return False
+    if span.kind == "_" and span.delimiter == "_" and (before.isalnum() or after.isalnum()):
+        span.delimiter = parts[span.opens] = parts[span.closes] = "*"
+    return span.delimiter != "*" or "*" not in sides
+
+
+@lru_cache(maxsize=1024)
+def _is_punctuation(character: str) -> bool:
+    return unicodedata.category(character)[0] in "PS"
+
+
+# --- Running text: emphasis, links, images, code and controls ---
+
+MAX_OPTIONS: Final = 40
+"""Options of a choice that are listed."""
+
+MAX_NAMING_NODES: Final = 100
+"""Nodes that are asked for a name within a link or a button without text."""
+
+CONTROLS: Final = frozenset({"input", "button", "textarea", "select"})
+_BUTTON_LABELS: Final = {"submit": "Submit", "reset": "Reset", "button": "", "image": ""}
+"""Labels that browsers give to buttons that say nothing (HTML Standard, section 4.10.5.1.18)."""
+
+MAX_INLINE_DEPTH: Final = 60
+"""Elements inside one another; what lies deeper is given as its text alone."""
+
+_EMPHASIS: Final[Mapping[str, str]] = {
+    "b": "**",
+    "strong": "**",
+    "em": "_",
+    "i": "_",
+    "cite": "_",
+    "dfn": "_",
+    "var": "_",
+    "del": "~~",
+    "s": "~~",
+    "strike": "~~",
+}
+_CODE: Final = frozenset({"code", "kbd", "samp", "tt"}) | PREFORMATTED
+_SCRIPTS: Final = {
+    "sup": str.maketrans("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ"),
+    "sub": str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎"),
+}
+"""Digits and signs that have raised and lowered characters of their own."""
+
+_PLAIN: Final = "!#$%&'*+,-./:;=?@_~[]()"
+"""Characters of an address that stay as they are in a link."""
+
+_SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
+
+
+class Inline:
+    """Writes running text of one page, whose relative addresses are resolved against `base`."""
+
+    def __init__(self, base: str, visible: VisibleNodes) -> None:
+        self._base = base
+        self._visible = visible
+        parts = urlsplit(base)
+        self._origin = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+
+    def line(self, nodes: Iterable[Node], linked: bool = False, break_with: str = " ") -> str:
+        """Return the text of nodes on a single line."""
+        pieces = [piece for node in nodes for piece in self.pieces(node, linked=linked)]
+        return break_with.join(line for lines in join_pieces(pieces) for line in lines)
+
+    def address(self, href: str) -> str | None:
+        """Return an absolute address, fit to stand in a link; None for what a reader cannot follow, scripts say.
+
+        What leads to a place on the page itself stays as short as it is.
+        """
+        href = href.replace("\n", "").strip()
+        if href.startswith("#"):
+            found = href
+        elif href.startswith("/") and not href.startswith("//") and self._origin:
+            found = self._origin + href
+        else:
+            try:
+                found = urljoin(self._base, href)
+            except ValueError:
+                return None
+            if not found.lower().startswith(_SCHEMES):
+                return None
+        # Characters that would end a link are percent-encoded, parentheses that do not pair as well.
+        fit = quote(found, safe=_PLAIN)
+        if fit.count("(") != fit.count(")") or ")" in fit.partition("(")[0]:
+            fit = fit.replace("(", "%28").replace(")", "%29")
+        return fit
+
+    def pieces(self, node: Node, depth: int = 0, linked: bool = False) -> list[Piece]:
+        """Return the pieces that a node gives. `linked` inside of a link, where there can be no other."""
+        tag, given = node.tag, node.attributes
+        if not tag:
+            return [escape_text(collapse(node.text), in_brackets=linked)]
+        if not self._visible.shows(node):
+            return []
+        if depth >= MAX_INLINE_DEPTH:
+            return [escape_text(f" {self._visible.plain_text(node)} ", in_brackets=linked)]
+        if tag not in _OWN_WRITING:
+            pieces = self._inside(node, depth, linked)
+            return [BREAK, *pieces, BREAK] if tag in BLOCKS else pieces
+        if tag == "a":
+            address = self.address(given["href"]) if "href" in given and not linked else None
+            if address is None:
+                return self._inside(node, depth, linked)
+            paragraphs = join_pieces(self._inside(node, depth, True))
+            text = " ".join(line for lines in paragraphs for line in lines) or escape_text(self._name(node), True)
+            if not text:
+                return []
+            # White space at the ends of a link's text is text around the link.
+            before = [" "] if node.children and node.children[0].text[:1].isspace() else []
+            after = [" "] if node.children and node.children[-1].text[-1:].isspace() else []
+            return [*before, _link(text, address), *after]
+        if tag == "br":
+            return [BREAK]
+        if tag in _EMPHASIS:
+            return [Mark(_EMPHASIS[tag]), *self._inside(node, depth, linked), CLOSE]
+        if tag == "img":  # without a description it is decoration, or nobody knows what it shows
+            described = given.get("alt") if "alt" in given else given.get("aria-label") or given.get("title")
+            text = escape_text(collapse(described or "").strip(), in_brackets=True)
+            source = given.get("src") or given.get("data-src") or ""
+            address = self.address(source) if source else None
+            return [Mark("markdown", f"![{text}]({address})" if address else text)] if text else []
+        if tag in CONTROLS:
+            control = self._control(node)
+            return [" ", *control, " "] if control else []
+        if tag in _CODE or tag == "math":
+            text = (
+                self._visible.raw_text(node)
+                if tag != "math"
+                else given.get("alttext") or self._visible.plain_text(node)
+            )
+            span = code_span(text)
+            return [Mark("markdown", span)] if span else []
+        if tag in _SCRIPTS:
+            text = "".join(child.text for child in node.children) if len(node.children) == 1 else ""
+            if text and _SCRIPTS[tag].keys() >= set(map(ord, text)):
+                return [text.translate(_SCRIPTS[tag])]
+            return self._inside(node, depth, linked)
+        if tag == "q":
+            return ["“", *self._inside(node, depth, linked), "”"]
+        if tag == "svg":
+            titles = (self._visible.plain_text(child) for child in node.children if child.tag == "title")
+            said = given.get("aria-label") or (next(titles, "") if given.get("role") == "img" else "")
+            return [escape_text(collapse(said), in_brackets=linked)]
+        if linked or tag == "wbr":
+            return []
+        if tag == "iframe":
+            address = self.address(given["src"]) if given.get("src") else None
+            title = given.get("title") or given.get("name") or "embedded page"
+        else:
+            sources = (child.attributes["src"] for child in (node, *node.children) if child.attributes.get("src"))
+            address = self.address(next(sources, "about:blank"))
+            title = given.get("aria-label") or given.get("title") or tag
+        return [_link(escape_text(collapse(title).strip(), True), address)] if address else []
+
+    def _inside(self, node: Node, depth: int, linked: bool) -> list[Piece]:
+        pieces: list[Piece] = []
+        for child in children_of(node):
+            pieces += self.pieces(child, depth + 1, linked)
+        return pieces
+
+    def _control(self, node: Node) -> list[Piece]:
+        """Return what a reader is told of a control: its kind, its name and what is in it. None for a hidden one."""
+        tag, given = node.tag, node.attributes
+        kind = (given.get("type") or "text").strip().lower() if tag == "input" else tag
+        label = collapse(given.get("aria-label", "")).strip()
+        if kind == "hidden":
+            return []
+        if kind in _BUTTON_LABELS:
+            if tag == "button":
+                said = self._visible.plain_text(node) or self._name(node)
+            else:
+                said = given.get("alt" if kind == "image" else "value") or ""
+                said = said or given.get("aria-label") or given.get("title") or _BUTTON_LABELS[kind]
+            text = escape_text(collapse(said).strip(), in_brackets=True)
+            off = " (disabled)" if "disabled" in given else ""
+            return [Mark("control", f"[button: {text}{off}]" if text else f"[button{off}]")]
+        if kind in ("checkbox", "radio"):
+            is_on = "checked" in given
+            sign = ("[x]" if is_on else "[ ]") if kind == "checkbox" else ("(x)" if is_on else "( )")
+            mark = Mark("control" if kind == "checkbox" else "markdown", sign)
+            return [" ", mark, f" {escape_text(label)} " if label else " "]
+        if tag == "select":
+            options = [one for one in self._visible.walk(node) if one.tag == "option"]
+            chosen = [one for one in options if "selected" in one.attributes]
+            if not chosen and "multiple" not in given:
+                chosen = options[:1]
+            marked, listed = set(chosen), list[str]()
+            for one in options[:MAX_OPTIONS]:
+                said = collapse(one.attributes.get("label") or self._visible.plain_text(one)).strip()
+                if said:
+                    listed.append(escape_text(said, in_brackets=True) + (" (selected)" if one in marked else ""))
+            if len(options) > MAX_OPTIONS:
+                listed.append(f"and {len(options) - MAX_OPTIONS} more")
+            kind = "choice of several" if "multiple" in given else "choice"
+            content = ", ".join(listed)
+        else:
+            value = given.get("value", "") if tag == "input" else self._visible.plain_text(node)
+            text = escape_text(collapse(value).strip(), in_brackets=True)
+            content = f"“{text}”" if text else ""
+            kind = "text area" if tag == "textarea" else kind if kind == "file" else f"{kind} field"
+        label = collapse(given.get("aria-label") or given.get("placeholder") or "").strip()
+        facts = (
+            f"{escape_text(kind, in_brackets=True)} {code_span(given.get('name', ''))}".strip(),
+            f"“{escape_text(label, in_brackets=True)}”" if label else "",
+            "required" if "required" in given else "",
+            "disabled" if "disabled" in given else "",
+        )
+        told = ", ".join(fact for fact in facts if fact)
+        return [Mark("control", f"[{told}: {content}]" if content else f"[{told}]")]
+
+    def _name(self, node: Node) -> str:
+        """Return the name of a button or a link that shows a picture only: its own, or the first one within."""
+        for one in (node, *islice(self._visible.walk(node), MAX_NAMING_NODES)):
+            said = collapse(one.attributes.get("aria-label") or one.attributes.get("title") or "").strip()
+            if not said and one.tag == "svg":
+                titles = (self._visible.plain_text(child) for child in one.children if child.tag == "title")
+                said = next(titles, "")
+            if said:
+                return said
+        return ""
+
+
+_OWN_WRITING: Final = (
+    {"a", "br", "img", "svg", "iframe", "video", "audio", "math", "q", "wbr"} | _EMPHASIS.keys() | _CODE | CONTROLS
+) | _SCRIPTS.keys()
+"""Elements of which `Inline.pieces` gives more than what they hold."""
+
+
+def _link(text: str, address: str) -> Mark:
+    """Return a link (CommonMark 0.31.2, section 6.3); `text` is Markdown. A title would mostly say the same again."""
+    return Mark("markdown", f"[{text}]({address})")
+
+
+# --- Lines, each with the prefixes of all quotations and lists that it stands in ---
 
 MAX_PREFIXES: Final = 8
 """Quotations and lists inside one another; what is nested deeper is written as if it were at this depth."""
 
 
-@dataclass(slots=True)
-class Item:
-    """An item of a list while it is written."""
-
-    is_written: bool = False
-
-
 class Lines:
     """Collects lines. Blocks are separated by an empty line, the items of a tight list are not.
 
-    `last_list` is the marker of the list that was the block before, "" if it was none.
+    `last_list` is the marker of the list that was the block before, "" if it was none; `has_written` tells whether the
+    item that ended last holds anything.
     """
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._prefix = ""
         self._around = ""
-        """The prefix of all in which both the block before and the next one stand."""
+        """The prefix of all in which both the block before and the next one stand: the shorter one, as nothing may have
+        been written since."""
         self._depth = 0
         self._marker: str | None = None
         self._is_tight = False
         self.last_list = ""
+        self.has_written = False
 
-    def block(self, lines: list[str], tight: bool = False) -> None:
-        """Write a block. A `tight` one follows the line before directly."""
-        if self._lines and not (tight or self._is_tight):
+    def block(self, lines: list[str]) -> None:
+        """Write a block."""
+        if self._lines and not self._is_tight:
             self._lines.append(self._around.rstrip())
         self._is_tight = False
         for line in lines:
@@ -90,13 +598,13 @@ class Lines:
             yield
         finally:
             self._prefix, self._depth = outer
-            self._around = self._common(self._prefix)
+            self._around = min(self._prefix, self._around, key=len)
             self.last_list = ""
 
     @contextmanager
-    def item(self, sign: str, tight: bool) -> Iterator[Item]:
+    def item(self, sign: str, tight: bool) -> Iterator[None]:
         """Write all lines as an item of a list: the first behind its sign, the others below that."""
-        item, count = Item(), len(self._lines)
+        count = len(self._lines)
         outer = self._prefix, self._depth, self._marker
         if self._depth < MAX_PREFIXES:
             self._marker = (self._prefix if self._marker is None else self._marker) + sign
@@ -105,93 +613,32 @@ class Lines:
         self._is_tight = tight or (self._is_tight and count > 0) or outer[2] is not None
         self.last_list = ""
         try:
-            yield item
+            yield
         finally:
-            item.is_written = len(self._lines) > count
+            self.has_written = len(self._lines) > count
             self._prefix, self._depth = outer[:2]
-            self._marker = None if item.is_written else outer[2]
-            self._around = self._common(self._prefix)
+            self._marker = None if self.has_written else outer[2]
+            self._around = min(self._prefix, self._around, key=len)
             self.last_list = ""
-
-    def _common(self, prefix: str) -> str:
-        """Nothing may have been written since the shorter of the two was left."""
-        return min(prefix, self._around, key=len)
 
     @property
     def is_empty(self) -> bool:
         return not self._lines
 
     def text(self) -> str:
-        """The document, ended by a line end; the empty text without lines."""
+        """Return the document, ended by a line end; the empty text without lines."""
         return "\n".join(self._lines).rstrip("\n") + "\n" if self._lines else ""
 
 
-# --- What a list looks like: its numbers, and whether its items are apart ---
+# --- Blocks ---
 
 _SPACIOUS: Final = frozenset({"p", "blockquote", "pre", "table", "dl", "hr", "figure", *HEADINGS})
-
 _WRAPPERS: Final = frozenset({"article", "div", "section"})
 
-
-def is_loose(node: Node) -> bool:
-    """Whether an item holds more than one block that wants to be apart (CommonMark 0.31.2, section 5.3)."""
-    return any(item.tag == "li" and _is_spacious(item) for item in children_of(node))
-
-
-def _is_spacious(item: Node) -> bool:
-    inner = _elements_of(item)
-    while len(inner) == 1 and inner[0].tag in _WRAPPERS:
-        inner = _elements_of(inner[0])
-    blocks = [child.tag for child in inner]
-    spacious = sum(tag in _SPACIOUS for tag in blocks)
-    return spacious > 1 or (spacious == 1 and any(tag in LISTS for tag in blocks))
-
-
-def _elements_of(node: Node) -> list[Node]:
-    return [child for child in node.children if child.tag]
-
-
-def starting_number(node: Node) -> int:
-    return _number(node.attributes.get("start", ""), 1)
-
-
-def number_of(item: Node, usual: int) -> int:
-    return _number(item.attributes.get("value", ""), usual)
-
-
-def _number(text: str, usual: int) -> int:
-    """A number that Markdown can write: not negative, of at most nine digits."""
-    text = text.strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else usual
-
-
-def gather_terms(node: Node, sight: Sight) -> Iterator[tuple[list[Node], list[Node]]]:
-    """The groups of a `dl`: terms, and what is said of them. A `div` may stand around each (HTML, section 4.4.9)."""
-    terms, definitions = list[Node](), list[Node]()
-    for part in _parts_of(node, sight):
-        if part.tag == "dt" and definitions:
-            yield terms, definitions
-            terms, definitions = [], []
-        (terms if part.tag == "dt" else definitions).append(part)
-    if terms or definitions:
-        yield terms, definitions
-
-
-def _parts_of(node: Node, sight: Sight) -> Iterator[Node]:
-    for child in sight.elements_in(node):
-        if child.tag == "div":
-            yield from sight.elements_in(child)
-        else:
-            yield child
-
-
-# --- Tables as GitHub Flavored Markdown writes them (GFM 0.29, section 4.10) ---
-# A table that only arranges a page is none: what it holds is written as if the table were not there.
-
-MOST_SPANNED: Final = 40
+MAX_SPANNED: Final = 40
 """Columns that one cell may take; browsers take up to 1,000."""
 
-MOST_FILLED: Final = 20_000
+MAX_FILLED: Final = 20_000
 """Empty cells of a page that stand for spans, so that a small page cannot make a large document."""
 
 _IN_CELLS: Final = frozenset({"p", "div", "li", "ul", "ol", "dl", "dd", "dt", "address", "center"})
@@ -200,128 +647,6 @@ _IN_CELLS: Final = frozenset({"p", "div", "li", "ul", "ol", "dl", "dd", "dt", "a
 _TABLE_PARTS: Final = frozenset({"thead", "tbody", "tfoot", "tr", "td", "th", "caption"})
 _ALIGNED: Final = {"left": ":--", "center": ":-:", "right": "--:"}
 _STYLE: Final = re.compile(r"text-align\s*:\s*(left|center|right)", re.IGNORECASE)
-
-
-@dataclass(slots=True)
-class Filler:
-    """How many empty cells there may still be."""
-
-    left: int = MOST_FILLED
-
-    def cells(self, wanted: int) -> list[str]:
-        given = min(wanted, self.left)
-        self.left -= given
-        return [""] * given
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """A table's cells, row by row as they are shown; whether the first row is of headings; the table's caption."""
-
-    rows: Sequence[Sequence[Node]]
-    has_heading: bool
-    caption: Node | None
-
-
-def read_rows(table: Node, sight: Sight) -> Rows:
-    """The rows of a table without those of tables within it."""
-    head, body, foot, caption = list[Node](), list[Node](), list[Node](), None
-    for part in sight.elements_in(table):
-        if part.tag == "caption":
-            caption = caption or part
-        rows = [part] if part.tag == "tr" else [row for row in sight.elements_in(part) if row.tag == "tr"]
-        {"thead": head, "tfoot": foot}.get(part.tag, body).extend(rows)
-    shown = [[cell for cell in sight.elements_in(row) if cell.tag in ("td", "th")] for row in (*head, *body, *foot)]
-    first = shown[0] if body else []
-    return Rows(shown, bool(head) or (bool(first) and all(cell.tag == "th" for cell in first)), caption)
-
-
-def is_data(table: Node, rows: Rows) -> bool:
-    """Whether a table shows data and does not arrange a page."""
-    if table.attributes.get("role", "").strip().lower() in ("presentation", "none"):
-        return False
-    held = set(_blocks_of(rows))
-    if "table" in held:
-        return False
-    is_marked = rows.has_heading or rows.caption is not None or _has_headings(rows)
-    widest = max(map(len, rows.rows), default=0)
-    return held <= _IN_CELLS if is_marked else widest > 1 and not held - {"p", "div"}
-
-
-def _has_headings(rows: Rows) -> bool:
-    return any(cell.tag == "th" for row in rows.rows for cell in row)
-
-
-def _blocks_of(rows: Rows) -> Iterator[str]:
-    """Names of the blocks within the cells; nobody looks into a table within."""
-    waiting = [child for row in rows.rows for cell in row for child in cell.children]
-    while waiting:
-        node = waiting.pop()
-        if node.tag in BLOCKS:
-            yield node.tag
-        if node.tag != "table":
-            waiting.extend(node.children)
-
-
-def write_table(rows: Rows, inline: Inline, filler: Filler) -> list[str]:
-    """The lines of a table. Without headings of its own it gets empty ones, for there is no table without."""
-    written = list(_write_rows(rows.rows, inline, filler))
-    width = max((len(cells) for cells in written), default=0)
-    if not width or not any(any(cells) for cells in written):
-        return []
-    heading = written.pop(0) if rows.has_heading else [""] * width
-    aligned = [_alignment(cell) for cell in rows.rows[0]] if rows.has_heading else []
-    heading += [""] * (width - len(heading))
-    aligned += ["---"] * (width - len(aligned))
-    return [_line(heading), _line(aligned[:width]), *(_line(cells) for cells in written)]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _write_rows(rows: Sequence[Sequence[Node]], inline: Inline, filler: Filler) -> Iterator[list[str]]:
-    """Cells that span rows leave empty cells below themselves, so that every column stays one."""
-    reaching: dict[int, int] = {}
-    for row in rows:
-        written: list[str] = []
-        for cell in row:
-            written += _skip(len(written), reaching, filler)
-            columns = _span(cell, "colspan", MOST_SPANNED)
-            if (below := _span(cell, "rowspan", len(rows)) - 1) > 0 and len(reaching) < MOST_SPANNED:
-                reaching |= {len(written) + column: below + 1 for column in range(columns)}
-            written += [_write_cell(cell, inline), *filler.cells(columns - 1)]
-        reaching = {column: rows_left - 1 for column, rows_left in reaching.items() if rows_left > 1}
-        if written:
-            yield written
-
-
-def _skip(column: int, reaching: Mapping[int, int], filler: Filler) -> list[str]:
-    """Empty cells for as long as cells of earlier rows reach into this one."""
-    width = 0
-    while column + width in reaching:
-        width += 1
-    return filler.cells(width)
-
-
-def _span(cell: Node, name: str, most: int) -> int:
-    given = cell.attributes.get(name, "1").strip()
-    if not given.isascii() or not given.isdigit() or len(given) > 5:
-        return 1
-    number = int(given)
-    return most if number == 0 and name == "rowspan" else max(1, min(number, most))
-
-
-def _write_cell(cell: Node, inline: Inline) -> str:
-    """One line; a pipe would begin the next cell, also within code (GFM, example 200)."""
-    return inline.line([cell], break_with="<br>").replace("|", "\\|")
-
-
-def _alignment(cell: Node) -> str:
-    said = cell.attributes.get("align", "").strip().lower()
-    if not said and (found := _STYLE.search(cell.attributes.get("style", ""))):
-        said = found[1].lower()
-    return _ALIGNED.get(said, "---")
 
 
 MAX_BLOCK_DEPTH: Final = 80
@@ -333,13 +658,16 @@ _LANGUAGE: Final = re.compile(
 
 
 def write_markdown(source: Tree | str | bytes, url: str, charset: str | None = None) -> str:
-    """The page at `url` as Markdown. Nothing is raised for what a page says.
+    """Return the page at `url` as Markdown. Nothing is raised for what a page says.
 
     `charset` is what a `Content-Type` said of `source`, if that is bytes.
     """
-    tree = source if isinstance(source, Tree) else parse(source, charset)
-    page = _Page(tree, url)
-    return page.write()
+    if isinstance(source, Tree):
+        return _Page(source, url).write()
+    tree = parse(source, charset)
+    written = _Page(tree, url).write()
+    tree.unlink()
+    return written
 
 
 class _Page:
@@ -347,221 +675,278 @@ class _Page:
 
     def __init__(self, tree: Tree, url: str) -> None:
         self._tree = tree
-        self._sight = Sight(tree)
-        self._inline = Inline(_base_of(tree, url), self._sight)
-        self._holders = holders_of_blocks(tree)
+        self._visible = VisibleNodes(tree)
+        bases = (one.attributes["href"].strip() for one in tree.tagged("base") if "href" in one.attributes)
+        base = url  # of relative addresses (HTML Standard, section 4.2.3)
+        with suppress(ValueError):
+            base = urljoin(url, next(bases, ""))
+        self._inline = Inline(base, self._visible)
         self._lines = Lines()
-        self._filler = Filler()
+        self._filled = 0
+        """The number of empty cells."""
         self._is_tight = False
-        """Whether what is written stands in a list whose items are not apart."""
+        """True within a list whose items are not apart."""
         self._link: str | None = None
         """The address of a link that holds blocks, until the first of them has become the link."""
-        self._writers: Mapping[str, Callable[[Node, int], None]] = {
-            "a": self._linked_blocks,
-            "blockquote": self._quote,
-            "dl": self._terms,
-            "form": self._form,
-            "hr": self._rule,
-            "legend": self._strong,
-            "summary": self._strong,
-            "table": self._table,
-            **dict.fromkeys(HEADINGS, self._heading),
-            **dict.fromkeys(LISTS, self._list),
-            **dict.fromkeys(PREFORMATTED, self._code),
-        }
+        self._holders: set[int] = set()
+        """Ids of the objects of elements that are no blocks and hold some: a link around a heading, say."""
+        for node in tree.walk():
+            above = node.parent if node.tag in BLOCKS else None
+            while above is not None and above.tag not in BLOCKS and id(above) not in self._holders:
+                self._holders.add(id(above))
+                above = above.parent
 
     def write(self) -> str:
-        title = self._title()
-        if title:
-            self._lines.block([f"# {title}"])
-        self._blocks(self._tree.body, 0)
+        """Return the text. The page's title is its heading where no other says what the page is."""
+        for heading in self._tree.tagged("h1"):
+            above: Node | None = heading
+            while above is not None and above.tag != "body" and self._visible.shows(above):
+                above = above.parent
+            if (above is None or above.tag == "body") and self._visible.plain_text(heading):
+                break
+        else:
+            title = escape_text(collapse(read_title(self._tree)).strip())
+            if title:
+                self._lines.block([f"# {title}"])
+        self._blocks(children_of(self._tree.body), 0)
         return self._lines.text()
 
-    def _title(self) -> str:
-        """The page's title, where no heading says what the page is."""
-        if any(self._sight.reaches(one) and self._sight.plain_text(one) for one in self._tree.tagged("h1")):
-            return ""
-        return escape_text(collapse(read_title(self._tree)).strip())
-
-    # --- Blocks ---
-
-    def _blocks(self, node: Node, depth: int) -> None:
-        """All that stands in an element: blocks, and between them text."""
-        self._run(children_of(node), depth)
-
-    def _run(self, children: Iterable[Node], depth: int, tight: bool = False) -> None:
-        pieces: list[Piece] = []
-        for child in children:
-            if child.tag and self._is_block(child) and self._sight.meets(child):
-                self._text(pieces, tight)
-                pieces = []
-                self._block(child, depth + 1)
+    def _blocks(self, children: Iterable[Node], depth: int) -> None:
+        """Write what stands in an element: blocks, and between them text."""
+        lines, pieces = self._lines, list[Piece]()
+        for node in children:
+            tag, given = node.tag, node.attributes
+            if not tag or not self._is_block(node) or not self._visible.shows(node):
+                pieces += self._inline.pieces(node, linked=self._link is not None)
+                continue
+            self._text(pieces)
+            pieces = []
+            if depth >= MAX_BLOCK_DEPTH:
+                self._text([escape_text(self._visible.plain_text(node))])
+            elif tag in HEADINGS:
+                text = self._line(node)
+                if text:
+                    escaped = re.sub(r"(?<!#)(#+)$", r"\\\1", text)  # a closing sequence (section 4.2)
+                    lines.block([f"{'#' * HEADINGS[tag]} {escaped}"])
+            elif tag in LISTS:
+                self._list(node, depth + 1)
+            elif tag == "table":
+                self._table(node, depth + 1)
+            elif tag in ("legend", "summary"):
+                self._strong(node, depth + 1)
+            elif tag == "a":
+                address = self._inline.address(given["href"]) if "href" in given else None
+                outer, self._link = self._link, self._link or address
+                self._blocks(children_of(node), depth + 1)
+                self._link = outer if outer is not None and self._link is not None else None
+            elif tag == "hr":
+                if not lines.is_empty:  # at the beginning it would announce front matter
+                    lines.block(["---"])
+            elif tag == "blockquote":
+                around, self._is_tight = self._is_tight, False
+                with lines.within("> "):
+                    self._blocks(children_of(node), depth + 1)
+                self._is_tight = around
+            elif tag in PREFORMATTED:
+                text = self._visible.raw_text(node).replace("\r\n", "\n").rstrip().strip("\n")
+                if text:
+                    fence = _fence(text, 3)
+                    lines.block([fence + _language_of(node), *text.split("\n"), fence])
+            elif tag == "dl":
+                self._terms(node, depth + 1)
             else:
-                pieces += self._inline.pieces(child, linked=self._link is not None)
-        self._text(pieces, tight)
+                if tag == "form":
+                    # What a form does, where it does more than to come back to its page; then what it asks for.
+                    address = self._inline.address(given["action"]) if given.get("action") else None
+                    name = collapse(given.get("aria-label") or "").strip()
+                    told = f"Form “{escape_text(name)}”" if name else "Form"
+                    if address is not None:
+                        method = given.get("method", "").strip().upper()
+                        told += ": " + code_span(f"{method if method in ('POST', 'DIALOG') else 'GET'} {address}")
+                    if name or address is not None:
+                        lines.block([told])
+                self._blocks(children_of(node), depth + 1)
+        self._text(pieces)
 
     def _is_block(self, node: Node) -> bool:
-        """Whether an element is one, or holds some; a control is told in its line, whatever it holds."""
+        """Tell whether an element is one, or holds some; a control is told in its line, whatever it holds."""
         return node.tag in BLOCKS or (id(node) in self._holders and node.tag not in CONTROLS)
 
-    def _block(self, node: Node, depth: int) -> None:
-        if depth > MAX_BLOCK_DEPTH:
-            self._text([escape_text(self._sight.plain_text(node))])
-        else:
-            self._writers.get(node.tag, self._blocks)(node, depth)
-
-    def _text(self, pieces: Iterable[Piece], tight: bool = False) -> None:
-        """Running text, as one paragraph or several."""
+    def _text(self, pieces: Iterable[Piece]) -> None:
+        """Write running text, as one paragraph or several."""
         for lines in join_pieces(pieces):
             if self._link is not None:
-                lines, self._link = [write_link(" ".join(lines), self._link)], None
+                lines, self._link = [_link(" ".join(lines), self._link).text], None
             escaped = [escape_line(line) for line in lines]
-            self._lines.block([f"{line}  " for line in escaped[:-1]] + escaped[-1:], tight)
+            self._lines.block([f"{line}  " for line in escaped[:-1]] + escaped[-1:])
 
-    def _heading(self, node: Node, depth: int) -> None:
-        text = self._line(node)
-        if text:
-            escaped = re.sub(r"(#+)$", r"\\\1", text)  # a closing sequence (section 4.2)
-            self._lines.block([f"{'#' * HEADINGS[node.tag]} {escaped}"])
+    def _line(self, node: Node) -> str:
+        """Return the text of a block on one line, which is a link if the block is the first within one."""
+        text = self._inline.line(children_of(node), linked=self._link is not None)
+        if text and self._link is not None:
+            text, self._link = _link(text, self._link).text, None
+        return text
 
     def _strong(self, node: Node, depth: int) -> None:
-        """The name of what follows: the legend of a group of controls, the summary of details."""
-        if self._holds_blocks(node):
-            self._blocks(node, depth)
+        """Write the name of what follows: the legend of a group, the summary of details, the caption of a table."""
+        if any(map(self._is_block, node.children)):
+            self._blocks(children_of(node), depth)
             return
         text = self._line(node)
         if text:
             self._lines.block([text if text.startswith("**") else f"**{text}**"])
 
-    def _line(self, node: Node) -> str:
-        """The text of a block on one line, which is a link if the block is the first within one."""
-        text = self._inline.line(list(children_of(node)), linked=self._link is not None)
-        if text and self._link is not None:
-            text, self._link = write_link(text, self._link), None
-        return text
-
-    def _linked_blocks(self, node: Node, depth: int) -> None:
-        href = node.attributes.get("href")
-        address = self._inline.address(href) if href is not None else None
-        outer, self._link = self._link, self._link or address
-        self._blocks(node, depth)
-        self._link = outer if outer is not None and self._link is not None else None
-
-    def _rule(self, node: Node, depth: int) -> None:
-        if not self._lines.is_empty:  # at the beginning it would announce front matter
-            self._lines.block(["---"])
-
-    def _quote(self, node: Node, depth: int) -> None:
-        around, self._is_tight = self._is_tight, False
-        with self._lines.within("> "):
-            self._blocks(node, depth)
-        self._is_tight = around
-
-    def _code(self, node: Node, depth: int) -> None:
-        text = self._sight.raw_text(node).replace("\r\n", "\n").rstrip().strip("\n")
-        if text:
-            fence = "`" * max(3, longest_run(text) + 1)
-            self._lines.block([fence + _language_of(node), *text.split("\n"), fence])
-
-    # --- Lists ---
-
     def _list(self, node: Node, depth: int) -> None:
-        is_ordered = node.tag == "ol"
-        marker = self._marker(is_ordered)
-        number, is_first = starting_number(node), True
-        around, is_tight = self._is_tight, not is_loose(node)
+        # A list directly after another has other markers, or the two would be one (section 5.3).
+        usual, other = (".", ")") if node.tag == "ol" else ("-", "*")
+        marker = other if self._lines.last_list == usual else usual
+        # Its items are apart if one holds more than one block that wants to be apart (section 5.3).
+        is_tight = True
+        for item in children_of(node):
+            inner = [child for child in item.children if child.tag] if item.tag == "li" else []
+            while len(inner) == 1 and inner[0].tag in _WRAPPERS:
+                inner = [child for child in inner[0].children if child.tag]
+            spacious = sum(child.tag in _SPACIOUS for child in inner)
+            if spacious > 1 or (spacious == 1 and any(child.tag in LISTS for child in inner)):
+                is_tight = False
+        number, is_first = _number(node.attributes.get("start", ""), 1), True
+        around = self._is_tight
         # Directly after the text of an item only a list that starts with 1 is one (section 5.3).
         begins_tight = around and is_tight and number == 1
         self._is_tight = is_tight
-        for child in self._sight.elements_in(node):
+        for child in self._visible.elements_in(node):
             if child.tag == "li":
-                number = number_of(child, number)
-            sign = f"{number}{marker} " if is_ordered else f"{marker} "
-            is_written = self._item(child, sign, depth, tight=begins_tight if is_first else is_tight)
-            is_first = is_first and not is_written
-            number += int(is_written)
+                number = _number(child.attributes.get("value", ""), number)
+            sign = f"{number}{marker} " if node.tag == "ol" else f"{marker} "
+            with self._lines.item(sign, begins_tight if is_first else is_tight):
+                # What is no `li` stands in a list by mistake.
+                self._blocks(children_of(child) if child.tag == "li" else [child], depth)
+            if self._lines.has_written:
+                is_first = False
+                number += 1
         self._is_tight = around
         if not is_first:
             self._lines.last_list = marker
 
-    def _marker(self, is_ordered: bool) -> str:
-        """A list directly after another has other markers, or the two would be one (section 5.3)."""
-        usual, other = (".", ")") if is_ordered else ("-", "*")
-        return other if self._lines.last_list == usual else usual
-
-    def _item(self, node: Node, sign: str, depth: int, tight: bool) -> bool:
-        """One item; whether there was anything in it. What is no `li` stands in a list by mistake."""
-        with self._lines.item(sign, tight) as item:
-            if node.tag == "li":
-                self._run(children_of(node), depth)
-            else:
-                self._run([node], depth)
-        return item.is_written
-
     def _terms(self, node: Node, depth: int) -> None:
-        """Terms and what is said of them, as a list: Markdown has no other way."""
+        """Write terms and what is said of them as a list: Markdown has no other way.
+
+        A `div` may stand around each group of them (HTML, section 4.4.9).
+        """
+        parts = [
+            part
+            for child in self._visible.elements_in(node)
+            for part in (self._visible.elements_in(child) if child.tag == "div" else (child,))
+        ]
+        groups: list[tuple[list[Node], list[Node]]] = []
+        for part in parts:
+            if not groups or (part.tag == "dt" and groups[-1][1]):
+                groups.append(([], []))
+            groups[-1][0 if part.tag == "dt" else 1].append(part)
         is_first = True
-        for terms, definitions in gather_terms(node, self._sight):
-            names = [f"**{line}**" for line in map(self._line, terms) if line]
-            simple = all(not self._holds_blocks(one) for one in definitions)
-            with self._lines.item("- ", tight=not is_first) as item:
-                if names and simple:
+        for terms, definitions in groups:
+            names = ", ".join(f"**{line}**" for line in map(self._line, terms) if line)
+            with self._lines.item("- ", tight=not is_first):
+                if names and not any(self._is_block(child) for one in definitions for child in one.children):
                     said = "; ".join(line for line in map(self._line, definitions) if line)
-                    self._lines.block([f"{', '.join(names)}: {said}" if said else ", ".join(names)])
+                    self._lines.block([f"{names}: {said}" if said else names])
                 else:
                     if names:
-                        self._lines.block([", ".join(names)])
+                        self._lines.block([names])
                     for one in definitions:
-                        self._blocks(one, depth)
-            is_first = is_first and not item.is_written
+                        self._blocks(children_of(one), depth)
+            is_first = is_first and not self._lines.has_written
 
-    def _holds_blocks(self, node: Node) -> bool:
-        return any(self._is_block(child) for child in node.children)
+    def _table(self, table: Node, depth: int) -> None:
+        """Write a table as GitHub Flavored Markdown does (GFM 0.29, section 4.10), its caption before it.
 
-    # --- Tables and forms ---
-
-    def _table(self, node: Node, depth: int) -> None:
-        rows = read_rows(node, self._sight)
-        if not is_data(node, rows):
-            self._arranged(node, depth)
+        A table that only arranges a page is none: what it holds is written as if the table were not there.
+        """
+        head, body, foot, caption = list[Node](), list[Node](), list[Node](), None
+        for part in self._visible.elements_in(table):
+            if part.tag == "caption":
+                caption = caption or part
+            rows = [part] if part.tag == "tr" else [row for row in self._visible.elements_in(part) if row.tag == "tr"]
+            {"thead": head, "tfoot": foot}.get(part.tag, body).extend(rows)
+        cells = [
+            [cell for cell in self._visible.elements_in(row) if cell.tag in ("td", "th")]
+            for row in (*head, *body, *foot)
+        ]
+        has_heading = bool(head) or (bool(body and cells[0]) and all(cell.tag == "th" for cell in cells[0]))
+        blocks: set[str] = set()  # within the cells; nobody looks into a table within
+        waiting = [child for row in cells for cell in row for child in cell.children]
+        while waiting:
+            node = waiting.pop()
+            if node.tag in BLOCKS:
+                blocks.add(node.tag)
+            if node.tag != "table":
+                waiting.extend(node.children)
+        if has_heading or caption is not None or any(cell.tag == "th" for row in cells for cell in row):
+            is_data = blocks <= _IN_CELLS
+        else:
+            is_data = max(map(len, cells), default=0) > 1 and blocks <= {"p", "div"}
+        role = table.attributes.get("role", "").strip().lower()
+        if "table" in blocks or not is_data or role in ("presentation", "none"):
+            self._blocks(children_of(table), depth)
             return
-        if rows.caption is not None:
-            self._strong(rows.caption, depth)
-        lines = write_table(rows, self._inline, self._filler)
-        if lines:
-            self._lines.block(lines)
+        if caption is not None:
+            self._strong(caption, depth)
+        written: list[list[str]] = []
+        reaching: dict[int, int] = {}  # for a column, over how many rows yet a cell reaches, this one included
+        for row in cells:
+            line: list[str] = []
+            for cell in row:
+                column = len(line)
+                while column in reaching:
+                    column += 1
+                line += self._empty_cells(column - len(line))
+                columns = _span(cell, "colspan", MAX_SPANNED)
+                if (below := _span(cell, "rowspan", len(cells)) - 1) > 0 and len(reaching) < MAX_SPANNED:
+                    reaching |= {len(line) + column: below + 1 for column in range(columns)}
+                # A pipe would begin the next cell, also within code (GFM, example 200).
+                line.append(self._inline.line([cell], break_with="<br>").replace("|", "\\|"))
+                line += self._empty_cells(columns - 1)
+            reaching = {column: left - 1 for column, left in reaching.items() if left > 1}
+            if line:
+                written.append(line)
+        if not any(map(any, written)):
+            return
+        width = max(map(len, written))
+        aligned: list[str] = []
+        heading = list[str]()  # there is no table without
+        if has_heading:
+            heading = written.pop(0)
+            for cell in cells[0][:width]:
+                said = cell.attributes.get("align", "").strip().lower()
+                if not said and (found := _STYLE.search(cell.attributes.get("style", ""))):
+                    said = found[1].lower()
+                aligned.append(_ALIGNED.get(said, "---"))
+        heading += [""] * (width - len(heading))
+        aligned += ["---"] * (width - len(aligned))
+        self._lines.block([f"| {' | '.join(line)} |" for line in (heading, aligned, *written)])
 
-    def _arranged(self, node: Node, depth: int) -> None:
-        """A table that arranges the page: its cells one after the other."""
-        self._blocks(node, depth)
-
-    def _form(self, node: Node, depth: int) -> None:
-        """What a form does, where it does more than to come back to its page; then what it asks for."""
-        given = node.attributes
-        address = self._inline.address(given["action"]) if given.get("action") else None
-        name = collapse(given.get("aria-label") or "").strip()
-        told = f"Form “{escape_text(name)}”" if name else "Form"
-        if address is not None:
-            method = given.get("method", "").strip().upper()
-            told += ": " + code_span(f"{method if method in ('POST', 'DIALOG') else 'GET'} {address}")
-        if name or address is not None:
-            self._lines.block([told])
-        self._blocks(node, depth)
+    def _empty_cells(self, wanted: int) -> list[str]:
+        given = min(wanted, MAX_FILLED - self._filled)
+        self._filled += given
+        return [""] * given
 
 
-def _base_of(tree: Tree, url: str) -> str:
-    """What relative addresses are relative to (HTML Standard, section 4.2.3)."""
-    for node in tree.tagged("base"):
-        if "href" in node.attributes:
-            try:
-                return urljoin(url, node.attributes["href"].strip())
-            except ValueError:
-                return url
-    return url
+def _number(text: str, usual: int) -> int:
+    """Return a number that Markdown can write: not negative, of at most nine digits."""
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else usual
+
+
+def _span(cell: Node, name: str, most: int) -> int:
+    given = cell.attributes.get(name, "1").strip()
+    if not given.isascii() or not given.isdigit() or len(given) > 5:
+        return 1
+    number = int(given)
+    return most if number == 0 and name == "rowspan" else max(1, min(number, most))
 
 
 def _language_of(node: Node) -> str:
-    """The language of code, as highlighters write it into classes: on the code, around it, or within."""
+    """Return the language of code, as highlighters write it into classes: on the code, around it, or within."""
     inner = [child for child in node.children if child.tag == "code"][:1]
     around = [node.parent] if node.parent is not None else []
     for one in (*inner, node, *around):

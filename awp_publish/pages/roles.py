@@ -1,4 +1,4 @@
-"""Which SOM role an element has: by its ARIA role first, then by its name (SOM 1.0, sections 4.2 and 4.5)."""
+"""SOM roles of elements: by the ARIA role first, then by the name (SOM 1.0, sections 4.2 and 4.5)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,7 +15,7 @@ ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "radio": ("select",),
     "details": ("toggle",),
 }
-"""What can be done with each interactive role (4.2). The others have no actions."""
+"""Actions of each interactive role (4.2). The others have none."""
 
 CONTROLS: Final = frozenset(ACTIONS) - {"link"}
 
@@ -71,41 +71,34 @@ _INPUT_TYPES: Final[Mapping[str, str | None]] = {
     "hidden": None,
 }
 
-NATIVE_CONTROLS: Final = frozenset(("a", "area", "button", "details", "input", "select", "textarea"))
-MAPPED_TAGS: Final = frozenset(_TAGS) | NATIVE_CONTROLS
+MAPPED_TAGS: Final = frozenset(_TAGS) | {"a", "area", "input"}
+_EDITABLE: Final = ("", "true", "plaintext-only")
+"""Values of `contenteditable` with which an element is typed into (HTML Standard, 6.8.1)."""
 
 
 def role_of(element: Node) -> str | None:
-    """The SOM role of an element, or None when it has none.
+    """Return the SOM role of an element, or None when it has none.
 
     An ARIA role that SOM does not know leaves the element what it is by its name: a link stays a link. A `<select>` or
     a text field that calls itself a combobox stays what can be operated.
     """
-    native = _native_role(element)
-    given = element.attributes.get("role")
-    if given is None:
-        return native
-    claimed = next((_ARIA[token] for token in given.lower().split() if token in _ARIA), None)
+    tag, attributes = element.tag, element.attributes
+    if tag in ("a", "area"):
+        native = "link" if "href" in attributes else None
+    elif tag == "input":
+        native = _INPUT_TYPES.get(input_type(element), "text_input")
+    else:
+        native = _TAGS.get(tag)
+        if native is None and attributes.get("contenteditable", "no").strip().lower() in _EDITABLE:
+            native = "text_input"
+    claimed = None
+    if "role" in attributes:
+        claimed = next((_ARIA[token] for token in attributes["role"].lower().split() if token in _ARIA), None)
     if claimed is None or (native in ("text_input", "textarea") and claimed == "select"):
         return native
     return claimed
 
 
-def _native_role(element: Node) -> str | None:
-    tag = element.tag
-    if tag in ("a", "area"):
-        return "link" if "href" in element.attributes else None
-    if tag == "input":
-        return _INPUT_TYPES.get(input_type(element), "text_input")
-    return _TAGS.get(tag) or ("text_input" if _is_editable(element) else None)
-
-
-def _is_editable(element: Node) -> bool:
-    """Whether an element is typed into (HTML Standard, 6.8.1)."""
-    given = element.attributes.get("contenteditable")
-    return given is not None and given.strip().lower() in ("", "true", "plaintext-only")
-
-
 def input_type(element: Node) -> str:
-    """The `type` of an `<input>` in lower case; a text field when it has none."""
+    """Return the `type` of an `<input>` in lower case; a text field when it has none."""
     return element.attributes.get("type", "").strip().lower() or "text"

@@ -4,46 +4,23 @@ Of a `<noscript>` nothing is kept, for a reader of the page does not see it.
 """
 
 import codecs
-import gc
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set as AbstractSet
-from contextlib import contextmanager
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from itertools import islice, pairwise
 from typing import Final, TypeAlias
 from zlib import crc32
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
-from awp_publish.pages.selectors import select
-from awp_publish.pages.tree import COMMENT, Comment, Element, Node, Template, Text, Tree, make_element
+from awp_publish.pages.tree import COMMENT, Comment, Element, Node, Template, TextNode, Tree, make_element
 
-# --- Python's garbage collector, and why it waits while a page is read ---
-# The collector looks for cycles whenever many objects were made and few dropped, and looks through the old ones again
-# each time there are a quarter more. Making a tree is nothing but that: a page ten times as long took twenty times as
-# long, most of it in vain, for nothing of a tree is garbage before the whole of it is. So it waits for the few
-# milliseconds, and looks at everything once when it goes on.
-
-
-@contextmanager
-def collector_waits() -> Iterator[None]:
-    """Keeps the collector from running, unless it is off already: then whoever turned it off turns it on."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
-# --- Which characters the bytes of a page are, as the HTML Standard finds out (13.2.3) ---
+# --- Encodings (HTML Standard, 13.2.3) ---
 
 _MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 _PRESCAN_BYTES: Final = 1024
-"""Where a page must have said its encoding (13.2.3.2)."""
+"""A page must have said its encoding in these (13.2.3.2)."""
 
 _DECLARED: Final = re.compile(rb"<meta\s[^>]*?charset\s*=\s*[\"']?\s*([a-z0-9_:.-]+)", re.IGNORECASE)
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
@@ -77,41 +54,33 @@ _LABELS: Final[Mapping[str, str]] = {
 """Labels that mean something else on the web than to Python (Encoding Standard, 4.2)."""
 
 
-def read_utf8(source: str | bytes, charset: str | None = None) -> bytes:
-    """A page in UTF-8. An unknown charset counts as none; what means nothing, surrogates too, becomes U+FFFD."""
-    if isinstance(source, str):
-        return _encode(source)
-    for mark, codec in _MARKS:
-        if source.startswith(mark):
-            return _recode(source[len(mark) :], codec)
-    return _recode(source, _codec(charset) or _declared(source) or "utf-8")
-
-
-def _encode(text: str) -> bytes:
+def _to_utf8(source: str | bytes, charset: str | None) -> bytes:
+    """Return a page in UTF-8. An unknown charset counts as none; what means nothing, surrogates too, becomes U+FFFD."""
+    if isinstance(source, bytes):
+        mark, codec = next((known for known in _MARKS if source.startswith(known[0])), (b"", ""))
+        source = source[len(mark) :]
+        if not codec:
+            codec = _codec(charset) or ""
+            if not codec and (declared := _DECLARED.search(source[:_PRESCAN_BYTES])):
+                codec = _codec(declared[1].decode("ascii")) or ""
+                codec = "" if codec.startswith("utf-16") else codec  # it was read as ASCII
+            codec = codec or "utf-8"
+        if codec == "utf-8":
+            try:
+                source.decode()
+            except UnicodeDecodeError:
+                pass
+            else:
+                return source
+        source = source.decode(codec, "replace")
     try:
-        return text.encode()
+        return source.encode()
     except UnicodeEncodeError:
-        return _SURROGATES.sub("\ufffd", text).encode()
-
-
-def _recode(data: bytes, codec: str) -> bytes:
-    if codec != "utf-8":
-        return _encode(data.decode(codec, "replace"))
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return data.decode(codec, "replace").encode()
-    return data
-
-
-def _declared(source: bytes) -> str | None:
-    found = _DECLARED.search(source[:_PRESCAN_BYTES])
-    codec = _codec(found[1].decode("ascii")) if found else None
-    return "utf-8" if codec is not None and codec.startswith("utf-16") else codec
+        return _SURROGATES.sub("\ufffd", source).encode()
 
 
 def _codec(label: str | None) -> str | None:
-    """The codec of a label, or None for one that is none, or that is no character encoding (`base64`, `rot13`)."""
+    """Return the codec of a label, or None for one that is none, or no character encoding (`base64`, `rot13`)."""
     if label is None:
         return None
     name = label.strip().lower()
@@ -123,25 +92,25 @@ def _codec(label: str | None) -> str | None:
     return found
 
 
-# --- What keeps the cost of parsing in proportion to the length of a page ---
+# --- Bounds of nesting: parsing in proportion to the length of a page ---
 # The tree construction of the HTML Standard takes time, or memory, that grows with the square of a page's length when
 # elements are nested ever deeper (each start tag looks for a `<p>` among all open elements), when formatting elements
 # are never closed (each paragraph opens all of them again, 13.2.4.3), and when one tag has ever more attributes (each
 # is compared with all before it). Browsers stop at a depth; so does this: tags beyond the limits are left out, and
 # what they hold is kept. A page that stays within the limits is not touched.
 
-MOST_DEPTH: Final = 512
+MAX_DEPTH: Final = 512
 """Elements open at one time: what browsers take."""
 
-MOST_FORMATTING: Final = 16
+MAX_FORMATTING: Final = 16
 """Formatting elements open at one time."""
 
-MOST_TAG_BYTES: Final = 32_768
-"""Of a tag longer than this, the attributes are left out beyond `MOST_ATTRIBUTES`."""
+MAX_TAG_BYTES: Final = 32_768
+"""Of a tag longer than this, the attributes are left out beyond `MAX_ATTRIBUTES`."""
 
-MOST_ATTRIBUTES: Final = 512
+MAX_ATTRIBUTES: Final = 512
 
-MOST_ROOTS: Final = 16
+MAX_ROOTS: Final = 16
 """Tags of `html` and `body`: the attributes of all of them are those of the first."""
 
 _ROOTS: Final = (b"html", b"body")
@@ -159,7 +128,7 @@ _SPECIAL: Final = _CLOSES_P | _SCOPES | frozenset(b"body select tbody tfoot thea
 """Elements that the end tag of an ordinary element does not look beyond (13.2.6.4.7, any other end tag)."""
 
 _MEANT: Final = frozenset(b"a button h1 h2 h3 h4 h5 h6 optgroup option p select".split())
-"""What a page is read for. These do not nest, each ends the one before it, so a few more of them do no harm."""
+"""Elements that pages are read for. These do not nest, each ends the one before it, so a few more do no harm."""
 
 _SPARE: Final = 32
 _CLOSES: Final = {
@@ -196,152 +165,127 @@ _TOKEN: Final = re.compile(
 )
 _ATTRIBUTE: Final = re.compile(rb"[\s/]*+[^\s/>=][^\s/>=]*+(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>]*+))?+")
 
-_WINDOW: Final = MOST_TAG_BYTES // 2
+_WINDOW: Final = MAX_TAG_BYTES // 2
 _PARTS: Final = 16
 _LONG: Final = 131_072
-SAMPLE_BYTES: Final = 2_048
+_SAMPLE_BYTES: Final = 2_048
 
 
-def bound_markup(html: bytes, suspect: bool = False) -> bytes:
-    """The markup without the tags that go beyond the limits. It is read when it may go beyond them, or is suspect.
+def bound_markup(html: bytes) -> bytes:
+    """Return the markup without the tags that go beyond the limits, roughly as a parser would count them."""
+    if not _may_exceed(html):
+        return html
+    kept, done, roots = list[bytes](), 0, 0
+    opened: list[bytes] = []  # the open elements, outermost first
+    counts, left_out = Counter[bytes](), Counter[bytes]()  # by name: those that are open, and start tags left out
+    formatting: list[bytes] = []  # open formatting elements, also those that parsers would open again
 
-    To find out costs a fifth of the parsing: of a short page tags are counted, of a long one the caller parses samples.
+    def innermost(names: AbstractSet[bytes], beyond: AbstractSet[bytes]) -> int | None:
+        """Return the place of the innermost open element of these names, None if one of `beyond` is inside of it."""
+        if any(counts[name] for name in names):
+            for place in range(len(opened) - 1, -1, -1):
+                if opened[place] in names:
+                    return place
+                if opened[place] in beyond:
+                    break
+        return None
+
+    def close(names: AbstractSet[bytes], beyond: AbstractSet[bytes]) -> None:
+        if (place := innermost(names, beyond)) is not None:
+            counts.subtract(opened[place:])
+            del opened[place:]
+
+    for token in _TOKEN.finditer(html):
+        if token["name"] is None:
+            continue
+        name, keep = token["name"].lower(), True
+        if token["end"]:
+            if name in _ROOTS:
+                pass
+            elif left_out[name]:
+                left_out[name] -= 1
+                keep = False
+            elif (
+                name in _FORMATTING
+            ):  # what is open inside of it stays open (13.2.6.4.7, the adoption agency algorithm)
+                if name in formatting:
+                    del formatting[len(formatting) - 1 - formatting[::-1].index(name)]
+                if (place := innermost({name}, _SCOPES)) is not None:
+                    counts[name] -= 1
+                    del opened[place]
+            else:
+                close({name}, frozenset() if name in _SCOPES else _SCOPES if name in _SPECIAL else _SPECIAL)
+        elif name in _ROOTS:
+            roots += 1
+            keep = roots <= MAX_ROOTS
+        elif name not in _VOID:
+            if name in _CLOSES_P:
+                close({b"p"}, _SCOPES)
+            if name == b"select":
+                close({name}, _SCOPES)
+            if name in _CLOSES:
+                close(_CLOSES[name], _KEEPS_OPEN.get(name, _TABLE))
+            if name == b"a" and b"a" in formatting:
+                formatting.remove(b"a")
+            keep = len(opened) < MAX_DEPTH + (_SPARE if name in _MEANT else 0)
+            keep = keep and (name not in _FORMATTING or name in _MEANT or len(formatting) < MAX_FORMATTING)
+            if keep:
+                opened.append(name)
+                counts[name] += 1
+                if name in _FORMATTING:
+                    formatting.append(name)
+            else:
+                left_out[name] += 1
+        if not keep:
+            kept.append(html[done : token.start()])
+            done = token.end()
+        elif token.end() - token.start() > MAX_TAG_BYTES:
+            attributes = (found[0] for found in _ATTRIBUTE.finditer(token["rest"]))
+            kept += (
+                html[done : token.start()],
+                b"<",
+                token["end"],
+                token["name"],
+                *islice(attributes, MAX_ATTRIBUTES),
+                b">",
+            )
+            done = token.end()
+    return b"".join((*kept, html[done:]))
+
+
+def _may_exceed(html: bytes) -> bool:
+    """Tell whether markup may go beyond the limits, for to read it closely costs a fifth of the parsing.
+
+    Of a short page tags are counted. Of a long one short parts are parsed, evenly apart, from where its check sum
+    says: nobody knows where without trying.
     """
-    closely = suspect or _has_long_tag(html) or (len(html) < _LONG and _is_unbalanced(html))
-    return b"".join(_Nesting().within(html)) if closely else html
-
-
-def samples_of(html: bytes) -> Iterator[bytes]:
-    """Short parts of a long page, evenly apart, from where its check sum says: nobody knows where without trying."""
-    if len(html) >= _LONG:
-        step = len(html) // _PARTS
-        first = crc32(html) % (step - SAMPLE_BYTES)
-        yield from (html[at : at + SAMPLE_BYTES] for at in range(first, len(html), step))
-
-
-def has_many_roots(sample: bytes) -> bool:
-    """Whether a sample has more tags of `html` and `body` than a page."""
-    text = sample.lower()
-    return text.count(b"<html") + text.count(b"<body") > MOST_ROOTS
-
-
-def _is_unbalanced(html: bytes) -> bool:
-    """Whether anywhere many more tags begin than end elements, or the other way."""
-    step, unclosed = max(len(html) // _PARTS, 1), 0
-    for start in range(0, len(html), step):
-        part = html[start : start + step]
-        unclosed += part.count(b"<") - 2 * part.count(b"</")
-        if abs(unclosed) > MOST_DEPTH:
+    if any(html.find(b"<", at, at + _WINDOW) < 0 for at in range(0, len(html) - _WINDOW, _WINDOW)):
+        return True  # so much between two tags may be a tag itself
+    step = max(len(html) // _PARTS, 1)
+    if len(html) < _LONG:
+        unclosed = 0
+        for start in range(0, len(html), step):
+            unclosed += html.count(b"<", start, start + step) - 2 * html.count(b"</", start, start + step)
+            if abs(unclosed) > MAX_DEPTH:
+                return True
+        return False
+    for start in range(crc32(html) % (step - _SAMPLE_BYTES), len(html), step):
+        sample = html[start : start + _SAMPLE_BYTES]
+        text = sample.lower()
+        if text.count(b"<html") + text.count(b"<body") > MAX_ROOTS:
+            return True
+        node = LexborHTMLParser(sample, is_fragment=True, scripting=True, options=_NO_EVENTS).root
+        depth = 0
+        while node is not None and depth <= _MAX_OPEN:
+            while node.next is not None:
+                node = node.next
+            node, depth = node.last_child, depth + 1
+        if depth > _MAX_OPEN:
             return True
     return False
 
 
-def _has_long_tag(html: bytes) -> bool:
-    """Whether so much stands between two tags that it may be a tag itself."""
-    return any(html.find(b"<", at, at + _WINDOW) < 0 for at in range(0, len(html) - _WINDOW, _WINDOW))
-
-
-class _Nesting:
-    """Which elements are open while the tags of a page are read one after another, roughly as a parser would say."""
-
-    __slots__ = ("_counts", "_formatting", "_left_out", "_open", "_roots")
-
-    def __init__(self) -> None:
-        self._open: list[bytes] = []
-        self._counts: Counter[bytes] = Counter()
-        self._formatting: list[bytes] = []
-        self._left_out: Counter[bytes] = Counter()
-        self._roots = 0
-
-    def within(self, html: bytes) -> Iterator[bytes]:
-        """The markup in pieces, without the tags beyond the limits."""
-        done = 0
-        for token in _TOKEN.finditer(html):
-            name = token["name"]
-            if name is None:
-                continue
-            keep = self._end(name.lower()) if token["end"] else self._start(name.lower())
-            long = token.end() - token.start() > MOST_TAG_BYTES
-            if keep and not long:
-                continue
-            yield html[done : token.start()]
-            yield _shortened(token) if keep else b""
-            done = token.end()
-        yield html[done:]
-
-    def _start(self, name: bytes) -> bool:
-        if name in _VOID:
-            return True
-        if name in _ROOTS:
-            self._roots += 1
-            return self._roots <= MOST_ROOTS
-        self._close_before(name)
-        full = len(self._open) >= MOST_DEPTH + (_SPARE if name in _MEANT else 0)
-        full = full or (name in _FORMATTING and name not in _MEANT and len(self._formatting) >= MOST_FORMATTING)
-        if full:
-            self._left_out[name] += 1
-            return False
-        self._open.append(name)
-        self._counts[name] += 1
-        if name in _FORMATTING:
-            self._formatting.append(name)
-        return True
-
-    def _close_before(self, name: bytes) -> None:
-        """Ends what a start tag ends without an end tag."""
-        if name in _CLOSES_P:
-            self._close({b"p"}, _SCOPES)
-        if name == b"select":
-            self._close({name}, _SCOPES)
-        if name in _CLOSES:
-            self._close(_CLOSES[name], _KEEPS_OPEN.get(name, _TABLE))
-        if name == b"a" and b"a" in self._formatting:
-            self._formatting.remove(b"a")
-
-    def _close(self, names: AbstractSet[bytes], beyond: AbstractSet[bytes]) -> None:
-        """Closes the innermost open element of these names, unless one of `beyond` is open inside of it."""
-        place = self._innermost(names, beyond)
-        if place is not None:
-            self._counts.subtract(self._open[place:])
-            del self._open[place:]
-
-    def _innermost(self, names: AbstractSet[bytes], beyond: AbstractSet[bytes]) -> int | None:
-        if not any(self._counts[name] for name in names):
-            return None
-        for place in range(len(self._open) - 1, -1, -1):
-            if self._open[place] in names:
-                return place
-            if self._open[place] in beyond:
-                return None
-        return None
-
-    def _end(self, name: bytes) -> bool:
-        if name in _ROOTS:
-            return True
-        if self._left_out[name]:
-            self._left_out[name] -= 1
-            return False
-        if name in _FORMATTING:
-            self._end_formatting(name)
-        else:
-            self._close({name}, frozenset() if name in _SCOPES else _SCOPES if name in _SPECIAL else _SPECIAL)
-        return True
-
-    def _end_formatting(self, name: bytes) -> None:
-        """What is open inside of a formatting element stays open (13.2.6.4.7, the adoption agency algorithm)."""
-        if name in self._formatting:
-            del self._formatting[len(self._formatting) - 1 - self._formatting[::-1].index(name)]
-        place = self._innermost({name}, _SCOPES)
-        if place is not None:
-            self._counts[name] -= 1
-            del self._open[place]
-
-
-def _shortened(token: re.Match[bytes]) -> bytes:
-    """A tag with its first attributes only."""
-    attributes = (found[0] for found in _ATTRIBUTE.finditer(token["rest"]))
-    return b"<" + token["name"] + b"".join(islice(attributes, MOST_ATTRIBUTES)) + b">"
-
+# --- The tree ---
 
 _TEXT: Final = 2
 """Lexbor's number for text (`LXB_TAG__TEXT`)."""
@@ -349,129 +293,194 @@ _TEXT: Final = 2
 _NO_EVENTS: Final = int(LexborDocumentOptions.WO_EVENTS)
 """Else each option is compared with all others of its select, so as to fill a `<selectedcontent>`."""
 
-_MOST_OPEN: Final = 48
+_MAX_OPEN: Final = 48
+"""Elements that are open at the end of a sample of a page; in ordinary pages there are fewer."""
 
-_MADE: Final[Mapping[str, type[Element]]] = {"template": Template, COMMENT: Comment}
-
-_Kind: TypeAlias = tuple[str, type[Element], list[Element]]
-"""A tag's name, what is made of it, and every element of that name so far."""
+_CLASSES: Final[Mapping[str, type[Element]]] = {"template": Template, COMMENT: Comment}
 
 
 def parse(html: str | bytes, charset: str | None = None) -> Tree:
-    """The tree of a page, or of a part of one. Whatever is given has a tree: nothing is raised for what it says.
+    """Return the tree of a page, or of a part of one. Nothing is raised for what it says.
 
     `charset` is what a `Content-Type` said; a byte order mark wins over it, and it over what the page says of itself.
-    Markup nested so deep that its tree would take time out of proportion is flattened (see `bounding`).
+    Markup nested so deep that its tree would take time out of proportion is flattened (see `bound_markup`).
     """
-    data = read_utf8(html, charset)
-    suspect = any(has_many_roots(sample) or _nests_deeply(sample) for sample in samples_of(data))
-    parser = LexborHTMLParser(bound_markup(data, suspect), scripting=True, options=_NO_EVENTS)
-    with collector_waits():
-        return _Growth(parser).tree(len(data))
+    data = _to_utf8(html, charset)
+    parser = LexborHTMLParser(bound_markup(data), scripting=True, options=_NO_EVENTS)
+    top, root = parser.root, make_element("html", {}, None)
+    by_tag: dict[str, list[Element]] = {}
+    if top is not None:
+        root.attributes = {name: value or "" for name, value in top.attributes.items()}
+        root.children = _copy(top, root, by_tag)
+    # What templates hold, one in another too, is not in the page: `Tree.tagged` gives none of it.
+    templates = by_tag.get("template", [])
+    waiting = list(zip(parser.template_fragments(), templates, strict=False)) if templates else []
+    while waiting:
+        fragment, host = waiting.pop()
+        inner: dict[str, list[Element]] = {}
+        assert isinstance(host, Template)
+        host.content = _copy(fragment, host, inner)
+        if "template" in inner:
+            waiting += zip(fragment.template_fragments(), inner["template"], strict=False)
+    return Tree(root, by_tag, _Matcher(parser, root).select, len(data))
 
 
-def _nests_deeply(sample: bytes) -> bool:
-    """Whether more elements are open at the end of a sample of a page than so short a part of an ordinary one opens."""
-    node = LexborHTMLParser(sample, is_fragment=True, scripting=True, options=_NO_EVENTS).root
-    depth = 0
-    while node is not None and depth <= _MOST_OPEN:
-        while node.next is not None:
-            node = node.next
-        node, depth = node.last_child, depth + 1
-    return depth > _MOST_OPEN
+def _copy(top: LexborNode, parent: Element, by_tag: dict[str, list[Element]]) -> Sequence[Node]:
+    """Return our nodes for everything below a node of the parser, and list the elements among them by their tags.
 
-
-class _Growth:
-    """The making of one tree. Kinds are known by the parser's numbers for them."""
-
-    __slots__ = ("_by_address", "_by_tag", "_kinds", "_parser", "_root")
-
-    def __init__(self, parser: LexborHTMLParser) -> None:
-        self._parser = parser
-        self._kinds: dict[int, _Kind] = {}
-        self._by_tag: dict[str, list[Element]] = {}
-        self._by_address: dict[int, Node] = {}
-        self._root = make_element("html", {}, None)
-
-    def tree(self, html_bytes: int) -> Tree:
-        top, root = self._parser.root, self._root
-        if top is not None:
-            root.attributes = {name: value or "" for name, value in top.attributes.items()}
-            root.children = self._children(top, root)
-        by_tag = self._by_tag
-        self._fill_templates(self._parser.template_fragments() if "template" in by_tag else [])
-        return Tree(root, by_tag, self._find, html_bytes)
-
-    def _children(self, top: LexborNode, parent: Element) -> Sequence[Node]:
-        """Everything below a node of the parser. One loop written out, for it runs for every node of a page."""
-        kinds, text, siblings = self._kinds, Text, list[Node]()
-        first, waiting = siblings, list[tuple[LexborNode | None, Element, list[Node]]]()
-        found = top.first_child
-        while True:
-            while found is None:
-                if not waiting:
-                    return first
-                found, parent, siblings = waiting.pop()
-            number = found.tag_id
-            if number == _TEXT:
-                piece = text()
-                piece.text = found.text_content or ""
-                piece.parent = parent
-                siblings.append(piece)
-                found = found.next
-                continue
-            name, make, alike = kinds.get(number) or self._kind(found)
-            element = make()
-            element.tag = name
-            element.children = ()
-            element.parent = parent
-            siblings.append(element)
-            alike.append(element)
-            given = found.attributes
-            if given and None in given.values():
-                given = {key: value or "" for key, value in given.items()}
-            element.attributes = given  # type: ignore[assignment]
-            child = found.first_child if name != "noscript" else None
-            if child is None:
-                found = found.next
-                continue
-            waiting.append((found.next, parent, siblings))
-            element.children = siblings = []
-            found, parent = child, element
-
-    def _kind(self, found: LexborNode) -> _Kind:
-        name = (found.tag or COMMENT).lower() if found.is_element_node else COMMENT
-        kind = (name, _MADE.get(name, Element), self._by_tag.setdefault(name, []))
-        self._kinds[found.tag_id] = kind
-        return kind
-
-    def _fill_templates(self, fragments: list[LexborNode]) -> None:
-        """What templates hold, one in another too. It is not in the page, so `Tree.tagged` gives none of it."""
-        waiting = list(zip(fragments, self._by_tag.get("template", ()), strict=False))
-        while waiting:
-            fragment, host = waiting.pop()
-            self._kinds, self._by_tag = {}, {}
-            assert isinstance(host, Template)
-            host.content = self._children(fragment, host)
-            inner = self._by_tag.get("template")
-            waiting += zip(fragment.template_fragments(), inner, strict=False) if inner else ()
-
-    def _find(self, css: str) -> list[Node]:
-        return select(css, self._find_compound)
-
-    def _find_compound(self, css: str) -> list[Node]:
+    One loop, for it runs for every node of a page. On the stack: where to go on after an element's children (the
+    parser's next node), the parent there, and the list that its children are collected in. A kind is, for the parser's
+    number of a tag: its name, our class for it, and the list of all elements of that name.
+    """
+    text, siblings = TextNode, list[Node]()
+    first, waiting = siblings, list[tuple[LexborNode | None, Element, list[Node]]]()
+    kinds: dict[int, tuple[str, type[Element], list[Element]]] = {}
+    found = top.first_child
+    while True:
+        while found is None:
+            if not waiting:
+                return first
+            found, parent, siblings = waiting.pop()
+        number = found.tag_id
+        if number == _TEXT:
+            piece = text()
+            piece.text = found.text_content or ""
+            piece.parent = parent
+            siblings.append(piece)
+            found = found.next
+            continue
         try:
-            found = self._parser.css(css)
-        except SelectolaxError as problem:
-            raise ValueError(f"{css!r} is not a CSS selector.") from problem
-        by_address = self._by_address or self._addresses()
-        return [by_address[node.mem_id] for node in found if node.mem_id in by_address]
+            name, make, alike = kinds[number]
+        except KeyError:
+            name = (found.tag or COMMENT).lower() if found.is_element_node else COMMENT
+            name, make, alike = kinds[number] = name, _CLASSES.get(name, Element), by_tag.setdefault(name, [])
+        element = make()
+        element.tag = name
+        element.parent = parent
+        siblings.append(element)
+        alike.append(element)
+        given = found.attributes
+        if given and None in given.values():
+            given = {key: value or "" for key, value in given.items()}
+        element.attributes = given  # type: ignore[assignment]
+        child = found.first_child if name != "noscript" else None
+        if child is None:
+            element.children = ()
+            found = found.next
+            continue
+        waiting.append((found.next, parent, siblings))
+        element.children = siblings = []
+        found, parent = child, element
 
-    def _addresses(self) -> dict[int, Node]:
-        """Our node for each of the parser's, by its address: both trees are walked in step."""
-        waiting: list[Node] = [self._root]
-        for found in self._parser.root.traverse() if self._parser.root is not None else ():
+
+# --- CSS selectors, in time that no combinator multiplies ---
+# The parser's own matcher goes back and tries again: `a ~ b ~ c ~ d` takes it the fourth power of a list's length, and
+# an agent's selector could keep the process for hours. So combinators are followed here, and the parser is asked for
+# compound selectors only (Selectors 4, section 3).
+
+MAX_NESTED: Final = 3
+"""Levels of parentheses."""
+
+_TOKENS: Final = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/|[ \t\r\n\f]+|.""", re.DOTALL)
+_COUNTED: Final = re.compile(r"^[ \t\r\n\f]*(?:even|odd|[-+]?\d*n?(?:\s*[-+]\s*\d+)?)\s+of\s+", re.IGNORECASE)
+"""The beginning of the argument of `:nth-child(2n + 1 of li)`, before its selector."""
+
+_FREE: Final = re.compile(r"~(?!=)|(?<=[^\s(,>+~])\s+(?=[^\s),>+~])")
+"""The combinators for which many elements have to be tried: any sibling before, any element around."""
+
+_TEXTS: Final = re.compile(r"""\\.|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\[[^\]]*\]""", re.DOTALL)
+
+_Steps: TypeAlias = list[tuple[str | None, str]]
+"""Compound selectors, each with the combinator before it; None for the first."""
+
+
+class _Matcher:
+    """Selectors of one page."""
+
+    __slots__ = ("_by_address", "_parser", "_root")
+
+    def __init__(self, parser: LexborHTMLParser, root: Element) -> None:
+        self._parser, self._root = parser, root
+        self._by_address: dict[int, Node] = {}
+
+    def select(self, css: str) -> list[Node]:
+        """Return the elements that a list of selectors matches, some of them perhaps twice.
+
+        Raises:
+            ValueError: it is no selector, or has in parentheses what takes too long.
+        """
+        by_address, matched = self._by_address, list[Node]()
+        if not by_address:  # our node for each of the parser's: both trees are walked in step
+            waiting: list[Node] = [self._root]
+            for one in self._parser.root.traverse() if self._parser.root is not None else ():
+                ours = by_address[one.mem_id] = waiting.pop()
+                waiting.extend(child for child in reversed(ours.children) if child.tag)
+        for steps in _read_selectors(css):
+            found: list[Node] = []
+            for combinator, compound in steps:
+                related = _related(found, combinator)
+                try:
+                    given = self._parser.css(compound)
+                except SelectolaxError as problem:
+                    raise ValueError(f"{compound!r} is not a CSS selector.") from problem
+                nodes = [by_address[one.mem_id] for one in given if one.mem_id in by_address]
+                found = [node for node in nodes if combinator is None or id(node) in related]
+            matched += found
+        return matched
+
+
+def _read_selectors(css: str) -> Iterator[_Steps]:
+    """Yield the steps of each selector of a list; the first error ends it."""
+    depth = start = 0
+    parts: list[str] = []  # combinators and commas outside of parentheses, and what is between them
+    for match in _TOKENS.finditer(css):
+        token = match[0]
+        depth += (token in ("(", "[")) - (token in (")", "]"))
+        if depth > MAX_NESTED:
+            raise ValueError(f"A selector of more than {MAX_NESTED} levels of parentheses.")
+        if depth == 0 and (token.isspace() or token in (">", "+", "~", ",")):
+            parts += (css[start : match.start()], " " if token.isspace() else token)
+            start = match.end()
+    steps: _Steps = []
+    combinator: str | None = None
+    for part in (*parts, css[start:], ","):
+        if part == ",":
+            if not steps or combinator not in (None, " "):
+                raise ValueError(f"{css!r} is not a CSS selector.")
+            yield steps
+            steps, combinator = [], None
+        elif part in (">", "+", "~"):
+            if combinator not in (None, " ") or not steps:
+                raise ValueError(f"{css!r} is not a CSS selector.")
+            combinator = part
+        elif part == " ":
+            combinator = combinator or (" " if steps else None)
+        elif part:
+            # What stands in parentheses the parser follows itself: one combinator in all of them is quick enough.
+            arguments = _TEXTS.sub("x", part).partition("(")[2].split("(")
+            if sum(len(_FREE.findall(_COUNTED.sub("", argument))) for argument in arguments) > 1:
+                raise ValueError("A selector with more than one combinator in parentheses.")
+            steps.append((combinator, part))
+            combinator = None
+
+
+def _related(nodes: Iterable[Node], combinator: str | None) -> set[int]:
+    """Return the ids of the nodes that a combinator leads to from any of these."""
+    if combinator == " ":
+        below: set[int] = set()
+        waiting = [child for node in nodes for child in node.children]
+        while waiting:
             node = waiting.pop()
-            self._by_address[found.mem_id] = node
-            waiting.extend(child for child in reversed(node.children) if child.tag)
-        return self._by_address
+            if id(node) not in below:
+                below.add(id(node))
+                waiting.extend(node.children)
+        return below
+    if combinator == ">":
+        return {id(child) for node in nodes for child in node.children}
+    marked, after = {id(node) for node in nodes}, set[int]()
+    for parent in {id(node.parent): node.parent for node in nodes if node.parent is not None}.values():
+        elements = [child for child in parent.children if child.tag and child.tag != COMMENT]
+        for before, following in pairwise(elements):
+            if id(before) in marked or (combinator == "~" and id(before) in after):
+                after.add(id(following))
+    return after

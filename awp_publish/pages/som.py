@@ -1,11 +1,11 @@
-"""From a page to its Semantic Object Model, the fourth pass: regions and elements get their ids and become a document.
+"""The fourth pass, from a page to its Semantic Object Model: regions and elements get their ids and become a document.
 
 SOM specification 1.0 (documents of version 0.1), `som-schema.json`. What is not in the schema is not written: the
 caption of a table is its label. What differs from the reference compiler is in docs/som.md.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
@@ -14,18 +14,18 @@ from urllib.parse import urlsplit
 import orjson
 
 from awp_publish.pages.elements import Elements, SomElement, shorten_text
-from awp_publish.pages.names import Names, collapse
-from awp_publish.pages.regions import Entry, Region, survey
+from awp_publish.pages.names import AccessibleNames, collapse
+from awp_publish.pages.regions import Candidate, Region, survey
 from awp_publish.pages.roles import ACTIONS
-from awp_publish.pages.selection import Budget as Budget, choose
-from awp_publish.pages.selectolax import collector_waits, parse
+from awp_publish.pages.selection import STRUCTURED, Budget as Budget, add_losses, choose, describe_losses
+from awp_publish.pages.selectolax import parse
 from awp_publish.pages.structured import read_structured, read_title, trim_structured
-from awp_publish.pages.tree import Node, Paths, Tree
+from awp_publish.pages.tree import NodePaths, Tree
 from awp_publish.pages.visibility import Visibility
 
-# --- Ids of elements and regions (SOM 1.0, section 7) ---
+# --- Ids (SOM 1.0, section 7) ---
 
-MOST_NAME: Final = 100
+MAX_NAME: Final = 100
 """Characters of a name that count in an id (7.1)."""
 
 _DIGITS: Final = 12
@@ -33,7 +33,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of a URL, without the scheme's own port; "null" for one without a host (7.1).
+    """Return scheme, host and port of a URL, without the scheme's own port; "null" for one without a host (7.1).
 
     What is no URL is its own origin.
     """
@@ -53,32 +53,28 @@ def origin_of(url: str) -> str:
 class Identifiers:
     """The ids of one document."""
 
-    __slots__ = ("_given", "_origin", "_paths", "_regions")
+    __slots__ = ("_elements", "_origin", "_regions")
 
     def __init__(self, url: str) -> None:
         self._origin = origin_of(url)
-        self._paths = Paths()
-        self._given: Counter[str] = Counter()
+        self._elements: Counter[str] = Counter()
         self._regions: Counter[str] = Counter()
 
     def element(self, role: str, name: str, path: str) -> str:
-        """`e_` and twelve digits of a hash; with a number behind it when the document has that id already (7.3)."""
-        text = f"{self._origin}|{role}|{name.lower().strip()[:MOST_NAME]}|{path}"
+        """Return `e_` and twelve digits of a hash, and a number if the document has that id already (7.3)."""
+        text = f"{self._origin}|{role}|{name.lower().strip()[:MAX_NAME]}|{path}"
         plain = "e_" + sha256(text.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
-        self._given[plain] += 1
-        count = self._given[plain]
+        count = self._elements[plain] = self._elements[plain] + 1
         return plain if count == 1 else f"{plain}_{count}"
 
     def region(self, base: str) -> str:
-        """`r_` and the role, from the second of a role on with its number (7.2)."""
+        """Return `r_` and the role, from the second of a role on with its number (7.2)."""
         count = self._regions[base]
         self._regions[base] += 1
         return f"r_{base}_{count}" if count else f"r_{base}"
 
-    def path(self, node: Node) -> str:
-        """The path of a node of the body."""
-        return self._paths.of(node) or "0"
 
+# --- Documents ---
 
 VERSION: Final = "0.1"
 MEDIA_TYPE: Final = "application/som+json"
@@ -86,7 +82,7 @@ MEDIA_TYPE: Final = "application/som+json"
 _STRUCTURED_SHARE: Final = 8
 """Of a budget, one part in so many is for structured data."""
 
-_MOST_TITLE: Final = 1_000
+_MAX_TITLE: Final = 1_000
 _FORM: Final = {
     "action": "action",
     "method": "method",
@@ -116,97 +112,51 @@ class Som:
 def compile_som(
     source: Tree | str | bytes, url: str, budget: Budget = Budget.DEFAULT, charset: str | None = None
 ) -> Som:
-    """The SOM document of a page at `url`. Whatever the page says, there is one: nothing is raised for it.
+    """Return the SOM document of a page at `url`. Whatever the page says, there is one: nothing is raised for it.
 
-    A tree may be compiled more than once. `charset` is what a `Content-Type` said of bytes. What `budget` means is
-    said in `budget`.
+    A tree may be compiled more than once. `charset` is what a `Content-Type` said of bytes.
     """
-    place = url.encode("utf-8", "replace").decode()
-    with collector_waits():
-        if isinstance(source, Tree):
-            return _Document(source, place, budget).compile()
-        tree = parse(source, charset)
-        som = _Document(tree, place, budget).compile()
-        tree.take_apart()
-        return som
+    url = url.encode("utf-8", "replace").decode()
+    if isinstance(source, Tree):
+        return _compile(source, url, budget)
+    tree = parse(source, charset)
+    som = _compile(tree, url, budget)
+    tree.unlink()
+    return som
 
 
-class _Document:
-    __slots__ = (
-        "_budget",
-        "_identifiers",
-        "_names",
-        "_places",
-        "_selection",
-        "_structured",
-        "_tree",
-        "_url",
-        "_visibility",
-    )
+def _compile(tree: Tree, url: str, budget: Budget) -> Som:
+    structured, visibility = read_structured(tree), Visibility(tree)
+    left_out = 0 if budget.value is None else trim_structured(structured, budget.value // _STRUCTURED_SHARE)
+    title = read_title(tree)
+    document: dict[str, Any] = {
+        "som_version": VERSION,
+        "url": url,
+        "title": title if budget is Budget.FULL else shorten_text(title, _MAX_TITLE),
+        "lang": tree.root.attributes.get("lang") or "en",
+    }
+    room = None if budget.value is None else budget.value - len(orjson.dumps(document)) - len(orjson.dumps(structured))
+    names = AccessibleNames(tree, visibility)
+    found = survey(tree, visibility)
+    made, losses = choose(found, Elements(found, names), room)
+    if left_out and losses:
+        losses[-1][STRUCTURED] = left_out
 
-    def __init__(self, tree: Tree, url: str, budget: Budget) -> None:
-        self._tree, self._url, self._budget = tree, url, budget
-        self._visibility = Visibility(tree)
-        self._identifiers = Identifiers(url)
-        self._structured = read_structured(tree)
-        self._places: dict[str, str] = {}
-
-    def compile(self) -> Som:
-        most = self._budget.value
-        left_out = 0 if most is None else trim_structured(self._structured, most // _STRUCTURED_SHARE)
-        room = None if most is None else most - len(orjson.dumps(self._head())) - len(orjson.dumps(self._structured))
-        visibility = Visibility(self._tree)
-        self._names = Names(self._tree, visibility)
-        found = survey(self._tree, visibility)
-        self._selection = choose(found, Elements(found, self._names), room)
-        if left_out and self._selection.losses:
-            self._selection.losses[-1].structured = left_out
-        regions = list(self._regions(found.regions))
-        document = {**self._head(), "regions": regions, "meta": self._meta(regions)}
-        if self._structured:
-            document["structured_data"] = self._structured
-        _say_length(document)
-        return Som(document, self._places)
-
-    def _head(self) -> dict[str, Any]:
-        title = read_title(self._tree)
-        return {
-            "som_version": VERSION,
-            "url": self._url,
-            "title": title if self._budget is Budget.FULL else shorten_text(title, _MOST_TITLE),
-            "lang": self._tree.root.attributes.get("lang") or "en",
-        }
-
-    def _meta(self, regions: list[dict[str, Any]]) -> dict[str, int]:
-        every = [element for region in regions for element in _each(region["elements"])]
-        return {
-            "html_bytes": self._tree.html_bytes,
-            "som_bytes": 0,
-            "element_count": len(every),
-            "interactive_count": sum(1 for element in every if element["role"] in ACTIONS),
-        }
-
-    def _regions(self, regions: Sequence[Region]) -> Iterator[dict[str, Any]]:
-        """Regions of which something is kept. What the others lost is said with the last of them (3.1, 8.2.4)."""
-        losses = self._selection.losses
-        kept = [(region, loss) for region, loss in zip(regions, losses, strict=True) if self._keeps(region)]
-        for loss in losses:
-            if kept and all(loss is not other for _, other in kept):
-                kept[-1][1].add(loss)
-        for number, (region, loss) in enumerate(kept, 1):
-            facts, elements, said = self._region(region), self._elements(region), loss.sentence()
-            if said:
-                elements.append({"id": f"e_summary_{number}", "role": "paragraph", "text": said})
-            yield {**facts, "elements": elements}
-
-    def _keeps(self, region: Region) -> bool:
-        return any(entry in self._selection.made for entry in region.entries)
-
-    def _region(self, region: Region) -> dict[str, Any]:
+    writer = _ElementWriter(url, made)
+    regions: list[dict[str, Any]] = []
+    kept = [any(candidate in made for candidate in region.candidates) for region in found.regions]
+    if any(kept):  # what regions lost of which nothing is kept is said with the last of the others (3.1, 8.2.4)
+        last = max(number for number, is_kept in enumerate(kept) if is_kept)
+        for is_kept, lost in zip(kept, losses, strict=True):
+            if not is_kept:
+                add_losses(losses[last], lost)
+    for region, lost, is_kept in zip(found.regions, losses, kept, strict=True):
+        if not is_kept:
+            continue
         node, role = region.node, region.landmark.role
-        facts: dict[str, Any] = {"id": self._identifiers.region(region.landmark.base), "role": role}
+        facts: dict[str, Any] = {"id": writer.identifiers.region(region.landmark.base), "role": role}
         attributes = node.attributes if role != "content" else {}
-        label = self._names.label(node, "") if attributes else ""
+        label = names.label(node, "") if attributes else ""
         if role == "form":
             label = label or next((collapse(attributes[name]) for name in attributes if name in ("id", "name")), "")
         if label:
@@ -217,31 +167,52 @@ class _Document:
                 facts["method"] = facts["method"].strip().upper()
             if "novalidate" in attributes:
                 facts["novalidate"] = True
-        return facts
-
-    def _elements(self, region: Region) -> list[SomElement]:
-        return [self._element(entry) for entry in region.entries if entry in self._selection.made]
-
-    def _element(self, entry: Entry) -> SomElement:
-        element = self._selection.made[entry].element
-        path = self._identifiers.path(entry.node)
-        element["id"] = self._identifiers.element(entry.role, element.get("label") or element.get("text", ""), path)
-        self._places[element["id"]] = path
-        if entry.shadow is not None:
-            mode = getattr(entry.shadow.node, "shadow_mode", None) or "open"
-            element["shadow"] = {"mode": mode, "elements": self._elements(entry.shadow)}
-        return element
-
-
-def _each(elements: list[SomElement]) -> Iterator[SomElement]:
-    for element in elements:
-        yield element
-        if "shadow" in element:
-            yield from _each(element["shadow"]["elements"])
+        facts["elements"] = writer.write(region)
+        regions.append(facts)
+        said = describe_losses(lost)
+        if said:
+            writer.count += 1
+            facts["elements"].append({"id": f"e_summary_{len(regions)}", "role": "paragraph", "text": said})
+    document["regions"] = regions
+    meta = document["meta"] = {
+        "html_bytes": tree.html_bytes,
+        "som_bytes": 0,
+        "element_count": writer.count,
+        "interactive_count": writer.interactive,
+    }
+    if structured:
+        document["structured_data"] = structured
+    without = len(orjson.dumps(document)) - 1  # of the length itself
+    meta["som_bytes"] = without + len(str(without + len(str(without))))
+    return Som(document, writer.places)
 
 
-def _say_length(document: dict[str, Any]) -> None:
-    """The length of the document, with the digits of the length itself."""
-    without = len(orjson.dumps(document)) - 1
-    length = without + len(str(without))
-    document["meta"]["som_bytes"] = without + len(str(length))
+class _ElementWriter:
+    """Gives the elements of a document their ids, in its order."""
+
+    __slots__ = ("_made", "_paths", "count", "identifiers", "interactive", "places")
+
+    def __init__(self, url: str, made: Mapping[Candidate, SomElement]) -> None:
+        self.identifiers = Identifiers(url)
+        self.places: dict[str, str] = {}
+        self.count = self.interactive = 0
+        self._made, self._paths = made, NodePaths()
+
+    def write(self, region: Region) -> list[SomElement]:
+        """Return the elements of a region that are kept."""
+        elements: list[SomElement] = []
+        for candidate in region.candidates:
+            element = self._made.get(candidate)
+            if element is None:
+                continue
+            self.count += 1
+            self.interactive += candidate.role in ACTIONS
+            path = self._paths.of(candidate.node) or "0"
+            name = element.get("label") or element.get("text", "")
+            element["id"] = self.identifiers.element(candidate.role, name, path)
+            self.places[element["id"]] = path
+            if candidate.shadow is not None:
+                mode = getattr(candidate.shadow.node, "shadow_mode", None) or "open"
+                element["shadow"] = {"mode": mode, "elements": self.write(candidate.shadow)}
+            elements.append(element)
+        return elements

@@ -1,4 +1,4 @@
-"""The tree of an HTML page: what every other file of this room reads, whoever parsed it.
+"""The tree of an HTML page, independent of the parser that made it.
 
 The tree has the shape that the HTML Standard gives, whitespace and comments included, for they count in the paths from
 which SOM ids are made (SOM 1.0, section 7.1): the body is `0`, its i-th child of any kind `0/i`. What a declarative
@@ -12,7 +12,7 @@ from typing import Final
 SHADOW: Final = "#shadow"
 COMMENT: Final = "!"
 
-MOST_SELECTOR_CHARACTERS: Final = 1_000
+MAX_SELECTOR_LENGTH: Final = 1_000
 
 _NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
 
@@ -32,8 +32,8 @@ class Node:
     children: Sequence["Node"] = ()
 
     def path(self) -> str | None:
-        """The path of the node, or None for what is not in the body. For many nodes see `Paths`."""
-        return Paths().of(self)
+        """The path of the node, or None for what is not in the body. For many nodes see `NodePaths`."""
+        return NodePaths().of(self)
 
 
 class Element(Node):
@@ -72,7 +72,7 @@ class Comment(Element):
     __slots__ = ()
 
 
-class Text(Node):
+class TextNode(Node):
     """A piece of text. See `Node`."""
 
     __slots__ = ("text",)
@@ -80,7 +80,7 @@ class Text(Node):
     text: str
 
 
-class Paths:
+class NodePaths:
     """The paths of nodes of one page: for many of them, each is found in about the time of its last step."""
 
     __slots__ = ("_known", "_places")
@@ -90,7 +90,7 @@ class Paths:
         self._places: dict[Node, int] = {}
 
     def of(self, node: Node) -> str | None:
-        """The path of a node, or None for what is not in the body."""
+        """Return the path of a node, or None for what is not in the body."""
         steps: list[Node] = []
         above: Node | None = node
         while above is not None and above.tag != "body" and above not in self._known:
@@ -100,24 +100,24 @@ class Paths:
             return None
         path = self._known.get(above, "0")
         for step in reversed(steps):
-            path = self._longer(path, step)
+            if isinstance(step, Template) and step.shadow_mode is not None:
+                path += SHADOW  # no step of its own: `0/1` and, for what is first in its shadow, `0/1#shadow/0`
+            else:
+                if step not in self._places and step.parent is not None:
+                    parent = step.parent
+                    siblings = parent.content if isinstance(parent, Template) else parent.children
+                    self._places.update(zip(siblings, count(), strict=False))
+                path = f"{path}/{self._places.get(step, 0)}"
             if step.children or isinstance(step, Template):
                 self._known[step] = path
         return path
 
-    def _longer(self, path: str, step: Node) -> str:
-        """A shadow root is no step of its own: `0/1` and, for what is first in its shadow, `0/1#shadow/0`."""
-        if isinstance(step, Template) and step.shadow_mode is not None:
-            return f"{path}{SHADOW}"
-        if step not in self._places and step.parent is not None:
-            parent = step.parent
-            siblings = parent.content if isinstance(parent, Template) else parent.children
-            self._places.update(zip(siblings, count(), strict=False))
-        return f"{path}/{self._places.get(step, 0)}"
-
 
 class Tree:
-    """A page. `html_bytes` is the length of its source in UTF-8."""
+    """A page. `html_bytes` is the length of its source in UTF-8.
+
+    A page without a head or a body, as one with framesets, has empty ones that are not among the children of its root.
+    """
 
     __slots__ = ("_by_id", "_by_tag", "_find", "body", "head", "html_bytes", "root")
 
@@ -129,106 +129,86 @@ class Tree:
         self._by_id: dict[str, Element] | None = None
         self._find = find
         self.html_bytes = html_bytes
-        self.head = self._part("head")
-        self.body = self._part("body")
+        children = {child.tag: child for child in reversed(root.children) if isinstance(child, Element)}
+        self.head = children.get("head") or make_element("head", _NO_ATTRIBUTES, root)
+        self.body = children.get("body") or make_element("body", _NO_ATTRIBUTES, root)
 
     def tagged(self, tag: str) -> Sequence[Element]:
-        """Every element of this name in document order, without those inside of templates."""
+        """Return every element of this name in document order, without those inside of templates."""
         return self._by_tag.get(tag, ())
 
     def with_id(self, name: str) -> Element | None:
-        """The first element of this id, as a label or a description refers to it."""
+        """Return the first element of this id, as a label or a description refers to it."""
         if self._by_id is None:
-            self._by_id = self._ids()
-        return self._by_id.get(name)
-
-    def _ids(self) -> dict[str, Element]:
-        """The elements of one name are in the order of the page; of different names the paths tell which is first."""
-        found: dict[str, Element] = {}
-        paths = Paths()
-        for alike in self._by_tag.values():
-            first: dict[str, Element] = {}
-            for element in alike:
-                if element.attributes.get("id"):
-                    first.setdefault(element.attributes["id"], element)
-            for name, element in first.items():
-                known = found.setdefault(name, element)
-                if known is not element and _is_before(paths.of(element), paths.of(known)):
-                    found[name] = element
-        return found
+            found: dict[str, Element] = {}
+            paths = NodePaths()
+            for alike in self._by_tag.values():
+                first: dict[str, Element] = {}  # those of one name are in the order of the page
+                for element in alike:
+                    if "id" in element.attributes:
+                        first.setdefault(element.attributes["id"], element)
+                for given, element in first.items():
+                    known = found.setdefault(given, element)
+                    if known is not element and _position(paths.of(element)) < _position(paths.of(known)):
+                        found[given] = element
+            self._by_id = found
+        return self._by_id.get(name) if name else None
 
     def select(self, css: str) -> list[str]:
-        """Paths of what a CSS selector matches in the body, in document order.
+        """Return the paths of what a CSS selector matches in the body, in document order; a shadow root is no element.
 
         Raises:
             ValueError: it is not a selector, or longer than 1,000 characters.
         """
-        if len(css) > MOST_SELECTOR_CHARACTERS:
-            raise ValueError(
-                f"A selector of {len(css)} characters; the longest one taken has {MOST_SELECTOR_CHARACTERS}."
-            )
-        paths = Paths()
-        places = {path for node in self._find(css) if (path := paths.of(node)) is not None}
-        return sorted(places, key=_numbers)
+        if len(css) > MAX_SELECTOR_LENGTH:
+            raise ValueError(f"A selector of {len(css)} characters; the longest one taken has {MAX_SELECTOR_LENGTH}.")
+        paths = NodePaths()
+        found = {path for node in self._find(css) if (path := paths.of(node)) is not None}
+        return sorted((path for path in found if not path.endswith(SHADOW)), key=_position)
 
     def node_at(self, path: str) -> Node | None:
-        """The node at a path, or None when there is none, or when this is no path."""
+        """Return the node at a path, or None when there is none, or when this is no path."""
         first, *steps = path.split("/")
         node: Node | None = {"0": self.body, "0" + SHADOW: _shadow_of(self.body)}.get(first)
         for step in steps:
-            node = _step(node, step) if node is not None else None
+            number, mark, rest = step.partition(SHADOW)
+            if node is None or rest or not number.isascii() or not number.isdecimal() or len(number) > 11:
+                return None
+            children = node.content if isinstance(node, Template) else node.children
+            if str(int(number)) != number or int(number) >= len(children):
+                return None
+            node = children[int(number)]
+            if mark:
+                node = _shadow_of(node)
         return None if isinstance(node, Template) and path.endswith(SHADOW) else node
 
     def walk(self) -> Iterator[Node]:
-        """Every node of the body in document order."""
+        """Yield every node of the body in document order."""
         waiting: list[Node] = [self.body]
         while waiting:
             node = waiting.pop()
             yield node
             waiting.extend(reversed(node.children))
 
-    def take_apart(self) -> None:
-        """Lets go of all nodes at once. Else they wait for Python's garbage collector, for each knows its parent."""
+    def unlink(self) -> None:
+        """Free all nodes at once. Else they wait for Python's garbage collector, for each knows its parent."""
         for alike in self._by_tag.values():
             for element in alike:
                 element.children = ()
         self.root.children = self.head.children = self.body.children = ()
 
-    def _part(self, tag: str) -> Element:
-        found = next((node for node in self.root.children if node.tag == tag), None)
-        return found if isinstance(found, Element) else _missing(tag, self.root)
-
-
-def _numbers(path: str) -> list[int]:
-    return [int(step) for step in path.split("/")]
-
-
-def _is_before(path: str | None, other: str | None) -> bool:
-    """What is in no body comes before it: it is in the head."""
-    return other is not None and (path is None or _numbers(path) < _numbers(other))
-
 
 def make_element(tag: str, attributes: Mapping[str, str], parent: Node | None) -> Element:
-    """An element that has no children yet."""
+    """Return an element that has no children yet."""
     element = Template() if tag == "template" else Element()
     element.tag, element.attributes, element.children = tag, attributes, ()
     element.parent = parent
     return element
 
 
-def _missing(tag: str, root: Element) -> Element:
-    """The empty head or body of a page that has none, as one with framesets."""
-    return make_element(tag, _NO_ATTRIBUTES, root)
-
-
-def _step(node: Node, step: str) -> Node | None:
-    """A child, or, for a step that ends in `#shadow`, the template that holds the child's shadow root."""
-    number, mark, rest = step.partition(SHADOW)
-    if rest or not number.isascii() or not number.isdecimal() or (len(number) > 1 and number[0] == "0"):
-        return None
-    within = node.content if isinstance(node, Template) else node.children
-    child = within[int(number)] if len(number) < 12 and int(number) < len(within) else None
-    return _shadow_of(child) if mark and child is not None else child
+def _position(path: str | None) -> list[int]:
+    """Return what sorts paths in document order. What is in no body is in the head, before all others."""
+    return [int(step) for step in path.replace(SHADOW, "/-1").split("/")] if path is not None else []
 
 
 def _shadow_of(host: Node) -> Template | None:

@@ -278,6 +278,8 @@ class ApiKey:
 def read_bearer_token(credentials: Credentials) -> str | None:
     """The token of `Authorization: Bearer`, None without that header or scheme. Raises InvalidCredentials."""
     value = credentials.headers.get("authorization", "").strip(" \t")
+    if value.startswith("Bearer ") and _TOKEN.fullmatch(value, 7):
+        return value[7:]
     if _SECOND_BEARER.search(value):
         raise InvalidCredentials("There is more than one Authorization; send one.")
     bearer = _BEARER.fullmatch(value)
@@ -307,7 +309,7 @@ def _compare(known: KnownSecrets, grammar: re.Pattern[str], name: str) -> Ask[st
         raise DeclarationError("site", f"{name} was given no secrets at all.", _REMEDY.format(example=name))
 
     async def ask(secret: str) -> Principal | None:
-        given, found = _digest(secret), None
+        given, found = sha256(secret.encode("utf-8", "surrogatepass")).digest(), None
         for digest, caller in callers:
             if hmac.compare_digest(digest, given):
                 found = caller
@@ -348,12 +350,17 @@ Session = Mapping[str, object]
 class SessionUser:
     """Callers known by the application's session: `session[key]` is their id.
 
-    `principal`, a function of the session, may say who it is instead. The session middleware has to stand outside of
-    AgentPublisher; where there is none, nobody is known and the log says so once. Raises DeclarationError.
+    `principal`, a function of the session, may say who it is instead. `cookie` is the session's cookie and `endpoints`
+    where sessions begin and end (`{"login": "/sign-in"}`), for the documents to tell. The session middleware has to
+    stand outside of AgentPublisher; where there is none, nobody is known and the log says so once.
+
+    Raises DeclarationError.
     """
 
     key: str = "user_id"
     principal: InitVar[Verify[Session] | None] = None
+    cookie: str | None = None
+    endpoints: Mapping[str, str] = field(default_factory=dict, hash=False)
     _ask: Ask[Session] | None = field(init=False, repr=False)
     _told: Event = field(init=False, repr=False, compare=False, default_factory=Event)
 
@@ -678,14 +685,28 @@ class AuthenticationGate:
         RateLimited for too many wrong credentials, TemporarilyUnavailable if the checks take too long, HandlerFailed if
         one of them fails.
         """
+        limit: asyncio.Timeout | None = None
         try:
-            principal = await self._ask_in_time(credentials)
+            if self._is_instant:
+                principal = await self._ask_all(credentials)
+            else:
+                async with asyncio.timeout(self.patience) as limit:
+                    principal = await self._ask_all(credentials)
         except (InvalidCredentials, AuthExpired) as refusal:
             if self.trusts_route:
                 return None
             if isinstance(refusal, InvalidCredentials):  # nobody guesses what has only expired
                 await self._count_wrong(credentials.address)
             raise
+        except Problem:
+            raise
+        except Exception as error:  # a check that fails neither lets the call pass nor shows what may hold a secret
+            if limit is not None and limit.expired():
+                logger.error("checking credentials took longer than %g seconds", self.patience)
+                detail = "The site could not check the credentials in time."
+                raise TemporarilyUnavailable(detail, headers=[("Retry-After", RETRY_AFTER)]) from None
+            logger.error("checking credentials failed:\n%s", _without_secrets(error, credentials))
+            raise HandlerFailed("The site could not check the credentials.") from None
         if principal is None:
             if self.required or self.scopes:
                 raise self._challenges.put_on(AuthenticationRequired("The action needs to know who calls."))
@@ -712,23 +733,6 @@ class AuthenticationGate:
             headers=[("Retry-After", str(seconds))],
             members={"retry_after": seconds},
         )
-
-    async def _ask_in_time(self, credentials: Credentials) -> Principal | None:
-        """A check that fails must neither let the call pass nor show its exception, which may hold a secret."""
-        limit: asyncio.Timeout | None = None
-        try:
-            if self._is_instant:
-                return await self._ask_all(credentials)
-            async with asyncio.timeout(self.patience) as limit:
-                return await self._ask_all(credentials)
-        except Problem:
-            raise
-        except Exception as error:
-            if limit is not None and limit.expired():
-                logger.error("checking credentials took longer than %g seconds", self.patience)
-                raise _too_slow() from None
-            logger.error("checking credentials failed:\n%s", _without_secrets(error, credentials))
-            raise HandlerFailed("The site could not check the credentials.") from None
 
     async def _ask_all(self, credentials: Credentials) -> Principal | None:
         """The first who knows the caller wins.
@@ -777,11 +781,6 @@ def _read_authenticator(given: object) -> Authenticator:
         authenticator: Authenticator = given  # type: ignore[assignment]
         return authenticator
     return Custom(given)
-
-
-def _too_slow() -> TemporarilyUnavailable:
-    detail = "The site could not check the credentials in time."
-    return TemporarilyUnavailable(detail, headers=[("Retry-After", RETRY_AFTER)])
 
 
 def _without_secrets(error: Exception, credentials: Credentials) -> str:

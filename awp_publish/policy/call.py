@@ -1,14 +1,14 @@
 """What goes through the gates: a `Call` on its way in, an `Outcome` or a Problem on its way out."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from awp_publish.model import Action, JsonObject
 from awp_publish.policy.authentication import Credentials, Principal
 from awp_publish.problems import Problem
-from awp_publish.stores.store import Seen, Step
 
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
@@ -16,12 +16,15 @@ RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 class Call:
     """One call, whichever door it came through.
 
-    `context` is the door's own request, which a reach of the same kind knows how to use. `gone()` returns when the
-    caller has hung up. All else is for the gates: `credentials()` reads what the request shows of its caller, `claim`
-    is the mark under which an idempotent call is in flight, `headers` are what gates add to the answer, whatever it is.
+    `context` is the door's own request, from which that of a route is made. `gone()` returns when the caller has
+    disconnected. For the gates: `credentials()` reads what the request shows of its caller, `claim` is the mark under
+    which an idempotent call is in flight, `headers` are what gates add to the answer, whatever it is.
+
+    While it runs: `answer` is the handler's complete one, though the handler may work on; from then on nothing
+    interrupts the call. Exactly one result is delivered, before the `deadline` (monotonic seconds) or because of it.
     """
 
-    # Defaults of the class: most calls meet no gate, and should not pay for what only gates want to know.
+    # Defaults of the class: most calls meet no gate and end soon, and should not pay for what others want to know.
     credentials: Callable[[], Credentials] | None = None
     idempotency_key: str | None = None
     confirmation: str | None = None
@@ -30,6 +33,15 @@ class Call:
     address: str = ""
     headers: RawHeaders = ()
     claim: "Claim | None" = None
+
+    deliver: "Deliver"
+    deadline: float = math.inf
+    task: "asyncio.Task[Any] | None" = None
+    answer: "Result | None" = None
+    is_delivered: bool = False
+    interrupted: bool = False
+    finisher: "asyncio.Future[None] | None" = None
+    listener: "asyncio.Future[None] | None" = None
 
     def __init__(
         self,
@@ -52,6 +64,12 @@ class Call:
         """The known caller's id, "" for nobody."""
         return self.principal.id if self.principal is not None else ""
 
+    def interrupt(self) -> None:
+        """Cancel the task in which the call runs."""
+        self.interrupted = True
+        if self.task is not None:
+            self.task.cancel()
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -65,11 +83,14 @@ class Outcome:
 
 Result: TypeAlias = Outcome | Problem
 
+Deliver: TypeAlias = Callable[[Result], Awaitable[None]]
+"""Gives a result to whoever waits for it."""
+
 CallListener: TypeAlias = Callable[[Mapping[str, object]], object]
 """Is given the facts of each call, in the event loop: it must not block."""
 
 
-async def never_gone() -> None:
+async def never_disconnected() -> None:
     """The `gone` of a call that nobody's hanging up shall end."""
     await asyncio.get_running_loop().create_future()
 
@@ -80,24 +101,3 @@ class Claim(NamedTuple):
     key: str
     value: bytes
     fingerprint: str
-
-
-Judge: TypeAlias = Callable[[tuple[Seen, ...], bool], Outcome | None]
-"""Reads what a gate's steps saw, and whether they hold. Returns an answer, None to pass, or raises a Problem."""
-
-
-class Demand(NamedTuple):
-    """What a gate wants of the store for one call: `steps` if the call is to go on.
-
-    As many `looks` are done instead when a later gate refuses the call anyway, so that nothing is claimed in vain. A
-    gate that `refuses` wants nothing of the store: its judge raises, once the gates before it have let the call pass.
-    """
-
-    steps: tuple[Step, ...]
-    looks: tuple[Step, ...]
-    judge: Judge
-    refuses: bool = False
-
-
-Gate: TypeAlias = Callable[[Call], Demand | None]
-"""One policy of one action. Passes a call (None), asks the store (Demand), or raises the Problem it refuses with."""

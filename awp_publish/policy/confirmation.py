@@ -10,7 +10,6 @@ import secrets
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from string import Formatter
 from typing import Final
 
@@ -18,7 +17,7 @@ import jsonschema_rs
 import orjson
 
 from awp_publish.model import Action, JsonObject
-from awp_publish.policy.call import Call, Demand, Gate, Outcome
+from awp_publish.policy.call import Call
 from awp_publish.policy.idempotency import fingerprint_of, shown_by
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
 from awp_publish.problems import (
@@ -26,11 +25,10 @@ from awp_publish.problems import (
     ConfirmationForeign,
     ConfirmationMismatch,
     ConfirmationRequired,
-    ConfirmationSpent,
     ConfirmationTampered,
     Problem,
 )
-from awp_publish.stores.store import Add, Look, Seen
+from awp_publish.stores.store import Add
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -49,52 +47,50 @@ MAX_SUMMARY: Final = 2000
 """Characters of what a function of the site's says."""
 
 
-def confirmation_gate(action: Action, tokens: Tokens | None) -> Gate | None:
-    """The gate that asks for a confirmation; None if the action needs none."""
-    if tokens is None or not action.needs_confirmation:
-        return None
-    return partial(_confirm, action, tokens, summarizer(action))
+class Confirmations:
+    """Asks for confirmations of calls of one action."""
 
+    def __init__(self, action: Action, tokens: Tokens) -> None:
+        self._action = action
+        self._tokens = tokens
+        self._summarize = summarizer(action)
 
-def _confirm(action: Action, tokens: Tokens, summarize: Callable[[JsonObject], str], call: Call) -> Demand:
-    shown = ""
-    if call.principal is None and action.target is not None and call.credentials is not None:
-        shown = shown_by(call.credentials(), action.route_credentials, cookies=True)
-    inputs, showing = tokens.digests(fingerprint_of(call.input)), tokens.digests(shown)
+    def read(self, call: Call) -> tuple[Add, Callable[[type[Problem], str], Problem]]:
+        """Return the step that spends the call's confirmation, and what makes its refusals.
 
-    def ask(kind: type[Problem], detail: str) -> Problem:
-        """Every refusal brings the question along, with a token for the answer yes."""
-        facts = {"id": secrets.token_urlsafe(12), "action": action.id, "caller": call.caller_id}
-        token, expires = tokens.write({**facts, "shown": showing[0], "input": inputs[0]})
-        confirmation = {
-            "token": token,
-            "summary": summarize(call.input),
-            "expires_at": datetime.fromtimestamp(expires, UTC).isoformat().replace("+00:00", "Z"),
-        }
-        return kind(detail, members={"confirmation": confirmation})
+        Raises a Problem, which brings the question along with a token for the answer yes, without a valid one.
+        """
+        action, tokens, shown = self._action, self._tokens, ""
+        if call.principal is None and action.target is not None and call.credentials is not None:
+            shown = shown_by(call.credentials(), action.route_credentials, cookies=True)
+        inputs, showing = tokens.digests(fingerprint_of(call.input)), tokens.digests(shown)
 
-    if call.confirmation is None:
-        raise ask(ConfirmationRequired, f"Action {action.id} is done only after a person has agreed.")
-    try:
-        facts = tokens.read(call.confirmation)
-    except Expired:
-        raise ask(ConfirmationExpired, "The confirmation is too old.") from None
-    except NotOurs:
-        raise ask(ConfirmationTampered, "The confirmation was not given by this site, or was changed since.") from None
-    if facts.get("action") != action.id or facts.get("caller") != call.caller_id:
-        raise ask(ConfirmationForeign, "The confirmation is another caller's or another action's.")
-    if facts.get("shown") not in showing:
-        raise ask(ConfirmationForeign, "The confirmation was asked for with other credentials.")
-    if facts.get("input") not in inputs:
-        raise ask(ConfirmationMismatch, "The input is not the one that was confirmed.")
+        def ask(kind: type[Problem], detail: str) -> Problem:
+            facts = {"id": secrets.token_urlsafe(12), "action": action.id, "caller": call.caller_id}
+            token, expires = tokens.write({**facts, "shown": showing[0], "input": inputs[0]})
+            confirmation = {
+                "token": token,
+                "summary": self._summarize(call.input),
+                "expires_at": datetime.fromtimestamp(expires, UTC).isoformat().replace("+00:00", "Z"),
+            }
+            return kind(detail, members={"confirmation": confirmation})
 
-    def judge(seen: tuple[Seen, ...], holds: bool) -> Outcome | None:
-        if seen and seen[0] is not None:
-            raise ask(ConfirmationSpent, "The confirmation admitted a call before.")
-        return None
-
-    spent = f"spent:{facts.get('id')}"
-    return Demand((Add(spent, b"1", tokens.lifetime + MARGIN),), (Look(spent),), judge)
+        if call.confirmation is None:
+            raise ask(ConfirmationRequired, f"Action {action.id} is done only after a person has agreed.")
+        try:
+            facts = tokens.read(call.confirmation)
+        except Expired:
+            raise ask(ConfirmationExpired, "The confirmation is too old.") from None
+        except NotOurs:
+            detail = "The confirmation was not given by this site, or was changed since."
+            raise ask(ConfirmationTampered, detail) from None
+        if facts.get("action") != action.id or facts.get("caller") != call.caller_id:
+            raise ask(ConfirmationForeign, "The confirmation is another caller's or another action's.")
+        if facts.get("shown") not in showing:
+            raise ask(ConfirmationForeign, "The confirmation was asked for with other credentials.")
+        if facts.get("input") not in inputs:
+            raise ask(ConfirmationMismatch, "The input is not the one that was confirmed.")
+        return Add(f"spent:{facts.get('id')}", b"1", tokens.lifetime + MARGIN), ask
 
 
 # --- What would happen, in plain language ---
@@ -116,7 +112,7 @@ def summarizer(action: Action) -> Callable[[JsonObject], str]:
             try:
                 return _cut(_visible, str(words(given)), MAX_SUMMARY)
             except Exception:
-                logger.exception("the confirmation_summary of action %s failed", action.id)
+                logger.exception("the summary of a confirmation of action %s failed", action.id)
         if pieces:
             fields = (values.show(given, name, spec or "") if name else "" for _, name, spec, _ in pieces)
             return "".join(text + field for (text, *_), field in zip(pieces, fields, strict=True))

@@ -16,14 +16,14 @@ import logging
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 import orjson
 
-from awp_publish.model import Action, JsonObject, RouteCredential
+from awp_publish.model import Action, Idempotency, JsonObject, RouteCredential
 from awp_publish.policy.authentication import Credentials
-from awp_publish.policy.call import Call, Claim, Demand, Gate, Outcome, Result
+from awp_publish.policy.call import Call, Claim, Outcome, Result
 from awp_publish.problems import (
     AnswerNotKept,
     HandlerFailed,
@@ -38,7 +38,7 @@ from awp_publish.problems import (
     RateLimited,
     StoreUnavailable,
 )
-from awp_publish.stores.store import Add, Count, Counted, Look, Seen, Step, Swap, unavailable
+from awp_publish.stores.store import Add, Count, Counted, Seen, Step, Swap, unavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -96,51 +96,77 @@ def read_key(text: str) -> str:
     return key
 
 
-def idempotency_gate(action: Action, clock: Callable[[], float] = time.time) -> Gate | None:
-    """The gate that claims a key, or answers with what is recorded under it; None if the action declares no keys."""
-    declared = action.idempotency
-    if declared is None:
-        return None
-    in_input = declared.key_field if declared.key_field in _properties(action.inputs) else None
-    longest = action.timeout + MARGIN
-    keep = longest if action.repeatable else max(declared.seconds, longest)
+class Keys:
+    """The idempotency keys of one action: claims them, answers with what is recorded under them, and records."""
 
-    def gate(call: Call) -> Demand | None:
-        sent = _sent_key(call, in_input)
-        if sent is None:
+    def __init__(self, action: Action, declared: Idempotency, clock: Callable[[], float] = time.time) -> None:
+        self._action = action
+        self._in_input = declared.key_field if declared.key_field in _properties(action.inputs) else None
+        self._longest = action.timeout + MARGIN
+        self._window = float(declared.seconds)
+        self._keep = self._longest if action.is_repeatable else max(declared.seconds, self._longest)
+        self._is_irreversible = action.is_irreversible
+        self.clock = clock
+
+    def claim(self, call: Call) -> Claim | None:
+        """Return the claim of a call's key, None for a call without one. Raises InvalidIdempotencyKey."""
+        sent = call.idempotency_key
+        if self._in_input is not None:  # a key may come beside the input or in it
+            inside = call.input.get(self._in_input)
+            several = {read_key(str(key)) for key in (sent, inside) if key is not None}
+            if len(several) > 1:
+                detail = f"The idempotency key and the input's member {self._in_input} differ."
+                raise InvalidIdempotencyKey(detail)
+            key = next(iter(several), None)
+        else:
+            key = None if sent is None else read_key(sent)
+        if key is None:
             return None
-        key, now = _scoped(call, sent), clock()
-        fingerprint = _fingerprint_of_call(call)
-        value = orjson.dumps({"state": "running", "for": fingerprint, "until": now + longest, "by": call.request_id})
+        fingerprint, until = _fingerprint_of_call(call), self.clock() + self._longest
+        by = orjson.dumps(call.request_id)
+        value = b'{"state":"running","for":"%b","until":%a,"by":%b}' % (fingerprint.encode(), until, by)
+        # Keys of different callers and actions never meet: a key has no line breaks, and an action's id no colons.
+        return Claim(f"key:{self._action.id}:{call.caller_id}\n{key}", value, fingerprint)
 
-        def judge(seen: tuple[Seen, ...], holds: bool) -> Outcome | None:
-            found = seen[0] if seen else None
-            if isinstance(found, bytes):
-                return _answer_again(found, fingerprint, now)
-            if holds:
-                call.claim = Claim(key, value, fingerprint)
-            elif len(seen) > 1 and isinstance(seen[1], Counted):
-                raise _too_many_keys(seen[1])
-            return None
-
-        claim = Add(key, value, keep)
+    def steps(self, call: Call, claim: Claim) -> list[Step]:
+        """Return the steps that claim a key; those of callers of whom nothing is known are counted."""
+        add = Add(claim.key, claim.value, self._keep)
         if call.principal is not None:
-            return Demand((claim,), (Look(key),), judge)
-        count = Count(f"keys:ip:{call.address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW)
-        return Demand((claim, count), (Look(key), Look(key)), judge)
+            return [add]
+        return [add, Count(f"keys:ip:{call.address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW)]
 
-    return gate
+    def answer(self, claim: Claim, seen: Sequence[Seen], holds: bool) -> Outcome | None:
+        """Return what is recorded under a key, None if it is free. Raises the Problem of a key that is neither."""
+        if seen and isinstance(seen[0], bytes):
+            return _answer_again(seen[0], claim.fingerprint, self.clock())
+        if not holds and len(seen) > 1 and isinstance(seen[1], Counted):
+            raise _too_many_keys(seen[1])
+        return None
 
-
-def _sent_key(call: Call, in_input: str | None) -> str | None:
-    """The key that a call came with, beside its input or in it; None without one."""
-    if in_input is None:
-        return None if call.idempotency_key is None else read_key(call.idempotency_key)
-    inside = call.input.get(in_input)
-    sent = [read_key(str(key)) for key in (call.idempotency_key, inside) if key is not None]
-    if len(set(sent)) > 1:
-        raise InvalidIdempotencyKey(f"The idempotency key and the input's member {in_input} differ.")
-    return sent[0] if sent else None
+    def settle(self, call: Call, claim: Claim, result: Result) -> Step:
+        """Return the step that says what becomes of a claim now that its call has ended."""
+        fates = CLAIM_AFTER["answered" if isinstance(result, Outcome) else _how(result)]
+        fate = fates[0 if self._action.is_repeatable else 2 if self._is_irreversible else 1]
+        if fate == "free":
+            return Swap(claim.key, claim.value, None)
+        if fate == "recorded" and isinstance(result, Outcome):
+            headers: list[tuple[str, str]] = []
+            for name, value in result.headers:
+                if name in _RECORDED_HEADERS:
+                    headers.append((name.decode("latin-1"), value.decode("latin-1")))
+            # One line of JSON, then the body as it was.
+            facts = claim.fingerprint.encode(), result.status, orjson.dumps(headers) if headers else b"[]", result.body
+            record = b'{"state":"done","for":"%b","status":%d,"headers":%b}\n%b' % facts
+            if len(record) <= (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
+                return Swap(claim.key, claim.value, record, self._window)
+            logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
+            if self._action.is_repeatable:
+                return Swap(claim.key, claim.value, None, self._window)
+            state = b"too large"
+        else:
+            state = b"unknown"
+        ended = b'{"state":"%b","for":"%b"}\n' % (state, claim.fingerprint.encode())
+        return Swap(claim.key, claim.value, ended, self._window)
 
 
 def _fingerprint_of_call(call: Call) -> str:
@@ -192,25 +218,6 @@ def _holds(cookie: str, session: Mapping[str, object] | None) -> bool:
         return False
 
 
-def settle_claim(call: Call, claim: Claim, result: Result) -> Step:
-    """What becomes of a claim now that its call has ended."""
-    ended = "answered" if isinstance(result, Outcome) else _how(result)
-    repeatable, other, irreversible = CLAIM_AFTER[ended]
-    fate = repeatable if call.action.repeatable else irreversible if call.action.is_irreversible else other
-    window = float(call.action.idempotency.seconds) if call.action.idempotency else 0.0
-    if fate == "recorded" and isinstance(result, Outcome):
-        most = MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES
-        record = _record(claim, result)
-        if len(record) <= most:
-            return Swap(claim.key, claim.value, record, window)
-        logger.warning("an answer of action %s is too large to be recorded under its key", call.action.id)
-        too_large = orjson.dumps({"state": "too large", "for": claim.fingerprint}) + b"\n"
-        return Swap(claim.key, claim.value, None if call.action.repeatable else too_large, window)
-    if fate == "free":
-        return Swap(claim.key, claim.value, None)
-    return Swap(claim.key, claim.value, orjson.dumps({"state": "unknown", "for": claim.fingerprint}) + b"\n", window)
-
-
 def _how(problem: Problem) -> str:
     """A job that the store did not answer for may have been accepted all the same."""
     if isinstance(problem, HandlerFailed):
@@ -221,24 +228,6 @@ def _how(problem: Problem) -> str:
 def _properties(schema: JsonObject) -> JsonObject:
     properties = schema.get("properties")
     return properties if isinstance(properties, dict) else {}
-
-
-def _scoped(call: Call, key: str) -> str:
-    """Keys of different callers and actions never meet: a key has no line breaks, and an action's id no colons."""
-    return f"key:{call.action.id}:{call.caller_id}\n{key}"
-
-
-# --- Records: one line of JSON, then the body as it was ---
-
-
-def _record(claim: Claim, outcome: Outcome) -> bytes:
-    headers = [
-        (name.decode("latin-1"), value.decode("latin-1"))
-        for name, value in outcome.headers
-        if name in _RECORDED_HEADERS
-    ]
-    facts = {"state": "done", "for": claim.fingerprint, "status": outcome.status, "headers": headers}
-    return orjson.dumps(facts) + b"\n" + outcome.body
 
 
 def _answer_again(found: bytes, fingerprint: str, now: float) -> Outcome:

@@ -8,88 +8,82 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from awp_publish.model import Action, RateLimit
-from awp_publish.policy.call import Call, Demand, Gate, Outcome, RawHeaders
+from awp_publish.policy.call import Call
 from awp_publish.problems import RateLimited
-from awp_publish.stores.store import Count, Counted, Seen
+from awp_publish.stores.store import Count, Counted, Step
 
 SITE: Final = "site-wide"
 """The name of the limit of all actions together. No action is called so: ids have no hyphens."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
-    """One limit under its name: an action's id, or SITE for the limit of all actions together.
-
-    `state` is the form of its item in the field RateLimit: remaining calls and seconds.
-    """
+class _Limit:
+    """One limit under its name: an action's id, or SITE for the limit of all actions together."""
 
     name: str
     rate: RateLimit
     most: int
     seconds: int
+    key: str
     state: bytes
-
-    @classmethod
-    def of(cls, name: str, rate: RateLimit) -> "Limit":
-        return cls(name, rate, rate.requests, rate.seconds, b'"%b";r=%%d;t=%%d' % name.encode("ascii"))
-
-    @property
-    def policy(self) -> str:
-        return f'"{self.name}";q={self.most};w={self.seconds}'
-
-    def count_for(self, call: Call) -> Count:
-        return Count(f"limit:{self.name}:{self._counted(call)}", self.most, self.seconds)
-
-    def _counted(self, call: Call) -> str:
-        if self.rate.scope == "global":
-            return ""
-        if self.rate.scope == "ip" or call.principal is None:
-            return f"ip:{call.address}"
-        return f"user:{call.principal.id}"
+    """The form of its item in the field RateLimit: remaining calls and seconds."""
 
 
-def limit_gate(action: Action, site_limit: RateLimit | None, clock: Callable[[], float] = time.time) -> Gate | None:
-    """The gate that holds callers to the site's and the action's limits; None if there are none."""
-    limits = tuple(
-        Limit.of(name, rate) for name, rate in ((SITE, site_limit), (action.id, action.rate_limit)) if rate is not None
-    )
-    if not limits:
-        return None
-    policies = ", ".join(limit.policy for limit in limits).encode("ascii")
+class Limits:
+    """The site's limit and an action's, in this order, as far as there are any: their `names`."""
 
-    def gate(call: Call) -> Demand:
-        def judge(seen: tuple[Seen, ...], holds: bool) -> Outcome | None:
-            counted = cast(Sequence[Counted], seen)
-            call.headers += ((b"ratelimit-policy", policies), *_tell(limits, counted, clock()))
-            if not holds:
-                raise _refusal(limits[len(seen) - 1], counted[-1])
-            return None
+    def __init__(self, action: Action, site_limit: RateLimit | None, clock: Callable[[], float] = time.time) -> None:
+        named = ((SITE, site_limit), (action.id, action.rate_limit))
+        self._limits = tuple(
+            _Limit(
+                name, rate, rate.requests, rate.seconds, f"limit:{name}:", b'"%b";r=%%d;t=%%d' % name.encode("ascii")
+            )
+            for name, rate in named
+            if rate is not None
+        )
+        self.names = tuple(one.name for one in self._limits)
+        policies = ", ".join(f'"{one.name}";q={one.most};w={one.seconds}' for one in self._limits)
+        self._policies = (b"ratelimit-policy", policies.encode("ascii"))
+        self._clock = clock
 
-        counts = tuple(limit.count_for(call) for limit in limits)
-        return Demand(counts, counts, judge)
+    def counts(self, call: Call) -> list[Step]:
+        """Return the steps that count a call: for everybody, for a known caller, or for an address."""
+        counts: list[Step] = []
+        for limit in self._limits:
+            if limit.rate.scope == "global":
+                counted = ""
+            elif limit.rate.scope == "ip" or call.principal is None:
+                counted = f"ip:{call.address}"
+            else:
+                counted = f"user:{call.principal.id}"
+            counts.append(Count(limit.key + counted, limit.most, limit.seconds))
+        return counts
 
-    return gate
+    def tell(self, call: Call, seen: Sequence[Counted], holds: bool) -> None:
+        """Put the state of each limit on the call's answer, and of the one that leaves least in AWAS's fields.
+
+        Raises RateLimited for the last one that was `seen`, unless all `holds`.
+        """
+        states = [
+            (max(0, limit.most - events), limit.most, seconds_left, limit.state)
+            for limit, (events, seconds_left) in zip(self._limits, seen, strict=False)
+        ]
+        remaining, most, seconds_left, _ = min(states) if len(states) > 1 else states[0]
+        call.headers += (
+            self._policies,
+            (b"ratelimit", b", ".join([state % (left, math.ceil(seconds)) for left, _, seconds, state in states])),
+            (b"x-ratelimit-limit", b"%d" % most),
+            (b"x-ratelimit-remaining", b"%d" % remaining),
+            (b"x-ratelimit-reset", b"%d" % math.ceil(self._clock() + seconds_left)),  # in Unix seconds
+        )
+        if not holds:
+            raise _refusal(self._limits[len(seen) - 1], seen[-1])
 
 
-def _tell(limits: Sequence[Limit], counted: Sequence[Counted], now: float) -> RawHeaders:
-    """The state of each limit, and of the one that leaves least in AWAS's fields, whose reset is in Unix seconds."""
-    states = [
-        (max(0, limit.most - events), limit.most, seconds_left, limit.state)
-        for limit, (events, seconds_left) in zip(limits, counted, strict=False)
-    ]
-    remaining, most, seconds_left, _ = min(states) if len(states) > 1 else states[0]
-    return (
-        (b"ratelimit", b", ".join([state % (left, math.ceil(seconds)) for left, _, seconds, state in states])),
-        (b"x-ratelimit-limit", b"%d" % most),
-        (b"x-ratelimit-remaining", b"%d" % remaining),
-        (b"x-ratelimit-reset", b"%d" % math.ceil(now + seconds_left)),
-    )
-
-
-def _refusal(limit: Limit, seen: Counted) -> RateLimited:
+def _refusal(limit: _Limit, seen: Counted) -> RateLimited:
     seconds = max(1, math.ceil(seen.seconds_left))
     whose = "The site allows" if limit.name == SITE else f"Action {limit.name} allows"
     return RateLimited(

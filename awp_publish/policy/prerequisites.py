@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from awp_publish.model import Action
-from awp_publish.policy.call import Call, Gate
+from awp_publish.policy.call import Call
 from awp_publish.policy.idempotency import shown_by
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
 from awp_publish.problems import PrerequisiteRequired
@@ -25,21 +25,15 @@ class Receipts:
         self._tokens = tokens
         self._credentials = frozenset(known for action in actions for known in action.route_credentials)
 
-    def gate(self, action: Action) -> Gate | None:
-        """The gate that wants a receipt of every action this one depends on; None if none is enforced."""
-        if not action.enforce_prerequisites or not action.depends_on:
-            return None
-
-        def gate(call: Call) -> None:
-            proven = frozenset(self._proven(call))
-            missing = [needed for needed in action.depends_on if needed not in proven]
-            if missing:
-                raise PrerequisiteRequired(
-                    f"Action {action.id} needs a receipt of {', '.join(missing)}; none that was sent is valid.",
-                    members={"missing": missing},
-                )
-
-        return gate
+    def check(self, call: Call) -> None:
+        """Refuse a call without a receipt of every action that it requires. Raises PrerequisiteRequired."""
+        proven = frozenset(self._proven(call))
+        missing = [needed for needed in call.action.requires if needed not in proven]
+        if missing:
+            raise PrerequisiteRequired(
+                f"Action {call.action.id} needs a receipt of {', '.join(missing)}; none that was sent is valid.",
+                members={"missing": missing},
+            )
 
     def write(self, call: Call) -> tuple[bytes, bytes]:
         """The header that proves that a call has succeeded."""

@@ -58,7 +58,7 @@ GATES: Final = (
     ),
     GateFacts(
         "confirmation",
-        '`requires_human_confirmation`, `sensitivity="irreversible"`',
+        '`confirm`, `effect="irreversible"`',
         (
             ConfirmationRequired,
             ConfirmationExpired,
@@ -68,7 +68,7 @@ GATES: Final = (
             ConfirmationMismatch,
         ),
     ),
-    GateFacts("prerequisites", "`depends_on`, `enforce_prerequisites`", (PrerequisiteRequired,)),
+    GateFacts("prerequisites", "`requires`", (PrerequisiteRequired,)),
     GateFacts("store", "every gate that remembers", (StoreUnavailable,)),
     GateFacts("output", "always there", (InvalidOutput,)),
 )

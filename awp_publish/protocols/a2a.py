@@ -21,48 +21,35 @@ PARTNERS: Final = {"mcp": "MCP", "woa": "WoA", "awp": "AWP"}
 
 
 def render(catalog: Catalog) -> dict[str, object]:
-    """The manifest, in the order of the sample."""
-    site = catalog.site
-    door = catalog.door("a2a")
+    """Return the manifest, in the order of the sample."""
+    site, actions, door = catalog.site, listed_actions(catalog), catalog.door("a2a")
+    compatible = [name for partner, name in PARTNERS.items() if catalog.door(partner)]
+    compatible += ["OpenAPI"] if catalog.openapi else []
+    card = {"agent_card": located(catalog, agent_card.PATH)} if agent_card.is_published(catalog) else {}
     manifest = {
         "name": site.name,
         "version": site.version,
         "description": site.description,
         "protocol": "A2A" if door else None,
-        "capabilities": _capabilities(catalog),
-        "endpoints": _endpoints(catalog),
+        "capabilities": {
+            "actions": bool(actions),
+            "workflows": bool(site.workflows),
+            "authentication": any(action.auth_required for action in actions),
+        },
+        # The catalogue MUST be referenced, the schema SHOULD be; then every door that is open.
+        "endpoints": {
+            "actions_registry": located(catalog, awas.ALIAS_PATH),
+            "schema_definition": located(catalog, awas.SCHEMA_PATH),
+            "api_base": origin(catalog),
+            **door_addresses(catalog),
+            **card,
+        },
         "discovery": {"auto_discoverable": True, "discovery_endpoint": located(catalog, PATH)},
         "integration": {"a2a_version": door.version} if door else None,
         "metadata": metadata(catalog),
-        "interoperability": _interoperability(catalog),
+        "interoperability": {"cross_protocol": bool(compatible), "compatible_with": compatible},
     }
     return present(manifest) | extension_members(site.extensions)
-
-
-def _capabilities(catalog: Catalog) -> dict[str, object]:
-    actions = listed_actions(catalog)
-    return {
-        "actions": bool(actions),
-        "workflows": bool(catalog.site.workflows),
-        "authentication": any(action.auth_required for action in actions),
-    }
-
-
-def _endpoints(catalog: Catalog) -> dict[str, object]:
-    """The catalogue MUST be referenced, the schema SHOULD be; then every door that is open."""
-    fixed: dict[str, object] = {
-        "actions_registry": located(catalog, awas.ALIAS_PATH),
-        "schema_definition": located(catalog, awas.SCHEMA_PATH),
-        "api_base": origin(catalog),
-    }
-    card = {"agent_card": located(catalog, agent_card.PATH)} if agent_card.is_published(catalog) else {}
-    return fixed | door_addresses(catalog) | card
-
-
-def _interoperability(catalog: Catalog) -> dict[str, object]:
-    compatible = [name for door, name in PARTNERS.items() if catalog.door(door)]
-    compatible += ["OpenAPI"] if catalog.openapi else []
-    return {"cross_protocol": bool(compatible), "compatible_with": compatible}
 
 
 PROTOCOL = Protocol(

@@ -17,41 +17,28 @@ PATH: Final = "/.well-known/mcp-manifest.json"
 
 
 def render(catalog: Catalog) -> dict[str, object]:
-    """The manifest, in the order of the sample."""
-    site = catalog.site
+    """Return the manifest, in the order of the sample."""
+    site, door = catalog.site, catalog.door("mcp")
+    capabilities = {
+        "actions": bool(listed_actions(catalog)),
+        "workflows": bool(site.workflows),
+        "prompts": bool(catalog.prompts) and door is not None,
+    }
     manifest = {
         "name": site.name,
         "version": site.version,
         "description": site.description,
-        "capabilities": _capabilities(catalog),
-        "endpoints": _endpoints(catalog),
+        "capabilities": [name for name, is_on in capabilities.items() if is_on],
+        # The catalogue MUST be referenced, the schema SHOULD be; then every door that is open.
+        "endpoints": {
+            "actions": located(catalog, awas.ALIAS_PATH),
+            "schema": located(catalog, awas.SCHEMA_PATH),
+            **door_addresses(catalog),
+        },
         "metadata": metadata(catalog),
-        "integration": _integration(catalog),
+        "integration": {"protocol": "MCP", "version": door.version} if door else None,
     }
     return present(manifest) | extension_members(site.extensions)
-
-
-def _capabilities(catalog: Catalog) -> list[str]:
-    facts = {
-        "actions": bool(listed_actions(catalog)),
-        "workflows": bool(catalog.site.workflows),
-        "prompts": bool(catalog.prompts) and catalog.door("mcp") is not None,
-    }
-    return [name for name, is_on in facts.items() if is_on]
-
-
-def _endpoints(catalog: Catalog) -> dict[str, object]:
-    """The catalogue MUST be referenced, the schema SHOULD be; then every door that is open."""
-    fixed: dict[str, object] = {
-        "actions": located(catalog, awas.ALIAS_PATH),
-        "schema": located(catalog, awas.SCHEMA_PATH),
-    }
-    return fixed | door_addresses(catalog)
-
-
-def _integration(catalog: Catalog) -> dict[str, object] | None:
-    door = catalog.door("mcp")
-    return {"protocol": "MCP", "version": door.version} if door else None
 
 
 PROTOCOL = Protocol(

@@ -24,13 +24,13 @@ VERSIONS: Final = ("2025-11-25", "2026-07-28")
 """The newest revision of each generation that the endpoint speaks: with a handshake, and without."""
 
 TRANSPORT: Final = "streamable-http"
-LONGEST_DESCRIPTION: Final = 100
+MAX_DESCRIPTION: Final = 100
 BEARER_TYPES: Final = frozenset({"bearer", "oauth2", "jwt"})
 """Authentication whose credentials travel in the header Authorization."""
 
 
 def is_published(catalog: Catalog) -> bool:
-    """Whether the MCP door is open."""
+    """Return True while the MCP door is open."""
     return catalog.door("mcp") is not None
 
 
@@ -40,21 +40,35 @@ def address_of(catalog: Catalog) -> str:
 
 
 def render(catalog: Catalog) -> dict[str, object]:
-    """The card, in the order of its schema."""
+    """Return the card, in the order of its schema."""
+    site, needing = catalog.site, [action.auth_required for action in catalog.actions]
+    headers = None
+    if site.authentication is not None and site.authentication.type in BEARER_TYPES and any(needing):
+        headers = [{"name": "Authorization", "isRequired": all(needing), "isSecret": True}]
+    remote = {
+        "type": TRANSPORT,
+        "url": catalog.absolute(catalog.paths.mcp),
+        "headers": headers,
+        "supportedProtocolVersions": list(VERSIONS),
+    }
+    description = " ".join(site.description.split())
+    if len(description) > MAX_DESCRIPTION:
+        cut = description[: MAX_DESCRIPTION - 1]
+        description = (cut.rpartition(" ")[0].rstrip(",;:") or cut) + "…"
     card = {
         "$schema": SCHEMA,
         "name": name_of(catalog),
-        "version": catalog.site.version,
-        "description": _shortened(catalog.site.description),
-        "title": catalog.site.name,
+        "version": site.version,
+        "description": description,
+        "title": site.name,
         "websiteUrl": catalog.url,
-        "remotes": [_remote(catalog)],
+        "remotes": [present(remote)],
     }
-    return card | extension_members(catalog.site.extensions)
+    return card | extension_members(site.extensions)
 
 
 def render_hybrid(catalog: Catalog) -> dict[str, object]:
-    """The card with the members of SEP-1649, which lists tools."""
+    """Return the card with the members of SEP-1649, which lists tools."""
     address = catalog.absolute(catalog.paths.mcp)
     older = {
         "url": address,
@@ -69,40 +83,10 @@ def render_hybrid(catalog: Catalog) -> dict[str, object]:
 
 def name_of(catalog: Catalog) -> str:
     """The server's name: the site's domain in reverse, and the site's own name."""
-    domain = ".".join(reversed(_plain(catalog.domain, "-").split(".")))
-    return f"{domain or 'localhost'}/{_plain(catalog.site.name.lower(), '-') or 'site'}"
-
-
-def _plain(text: str, between: str) -> str:
-    return re.sub(r"[^a-zA-Z0-9.]+", between, text).strip(between + ".")
-
-
-def _shortened(text: str) -> str:
-    """At most so many characters, cut between words."""
-    line = " ".join(text.split())
-    if len(line) <= LONGEST_DESCRIPTION:
-        return line
-    cut = line[: LONGEST_DESCRIPTION - 1]
-    return (cut.rpartition(" ")[0].rstrip(",;:") or cut) + "…"
-
-
-def _remote(catalog: Catalog) -> dict[str, object]:
-    return present(
-        {
-            "type": TRANSPORT,
-            "url": catalog.absolute(catalog.paths.mcp),
-            "headers": _headers(catalog),
-            "supportedProtocolVersions": list(VERSIONS),
-        }
+    domain, name = (
+        re.sub(r"[^a-zA-Z0-9.]+", "-", text).strip("-.") for text in (catalog.domain, catalog.site.name.lower())
     )
-
-
-def _headers(catalog: Catalog) -> list[dict[str, object]] | None:
-    """What a client has to send: credentials, where actions ask for them."""
-    declared, needing = catalog.site.authentication, [action.auth_required for action in catalog.actions]
-    if declared is None or declared.type not in BEARER_TYPES or not any(needing):
-        return None
-    return [{"name": "Authorization", "isRequired": all(needing), "isSecret": True}]
+    return f"{'.'.join(reversed(domain.split('.'))) or 'localhost'}/{name or 'site'}"
 
 
 _HYBRID: Final = to_json(render_hybrid)

@@ -19,11 +19,7 @@ def present(members: Mapping[str, object]) -> dict[str, object]:
 
 def extension_members(extensions: JsonObject) -> dict[str, object]:
     """A site's own members, marked as the AWAS text (section Extensions) asks: `x-`."""
-    return {_extension_name(name): value for name, value in extensions.items()}
-
-
-def _extension_name(name: str) -> str:
-    return name if name.startswith(EXTENSION_PREFIX) else EXTENSION_PREFIX + name
+    return {EXTENSION_PREFIX + name.removeprefix(EXTENSION_PREFIX): value for name, value in extensions.items()}
 
 
 def origin(catalog: Catalog) -> str:
@@ -39,6 +35,11 @@ def located(catalog: Catalog, address: str) -> str:
 
 def located_if(catalog: Catalog, address: str | None) -> str | None:
     return None if address is None else located(catalog, address)
+
+
+def absolute_if(catalog: Catalog, address: str | None) -> str | None:
+    """The whole URL of an address below the site; an absolute URL stays as it is."""
+    return catalog.absolute(address) if address is not None and address.startswith("/") else address
 
 
 def metadata(catalog: Catalog) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What a plain HTTP client, which has read one manifest and knows nothing of ours, has to send for an action.
+"""The request that a plain HTTP client, which has read one manifest and nothing else, sends for an action.
 
 For an action with a route that is one field for each input of the route. A field is named as it is named on the wire,
 because `name` is what such a client sends; `x-input` tells the name that the agent doors take where it differs. Two
@@ -12,7 +12,7 @@ does not name it, `operation` where it is not the default, and `input`.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, Parameter, Target
+from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, Target
 from awp_publish.protocols.members import present
 from awp_publish.protocols.schema_reading import NOTHING, embedded, members, required_members, resolved
 
@@ -45,28 +45,45 @@ def listed_actions(catalog: Catalog) -> tuple[Action, ...]:
 
 
 def request_fields(catalog: Catalog, action: Action) -> list[Field]:
-    """What to send to `catalog.endpoint_of(action)`, in order."""
+    """The fields to send to `catalog.endpoint_of(action)`, in order."""
     if action.direct is None:
-        return _envelope_fields(catalog, action)
+        envelope = []
+        if "{agent_id}" not in catalog.paths.invoke:
+            envelope.append(Field("agent", _only(action.agent_id, "The agent to invoke."), True))
+        if action.operation != DEFAULT_OPERATION:
+            envelope.append(Field("operation", _only(action.operation, "The operation of the agent."), True))
+        whole = "The input of the action."
+        return [*envelope, Field("input", action.inputs, True, action.examples, description=whole)]
     facts = resolved(action.inputs, action.inputs)
     schemas, required, names = members(facts), required_members(facts), published_names(action.direct)
-    return [
-        Field(
-            names[parameter.name],
-            schemas.get(parameter.name, NOTHING),
-            parameter.name in required or parameter.location == "path",
-            _examples_of(action, parameter.name),
-            parameter.name,
-            _marks(action.direct, parameter, names[parameter.name]),
-        )
-        for parameter in action.direct.parameters
-    ]
+    # A reader assumes the query for methods without a body, and else a member of the body.
+    assumed = ("query",) if action.direct.method in QUERY_METHODS else ("json", "form")
+    fields = []
+    for parameter in action.direct.parameters:
+        own, wire, name = parameter.name, parameter.wire_name, names[parameter.name]
+        marks = NOTHING
+        if parameter.location not in assumed or wire != own:
+            marks = present(
+                {
+                    "x-in": None if parameter.location in assumed else parameter.location,
+                    "x-name": wire if wire != name else None,
+                    "x-input": own if own != name else None,
+                    "x-spans-segments": parameter.spans_segments or None,
+                }
+            )
+        is_required = own in required or parameter.location == "path"
+        examples = tuple(given[own] for given in action.examples if given.get(own) is not None)
+        fields.append(Field(name, schemas.get(own, NOTHING), is_required, examples, own, marks))
+    return fields
 
 
 def request_schema(action: Action, fields: list[Field]) -> dict[str, object]:
     """The JSON Schema of all that is sent, keyed as the fields are named."""
     if action.direct is None:
-        return _envelope_schema(action, fields)
+        nested, definitions = embedded(action.inputs, f"{action.id}_input")
+        properties = {field.name: field.schema for field in fields} | {"input": nested}
+        required = [field.name for field in fields]
+        return present({"type": "object", "properties": properties, "required": required, "$defs": definitions})
     if all(field.name == field.input_name for field in fields):
         return dict(action.inputs)
     facts = resolved(action.inputs, action.inputs)
@@ -90,46 +107,5 @@ def published_names(target: Target) -> Mapping[str, str]:
     return names
 
 
-def _marks(target: Target, parameter: Parameter, name: str) -> JsonObject:
-    """The `x-` members of a field. Assumed are the query for methods without a body and else a member of the body."""
-    assumed = ("query",) if target.method in QUERY_METHODS else ("json", "form")
-    if parameter.location in assumed and parameter.wire_name == parameter.name:
-        return NOTHING
-    return present(
-        {
-            "x-in": None if parameter.location in assumed else parameter.location,
-            "x-name": parameter.wire_name if parameter.wire_name != name else None,
-            "x-input": parameter.name if parameter.name != name else None,
-            "x-spans-segments": parameter.spans_segments or None,
-        }
-    )
-
-
-def _examples_of(action: Action, input_name: str) -> tuple[object, ...]:
-    if not action.examples:
-        return ()
-    return tuple(example[input_name] for example in action.examples if example.get(input_name) is not None)
-
-
-# --- The WoA envelope ------------------------------------------------------------------------------------------------
-
-
-def _envelope_fields(catalog: Catalog, action: Action) -> list[Field]:
-    fields = []
-    if "{agent_id}" not in catalog.paths.invoke:
-        fields.append(Field("agent", _only(action.agent_id, "The agent to invoke."), True))
-    if action.operation != DEFAULT_OPERATION:
-        fields.append(Field("operation", _only(action.operation, "The operation of the agent."), True))
-    fields.append(Field("input", action.inputs, True, action.examples, description="The input of the action."))
-    return fields
-
-
 def _only(value: str, description: str) -> JsonObject:
     return {"type": "string", "enum": [value], "description": description}
-
-
-def _envelope_schema(action: Action, fields: list[Field]) -> dict[str, object]:
-    nested, definitions = embedded(action.inputs, f"{action.id}_input")
-    properties = {field.name: field.schema for field in fields} | {"input": nested}
-    required = [field.name for field in fields]
-    return present({"type": "object", "properties": properties, "required": required, "$defs": definitions})

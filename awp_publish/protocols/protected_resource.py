@@ -11,7 +11,7 @@ about signed answers and metadata (nothing is signed), and policy addresses that
 from typing import Final
 
 from awp_publish.model import Catalog, Paths
-from awp_publish.protocols.members import extension_members, present
+from awp_publish.protocols.members import absolute_if, extension_members, present
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 PATH: Final = "/.well-known/oauth-protected-resource"
@@ -22,12 +22,12 @@ BEARER_METHODS: Final = ("header",)
 
 
 def is_published(catalog: Catalog) -> bool:
-    """Whether the site has a document of this kind: one with authorization servers has."""
+    """Return True for a site with authorization servers."""
     return bool(_authorization_servers(catalog))
 
 
 def is_published_of_mcp(catalog: Catalog) -> bool:
-    """Whether the MCP endpoint has a document of its own."""
+    """Return True where the MCP endpoint has a document of its own."""
     return is_published(catalog) and catalog.door(MCP) is not None
 
 
@@ -42,7 +42,7 @@ def metadata_url_of_mcp(catalog: Catalog) -> str | None:
 
 
 def path_of_mcp(catalog: Catalog) -> str:
-    """Where the document of the MCP endpoint stands, wherever the site has put that."""
+    """The path of the MCP endpoint's document, which follows that of the endpoint."""
     return PATH + catalog.paths.mcp
 
 
@@ -65,7 +65,7 @@ def _render(catalog: Catalog, resource: str) -> dict[str, object]:
         "scopes_supported": scopes or None,
         "bearer_methods_supported": list(BEARER_METHODS),
         "resource_name": site.name,
-        "resource_documentation": _absolute(catalog, site.documentation),
+        "resource_documentation": absolute_if(catalog, site.documentation),
     }
     return present(document) | extension_members(site.extensions)
 
@@ -73,10 +73,6 @@ def _render(catalog: Catalog, resource: str) -> dict[str, object]:
 def _authorization_servers(catalog: Catalog) -> tuple[str, ...]:
     authentication = catalog.site.authentication
     return authentication.authorization_servers if authentication else ()
-
-
-def _absolute(catalog: Catalog, address: str | None) -> str | None:
-    return catalog.absolute(address) if address is not None and address.startswith("/") else address
 
 
 _OF_MCP: Final = Document(

@@ -1,4 +1,4 @@
-"""What a JSON Schema says, reduced to the few facts a manifest has words for: type, options, members.
+"""The content of a JSON Schema, reduced to the few facts a manifest has words for: type, options, members.
 
 Manifests give a value one type, one list of options, one default; JSON Schema 2020-12 says the same through `$ref`,
 `allOf`, unions with null, `const` and type lists. These functions read any valid schema, `true`, `false` and recursive
@@ -12,12 +12,13 @@ from urllib.parse import unquote
 
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.protocols.members import located
+from awp_publish.schema import part_at
 
 NOTHING: Final[JsonObject] = {}
-"""What a schema says that says nothing: `true`, `false`, and the end of a recursion."""
+"""The facts of a schema that says nothing: `true`, `false`, and the end of a recursion."""
 
 OBJECT: Final = (dict, Mapping)
-"""What a JSON object may be. Dicts come first because they are what is nearly always asked about."""
+"""The types of a JSON object. Dicts come first because nearly all are dicts."""
 
 UNIONS: Final = ("anyOf", "oneOf")
 SPENT: Final = frozenset({"$ref", "allOf"})
@@ -59,11 +60,20 @@ def resolved(schema: object, root: JsonObject, seen: set[str] | None = None) -> 
     if COMBINING.isdisjoint(schema):
         return schema
     followed = set() if seen is None else seen
-    folded = _folded(schema)
+    parts = _sequence(schema.get("allOf"))
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference not in followed:
+        followed.add(reference)
+        parts = [follow(reference, root), *parts]
+    spent = set(SPENT)
+    for keyword in UNIONS:  # a union of several branches stays as it is
+        if len(found := _branches(schema, keyword)) == 1:
+            spent.add(keyword)
+            parts = [*parts, found[0]]
     merged: dict[str, object] = {}
-    for part in (*_targets(schema, root, followed), *folded.values()):
+    for part in parts:
         _merge(merged, resolved(part, root, followed))
-    _merge(merged, {name: value for name, value in schema.items() if name not in SPENT and name not in folded})
+    _merge(merged, {name: value for name, value in schema.items() if name not in spent})
     return merged
 
 
@@ -149,36 +159,9 @@ def references(schema: object) -> list[str]:
 
 
 def follow(reference: str, root: JsonObject) -> object:
-    """What a local reference (a JSON Pointer in a fragment, RFC 6901) points at, None if that is not in `root`."""
-    if reference == "#":
-        return root
-    node: object = root if reference.startswith("#/") else None
-    for token in unquote(reference[2:]).split("/"):
-        node = _step(node, token.replace("~1", "/").replace("~0", "~"))
-    return node
-
-
-def _step(node: object, token: str) -> object:
-    if isinstance(node, OBJECT):
-        return node.get(token)
-    if isinstance(node, list) and token.isdecimal() and int(token) < len(node):
-        return node[int(token)]
-    return None
-
-
-def _targets(schema: JsonObject, root: JsonObject, seen: set[str]) -> list[object]:
-    """What a schema refers to, if that has not been followed yet, and the members of its `allOf`."""
-    reference = schema.get("$ref")
-    every = _sequence(schema.get("allOf"))
-    if not isinstance(reference, str) or reference in seen:
-        return every
-    seen.add(reference)
-    return [follow(reference, root), *every]
-
-
-def _folded(schema: JsonObject) -> dict[str, object]:
-    """The unions that have one branch beside null, with that branch. A union of several stays as it is."""
-    return {keyword: found[0] for keyword in UNIONS if len(found := _branches(schema, keyword)) == 1}
+    """The part of `root` that a local reference (a JSON Pointer in a fragment, RFC 6901) means, None for any other."""
+    is_local = reference == "#" or reference.startswith("#/")
+    return part_at(root, unquote(reference[1:])) if is_local else None
 
 
 def _merge(into: dict[str, object], part: JsonObject) -> None:
@@ -193,23 +176,21 @@ def _merge(into: dict[str, object], part: JsonObject) -> None:
 
 
 def _branches(schema: JsonObject, keyword: str) -> list[object]:
-    if keyword not in schema:
-        return []
-    return [branch for branch in _sequence(schema[keyword]) if not _is_null(branch)]
-
-
-def _is_null(schema: object) -> bool:
-    if not isinstance(schema, OBJECT):
-        return False
-    return schema.get("type") == "null" or ("const" in schema and schema["const"] is None)
+    found = []
+    for branch in _sequence(schema.get(keyword)):
+        is_null = isinstance(branch, OBJECT) and (
+            branch.get("type") == "null" or ("const" in branch and branch["const"] is None)
+        )
+        if not is_null:
+            found.append(branch)
+    return found
 
 
 def _sequence(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-# --- Putting one schema into another ---
-
+# --- Nested schemas ---
 
 HOISTED: Final = frozenset({"$schema", "$defs"})
 
@@ -221,16 +202,13 @@ def embedded(schema: JsonObject, identifier: str) -> tuple[JsonObject, object]:
     """
     if "$id" in schema:
         return dict(schema), None
-    if any(_points_at_root(found) for found in references(schema)):
+    inside = [found for found in references(schema) if found == "#" or found.startswith("#/")]
+    if not all(found.startswith("#/$defs/") for found in inside):
         return {"$id": identifier, **schema}, None
     return {keyword: value for keyword, value in schema.items() if keyword not in HOISTED}, schema.get("$defs")
 
 
-def _points_at_root(reference: str) -> bool:
-    return reference == "#" or (reference.startswith("#/") and not reference.startswith("#/$defs/"))
-
-
-# --- What a call is answered with, as a schema ---
+# --- Answers ---
 
 
 def answer_schema(action: Action) -> JsonObject:
@@ -252,7 +230,7 @@ def answer_schema(action: Action) -> JsonObject:
 
 
 def guarded_endpoint(catalog: Catalog, action: Action) -> str | None:
-    """Where an action's limits, keys, confirmations and receipts hold, if that is not its own endpoint."""
+    """The endpoint at which an action's limits, keys, confirmations and receipts hold, if not its own."""
     if action.direct is None or not action.is_guarded or catalog.door("woa") is None:
         return None
     return located(catalog, catalog.invoke_path_of(action))

@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from awp_publish.model import Catalog
-from awp_publish.protocols.members import extension_members
+from awp_publish.protocols.members import absolute_if, extension_members
 from awp_publish.protocols.protocol import DOCUMENT_MAX_AGE, Document, Protocol, to_json
 
 PATH: Final = "/.well-known/som.json"
@@ -26,27 +26,35 @@ FRESHNESS: Final = DOCUMENT_MAX_AGE
 
 
 def is_published(catalog: Catalog) -> bool:
-    """Whether pages are given as SOM."""
+    """Return True where pages are given as SOM."""
     return catalog.door(DOOR) is not None
 
 
 def render(catalog: Catalog) -> dict[str, object]:
-    """The directory."""
+    """Return the directory."""
+    site, own, endpoint = catalog.site, urlsplit(catalog.url), endpoint_of(catalog)
+    pages = [catalog.absolute(page.path) for page in catalog.pages]
+    for named in (site.documentation, site.contact.url if site.contact else None):
+        address = absolute_if(catalog, named)
+        given = urlsplit(address or "")
+        is_here = (given.scheme, given.netloc.lower()) == (own.scheme, own.netloc)
+        if address is not None and is_here and (given.path + "/").startswith(own.path + "/"):
+            pages.append(address)
     document: dict[str, object] = {
         "som_version": SOM_VERSION,
-        "endpoint": endpoint_of(catalog),
+        "endpoint": endpoint,
         "format": FORMAT,
         "scope": SCOPE,
         "freshness_seconds": FRESHNESS,
-        "urls": _pages(catalog),
+        "urls": list(dict.fromkeys(pages)),
         "usage": {
-            "endpoint": f"GET {endpoint_of(catalog)}?url={{percent-encoded address of a page of this site}}",
+            "endpoint": f"GET {endpoint}?url={{percent-encoded address of a page of this site}}",
             "negotiation": f"GET any page of this site with Accept: {MEDIA_TYPE}",
             "markdown": "The same with Accept: text/markdown, or format=md at the endpoint",
             "budget": "budget=full, default or tight, at the endpoint or as a parameter of the media type",
         },
     }
-    return document | extension_members(catalog.site.extensions)
+    return document | extension_members(site.extensions)
 
 
 def robots_lines(catalog: Catalog) -> str:
@@ -55,12 +63,12 @@ def robots_lines(catalog: Catalog) -> str:
 
 
 def robots_lines_of(directory: Mapping[str, object]) -> str:
-    """The lines that say what a directory says. The endpoint is for everybody: nobody is known there."""
-    said = {name: directory[member] for name, member in _DIRECTIVES.items() if member in directory}
-    return "".join(f"{name}: {value}\n" for name, value in {**said, "SOM-Auth": "none"}.items())
+    """The lines of a directory. The endpoint is open to everybody: no credentials are taken there."""
+    lines = {name: directory[member] for name, member in DIRECTIVES.items() if member in directory}
+    return "".join(f"{name}: {value}\n" for name, value in {**lines, "SOM-Auth": "none"}.items())
 
 
-_DIRECTIVES: Final = {
+DIRECTIVES: Final = {
     "SOM-Endpoint": "endpoint",
     "SOM-Format": "format",
     "SOM-Scope": "scope",
@@ -71,21 +79,6 @@ _DIRECTIVES: Final = {
 def endpoint_of(catalog: Catalog) -> str:
     """The address to which agents add `?url=`."""
     return catalog.absolute(catalog.paths.som)
-
-
-def _pages(catalog: Catalog) -> list[str]:
-    """The pages that are declared, then those of this site that its facts name."""
-    site, declared = catalog.site, [catalog.absolute(page.path) for page in catalog.pages]
-    named = (site.documentation, site.contact.url if site.contact else None)
-    addresses = (catalog.absolute(one) if one.startswith("/") else one for one in named if one is not None)
-    return list(dict.fromkeys([*declared, *(one for one in addresses if _is_below(catalog, one))]))
-
-
-def _is_below(catalog: Catalog, address: str) -> bool:
-    """Whether an address is below the site's url, which may have a path."""
-    given, own = urlsplit(address), urlsplit(catalog.url)
-    is_here = (given.scheme, given.netloc.lower()) == (own.scheme, own.netloc)
-    return is_here and (given.path + "/").startswith(own.path + "/")
 
 
 PROTOCOL = Protocol(

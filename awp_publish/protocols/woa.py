@@ -8,6 +8,7 @@ metadata (section 6) is deployment specific and passes through from the extensio
 name (`authz`).
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject
@@ -29,22 +30,42 @@ MCP_TOOL_FIELD: Final = "agent"
 
 
 def render(catalog: Catalog) -> dict[str, object]:
-    """The WoA document (section 4)."""
+    """Return the WoA document (section 4)."""
     actions = {action.id: action for action in catalog.actions}
+    transports: dict[str, object] = {}
+    if catalog.door("woa"):
+        # Clients concatenate base and invoke_path: a site below a path has that path in the base only.
+        transports["rest"] = {"base": catalog.url, "invoke_path": catalog.paths.invoke}
+    if door := catalog.door("mcp"):
+        transports["mcp"] = {
+            "server": catalog.absolute(door.path),
+            "tool_namespace": catalog.domain,
+            "tool_field": MCP_TOOL_FIELD,
+        }
     document = {
         "woa_version": VERSION,
-        "agents": [_agent(catalog, agent, actions) for agent in catalog.agents],
-        "transports": _transports(catalog),
+        "agents": [_agent(agent, actions, transports) for agent in catalog.agents],
+        "transports": transports,
     }
     return document | _additions(catalog.site.extensions, document)
 
 
-def _agent(catalog: Catalog, agent: Agent, actions: dict[str, Action]) -> dict[str, object]:
-    """Section 4.1, in the order of appendix B."""
-    operations = {name: actions[action_id] for name, action_id in agent.operations.items()}
-    default = operations.get(DEFAULT_OPERATION)
+def _agent(agent: Agent, actions: Mapping[str, Action], transports: Mapping[str, object]) -> dict[str, object]:
+    """Section 4.1, in the order of appendix B. An operation carries a schema only where it overrides the agent's."""
+    default = actions[agent.operations[DEFAULT_OPERATION]] if DEFAULT_OPERATION in agent.operations else None
     inputs = default.inputs if default else OPEN_OBJECT
     outputs = answer_schema(default) if default else OPEN_OBJECT
+    operations = []
+    for name, action_id in agent.operations.items():
+        action, answer = actions[action_id], answer_schema(actions[action_id])
+        operation = {
+            "name": name,
+            "description": action.description,
+            "inputs": _schema(action.inputs) if action.inputs != inputs else None,
+            "outputs": _schema(answer) if answer != outputs else None,
+        }
+        operations.append(present(operation))
+    is_tool = set(agent.operations.values()) == {agent.id}
     described = present(
         {
             "id": agent.id,
@@ -54,49 +75,16 @@ def _agent(catalog: Catalog, agent: Agent, actions: dict[str, Action]) -> dict[s
             "capabilities": agent.capabilities or None,
             "inputs": _schema(inputs),
             "outputs": _schema(outputs),
-            "transports": _transport_names(catalog, agent),
-            "operations": [_operation(name, operations[name], inputs, outputs) for name in operations],
+            "transports": [name for name in transports if name != "mcp" or is_tool],
+            "operations": operations,
         }
     )
     return described | _additions(agent.extensions, described)
 
 
-def _operation(name: str, action: Action, inputs: JsonObject, outputs: JsonObject) -> dict[str, object]:
-    """An operation carries a schema only where it overrides the agent's."""
-    return present(
-        {
-            "name": name,
-            "description": action.description,
-            "inputs": _schema(action.inputs) if action.inputs != inputs else None,
-            "outputs": _schema(answered) if (answered := answer_schema(action)) != outputs else None,
-        }
-    )
-
-
 def _schema(schema: JsonObject) -> dict[str, object]:
     """A schema that names its dialect first (section 4.2)."""
     return {"$schema": DIALECT, **schema}
-
-
-def _transport_names(catalog: Catalog, agent: Agent) -> list[str]:
-    names = ["rest"] if catalog.door("woa") else []
-    if catalog.door("mcp") and set(agent.operations.values()) == {agent.id}:
-        names.append("mcp")
-    return names
-
-
-def _transports(catalog: Catalog) -> dict[str, object]:
-    """Section 4.3. Clients concatenate base and invoke_path: a site below a path has that path in the base only."""
-    transports: dict[str, object] = {}
-    if catalog.door("woa"):
-        transports["rest"] = {"base": catalog.url, "invoke_path": catalog.paths.invoke}
-    if door := catalog.door("mcp"):
-        transports["mcp"] = {
-            "server": catalog.absolute(door.path),
-            "tool_namespace": catalog.domain,
-            "tool_field": MCP_TOOL_FIELD,
-        }
-    return transports
 
 
 def _additions(extensions: JsonObject, document: JsonObject) -> dict[str, object]:

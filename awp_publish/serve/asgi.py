@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from starlette.applications import Starlette
+from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish.checks import check_documents
 from awp_publish.discover import routed
@@ -24,8 +25,7 @@ from awp_publish.serve.doors import ENTRANCE, Answer, Doors, describe_live_doors
 from awp_publish.serve.http import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
-from awp_publish.serve.negotiation import Asked, Pages, Renditions
-from awp_publish.serve.negotiation_exchange import go_on
+from awp_publish.serve.negotiation import NegotiatedPages, NegotiatedRequest, PageRenderer, negotiate
 from awp_publish.serve.pages import PageReader, describe_pages
 from awp_publish.serve.status import StatusKeeper
 from awp_publish.serve.woa import door_of
@@ -69,7 +69,7 @@ class _Published:
     host: str
     documents: Mapping[str, Prepared]
     doors: Doors
-    pages: Pages | None
+    pages: NegotiatedPages | None
     go_on: Answer
     exact: Mapping[str, Answer] = field(init=False)
     heads: tuple[str, ...] = field(init=False)
@@ -104,7 +104,7 @@ class AgentPublisher:
         self._check = check
         self._status = StatusKeeper(site, site.guarding.status_interval)
         self._background: Background | None = None
-        self._renditions: Renditions | None = None
+        self._renderer: PageRenderer | None = None
         self._whole: AsgiApp = app
         self._called = CalledApplication(app, app)
         self._state: Mapping[str, object] = {}
@@ -158,13 +158,13 @@ class AgentPublisher:
             or (path.startswith(here.heads) and here.doors.find(scope, path) is not None)
         )
 
-    def asked(self, scope: Scope) -> Asked | None:
+    def asked(self, scope: Scope) -> NegotiatedRequest | None:
         """What a request that is the application's asks for besides HTML, None for nothing: for adapters.
 
-        They pass `asked.scope` on to the application, and what it answers to `asked.answer()`.
+        They pass `asked.scope` on to the application, and what it answers to `asked.render()`.
         """
         pages = (self._here or self._of_host(scope)).pages
-        return None if pages is None else pages.asked(scope)
+        return None if pages is None else pages.read_request(scope)
 
     async def _pass_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" and not self._published:
@@ -215,11 +215,12 @@ class AgentPublisher:
         self.site.freeze(self._application(scope), doors, paths)
         self._whole = self._outermost(scope)
         entrance = self._whole if self._is_enclosed(scope) else None
-        self._called = CalledApplication(self.app, self._application(scope), entrance, lambda: self._state)
+        cookies = _session_cookies(scope) if entrance is not None else frozenset()
+        self._called = CalledApplication(self.app, self._application(scope), entrance, lambda: self._state, cookies)
         if any(action.is_background for action in self.site.catalog.actions):
             self._background = Background(self.site, self.site.catalog, self._whole, self._application(scope))
         if self.site.offering.pages:
-            self._renditions = Renditions()
+            self._renderer = PageRenderer()
         self.site.on_refresh(self._publish)
         self._publish(self.site)
         return self._published
@@ -282,15 +283,15 @@ class AgentPublisher:
         if before is not None:
             before.doors.invoker.heed(catalog.status)
             return replace(before, documents=documents)
-        pages = Pages(catalog, self.site.offering, self._renditions) if self._renditions else None
+        pages = NegotiatedPages(catalog, self.site.offering, self._renderer) if self._renderer else None
         links = link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None
-        onward = go_on(self.app, pages, links, self.site.limits.timeout)
+        onward = negotiate(self.app, pages, links, self.site.limits.timeout)
         return _Published(_host_of(catalog), documents, self._open_doors(catalog), pages, onward)
 
     def _open_doors(self, catalog: Catalog) -> Doors:
         reader = None
-        if self._renditions is not None:
-            reader = PageReader(self.site, catalog, self._whole, self._renditions, self.owns, lambda: self._state)
+        if self._renderer is not None:
+            reader = PageReader(self.site, catalog, self._whole, self._renderer, self.owns, lambda: self._state)
         return open_doors(self.site, catalog, self._called, self._status, self._background, reader, self._entrance)
 
     def _documents(self, catalog: Catalog) -> Iterable[Document]:
@@ -309,6 +310,13 @@ def _collector_paused() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _session_cookies(scope: Scope) -> frozenset[bytes]:
+    """Return the names of the cookies that Starlette's own sessions write, as far as the application shows them."""
+    listed = [one for one in getattr(scope.get("app"), "user_middleware", ()) if isinstance(one.cls, type)]
+    names = (one.kwargs.get("session_cookie", "session") for one in listed if issubclass(one.cls, SessionMiddleware))
+    return frozenset(str(name).encode("latin-1", "replace") for name in names)
 
 
 def _host_of(catalog: Catalog) -> str:

@@ -30,7 +30,7 @@ MOST_HOPS: Final = 50
 CALLER_NETWORK: Final = 64
 """Bits of an IPv6 address that tell one caller from another; the others a caller chooses at will."""
 
-_OF_BROWSERS: Final = frozenset(
+BROWSER_FIELDS: Final = frozenset(
     {b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest", b"sec-fetch-user", b"sec-fetch-storage-access"}
 )
 """What browsers say of the page behind a request (Fetch; W3C Fetch Metadata), and page scripts cannot change."""
@@ -118,7 +118,10 @@ class _Headers(Mapping[str, str]):
 def client_address(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies) -> str:
     """The client's address, "" if there is none; of IPv6 the network of CALLER_NETWORK bits ("2001:db8::/64")."""
     client = scope.get("client")
-    peer, key = _read_peer(str(client[0] or "") if client else "")
+    host = client[0] if client else ""
+    peer, key = _read_peer(host if isinstance(host, str) else str(host or ""))
+    if not trusted_proxies.networks and not trusted_proxies.unix:
+        return key
     if peer is None and key:
         return key  # what a server without addresses calls its peer
     if not trusted_proxies.trust(peer):
@@ -202,7 +205,7 @@ def refuse_foreign_pages(fields: Fields, own_hosts: frozenset[str]) -> None:
     """Refuse what no page of this site asks for, as far as a browser tells. Raises ForeignHost, CrossSiteCookies.
 
     Browsers send cookies along unasked, so a call with cookies has to come from the site's own pages. `own_hosts` are
-    the hosts of the site's own addresses, with a port that is not the default.
+    the hosts of the site's own addresses, with a port that is not the default. What has none of BROWSER_FIELDS passes.
     """
     refuse_foreign_host(fields, own_hosts)
     if b"cookie" in fields and is_cross_site(fields, own_hosts):
@@ -216,7 +219,7 @@ def refuse_foreign_host(fields: Fields, own_hosts: frozenset[str]) -> None:
     takes a name: loopback names and IP addresses are nobody's to point elsewhere, and pass. So do programs, which say
     nothing of a page. X-Forwarded-Host is not read.
     """
-    if _OF_BROWSERS.isdisjoint(fields):
+    if BROWSER_FIELDS.isdisjoint(fields):
         return
     host = fields.get(b"host", b"").decode("latin-1").lower()
     if not _is_own_host(host, own_hosts):

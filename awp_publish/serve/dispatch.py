@@ -13,9 +13,9 @@ import base64
 import http
 import logging
 import re
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import unquote
 
 import orjson
@@ -23,7 +23,6 @@ from starlette.exceptions import HTTPException
 
 from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival
 from awp_publish.discover.routes import pattern_of
-from awp_publish.invoke import Answered
 from awp_publish.model import Action, Catalog, JsonObject, Target
 from awp_publish.policy.call import Call, Outcome, Result
 from awp_publish.problems import (
@@ -40,7 +39,7 @@ from awp_publish.problems import (
 )
 from awp_publish.request import Encoder, Request
 from awp_publish.schema import pointer_to
-from awp_publish.serve.http import AsgiApp, Fields, Headers, Message, RawHeaders, Scope, mount_of, read_fields
+from awp_publish.serve.http import AsgiApp, Fields, Message, Scope, mount_of, read_fields
 
 # --- From a route's HTTP answer to an outcome or a problem ---
 # The route's own refusals are carried, not masked; its failures stay opaque. Nothing here knows a framework.
@@ -64,32 +63,37 @@ _CODE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _WORDS: Final = ("detail", "message", "error", "title")
 
 
-def read_answer(action: Action, status: int, headers: Headers, body: bytes, codes: Mapping[str, str]) -> Result:
-    """What a route answered. `codes` are the site's declared error codes, which a route's refusal may use."""
-    fields = read_fields(headers)
-    carried = (
-        () if CARRIED_HEADERS.isdisjoint(fields) else tuple(pair for pair in headers if pair[0] in CARRIED_HEADERS)
-    )
-    if 200 <= status < 300:
-        return _read_success(action, status, fields.get(b"content-type", b""), body, carried)
-    problem = _read_refusal(action, status, fields, body, codes)
-    problem.headers = (*problem.headers, *((k.decode("latin-1"), v.decode("latin-1")) for k, v in carried))
-    return problem
+def read_answer(
+    action: Action, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes, codes: Mapping[str, str]
+) -> Result:
+    """What a route answered. `codes` are the site's declared error codes, which a route's refusal may use.
 
-
-# --- 2xx ---
-
-
-def _read_success(action: Action, status: int, content_type: bytes, body: bytes, carried: RawHeaders) -> Result:
-    """WoA section 5.2: a 2xx status and a JSON body, so an empty answer is null, and text a string."""
+    A success has a 2xx status and a JSON body (WoA section 5.2), so an empty answer is null, and text a string.
+    """
+    content_type, carried = b"", list[tuple[bytes, bytes]]()
+    for pair in headers:
+        name, value = pair
+        if name == b"content-type":
+            content_type = content_type + b", " + value if content_type else value
+        elif name in CARRIED_HEADERS:
+            carried.append(pair)
+    if not 200 <= status < 300:
+        problem = _read_refusal(action, status, read_fields(headers), body, codes)
+        problem.headers = (*problem.headers, *((k.decode("latin-1"), v.decode("latin-1")) for k, v in carried))
+        return problem
     shown = 200 if status in (204, 205) else status
     if not body:
-        return Outcome(b"null", None, shown, carried)
+        return Outcome(b"null", None, shown, tuple(carried))
     if content_type != b"application/json" and not _is_json(content_type):
-        text = _as_text(content_type, body)
-        return Outcome(orjson.dumps(text), text, shown, carried)
+        # Text as it is; anything else as base64, which is what JSON Schema's contentEncoding calls it.
+        charset = _CHARSET.search(content_type.decode("latin-1"))
+        try:
+            text = body.decode(charset[1] if charset else "utf-8")
+        except (UnicodeDecodeError, LookupError):
+            text = base64.b64encode(body).decode("ascii")
+        return Outcome(orjson.dumps(text), text, shown, tuple(carried))
     try:
-        return Outcome(body, orjson.loads(body), shown, carried)
+        return Outcome(body, orjson.loads(body), shown, tuple(carried))
     except orjson.JSONDecodeError:
         return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
 
@@ -97,18 +101,6 @@ def _read_success(action: Action, status: int, content_type: bytes, body: bytes,
 def _is_json(content_type: bytes) -> bool:
     media_type = content_type.split(b";", 1)[0].strip().lower()
     return media_type == b"application/json" or media_type.endswith(b"+json")
-
-
-def _as_text(content_type: bytes, body: bytes) -> str:
-    """Text as it is; anything else as base64, which is what JSON Schema's contentEncoding calls it."""
-    charset = _CHARSET.search(content_type.decode("latin-1"))
-    try:
-        return body.decode(charset[1] if charset else "utf-8")
-    except (UnicodeDecodeError, LookupError):
-        return base64.b64encode(body).decode("ascii")
-
-
-# --- Everything else ---
 
 
 def _read_refusal(action: Action, status: int, fields: Fields, body: bytes, codes: Mapping[str, str]) -> Problem:
@@ -244,16 +236,18 @@ class CalledApplication:
     """The application as calls see it: what stands inside of us, and `routes`, what has its routes.
 
     `entrance` is the whole application where middleware of the site stands outside of us, None where none does. `state`
-    is what the application keeps for its requests, for those that come in there.
+    is what the application keeps for its requests, for those that come in there. `session_cookies` are the names of the
+    cookies in which middleware outside of us keeps the session of a request.
     """
 
     inside: AsgiApp
     routes: object
     entrance: AsgiApp | None = None
     state: Callable[[], Mapping[str, object]] = dict
+    session_cookies: frozenset[bytes] = frozenset()
 
 
-class RouteReach:
+class RouteCaller:
     """Sends calls to the routes of one ASGI application. `among` is the whole catalog, where `catalog` is a part of it.
 
     Raises DeclarationError for a route that another one hides.
@@ -263,72 +257,76 @@ class RouteReach:
         self._app = app
         self._encoders = {action.id: Encoder(action.target) for action in catalog.actions if action.target}
         self._arrivals = _compared(app.routes, catalog, among or catalog)
-        self._codes = catalog.site.errors
+        self.codes = catalog.site.errors
 
     def check(self, call: Call) -> None:
         """Refuse at once what could not be sent to the route later. Raises InvalidInput."""
-        if call.action.target is not None:
-            request = self._encoders[call.action.id](call.input)
-            self._find_way(call, _derive_scope(call.context, call.action.target.method, request))  # type: ignore[arg-type]
+        action = call.action
+        if action.target is not None:
+            scope = _derive_scope(cast(Scope, call.context), self._encoders[action.id](call.input))
+            if action.id in self._arrivals:
+                self._arrivals[action.id](scope)
 
-    async def __call__(self, call: Call, answered: Answered) -> Result:
-        outer: Scope = call.context  # type: ignore[assignment]
-        request = self._encoders[call.action.id](call.input)
-        method = call.action.target.method if call.action.target else "POST"
-        scope = _derive_scope(outer, method, request)
-        exchange = RouteCall(call, request, self._codes, answered)
-        if self._app.entrance is not None:
-            scope = _from_outside(scope, self._app.state(), call.request_id)
+    async def __call__(self, call: Call) -> Result:
+        app, action, outer = self._app, call.action, cast(Scope, call.context)
+        request = self._encoders[action.id](call.input)
+        scope = _derive_scope(outer, request)
+        exchange = RouteCall(call, request.body, self.codes)
+        if app.entrance is not None:
+            scope = _from_outside(scope, app.state(), call.request_id)
             exchange.outer_session = outer.get("session")
-        if way := self._find_way(call, scope):
+            exchange.session_cookies = self._app.session_cookies
+        # Every endpoint that the routing may name on the way to the action's own.
+        if action.id in self._arrivals and (way := self._arrivals[action.id](scope)):
             scope = _GuardedScope(scope, way, exchange)
         scope[ROUTE_CALL] = exchange
         try:
-            if self._app.entrance is None:
-                await self._app.inside(scope, exchange.receive, exchange.send)
+            if app.entrance is None:
+                await app.inside(scope, exchange.receive, exchange.send)
             else:  # in a task, so that what this pass sets in context variables stays in it
-                pass_through = self._app.entrance(scope, exchange.receive, exchange.send)
-                await asyncio.ensure_future(pass_through)
+                await asyncio.ensure_future(app.entrance(scope, exchange.receive, exchange.send))
         except Exception:
             if exchange.is_astray:
-                raise _refuse(call.action, _ELSEWHERE) from None
+                raise _refuse(action, _ELSEWHERE) from None
             raise
-        return exchange.conclude()
-
-    def _find_way(self, call: Call, scope: Scope) -> tuple[object, ...]:
-        """Every endpoint that the routing may name on the way to the action's own. Raises InvalidInput."""
-        compare = self._arrivals.get(call.action.id)
-        return () if compare is None else compare(scope)
+        if exchange.is_astray:
+            return _refuse(action, _ELSEWHERE)
+        status = exchange.status
+        if not 200 <= status < 500:
+            logger.error("action %s: its route answered %d (request_id=%s)", action.id, status, call.request_id)
+        if call.answer is not None:
+            return call.answer
+        return read_answer(action, status, exchange.headers, exchange.unfinished_body(), self.codes)
 
 
 class RouteCall:
     """A call on its way to its route: hands out the request's body, collects the answer, says where it may arrive."""
 
     __slots__ = (
-        "_answered",
-        "_body",
         "_call",
         "_codes",
-        "_headers",
         "_parts",
-        "_result",
+        "_request",
         "_session",
-        "_status",
+        "body",
+        "headers",
         "is_astray",
         "outer_session",
+        "session_cookies",
+        "status",
     )
 
-    def __init__(self, call: Call, request: Request, codes: Mapping[str, str], answered: Answered) -> None:
+    def __init__(self, call: Call, request: bytes, codes: Mapping[str, str]) -> None:
         self._call = call
-        self._body: bytes | None = request.body
         self._codes = codes
-        self._answered = answered
-        self._status = 0
-        self._headers: Headers = ()
-        self._parts: list[bytes] = []
-        self._result: Result | None = None
+        self._request: bytes | None = request
         self._session: object = None
+        self._parts: list[bytes] | None = None  # of a body in several messages
+        self.status = 0
+        self.headers: Iterable[tuple[bytes, bytes]] = ()
+        self.body = b""
         self.outer_session: object = None
+        self.session_cookies: frozenset[bytes] = frozenset()
         self.is_astray = False
 
     @property
@@ -345,8 +343,8 @@ class RouteCall:
         self._session = scope.get("session")
 
     async def receive(self) -> Message:
-        if self._body is not None:
-            body, self._body = self._body, None
+        if self._request is not None:
+            body, self._request = self._request, None
             return {"type": "http.request", "body": body, "more_body": False}
         if self._call.gone is not None:
             await self._call.gone()
@@ -356,26 +354,25 @@ class RouteCall:
         if self.is_astray:
             return
         if message["type"] == "http.response.start":
-            self._status = message["status"]
-            self._headers = message.get("headers", ())
+            self.status = message["status"]
+            self.headers = message.get("headers", ())
         elif message["type"] == "http.response.body":
-            self._parts.append(message.get("body", b""))
-            if not message.get("more_body", False):
-                self._hand_session_on()
-                self._result = self._read()
-                self._answered(self._result)
+            body, is_last = message.get("body", b""), not message.get("more_body", False)
+            if self._parts is None and not is_last:
+                self._parts = []
+            if self._parts is not None:
+                self._parts.append(body)
+                body = b"".join(self._parts) if is_last else b""
+            if is_last:
+                self.body = body
+                if self.outer_session is not None:
+                    self._hand_session_on()
+                call = self._call
+                call.answer = read_answer(call.action, self.status, self.headers, self.body, self._codes)
 
-    def conclude(self) -> Result:
-        if self.is_astray:
-            return _refuse(self._call.action, _ELSEWHERE)
-        if not 200 <= self._status < 500:
-            logger.error(
-                "action %s: its route answered %d (request_id=%s)",
-                self._call.action.id,
-                self._status,
-                self._call.request_id,
-            )
-        return self._result or self._read()
+    def unfinished_body(self) -> bytes:
+        """Return what there is of an answer whose last message never came."""
+        return self.body or b"".join(self._parts or ())
 
     def _hand_session_on(self) -> None:
         """The caller's own pass ends later, and would write its older session over what the route has made of it."""
@@ -385,15 +382,19 @@ class RouteCall:
         if dict(outer) != dict(inner):
             outer.clear()
             outer.update(inner)
-
-    def _read(self) -> Result:
-        return read_answer(self._call.action, self._status, self._headers, b"".join(self._parts), self._codes)
+        # It writes the cookie too: one response sets one cookie of a name (RFC 6265 section 4.1.1).
+        written = self.session_cookies
+        self.headers = [
+            (name, value)
+            for name, value in self.headers
+            if name.lower() != b"set-cookie" or value.partition(b"=")[0].strip() not in written
+        ]
 
 
 # --- The request ---
 
 
-def _derive_scope(outer: Scope, method: str, request: Request) -> Scope:
+def _derive_scope(outer: Scope, request: Request) -> Scope:
     mounted = mount_of(outer) if outer.get("root_path") else ""
     headers = [pair for pair in outer["headers"] if pair[0] not in NOT_CARRIED]
     if request.headers or request.cookies:
@@ -401,7 +402,7 @@ def _derive_scope(outer: Scope, method: str, request: Request) -> Scope:
     headers.append(_ACCEPT_JSON)
     return {
         **outer,
-        "method": method,
+        "method": request.method,
         "path": mounted + request.path,
         "raw_path": mounted.encode("utf-8") + request.raw_path,
         "query_string": request.query,

@@ -63,12 +63,6 @@ class Prepared:
                 since = value
         return _decide(self, method, accepted, wanted, since)
 
-    def is_unchanged(self, etag: bytes, wanted: bytes | None, since: bytes | None) -> bool:
-        """If-None-Match, compared weakly (section 13.1.2), and only without it If-Modified-Since (section 13.1.3)."""
-        if wanted is not None:
-            return wanted.strip() == b"*" or etag in map(_strong, wanted.split(b","))
-        return since is not None and _is_since(since.decode("latin-1"), self.modified)
-
 
 @lru_cache(maxsize=256)
 def _decide(
@@ -78,21 +72,21 @@ def _decide(
     if method != "GET" and method != "HEAD":
         return _PREFLIGHT if method == "OPTIONS" else _NOT_ALLOWED
     variant = document.variants[-1 if accepted is None else choose_coding(accepted, document.codings)]
-    if document.is_unchanged(variant.etag, wanted, since):
+    # If-None-Match is compared weakly (section 13.1.2); If-Modified-Since counts only without it (section 13.1.3).
+    is_unchanged = False
+    if wanted is not None:
+        tags = {tag.strip().removeprefix(b"W/") for tag in wanted.split(b",")}
+        is_unchanged = variant.etag in tags or wanted.strip() == b"*"
+    elif since is not None:
+        try:
+            date = parsedate_to_datetime(since.decode("latin-1"))
+        except (ValueError, OverflowError):
+            pass  # what is no date is not there
+        else:
+            is_unchanged = date.tzinfo is not None and document.modified <= date
+    if is_unchanged:
         return variant.unchanged
     return variant.full if method == "GET" else variant.head
-
-
-def _strong(candidate: bytes) -> bytes:
-    return candidate.strip().removeprefix(b"W/")
-
-
-def _is_since(text: str, modified: datetime) -> bool:
-    try:
-        since = parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return False
-    return since.tzinfo is not None and modified <= since
 
 
 # --- Preparing ---
@@ -106,77 +100,57 @@ def prepare(
     A document whose bytes are those of `before` keeps its date, so that a refresh that changes nothing is not seen.
     `link` points at all of them (RFC 8288). `Last-Modified` is the site's declared `updated`, or `now`.
     """
+    first = catalog.site.updated if not before and catalog.site.updated else now
+    # HTTP dates have no fractions; a date without a zone is read as UTC.
+    modified = (first if first.tzinfo else first.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
     rendered: dict[object, bytes] = {}
     prepared = {}
     for document in documents:
         if document.render not in rendered:
             rendered[document.render] = document.render(catalog)
-        path = document.path_in(catalog)
+        path, body = document.path_in(catalog), rendered[document.render]
         old = before.get(path)
-        first = catalog.site.updated if not before and catalog.site.updated else now
-        prepared[path] = _prepare_one(document, rendered[document.render], link, old, _whole_seconds(first))
+        prepared[path] = old if old is not None and old.body == body else _prepare_one(document, body, link, modified)
     return prepared
 
 
-def _whole_seconds(moment: datetime) -> datetime:
-    """HTTP dates have no fractions; a date without a zone is read as UTC."""
-    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return zoned.astimezone(UTC).replace(microsecond=0)
-
-
-def _prepare_one(document: Document, body: bytes, link: bytes, before: Prepared | None, now: datetime) -> Prepared:
-    if before is not None and before.body == body:
-        return before
+def _prepare_one(document: Document, body: bytes, link: bytes, modified: datetime) -> Prepared:
     digest = hashlib.sha256(body).hexdigest()[:32]
     shared: RawHeaders = (
         (b"content-type", document.media_type.encode()),
         (b"cache-control", f"public, max-age={document.max_age}".encode()),
         (b"vary", b"Accept-Encoding"),
-        (b"last-modified", format_datetime(now, usegmt=True).encode()),
+        (b"last-modified", format_datetime(modified, usegmt=True).encode()),
         ANY_ORIGIN,
         (b"access-control-expose-headers", b"ETag, Link"),
         NO_SNIFFING,
         *(((b"link", link),) if link else ()),
         *((name.lower().encode(), value.encode()) for name, value in document.headers),
     )
-    encoded = dict(_codings(body))
-    variants = tuple(_variant(digest, coding, data, shared) for coding, data in encoded.items())
-    return Prepared(tuple(encoded), variants, now, document.media_type.split(";", 1)[0])
-
-
-def _variant(digest: str, coding: str, body: bytes, shared: RawHeaders) -> Variant:
-    etag = (f'"{digest}"' if coding == IDENTITY else f'"{digest}-{coding}"').encode()
-    headers = (*shared, (b"etag", etag))
-    encoded = headers if coding == IDENTITY else (*headers, (b"content-encoding", coding.encode()))
-    sized = (*encoded, (b"content-length", b"%d" % len(body)))
-    unchanged = tuple(pair for pair in headers if pair[0] not in (b"content-type", b"x-content-type-options"))
-    return Variant(etag, Reply(200, sized, body), Reply(200, sized), Reply(304, unchanged))
-
-
-def _codings(body: bytes) -> Iterable[tuple[str, bytes]]:
-    """The representations worth keeping, best first; a coding that saves nothing is left out."""
     level = 5 if len(body) > LARGE else 9
-    for coding, compress in _COMPRESSORS:
-        data = compress(body, level)
-        if len(data) < len(body):
-            yield coding, data
-    yield IDENTITY, body
+    compressed = ((coding, compress(body, level)) for coding, compress in _COMPRESSORS)
+    encoded = {coding: data for coding, data in compressed if len(data) < len(body)} | {IDENTITY: body}
+    variants = []
+    for coding, data in encoded.items():
+        etag = (f'"{digest}"' if coding == IDENTITY else f'"{digest}-{coding}"').encode()
+        headers = (*shared, (b"etag", etag))
+        marked = headers if coding == IDENTITY else (*headers, (b"content-encoding", coding.encode()))
+        sized = (*marked, (b"content-length", b"%d" % len(data)))
+        unchanged = tuple(pair for pair in headers if pair[0] not in (b"content-type", b"x-content-type-options"))
+        variants.append(Variant(etag, Reply(200, sized, data), Reply(200, sized), Reply(304, unchanged)))
+    return Prepared(tuple(encoded), tuple(variants), modified, document.media_type.split(";", 1)[0])
 
 
-def _gzip(body: bytes, level: int) -> bytes:
-    return gzip.compress(body, level, mtime=0)  # mtime would change the bytes with every start
+_COMPRESSORS: Final[list[tuple[str, Callable[[bytes, int], bytes]]]] = [
+    ("gzip", lambda body, level: gzip.compress(body, level, mtime=0)),  # mtime would change the bytes with every start
+]
+try:
+    _brotli = import_module("brotli")
+except ImportError:  # its extra is not installed
+    pass
+else:
+    _COMPRESSORS.insert(0, ("br", lambda body, level: bytes(_brotli.compress(body, quality=level))))
 
-
-def _brotli() -> tuple[tuple[str, Callable[[bytes, int], bytes]], ...]:
-    """Brotli when its extra is installed."""
-    try:
-        brotli = import_module("brotli")
-    except ImportError:
-        return ()
-    return (("br", lambda body, level: bytes(brotli.compress(body, quality=level))),)
-
-
-_COMPRESSORS: Final = (*_brotli(), ("gzip", _gzip))
 _PREFLIGHT: Final = preflight(METHODS)
 _NOT_ALLOWED: Final = render_problem(
     MethodNotAllowed(f"Documents are read: use one of {METHODS}.", headers=[("Allow", METHODS)]), extra=(ANY_ORIGIN,)
@@ -203,19 +177,15 @@ def problem_documents(catalog: Catalog) -> Iterator[Document]:
     yield Document(base, MEDIA_TYPE, partial(_render_index, tuple(sorted(codes))), max_age=MAX_AGE)
 
 
-def _facts(code: str, catalog: Catalog) -> Mapping[str, str]:
+def _render_page(code: str, catalog: Catalog) -> bytes:
     kind = next((kind for kind in ALL if code_of(kind.slug) == code), Refused)
     own = code_of(kind.slug) == code
-    return {
+    facts = {
         "Code": code,
         "Status": str(kind.default_status) if own else "the status of the action's own answer",
         "Meaning": f"{kind.title}.",
         "What to do": catalog.site.errors.get(code, kind.default_recovery),
     }
-
-
-def _render_page(code: str, catalog: Catalog) -> bytes:
-    facts = _facts(code, catalog)
     rows = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
     back = f'<p><a href="{escape(catalog.absolute(catalog.paths.problems))}">All problem types</a></p>'
     return _page(slug_of(code), catalog.site.name, f"<dl>{rows}</dl>{back}")

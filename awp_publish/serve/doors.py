@@ -10,17 +10,16 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.guarding import make_enforcement
 from awp_publish.invoke import Invoker, Observer
-from awp_publish.jobs import Jobs
 from awp_publish.model import Catalog, Door
 from awp_publish.policy.guard import Enforcement
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import protected_resource
-from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
-from awp_publish.serve.dispatch import CalledApplication, RouteReach
-from awp_publish.serve.endpoint import Admission, Telling, read_admission_of
+from awp_publish.serve.credentials import read_credentials
+from awp_publish.serve.dispatch import CalledApplication, RouteCaller
+from awp_publish.serve.endpoint import Admission, ProblemRenderer, read_admission_of
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send
 from awp_publish.serve.jobs import Background, JobsDoor
-from awp_publish.serve.pages import PageReader, open_som
+from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.site import Site
@@ -44,7 +43,7 @@ Entrance: TypeAlias = Callable[[Scope], AsgiApp]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class DoorContext:
     """What a live door is made of, for one public address of a site. `pages` is None where pages are HTML only."""
 
     site: Site
@@ -55,6 +54,9 @@ class Surroundings:
     background: Background | None
     entrance: Entrance
     pages: PageReader | None
+
+
+Surroundings = DoorContext  # as the live doors still call it
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class DoorModule(Protocol):
     def describe_door(self, site: Site) -> Door:
         """What the documents may say about this door."""
 
-    def open_door(self, surroundings: Surroundings) -> LiveDoor:
+    def open_door(self, context: DoorContext) -> LiveDoor:
         """Make the door."""
 
 
@@ -86,9 +88,9 @@ def describe_live_doors(site: Site) -> tuple[Door, ...]:
     return tuple(_module(name).describe_door(site) for name in site.doors)
 
 
-def open_live_doors(surroundings: Surroundings) -> tuple[LiveDoor, ...]:
+def open_live_doors(context: DoorContext) -> tuple[LiveDoor, ...]:
     """Make the doors that a site asks for."""
-    return tuple(_module(name).open_door(surroundings) for name in surroundings.site.doors)
+    return tuple(_module(name).open_door(context) for name in context.site.doors)
 
 
 def _module(name: str) -> DoorModule:
@@ -126,7 +128,7 @@ class Doors:
         matched = self.address.match(path, scope["query_string"])
         if matched is None:
             return None
-        return partial(self.woa.answer, self.address.agent_of(matched, scope["query_string"]))
+        return partial(self.woa, named=self.address.agent_of(matched, scope["query_string"]))
 
 
 def open_doors(
@@ -142,36 +144,33 @@ def open_doors(
     enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
     accept = background.accepting(catalog) if background is not None else None
     observer = Observer(site.guarding.log_inputs, site.call_listeners)
-    invoker = Invoker(catalog, RouteReach(app, catalog), enforcement, accept, observer)
+    invoker = Invoker(catalog, RouteCaller(app, catalog), enforcement, accept, observer)
     admission = read_admission_of(site)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
-    calls = {path: partial(woa.answer, agent_id) for path, agent_id in address.calls(catalog).items()}
-    live = open_live_doors(Surroundings(site, catalog, invoker, enforcement, admission, background, entrance, pages))
-    below = dict(_jobs_door(catalog, admission, enforcement, background.jobs) if background is not None else {})
+    calls = {path: partial(woa, named=agent_id) for path, agent_id in address.calls(catalog).items()}
+    live = open_live_doors(DoorContext(site, catalog, invoker, enforcement, admission, background, entrance, pages))
+    below: dict[str, AnswerRest] = {}
+    if background is not None:
+        gate = enforcement.identify()
+
+        async def identify(scope: Scope, fields: Fields) -> str:
+            principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
+            return principal.id if principal is not None else ""
+
+        renderer, cors = ProblemRenderer(catalog), Cors(admission.allow_origins)
+        jobs = catalog.absolute(catalog.paths.jobs)
+        door = JobsDoor(background.jobs, jobs, renderer, cors, identify, admission.own_hosts)
+        below[f"{catalog.paths.jobs}/"] = door
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status, admission.own_hosts)}
     if pages is not None:
-        exact[catalog.paths.som] = open_som(pages, admission.own_hosts)
+        exact[catalog.paths.som] = SomDoor(pages, admission.own_hosts)
     exact |= calls
-    for door in live:
-        exact |= door.exact
-        below |= door.below
+    for one in live:
+        exact |= one.exact
+        below |= one.below
     heads = (catalog.paths.invoke.partition("{")[0].partition("?")[0], *below)
-    sockets = {path: answer for door in live for path, answer in door.sockets.items()}
+    sockets = {path: answer for one in live for path, answer in one.sockets.items()}
     return Doors(invoker, exact, below, heads, woa, address, live, sockets)
-
-
-def _jobs_door(
-    catalog: Catalog, admission: Admission, enforcement: Enforcement, jobs: Jobs
-) -> Mapping[str, AnswerRest]:
-    gate = enforcement.identify()
-
-    async def identify(scope: Scope, fields: Fields) -> str:
-        refuse_foreign_pages(fields, admission.own_hosts)
-        principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
-        return principal.id if principal is not None else ""
-
-    paths, cors = catalog.paths, Cors(admission.allow_origins)
-    return {f"{paths.jobs}/": JobsDoor(jobs, catalog.absolute(paths.jobs), Telling(catalog), cors, identify)}
 
 
 async def _pass_rest(answer: AnswerRest, rest: str, scope: Scope, receive: Receive, send: Send) -> None:

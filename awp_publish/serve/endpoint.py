@@ -2,19 +2,33 @@
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import count
-from typing import Final
+from typing import ClassVar, Final
 from urllib.parse import quote, urlsplit
 
 import orjson
 
 from awp_publish.model import Catalog
-from awp_publish.policy.call import Call, Result
-from awp_publish.problems import Problem, slug_of
-from awp_publish.serve.credentials import TrustedProxies, read_trusted_proxies
-from awp_publish.serve.http import NO_SNIFFING, Fields, RawHeaders, Reply, Scope, Send, send_reply
+from awp_publish.policy.call import Call, Result, never_disconnected
+from awp_publish.problems import MethodNotAllowed, Problem, slug_of
+from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
+from awp_publish.serve.http import (
+    NO_SNIFFING,
+    ClientDisconnect,
+    Cors,
+    Fields,
+    Message,
+    RawHeaders,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    read_fields,
+    send_reply,
+)
 from awp_publish.site import Site
 
 # --- Problems as application/problem+json (RFC 9457) ---
@@ -113,8 +127,8 @@ _numbers: Final = count(1)
 """Request ids are the process and a number: unlike between processes, and without a system call for each request."""
 
 
-class Telling:
-    """How the doors of one catalog tell results: where problem types are explained, and what the site says of them.
+class ProblemRenderer:
+    """How the doors of one catalog render problems: where problem types are explained, and what the site says of them.
 
     `dialect` are recoveries by code for a door at which a caller has to say things otherwise than at the WoA door.
     """
@@ -125,38 +139,81 @@ class Telling:
         self.types = catalog.absolute(catalog.paths.problems)
         self.recoveries: Mapping[str, str] = {**(dialect or {}), **catalog.site.errors}
 
+    def describe(self, problem: Problem, instance: str = "", request_id: str = "") -> dict[str, object]:
+        """Return the members of a problem."""
+        return describe_problem(problem, self.types, self.recoveries, instance, request_id)
 
-class Exchange:
-    """One request and its answer. `call` is set as soon as the request is known to be one."""
+    def reply(self, problem: Problem, instance: str = "", request_id: str = "", extra: RawHeaders = ()) -> Reply:
+        """Return the reply for a problem."""
+        return render_problem(problem, self.types, self.recoveries, instance, request_id, extra)
 
-    __slots__ = ("_cors", "_path", "_send", "_telling", "call", "fields", "request_id")
 
-    def __init__(self, telling: Telling, scope: Scope, fields: Fields, cors: RawHeaders, send: Send) -> None:
-        self._telling = telling
-        self._path: str = scope["path"]
-        self._cors = cors
-        self._send = send
-        self.fields = fields
-        self.request_id = read_request_id(fields)
+Telling = ProblemRenderer  # as the live doors still call it
+
+
+class DoorRequest:
+    """One request to a door of ours and its answer. `call` is set as soon as the request is known to be one."""
+
+    __slots__ = ("_cors", "_send", "call", "fields", "receive", "renderer", "request_id", "scope")
+
+    def __init__(
+        self,
+        renderer: ProblemRenderer,
+        cors: Cors,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        self.renderer = renderer
+        self.scope = scope
+        self.fields = fields = read_fields(scope["headers"])
+        given = fields.get(b"x-request-id")
+        self.request_id = f"{_PROCESS}{next(_numbers):016x}" if given is None else read_request_id(fields)
+        self.receive = receive
         self.call: Call | None = None
+        self._cors = () if cors.is_closed else cors.headers(fields)
+        self._send = send
 
     async def deliver(self, result: Result) -> None:
         """Answer the request."""
-        extra = (*self._cors, (b"x-request-id", self.request_id.encode()))
         added = self.call.headers if self.call is not None else ()
+        request_id = (b"x-request-id", self.request_id.encode())
         if isinstance(result, Problem):
-            told = self._telling
-            if added:
-                result.headers = _without_named(result.headers, added)
-            path = quote(self._path)
-            reply = render_problem(result, told.types, told.recoveries, path, self.request_id, (*added, *extra))
-            await send_reply(reply, self._send)
+            if added:  # what a gate has set stands in place of a route's own
+                names = {name.decode("ascii") for name, _ in added}
+                result.headers = tuple(pair for pair in result.headers if pair[0].lower() not in names)
+            extra = (*added, *self._cors, request_id)
+            await self.reply(self.renderer.reply(result, quote(self.scope["path"]), self.request_id, extra))
             return
-        carried = _without(result.headers, added) if added and result.headers else result.headers
+        carried = result.headers
+        if added and carried:
+            replaced = {name for name, _ in added}
+            carried = tuple(pair for pair in carried if pair[0] not in replaced)
         length = (b"content-length", b"%d" % len(result.body))
-        headers = [*STATIC_HEADERS, length, *extra, *added, *carried]
+        headers = [*STATIC_HEADERS, length, *self._cors, request_id, *added, *carried]
         await self._send({"type": "http.response.start", "status": result.status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": result.body})
+        await self._send({"type": "http.response.body", "body": b"" if self.scope["method"] == "HEAD" else result.body})
+
+    async def reply(self, reply: Reply) -> None:
+        """Answer the request with what is rendered already; HEAD without its body."""
+        if self.scope["method"] == "HEAD":
+            reply = Reply(reply.status, reply.headers)
+        await send_reply(reply, self._send)
+
+
+class Exchange(DoorRequest):
+    """The same for a door that reads its requests itself."""
+
+    __slots__ = ()
+
+    def __init__(self, renderer: ProblemRenderer, scope: Scope, fields: Fields, cors: RawHeaders, send: Send) -> None:
+        super().__init__(renderer, Cors(()), scope, _receive_nothing, send)
+        self._cors = cors
+
+
+async def _receive_nothing() -> Message:
+    await never_disconnected()
+    return {}
 
 
 def read_request_id(fields: Fields) -> str:
@@ -165,17 +222,6 @@ def read_request_id(fields: Fields) -> str:
     if given is not None and _REQUEST_ID.fullmatch(given):
         return given.decode("ascii")
     return f"{_PROCESS}{next(_numbers):016x}"
-
-
-def _without(headers: RawHeaders, replaced: RawHeaders) -> RawHeaders:
-    """A route's own headers, without those that a gate of ours has set."""
-    names = {name for name, _ in replaced}
-    return tuple(pair for pair in headers if pair[0] not in names)
-
-
-def _without_named(headers: Sequence[tuple[str, str]], replaced: RawHeaders) -> tuple[tuple[str, str], ...]:
-    names = {name.decode("ascii") for name, _ in replaced}
-    return tuple(pair for pair in headers if pair[0].lower() not in names)
 
 
 # --- What every HTTP door of one site holds its requests to, before they are calls ---
@@ -199,3 +245,56 @@ def read_admission_of(site: Site) -> Admission:
         frozenset(urlsplit(url).netloc.lower() for url in site.urls),
         read_trusted_proxies(site.guarding.trusted_proxies, site.guarding.forwarded),
     )
+
+
+# --- One HTTP door ---
+
+
+class Endpoint(ABC):
+    """One HTTP door: what all of them do before and after what is their own.
+
+    Before: preflights, the request's id, CORS, pages of other sites, methods. After: problems, each with its headers.
+    """
+
+    methods: ClassVar[str]
+    """What an `Allow` field says; OPTIONS is answered here."""
+
+    usage: ClassVar[str]
+    """What a request with another method is told, up to the method."""
+
+    def __init__(self, renderer: ProblemRenderer, cors: Cors, own_hosts: frozenset[str]) -> None:
+        self._renderer = renderer
+        self._cors = cors
+        self._own_hosts = own_hosts
+        self._allowed = frozenset(self.methods.split(", "))
+
+    @abstractmethod
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer a request of the right kind. Raises a Problem that is to be its answer, or ClientDisconnect."""
+
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Refuse what another site's page sends. Called only for requests with one of BROWSER_FIELDS."""
+        refuse_foreign_pages(fields, self._own_hosts)
+
+    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
+        """Note that `handle` has raised a problem."""  # of which most doors keep no record
+        return
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, named: str | None = None) -> None:
+        """Answer one request; `named` is what its address names: an agent, a job."""
+        request, method = DoorRequest(self._renderer, self._cors, scope, receive, send), scope["method"]
+        fields = request.fields
+        if method == "OPTIONS":
+            await send_reply(self._cors.preflight(fields, self.methods), send)
+            return
+        try:
+            if method not in self._allowed:
+                raise MethodNotAllowed(f"{self.usage}, not {method[:20]}.", headers=[("Allow", self.methods)])
+            if not BROWSER_FIELDS.isdisjoint(fields):
+                self.refuse_foreign(fields)
+            await self.handle(request, named)
+        except ClientDisconnect:
+            return
+        except Problem as problem:
+            self.note_refusal(request, problem)
+            await request.deliver(problem)

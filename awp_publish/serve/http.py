@@ -5,9 +5,9 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -137,6 +137,7 @@ DEEPEST: Final = 200
 """Levels of nesting that are taken; RFC 8259 section 9 leaves the limit to us, and encoders give up soon after."""
 
 _LARGEST: Final = 2**63
+_WHITE_SPACE: Final = b" \t\r\n"
 
 
 def parse_json(body: bytes) -> object:
@@ -146,7 +147,9 @@ def parse_json(body: bytes) -> object:
     try:
         value: object = orjson.loads(body)
         # What is written as it was read can be read in one way only. Names that were there twice are not written again.
-        if orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER) == body:
+        # White space changes nothing: without any, even in its strings, a text has the same members one after another.
+        written = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+        if written == body or written.translate(None, _WHITE_SPACE) == body.translate(None, _WHITE_SPACE):
             return value
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         pass
@@ -229,25 +232,39 @@ _LONGEST: Final = 100
 """Digits of a length that can be read as a number; Python reads no more than 4300."""
 
 
-class HungUp(Exception):
-    """The caller left before its request was complete; there is nobody to answer."""
+class ClientDisconnect(Exception):
+    """The client left before its request was complete; there is nobody to answer."""
+
+
+HungUp = ClientDisconnect  # as the live doors still call it
 
 
 async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -> bytes:
-    """The body, at most `most` bytes. Raises BodyTooLarge as early as the request shows it, BodyTimeout, and HungUp."""
+    """Return the body, at most `most` bytes.
+
+    Raises BodyTooLarge as early as the request shows it, BodyTimeout, and ClientDisconnect.
+    """
     declared = fields.get(b"content-length")
     if declared is not None and declared.isdigit() and (len(declared) > _LONGEST or int(declared) > most):
         raise _too_large(most)
-    receive, body = receive_in_time(scope, receive), bytearray()
+    begun, size, parts = asyncio.get_running_loop().time(), 0, list[bytes]()
     while True:
-        message = await receive()
+        steps = receive().__await__()
+        try:  # only a message that is not there at once costs a timer
+            pending = next(steps)
+        except StopIteration as there:
+            message: Message = there.value
+        else:
+            message = await _wait_in_time(scope, steps, pending, begun, size)
         if message["type"] == "http.disconnect":
-            raise HungUp
-        body += message.get("body", b"")
-        if len(body) > most:
+            raise ClientDisconnect
+        body = message.get("body", b"")
+        size += len(body)
+        if size > most:
             raise _too_large(most)
+        parts.append(body)
         if not message.get("more_body", False):
-            return bytes(body)
+            return b"".join(parts)
 
 
 def receive_in_time(scope: Scope, receive: Receive) -> Receive:
@@ -258,14 +275,13 @@ def receive_in_time(scope: Scope, receive: Receive) -> Receive:
         nonlocal size, is_whole
         if is_whole:
             return await receive()
+        steps = receive().__await__()
         try:
-            async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / SLOWEST):
-                message = await receive()
-        except TimeoutError as error:
-            # RFC 9110 section 15.5.9: the connection ends with this answer. HTTP/2 has no such header.
-            close = [("Connection", "close")] if str(scope.get("http_version", "1.1")).startswith("1") else []
-            detail = f"{size} bytes of the body have arrived, and then too little for too long."
-            raise BodyTimeout(detail, headers=close) from error
+            pending = next(steps)
+        except StopIteration as there:
+            message: Message = there.value
+        else:
+            message = await _wait_in_time(scope, steps, pending, begun, size)
         size += len(message.get("body", b""))
         is_whole = not message.get("more_body", False)
         return message
@@ -273,10 +289,54 @@ def receive_in_time(scope: Scope, receive: Receive) -> Receive:
     return receive_next
 
 
-async def wait_for_hang_up(receive: Receive) -> None:
+async def _wait_in_time(
+    scope: Scope, steps: Generator[Any, Any, Message], pending: Any, begun: float, size: int
+) -> Message:
+    """Wait for a message that was not there at once. `size` bytes have come since the body was `begun`."""
+    try:
+        async with asyncio.timeout_at(begun + BODY_TIMEOUT + size / SLOWEST):
+            return await _Resumed(steps, pending)
+    except TimeoutError as error:
+        # RFC 9110 section 15.5.9: the connection ends with this answer. HTTP/2 has no such header.
+        close = [("Connection", "close")] if str(scope.get("http_version", "1.1")).startswith("1") else []
+        detail = f"{size} bytes of the body have arrived, and then too little for too long."
+        raise BodyTimeout(detail, headers=close) from error
+
+
+class _Resumed:
+    """Goes on with an awaitable whose first step was taken, and waits for `pending`."""
+
+    __slots__ = ("_pending", "_steps")
+
+    def __init__(self, steps: Generator[Any, Any, Message], pending: Any) -> None:
+        self._steps = steps
+        self._pending = pending
+
+    def __await__(self) -> Generator[Any, Any, Message]:
+        pending = self._pending
+        while True:
+            resume: Callable[[], Any]
+            try:
+                resume = partial(self._steps.send, (yield pending))
+            except GeneratorExit:
+                self._steps.close()
+                raise
+            except BaseException as error:
+                resume = partial(self._steps.throw, error)
+            try:
+                pending = resume()
+            except StopIteration as there:
+                message: Message = there.value
+                return message
+
+
+async def wait_for_disconnect(receive: Receive) -> None:
     """Return when the caller of a request whose body was read has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+wait_for_hang_up = wait_for_disconnect  # as the live doors and the pages still call it
 
 
 def _too_large(most: int) -> BodyTooLarge:
@@ -301,6 +361,7 @@ class Cors:
 
     def __init__(self, origins: Iterable[str]) -> None:
         self._origins = frozenset(origins)
+        self.is_closed = not self._origins
 
     def headers(self, fields: Fields) -> RawHeaders:
         """What an answer to this request carries."""
@@ -320,3 +381,18 @@ class Cors:
         if allowed is None:
             return Reply(204, ((b"allow", methods.encode()),))
         return preflight(methods, allowed, ((b"vary", b"Origin"),), _ALLOWED)
+
+
+class PublicCors(Cors):
+    """What is as public as a document: any page may read it."""
+
+    def __init__(self) -> None:
+        super().__init__("*")
+
+    def headers(self, fields: Fields) -> RawHeaders:
+        """What an answer carries."""
+        return (ANY_ORIGIN,)
+
+    def preflight(self, fields: Fields, methods: str) -> Reply:
+        """The answer to OPTIONS."""
+        return preflight(methods)

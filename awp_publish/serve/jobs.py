@@ -7,10 +7,10 @@ is. Its address is what WoA (draft-gaikwad-woa-00) and agent.json call the poll 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -19,22 +19,19 @@ from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, Jobs, Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.policy.authentication import Principal, set_caller
-from awp_publish.policy.call import Call, Outcome, Result, never_gone
-from awp_publish.problems import DeclarationError, MethodNotAllowed, Problem
+from awp_publish.policy.call import Call, Outcome, Result, never_disconnected
+from awp_publish.problems import DeclarationError, Problem
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
-from awp_publish.serve.dispatch import CalledApplication, RouteReach, pack_request, unpack_request
-from awp_publish.serve.endpoint import STATIC_HEADERS, Telling, describe_problem, read_request_id, render_problem
+from awp_publish.serve.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
+from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
     AsgiApp,
     Cors,
     Fields,
     RawHeaders,
-    Receive,
     Reply,
     Scope,
-    Send,
     read_fields,
-    send_reply,
 )
 from awp_publish.serve.lifespan import running
 from awp_publish.site import Site
@@ -63,56 +60,45 @@ def accepted_reply(job: Job, address: str) -> Reply:
     return Reply(202, ((b"location", endpoint.encode()), (b"retry-after", b"1")), body)
 
 
-class JobsDoor:
+class JobsDoor(Endpoint):
     """Answers polls and cancellations. `address` is the public address of all jobs, without a slash at its end."""
 
-    def __init__(self, jobs: Jobs, address: str, telling: Telling, cors: Cors, identify: Identify) -> None:
+    methods = METHODS
+    usage = "A job is polled with GET and cancelled with DELETE"
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        address: str,
+        renderer: ProblemRenderer,
+        cors: Cors,
+        identify: Identify,
+        own_hosts: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(renderer, cors, own_hosts)
         self._jobs = jobs
         self._address = address
-        self._telling = telling
-        self._cors = cors
         self._identify = identify
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, job_id: str) -> None:
-        """Answer one request; `job_id` is the rest of its path, whatever that is."""
-        fields = read_fields(scope["headers"])
-        if scope["method"] == "OPTIONS":
-            await send_reply(self._cors.preflight(fields, METHODS), send)
-            return
-        request_id = read_request_id(fields)
-        extra = (*self._cors.headers(fields), (b"x-request-id", request_id.encode()))
-        try:
-            reply = await self._answer(scope, fields, job_id, extra)
-        except Problem as problem:
-            told, path = self._telling, quote(scope["path"])
-            reply = render_problem(problem, told.types, told.recoveries, path, request_id, extra)
-        if scope["method"] == "HEAD":
-            reply = Reply(reply.status, reply.headers)
-        await send_reply(reply, send)
-
-    async def _answer(self, scope: Scope, fields: Fields, job_id: str, extra: RawHeaders) -> Reply:
-        method: str = scope["method"]
-        if method not in METHODS.split(", "):
-            detail = f"A job is polled with GET and cancelled with DELETE, not {method[:20]}."
-            raise MethodNotAllowed(detail, headers=[("Allow", METHODS)])
-        principal = await self._identify(scope, fields)
-        if method != "DELETE":
-            return self._render(200, await self._jobs.show(job_id, principal), extra)
-        job = await self._jobs.cancel(job_id, principal)
-        return self._render(200 if job.has_ended else 202, job, extra)
-
-    def _render(self, status: int, job: Job, extra: RawHeaders) -> Reply:
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer a poll or a cancellation of the job that the rest of the path names, whatever that is."""
+        principal = await self._identify(request.scope, request.fields)
+        if request.scope["method"] == "DELETE":
+            job = await self._jobs.cancel(named or "", principal)
+            status = 200 if job.has_ended else 202
+        else:
+            job, status = await self._jobs.show(named or "", principal), 200
         endpoint = f"{self._address}/{job.id}"
         described = describe_job(job, endpoint)
-        retold: RawHeaders = ()
-        if job.result is not None:
-            retold = tuple(pair for pair in job.result.headers if pair[0].lower() not in _NOT_RETOLD)
         if job.problem is not None:
-            told, path = self._telling, urlsplit(endpoint).path
-            described["problem"] = describe_problem(job.problem, told.types, told.recoveries, path, job.request_id)
-        body = orjson.dumps(described)
-        pause = () if job.has_ended else ((b"retry-after", b"%d" % _pause(self._jobs.clock() - job.created)),)
-        return Reply(status, (*STATIC_HEADERS, (b"content-length", b"%d" % len(body)), *pause, *retold, *extra), body)
+            described["problem"] = self._renderer.describe(job.problem, urlsplit(endpoint).path, job.request_id)
+        headers: RawHeaders = ()
+        if not job.has_ended:  # a job that has taken long will hardly end within the next second
+            age = (self._jobs.clock() - job.created).total_seconds()
+            headers = ((b"retry-after", b"%d" % min(LONGEST_PAUSE, 1 + max(0, int(age // YOUNG_SECONDS)))),)
+        if job.result is not None:
+            headers += tuple(pair for pair in job.result.headers if pair[0].lower() not in _NOT_RETOLD)
+        await request.deliver(Outcome(orjson.dumps(described), None, status, headers))
 
 
 def describe_job(job: Job, endpoint: str) -> dict[str, object]:
@@ -133,11 +119,6 @@ def _as_text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _pause(age: timedelta) -> int:
-    """Seconds until the next poll: a job that has taken long will hardly end within the next second."""
-    return min(LONGEST_PAUSE, 1 + max(0, int(age.total_seconds() // YOUNG_SECONDS)))
-
-
 # --- Background actions: calls become jobs, and jobs become calls again, in this process or in another ---
 # A job reaches its route through the whole application, from outside, as its caller would: what other middleware
 # makes of the request (session, user) is made again.
@@ -156,7 +137,7 @@ class Background:
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
         # What is degraded was refused when it was accepted; what was accepted is done.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
-        self._reach = RouteReach(CalledApplication(app, routes), own, among=catalog)
+        self._reach = RouteCaller(CalledApplication(app, routes), own, among=catalog)
         self._invoker = Invoker(own, self._reach, observer=Observer(guarding.log_inputs, site.call_listeners))
         self._enforcement = make_enforcement(guarding, catalog, None)
         self._state: Mapping[str, object] = {}
@@ -203,7 +184,7 @@ class Background:
         request, scopes = job.context.get("request"), job.context.get("scopes")
         context = unpack_request(request if isinstance(request, dict) else {}, self._state)
         principal = Principal(job.principal, frozenset(scopes if isinstance(scopes, list) else ()))
-        call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_gone)
+        call = Call(self._actions[job.action], job.input, job.request_id, "job", context, never_disconnected)
         call.principal = principal if job.principal else None
         call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         return call
@@ -269,7 +250,7 @@ class Background:
 
     def _is_repeatable(self, action_id: str) -> bool | None:
         action = self._actions.get(action_id)
-        return action.repeatable if action is not None else None
+        return action.is_repeatable if action is not None else None
 
 
 async def serve_jobs(app: AsgiApp) -> None:

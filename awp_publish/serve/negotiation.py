@@ -1,155 +1,78 @@
 """Pages of the application as SOM or Markdown, where a request asks for them (RFC 9110 section 12.1).
 
-Nothing here does I/O. `Pages.asked` reads a request, `Asked.scope` is the request that the application gets in its
-place, and `Asked.answer` makes of the application's HTML what was asked for. `negotiate_exchange.py` joins them for
-ASGI; an adapter of another gateway calls the same three.
+`negotiate` wraps an ASGI application. An adapter of another gateway asks `NegotiatedPages.read_request` for the request
+that its application is to get, and turns the HTML that it answers into the reply with `NegotiatedRequest.render`.
 
 What is no HTML page passes as it is (a redirect, an image, an answer that the application itself gives in the format),
-and so does a page that is too large, or in a content coding that cannot be undone here.
+and so does a page that is too large, comes without end, or is in a content coding that cannot be undone here.
 """
 
 import hashlib
 import logging
 import re
+import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from importlib import import_module
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote_plus, urljoin
+
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
 
 from awp_publish.model import Catalog
 from awp_publish.serve.http import (
     NO_SNIFFING,
+    AsgiApp,
     Fields,
     Headers,
-    RawHeaders,
+    Message,
+    Receive,
     Reply,
     Scope,
+    Send,
     mount_of,
     read_fields,
     route_path,
+    send_reply,
 )
 from awp_publish.settings import Offering
 
 if TYPE_CHECKING:
     from awp_publish.pages.tree import Tree
 
+logger: Final = logging.getLogger("awp_publish.pages")
 
-# --- Undoing the content coding of an answer, within a limit: a small body may unpack to a very large one ---
-
-GZIP: Final = zlib.MAX_WBITS | 16
-MOST_MEMBERS: Final = 100
-"""Members of a gzip body: looking for the next one costs as much as the body is long."""
-
-_CODINGS: Final = {"gzip": (GZIP,), "x-gzip": (GZIP,), "deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS)}
-"""RFC 9110 section 8.4.1. What is called deflate has its zlib header or, from many servers, has none."""
-
-
-def decode_body(body: bytes, coding: bytes, most: int) -> bytes | None:
-    """The body as it was before it was encoded, at most `most` bytes; None where that cannot be had."""
-    name = coding.decode("latin-1").strip().lower()
-    if name in ("", "identity"):
-        return body if len(body) <= most else None
-    decoded = (_inflate(body, window, most) for window in _CODINGS.get(name, ()))
-    return next((one for one in decoded if one is not None), None)
-
-
-def is_decodable(coding: bytes) -> bool:
-    """Whether `decode_body` knows a coding."""
-    name = coding.decode("latin-1").strip().lower()
-    return name in ("", "identity") or name in _CODINGS
-
-
-def _inflate(body: bytes, window: int, most: int) -> bytes | None:
-    """Members that follow one another are one body (RFC 1952 section 2.2)."""
-    unpacked = bytearray()
-    for _ in range(MOST_MEMBERS):
-        if not body:
-            break
-        engine = zlib.decompressobj(window)
-        try:
-            unpacked += engine.decompress(body, most + 1 - len(unpacked))
-        except zlib.error:
-            return None
-        if len(unpacked) > most or not engine.eof:
-            return None
-        body = engine.unused_data if window == GZIP else b""
-    return None if body else bytes(unpacked)
-
-
-# --- What pages were turned into ---
-
-K = TypeVar("K", bound=Hashable)
-
-OVERHEAD: Final = 512
-"""Bytes that an entry takes besides what it holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rendition:
-    """A page in one of the formats: its bytes, their strong ETag, and the page's canonical address."""
-
-    body: bytes
-    etag: bytes
-    canonical: bytes
-
-
-class Memory(Generic[K]):
-    """The renditions that were used last, as many as go into `most` bytes. Safe to use from several threads."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._size = 0
-        self._kept: OrderedDict[K, Rendition] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: K) -> Rendition | None:
-        """The rendition kept under a key, which is then the last that was used."""
-        with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
-
-    def keep(self, key: K, rendition: Rendition) -> None:
-        """Keep a rendition; those that were not used for the longest time make room. One that is too large is not."""
-        size = _size_of(rendition)
-        if size > self._most:
-            return
-        with self._lock:
-            before = self._kept.pop(key, None)
-            self._size += size - (_size_of(before) if before is not None else 0)
-            self._kept[key] = rendition
-            while self._size > self._most:
-                self._size -= _size_of(self._kept.popitem(last=False)[1])
-
-
-def _size_of(rendition: Rendition) -> int:
-    return len(rendition.body) + len(rendition.canonical) + OVERHEAD
-
-
-# --- Which format of a page a request asks for ---
+# --- Requested formats ---
 # Only a format that is named is given: `*/*` and `text/*` are what tools send without thinking, and mean HTML.
 
 FormatName: TypeAlias = Literal["som", "md"]
 BudgetName: TypeAlias = Literal["full", "default", "tight"]
 
 FULL: Final[BudgetName] = "full"
-BUDGETS: Final[tuple[BudgetName, ...]] = ("full", "default", "tight")
-REQUESTED_FORMATS: Final[dict[str, FormatName]] = {"som": "som", "md": "md"}
-MEDIA_TYPES: Final[dict[str, FormatName]] = {"application/som+json": "som", "text/markdown": "md"}
-HTML: Final = "text/html"
-_HTML_RANGES: Final = (HTML, "text/*", "*/*")
+BUDGETS: Final[dict[str, BudgetName]] = {"full": "full", "default": "default", "tight": "tight"}
+FORMATS: Final[dict[str, FormatName]] = {"som": "som", "md": "md"}
+CONTENT_TYPES: Final[dict[FormatName, bytes]] = {"som": b"application/som+json", "md": b"text/markdown; charset=utf-8"}
+READ_METHODS: Final = frozenset({"GET", "HEAD"})
+HTML_TYPES: Final = frozenset({b"text/html", b"application/xhtml+xml"})
+
+_FORMATS_BY_TYPE: Final[dict[str, FormatName]] = {"application/som+json": "som", "text/markdown": "md"}
+_HTML_RANGES: Final = ("text/html", "text/*", "*/*")
 """The most specific first: the one that names most decides (RFC 9110 section 12.5.1)."""
+
+_ELEMENT: Final = re.compile(r'(?:[^,"]++|"(?:[^"\\]++|\\.?)*+(?:"|$))++', re.DOTALL)
+"""An element of a list, between its commas; a comma within quotes is none. Nothing is read twice."""
+
+_WEIGHT: Final = re.compile(r"0(?:\.\d{0,3})?|1(?:\.0{0,3})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RequestedFormat:
     """A format, for SOM how much of the page it holds, and whether the address asked for it."""
 
     format: FormatName
@@ -157,116 +80,92 @@ class Wish:
     by_query: bool = False
 
 
-class Reading(NamedTuple):
-    """What an Accept header says: the wish, None for HTML, and whether HTML is named, as pages' readers do."""
+class Accept(NamedTuple):
+    """An Accept header: the format it asks for, None for HTML, and whether it names HTML, as browsers do."""
 
-    wish: Wish | None
+    requested: RequestedFormat | None
     names_html: bool
 
 
 @lru_cache(maxsize=256)
-def read_accept(accept: bytes) -> Reading:
+def read_accept(accept: bytes) -> Accept:
     """Read an Accept header (RFC 9110 section 12.5.1).
 
-    A named format is given if its weight is above 0 and at least that of HTML; of two, the weightier or the first.
+    A named format is given if its weight is above 0 and at least that of HTML; of two, the weightier or the first. A
+    weight that is none counts as 0, so that a broken header asks for nothing unusual.
     """
-    ranges = tuple(_read_ranges(accept.decode("latin-1")))
-    html = next((one.weight for name in _HTML_RANGES for one in ranges if one.name == name), 0.0)
-    named = [(one.weight, wish) for one in ranges if (wish := _wish_of(one)) is not None and one.weight > 0]
-    best = max(named, key=lambda pair: pair[0], default=None)
-    names_html = any(one.name == HTML for one in ranges)
-    return Reading(best[1] if best is not None and best[0] >= html else None, names_html)
-
-
-def read_query(query: bytes) -> tuple[Wish | None, bytes]:
-    """The wish in a query string, and the query without it. A `format` that is none of ours is the application's."""
-    if b"format=" not in query:
-        return None, query
-    pairs = [(part, *_pair(part)) for part in query.split(b"&")]
-    asked = next(
-        (REQUESTED_FORMATS[value] for _, name, value in pairs if name == "format" and value in REQUESTED_FORMATS), None
-    )
-    if asked is None:
-        return None, query
-    budgets = (one for _, name, value in pairs if name == "budget" for one in BUDGETS if one == value)
-    budget = next(budgets, FULL)
-    left = [part for part, name, value in pairs if not _is_ours(name, value)]
-    return Wish(asked, budget if asked == "som" else FULL, by_query=True), b"&".join(left)
-
-
-def _is_ours(name: str, value: str) -> bool:
-    return (name == "format" and value in REQUESTED_FORMATS) or (name == "budget" and value in BUDGETS)
-
-
-def _pair(part: bytes) -> tuple[str, str]:
-    name, _, value = part.decode("latin-1").partition("=")
-    return unquote_plus(name), unquote_plus(value)
-
-
-# --- The grammar of Accept ---
-
-
-class _Range(NamedTuple):
-    name: str
-    parameters: dict[str, str]
-    weight: float
-
-
-ELEMENT: Final = re.compile(r'(?:[^,"]++|"(?:[^"\\]++|\\.?)*+(?:"|$))++', re.DOTALL)
-"""What stands between the commas of a list; a comma within quotes is none. Nothing is read twice."""
-
-_WEIGHT: Final = re.compile(r"0(?:\.\d{0,3})?|1(?:\.0{0,3})?")
-
-
-def _read_ranges(accept: str) -> Iterable[_Range]:
-    for element in ELEMENT.findall(accept):
+    html: dict[str, float] = {}
+    requested, best = None, 0.0
+    for element in _ELEMENT.findall(accept.decode("latin-1")):
         name, *rest = (part.strip() for part in element.split(";"))
-        parameters = {}
+        name, parameters = name.lower(), dict[str, str]()
         for part in rest:
             key, _, value = part.partition("=")
             parameters[key.strip().lower()] = value.strip().strip('"').lower()
-        if "/" in name:
-            yield _Range(name.lower(), parameters, _weight(parameters.pop("q", "1")))
+        written = parameters.get("q", "1")
+        weight = float(written) if _WEIGHT.fullmatch(written) else 0.0
+        if name in _HTML_RANGES:
+            html.setdefault(name, weight)
+        # A range whose parameters no answer of ours has matches none (section 12.5.1).
+        format_name = _FORMATS_BY_TYPE.get(name)
+        budget = BUDGETS.get(parameters.get("budget", FULL)) if format_name == "som" else FULL
+        is_utf8 = parameters.get("charset", "utf-8") in ("utf-8", "utf8")
+        if format_name is not None and budget is not None and is_utf8 and weight > best:
+            requested, best = RequestedFormat(format_name, budget), weight
+    needed = next((html[name] for name in _HTML_RANGES if name in html), 0.0)
+    return Accept(requested if best >= needed else None, "text/html" in html)
 
 
-def _weight(text: str) -> float:
-    """A weight that is none counts for nothing, so that a broken header asks for nothing unusual."""
-    return float(text) if _WEIGHT.fullmatch(text) else 0.0
+def _read_query(query: bytes) -> tuple[RequestedFormat | None, bytes]:
+    """The format that a query string asks for, and the query without it. Other formats are the application's."""
+    formats, budgets, rest = list[FormatName](), list[BudgetName](), list[bytes]()
+    for part in query.split(b"&") if b"format=" in query else ():
+        name, value = (unquote_plus(text) for text in part.decode("latin-1").partition("=")[::2])
+        if name == "format" and value in FORMATS:
+            formats.append(FORMATS[value])
+        elif name == "budget" and value in BUDGETS:
+            budgets.append(BUDGETS[value])
+        else:
+            rest.append(part)
+    if not formats:
+        return None, query
+    budget = budgets[0] if budgets and formats[0] == "som" else FULL
+    return RequestedFormat(formats[0], budget, by_query=True), b"&".join(rest)
 
 
-def _wish_of(one: _Range) -> Wish | None:
-    """A range whose parameters no answer of ours has matches none (section 12.5.1)."""
-    format_name = MEDIA_TYPES.get(one.name)
-    if format_name is None or one.parameters.get("charset", "utf-8") not in ("utf-8", "utf8"):
-        return None
-    if format_name == "md":
-        return Wish(format_name)
-    given = one.parameters.get("budget", FULL)
-    budget = next((name for name in BUDGETS if name == given), None)
-    return None if budget is None else Wish(format_name, budget)
+# --- Rendering, and the cache of renderings ---
 
-
-# --- The formats themselves ---
-
-logger: Final = logging.getLogger("awp_publish.pages")
-
-LARGEST: Final = 4_194_304
+MAX_PAGE_BYTES: Final = 4_194_304
 """Bytes of HTML, before and after its content coding is undone, beyond which a page passes as it is."""
 
-QUICK: Final = 32_768
-"""Bytes of HTML up to which rendering is over before anybody else on the event loop would notice."""
+INLINE_LIMIT: Final = 32_768
+"""Bytes of HTML up to which a page is rendered on the event loop, which does not notice."""
 
-MEMORY: Final = 16_777_216
-"""Bytes of renditions that are kept for pages that have not changed."""
+CACHE_BYTES: Final = 16_777_216
+CACHE_OVERHEAD: Final = 512
+"""Bytes that an entry takes besides what it holds."""
+
+MAX_MEMBERS: Final = 100
+"""Members of a gzip body: looking for the next one costs as much as the body is long."""
 
 PLAIN: Final = "/%:@!$&'()*+,;=?[]~"
 """Characters of an address that stay as they are."""
 
+_GZIP: Final = zlib.MAX_WBITS | 16
+_WINDOWS: Final[dict[bytes, tuple[int, ...]]] = {
+    b"": (),
+    b"identity": (),
+    b"gzip": (_GZIP,),
+    b"x-gzip": (_GZIP,),
+    b"deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS),
+}
+"""RFC 9110 section 8.4.1. What is called deflate has its zlib header or, from many servers, has none."""
 
-class Source(NamedTuple):
-    """All that a rendition is made from, so that no visitor can be given what was made of another's page."""
 
-    wish: Wish
+class RenderKey(NamedTuple):
+    """Everything that a rendering depends on, so that no visitor can be given what was made of another's page."""
+
+    requested: RequestedFormat
     url: str
     charset: str | None
     coding: bytes
@@ -274,86 +173,106 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
-    """How a parsed page is rendered, and what the answer says of itself; `page` is the address of the page."""
+class Rendering:
+    """A page in one of the formats: its bytes, their strong ETag, and the page's canonical address."""
 
-    media_type: bytes
-    render: Callable[["Tree", str, BudgetName], bytes]
+    body: bytes
+    etag: bytes
+    canonical: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes in the cache."""
+        return len(self.body) + len(self.canonical) + CACHE_OVERHEAD
 
 
-class Renditions:
-    """Renders pages and remembers what came of it. Raises DeclarationError's cause, ImportError, without the extra."""
+class PageRenderer:
+    """Renders pages, and caches the renderings that were used last, up to `CACHE_BYTES`. Safe to use from threads.
 
-    def __init__(self, most: int = MEMORY) -> None:
-        self._memory: Memory[Source] = Memory(most)
+    Raises ImportError where the extra [pages] is missing.
+    """
+
+    def __init__(self) -> None:
         self._parse: Callable[[bytes, str | None], Tree] = import_module("awp_publish.pages.selectolax").parse
+        self._cache: OrderedDict[RenderKey, Rendering] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
 
-    def source(self, wish: Wish, url: str, charset: str | None, coding: bytes, body: bytes) -> Source:
-        """What is to be rendered, told by its content."""
-        return Source(wish, url, charset, coding, hashlib.sha256(body).digest())
+    def cached(self, key: RenderKey) -> Rendering | None:
+        """The rendering of the same page, made before."""
+        with self._lock:
+            found = self._cache.get(key)
+            if found is not None:
+                self._cache.move_to_end(key)
+            return found
 
-    def remembered(self, source: Source) -> Rendition | None:
-        """What was made of the same page before."""
-        return self._memory.get(source)
-
-    def make(self, source: Source, body: bytes) -> Rendition | None:
-        """Render a page; None for one that cannot be unpacked, or (which is logged) not be rendered."""
-        html = decode_body(body, source.coding, LARGEST)
+    def render(self, key: RenderKey, body: bytes) -> Rendering | None:
+        """Render a page; None for one that cannot be decoded, or (which is logged) cannot be rendered."""
+        html = _decode(body, key.coding)
         if html is None:
             return None
         try:
-            rendition = self._render(source, html)
+            tree = self._parse(html, key.charset)
+            if key.requested.format == "som":
+                from awp_publish.pages.som import Budget, compile_som
+
+                content = compile_som(tree, key.url, Budget[key.requested.budget.upper()]).dump()
+            else:
+                from awp_publish.pages.markdown import write_markdown
+
+                content = write_markdown(tree, key.url).encode("utf-8", "replace")
+            etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'.encode()
+            rendering = Rendering(content, etag, _canonical_address(tree, key.url).encode("latin-1"))
         except Exception:
-            logger.exception("%s could not be rendered as %s", source.url, source.wish.format)
+            logger.exception("%s could not be rendered as %s", key.url, key.requested.format)
             return None
-        self._memory.keep(source, rendition)
-        return rendition
+        if rendering.size <= CACHE_BYTES:
+            with self._lock:
+                replaced = self._cache.pop(key, None)
+                self._cache[key] = rendering
+                self._size += rendering.size - (replaced.size if replaced is not None else 0)
+                while self._size > CACHE_BYTES:
+                    self._size -= self._cache.popitem(last=False)[1].size
+        return rendering
 
-    def _render(self, source: Source, html: bytes) -> Rendition:
-        tree = self._parse(html, source.charset)
-        body = FORMATS[source.wish.format].render(tree, source.url, source.wish.budget)
-        etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-        return Rendition(body, etag.encode(), canonical_of(tree, source.url).encode("latin-1"))
+
+def _decode(body: bytes, coding: bytes) -> bytes | None:
+    """Undo a content coding; None for what cannot be undone, or is too large: a small body may unpack to a huge one."""
+    windows = _WINDOWS.get(coding)
+    if not windows:
+        return body if windows is not None and len(body) <= MAX_PAGE_BYTES else None
+    for window in windows:
+        unpacked, rest = bytearray(), body
+        try:
+            for _ in range(MAX_MEMBERS + 1):
+                if not rest:
+                    return bytes(unpacked)
+                engine = zlib.decompressobj(window)
+                unpacked += engine.decompress(rest, MAX_PAGE_BYTES + 1 - len(unpacked))
+                if len(unpacked) > MAX_PAGE_BYTES or not engine.eof:
+                    break
+                # Members that follow one another are one body (RFC 1952 section 2.2).
+                rest = engine.unused_data if window == _GZIP else b""
+        except zlib.error:
+            continue
+    return None
 
 
-def canonical_of(tree: "Tree", url: str) -> str:
-    """The canonical address (RFC 6596) that a page names in its head, or the one that it has."""
+def _canonical_address(tree: "Tree", url: str) -> str:
+    """The canonical address (RFC 6596) that a page names in its head, fit to stand in a header; else its own."""
     for node in tree.head.children if tree.head is not None else ():
         if node.tag == "link" and "canonical" in node.attributes.get("rel", "").lower().split():
-            return _address(url, node.attributes.get("href", "")) or url
+            try:
+                address = urljoin(url, node.attributes.get("href", "").strip())
+            except ValueError:
+                return url
+            return quote(address, safe=PLAIN) if address.startswith(("http://", "https://")) else url
     return url
 
 
-def _address(url: str, href: str) -> str | None:
-    """A reference resolved, fit to stand in a header; None for what is no address of a page."""
-    try:
-        address = urljoin(url, href.strip())
-    except ValueError:
-        return None
-    return quote(address, safe=PLAIN) if address.startswith(("http://", "https://")) else None
+# --- One request for a page in another format ---
 
-
-def _render_som(tree: "Tree", url: str, budget: BudgetName) -> bytes:
-    from awp_publish.pages.som import Budget, compile_som
-
-    return compile_som(tree, url, Budget[budget.upper()]).dump()
-
-
-def _render_markdown(tree: "Tree", url: str, budget: BudgetName) -> bytes:
-    from awp_publish.pages.markdown import write_markdown
-
-    return write_markdown(tree, url).encode("utf-8", "replace")
-
-
-FORMATS: Final[Mapping[FormatName, Format]] = {
-    "som": Format(b"application/som+json", _render_som),
-    "md": Format(b"text/markdown; charset=utf-8", _render_markdown),
-}
-
-
-# --- Headers around a page that is made over ---
-
-NOT_ASKED: Final = frozenset(
+DROPPED_FIELDS: Final = frozenset(
     {
         b"accept",
         b"accept-encoding",
@@ -366,9 +285,9 @@ NOT_ASKED: Final = frozenset(
         b"te",
     }
 )
-"""Headers that speak of the answer that the caller gets, which is not the one that the application gives."""
+"""Request headers about the answer that the client gets, which is not the one that the application gives."""
 
-NOT_KEPT: Final = frozenset(
+_HTML_ONLY: Final = frozenset(
     {
         b"accept-ranges",
         b"content-digest",
@@ -383,266 +302,345 @@ NOT_KEPT: Final = frozenset(
         b"repr-digest",
         b"trailer",
         b"transfer-encoding",
-        b"vary",
     }
 )
-"""Headers that speak of the HTML itself. All others are kept: cookies, Cache-Control, security policies."""
+"""Headers that describe the HTML itself. All others are kept: cookies, Cache-Control, security policies."""
 
-NOT_IN_304: Final = frozenset({b"content-language", b"last-modified"})
+_NOT_IN_304: Final = frozenset(
+    {b"content-language", b"content-length", b"content-type", b"last-modified", NO_SNIFFING[0]}
+)
 """RFC 9110 section 15.4.5: what describes content that is not sent."""
 
-OF_SHARED_CACHES: Final = frozenset({"public", "private", "s-maxage", "proxy-revalidate"})
-"""Directives of Cache-Control that speak of shared caches; `private` of some fields only is made one of all."""
+_SHARED_DIRECTIVES: Final = frozenset({"public", "private", "s-maxage", "proxy-revalidate"})
+"""Directives of Cache-Control about shared caches; `private` of some fields only is made one of all."""
 
-CACHE_CONTROLS: Final = frozenset({b"cache-control", b"surrogate-control", b"edge-control", b"x-accel-expires"})
-"""What caches in front of a site go by, and first by its own name (RFC 9213: CDN-Cache-Control and its like)."""
+_CACHE_FIELDS: Final = frozenset({b"cache-control", b"surrogate-control", b"edge-control", b"x-accel-expires"})
+"""Headers that caches in front of a site obey, besides those of their own (RFC 9213: CDN-Cache-Control)."""
 
-HTML_TYPES: Final = frozenset({b"text/html", b"application/xhtml+xml"})
-VARY_BY_ACCEPT: Final = (b"vary", b"Accept")
-_CHARSET: Final = re.compile(rb';\s*charset\s*=\s*"?([^\s";]+)', re.IGNORECASE)
-_CANONICAL: Final = re.compile(rb'rel\s*=\s*"?[^",;]*\bcanonical\b', re.IGNORECASE)
-
-ACCEPTED: Final = {
+_ACCEPT: Final[dict[FormatName, bytes]] = {
     "som": b"application/som+json, text/html;q=0.9, application/xhtml+xml;q=0.8, */*;q=0.1",
     "md": b"text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.8, */*;q=0.1",
 }
 """An application that has the format itself may answer with it; it knows its pages best."""
 
-
-def ask_application(headers: Headers, wish: Wish) -> list[tuple[bytes, bytes]]:
-    """The headers of the request that the application gets: whole HTML, not encoded, under no condition."""
-    return [*(pair for pair in headers if pair[0] not in NOT_ASKED), (b"accept", ACCEPTED[wish.format])]
-
-
-def is_page(status: int, fields: Fields) -> bool:
-    """Whether an answer is HTML to be read: a page, or a refusal in the form of a page."""
-    is_whole = 200 <= status < 300 and status not in (204, 205, 206)
-    return (is_whole or status >= 400) and media_type_of(fields) in HTML_TYPES
-
-
-def media_type_of(fields: Fields) -> bytes:
-    """The media type without its parameters."""
-    return fields.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
-
-
-def charset_of(fields: Fields) -> str | None:
-    """The charset of the Content-Type, None if it names none; then the page itself may name one."""
-    found = _CHARSET.search(fields.get(b"content-type", b""))
-    return found[1].decode("latin-1") if found else None
-
-
-def vary_with_accept(fields: Fields) -> tuple[bytes, bytes] | None:
-    """The Vary header of an answer that was chosen by Accept; None where it says so already."""
-    given = fields.get(b"vary")
-    if given is None:
-        return VARY_BY_ACCEPT
-    names = {name.strip().lower() for name in given.split(b",")}
-    return None if names & {b"*", b"accept"} else (b"vary", given + b", Accept")
-
-
-def keep_private(cache_control: bytes) -> bytes:
-    """Cache-Control (RFC 9111 section 5.2) with which no shared cache keeps an answer; a browser does as it said."""
-    directives = [part.strip() for part in ELEMENT.findall(cache_control.decode("latin-1")) if part.strip()]
-    names = [directive.partition("=")[0].strip().lower() for directive in directives]
-    kept = [one for one, name in zip(directives, names, strict=True) if name not in OF_SHARED_CACHES]
-    return ", ".join(kept if "no-store" in names else ["private", *kept]).encode("latin-1")
-
-
-def describe_rendition(
-    headers: Headers,
-    fields: Fields,
-    status: int,
-    varies: bool,
-    is_private: bool,
-    added: RawHeaders,
-    canonical: bytes,
-) -> RawHeaders:
-    """The application's headers as they hold for a rendition, and `added`, which belong to it.
-
-    `is_private` keeps it out of shared caches, of which many do not heed Vary: they would give it to a browser.
-    """
-    kept = [pair for pair in headers if pair[0].lower() not in NOT_KEPT]
-    if is_private:
-        kept = [pair for pair in kept if not _is_for_caches(pair[0].lower())]
-        kept.append((b"cache-control", keep_private(fields.get(b"cache-control", b""))))
-    vary = (vary_with_accept(fields) if varies else None) or ((b"vary", fields[b"vary"]) if b"vary" in fields else None)
-    if vary is not None:
-        kept.append(vary)
-    if b"x-content-type-options" not in fields:
-        kept.append(NO_SNIFFING)
-    if 200 <= status < 300 and not _CANONICAL.search(fields.get(b"link", b"")):
-        kept.append((b"link", b'<%b>; rel="canonical"' % canonical))
-    return (*kept, *added)
-
-
-def _is_for_caches(name: bytes) -> bool:
-    return name in CACHE_CONTROLS or name.endswith(b"cdn-cache-control")
-
-
-def of_304(headers: RawHeaders) -> RawHeaders:
-    """The headers of a 304 in place of a 200 with these."""
-    gone = NOT_IN_304 | {b"content-type", b"content-length", NO_SNIFFING[0]}
-    return tuple(pair for pair in headers if pair[0] not in gone)
-
-
-READING: Final = frozenset({"GET", "HEAD"})
+_CHARSET: Final = re.compile(rb';\s*charset\s*=\s*"?([^\s";]+)', re.IGNORECASE)
+_CANONICAL: Final = re.compile(rb'rel\s*=\s*"?[^",;]*\bcanonical\b', re.IGNORECASE)
 _TAG: Final = re.compile(rb'(W/)?("[^"]*")')
 """An entity tag (RFC 9110 section 8.8.3)."""
 
-BYTES_OF_A_TOKEN: Final = 4
+BYTES_PER_TOKEN: Final = 4
 """Of English text, about; the header x-markdown-tokens is an estimate."""
 
+RENDER_THREADS: Final = 2
+"""Large pages that are rendered at a time: each needs memory many times its size."""
 
-class Pages:
-    """The pages of one public address of a site, which never comes from a request."""
-
-    def __init__(self, catalog: Catalog, offering: Offering, renditions: Renditions) -> None:
-        self.in_query = offering.in_query
-        self.renditions = renditions
-        self._in_shared_cache = offering.in_shared_cache
-        self._url = catalog.url
-
-    def asked(self, scope: Scope) -> "Asked | None":
-        """What a request for a page asks for besides HTML, None for nothing: then the request is the application's."""
-        if scope["method"] not in READING:
-            return None
-        fields = read_fields(scope["headers"])
-        query: bytes = scope["query_string"]
-        wish, left = read_query(query) if self.in_query else (None, query)
-        if wish is None and b"accept" in fields:
-            wish = read_accept(fields[b"accept"]).wish
-        if wish is None:
-            return None
-        inner = {
-            **scope,
-            "method": "GET",  # what HEAD is told of the content, only the content tells
-            "query_string": left,
-            "headers": ask_application(scope["headers"], wish),
-            "extensions": {},  # the server's shortcuts for sending files would go round us
-        }
-        url = self._url + path_and_query(scope, left)
-        is_head, location = scope["method"] == "HEAD", self._location(wish, url)
-        return Asked(wish, url, inner, fields, self.renditions, is_head, location, self._in_shared_cache)
-
-    def _location(self, wish: Wish, url: str) -> bytes | None:
-        """RFC 9110 section 8.7: an address that is the rendition's own. Without `?format=` there is none."""
-        if not self.in_query:
-            return None
-        budget = f"&budget={wish.budget}" if wish != Wish(wish.format, by_query=wish.by_query) else ""
-        return f"{url}{'&' if '?' in url else '?'}format={wish.format}{budget}".encode("latin-1")
-
-
-def path_and_query(scope: Scope, query: bytes) -> str:
-    """A request's target below the site's url, as its client wrote it, fit to stand in a header."""
-    raw = scope.get("raw_path")
-    written = raw.split(b"?", 1)[0].decode("latin-1") if raw else quote(scope["path"])
-    root = quote(mount_of(scope))
-    path = written[len(root) :] if written.startswith(root) else quote(route_path(scope))
-    asked = f"?{quote(query, safe=PLAIN + '/')}" if query else ""
-    return quote(path, safe=PLAIN.replace("?", "")) + asked
+_render_limiter: Final[RunVar[CapacityLimiter]] = RunVar("awp_publish_render_limiter")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One request for a page in another format. `scope` is the request for the page itself.
+class NegotiatedRequest:
+    """A request for a page in another format. `scope` is the request for the page itself, `fields` the client's own.
 
-    `in_shared_cache` says that shared caches may keep what Accept has chosen, since they heed Vary.
+    `in_shared_cache` lets shared caches keep what Accept has chosen, since they obey Vary.
     """
 
-    wish: Wish
+    requested: RequestedFormat
     url: str
     scope: Scope
     fields: Fields = field(repr=False)
-    renditions: Renditions
+    renderer: PageRenderer
     is_head: bool = False
     location: bytes | None = None
     in_shared_cache: bool = False
 
     def takes(self, status: int, headers: Headers) -> bool:
-        """Whether an answer that begins like this is made over; any other passes as it is."""
-        fields = read_lower(headers)
-        return is_page(status, fields) and is_decodable(fields.get(b"content-encoding", b""))
+        """Return whether an answer that begins like this can be rendered; any other passes as it is.
 
-    def passed(self, headers: Headers) -> Headers:
-        """The headers of an answer that passes as it is. HTML was chosen: the next page here may be made over."""
-        fields = read_lower(headers)
-        is_chosen = media_type_of(fields) in HTML_TYPES and not self.wish.by_query
-        vary = vary_with_accept(fields) if is_chosen else None
-        return headers if vary is None else [*(pair for pair in headers if pair[0].lower() != b"vary"), vary]
+        That is HTML in a coding that can be undone: a page, or an error in the form of a page.
+        """
+        fields = _read_lower(headers)
+        is_whole = 200 <= status < 300 and status not in (204, 205, 206)
+        is_decodable = fields.get(b"content-encoding", b"").strip().lower() in _WINDOWS
+        return (is_whole or status >= 400) and is_decodable and _is_html(fields)
 
-    def source(self, headers: Headers, body: bytes) -> Source:
-        """The page, told by its content."""
-        fields = read_lower(headers)
-        coding = fields.get(b"content-encoding", b"")
-        return self.renditions.source(self.wish, self.url, charset_of(fields), coding, body)
+    def pass_headers(self, headers: Headers) -> Headers:
+        """The headers of an answer that passes as it is. HTML was chosen: the next page here may be rendered."""
+        is_chosen = not self.requested.by_query and _is_html(_read_lower(headers))
+        return vary_by_accept(headers) if is_chosen else headers
 
-    def is_quick(self, source: Source, body: bytes) -> bool:
-        """Whether `answer` takes so little time that an event loop may wait for it."""
-        return (len(body) <= QUICK and not source.coding) or self.renditions.remembered(source) is not None
-
-    def answer(self, status: int, headers: Headers, body: bytes, source: Source | None = None) -> Reply | None:
-        """The reply to the request, of the application's answer to `scope`; None where that has to pass as it is."""
+    def render(self, status: int, headers: Headers, body: bytes) -> Reply | None:
+        """Return the reply, made of the application's answer to `scope`; None where that has to pass as it is."""
         if not self.takes(status, headers):
             return None
-        source = source or self.source(headers, body)
-        rendition = self.renditions.remembered(source) or self.renditions.make(source, body)
-        return None if rendition is None else self._reply(status, headers, rendition)
+        fields = _read_lower(headers)
+        key = self._key(fields, body)
+        rendering = self.renderer.cached(key) or self.renderer.render(key, body)
+        return None if rendering is None else self._reply(status, headers, fields, rendering)
 
-    def _reply(self, status: int, headers: Headers, rendition: Rendition) -> Reply:
-        fields = read_lower(headers)
-        varies = not self.wish.by_query
-        is_private = varies and not self.in_shared_cache
-        own = self._own(status, rendition)
-        described = describe_rendition(headers, fields, status, varies, is_private, own, rendition.canonical)
-        outcome = self._condition(fields, rendition.etag) if status == 200 else 200
-        if outcome == 304:
-            return Reply(304, of_304(described))
-        if outcome == 412:
-            return Reply(412, ((b"content-length", b"0"), *of_304(described)))
-        return Reply(status, described, b"" if self.is_head else rendition.body)
+    async def render_async(self, status: int, headers: Headers, body: bytes) -> Reply | None:
+        """Do the same, in a thread where it would take longer than an event loop should wait."""
+        if not self.takes(status, headers):
+            return None
+        fields = _read_lower(headers)
+        key = self._key(fields, body)
+        rendering = self.renderer.cached(key)
+        if rendering is None and len(body) <= INLINE_LIMIT and not key.coding:
+            rendering = self.renderer.render(key, body)
+        elif rendering is None:
+            limiter = _render_limiter.get(None)
+            if limiter is None:
+                limiter = CapacityLimiter(RENDER_THREADS)
+                _render_limiter.set(limiter)
+            rendering = await to_thread.run_sync(self.renderer.render, key, body, limiter=limiter)
+        return None if rendering is None else self._reply(status, headers, fields, rendering)
 
-    def _own(self, status: int, rendition: Rendition) -> RawHeaders:
-        own = [
-            (b"content-type", FORMATS[self.wish.format].media_type),
-            (b"content-length", b"%d" % len(rendition.body)),
-        ]
-        if self.wish.format == "md":
-            own.append((b"x-markdown-tokens", b"%d" % -(-len(rendition.body) // BYTES_OF_A_TOKEN)))
+    def _key(self, fields: Fields, body: bytes) -> RenderKey:
+        """Without a charset in the Content-Type, the page itself may name one."""
+        charset = _CHARSET.search(fields.get(b"content-type", b""))
+        coding = fields.get(b"content-encoding", b"").strip().lower()
+        digest = hashlib.sha256(body).digest()
+        return RenderKey(self.requested, self.url, charset[1].decode("latin-1") if charset else None, coding, digest)
+
+    def _reply(self, status: int, headers: Headers, fields: Fields, rendering: Rendering) -> Reply:
+        varies = not self.requested.by_query
+        kept = [pair for pair in headers if pair[0].lower() not in _HTML_ONLY]
+        if varies and not self.in_shared_cache:
+            # Many shared caches ignore Vary and would give this to a browser: none may keep it (RFC 9111 section 5.2).
+            written = _ELEMENT.findall(fields.get(b"cache-control", b"").decode("latin-1"))
+            directives = [(one.partition("=")[0].strip().lower(), one.strip()) for one in written if one.strip()]
+            control = [one for name, one in directives if name not in _SHARED_DIRECTIVES]
+            if all(name != "no-store" for name, _ in directives):
+                control.insert(0, "private")
+            names = [(pair[0].lower(), pair) for pair in kept]
+            kept = [
+                pair for name, pair in names if name not in _CACHE_FIELDS and not name.endswith(b"cdn-cache-control")
+            ]
+            kept.append((b"cache-control", ", ".join(control).encode("latin-1")))
+        if varies:
+            kept = vary_by_accept(kept)
+        if b"x-content-type-options" not in fields:
+            kept.append(NO_SNIFFING)
+        if 200 <= status < 300 and not _CANONICAL.search(fields.get(b"link", b"")):
+            kept.append((b"link", b'<%b>; rel="canonical"' % rendering.canonical))
+        size = len(rendering.body)
+        kept += [(b"content-type", CONTENT_TYPES[self.requested.format]), (b"content-length", b"%d" % size)]
+        if self.requested.format == "md":
+            kept.append((b"x-markdown-tokens", b"%d" % -(-size // BYTES_PER_TOKEN)))
         if status == 200:
-            own.append((b"etag", rendition.etag))
+            kept.append((b"etag", rendering.etag))
             if self.location is not None:
-                own.append((b"content-location", self.location))
-        return tuple(own)
+                kept.append((b"content-location", self.location))
+            status = self._condition(fields.get(b"last-modified", b""), rendering.etag)
+        if status in (304, 412):
+            own = [pair for pair in kept if pair[0] not in _NOT_IN_304]
+            return Reply(status, tuple(own) if status == 304 else ((b"content-length", b"0"), *own))
+        return Reply(status, tuple(kept), b"" if self.is_head else rendering.body)
 
-    def _condition(self, answered: Fields, etag: bytes) -> int:
-        """RFC 9110 section 13.2.2, in its order; the caller's conditions are about the rendition and not the HTML."""
-        asked, modified = self.fields, answered.get(b"last-modified", b"")
-        if b"if-match" in asked:
-            if not _is_listed(asked[b"if-match"], etag, weakly=False):
+    def _condition(self, modified: bytes, etag: bytes) -> int:
+        """RFC 9110 section 13.2.2, in its order; the client's conditions are about the rendering and not the HTML."""
+        fields = self.fields
+        if b"if-match" in fields:
+            if not _lists(fields[b"if-match"], etag, weakly=False):
                 return 412
-        elif b"if-unmodified-since" in asked and _is_since(asked[b"if-unmodified-since"], modified) is False:
+        elif _is_unmodified(modified, fields.get(b"if-unmodified-since", b"")) is False:
             return 412
-        if b"if-none-match" in asked:
-            return 304 if _is_listed(asked[b"if-none-match"], etag, weakly=True) else 200
-        return 304 if _is_since(asked.get(b"if-modified-since", b""), modified) else 200
+        if b"if-none-match" in fields:
+            return 304 if _lists(fields[b"if-none-match"], etag, weakly=True) else 200
+        return 304 if _is_unmodified(modified, fields.get(b"if-modified-since", b"")) else 200
 
 
-def read_lower(headers: Headers) -> Fields:
+def vary_by_accept(headers: Headers) -> list[tuple[bytes, bytes]]:
+    """Return headers whose Vary names Accept, so that no cache gives the answer to who wants another format."""
+    kept = list(headers)
+    given = [value for name, value in kept if name.lower() == b"vary"]
+    if not given:
+        return [*kept, _VARY]
+    vary = b", ".join(given)
+    if {name.strip().lower() for name in vary.split(b",")} & {b"*", b"accept"}:
+        return kept
+    return [*(pair for pair in kept if pair[0].lower() != b"vary"), (b"vary", vary + b", Accept")]
+
+
+def _read_lower(headers: Headers) -> Fields:
     """Headers by name in lower case, which an application may have missed to write."""
     return read_fields([(name.lower(), value) for name, value in headers])
 
 
-def _is_listed(listed: bytes, etag: bytes, weakly: bool) -> bool:
-    """Section 13.1.1: one star, or tags. A comma or a star within quotes is part of a tag."""
+def _is_html(fields: Fields) -> bool:
+    return fields.get(b"content-type", b"").split(b";", 1)[0].strip().lower() in HTML_TYPES
+
+
+def _lists(listed: bytes, etag: bytes, weakly: bool) -> bool:
+    """RFC 9110 section 13.1.1: one star, or tags. A comma or a star within quotes is part of a tag."""
     if listed.strip() == b"*":
         return True
     return any(tag == etag and (weakly or not weak) for weak, tag in _TAG.findall(listed))
 
 
-def _is_since(asked: bytes, modified: bytes) -> bool | None:
-    """Whether what was modified then has not changed since; None where one of the dates is none, or is not known."""
+def _is_unmodified(modified: bytes, since: bytes) -> bool | None:
+    """None where one of the dates is none, or is not known."""
     try:
-        since, last = (parsedate_to_datetime(text.decode("latin-1")) for text in (asked, modified))
-        return last <= since
+        last, asked = (parsedate_to_datetime(text.decode("latin-1")) for text in (modified, since))
+        return last <= asked
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+# --- Around an application ---
+
+
+class NegotiatedPages:
+    """The pages of one public address of a site, which never comes from a request."""
+
+    def __init__(self, catalog: Catalog, offering: Offering, renderer: PageRenderer) -> None:
+        self.in_query = offering.in_query
+        self._in_shared_cache = offering.in_shared_cache
+        self._renderer = renderer
+        self._url = catalog.url
+
+    def read_request(self, scope: Scope) -> NegotiatedRequest | None:
+        """Return what a request asks for, None for HTML: then the request is the application's as it is."""
+        if scope["method"] not in READ_METHODS:
+            return None
+        fields = read_fields(scope["headers"])
+        query: bytes = scope["query_string"]
+        requested, query = _read_query(query) if self.in_query else (None, query)
+        if requested is None and b"accept" in fields:
+            requested = read_accept(fields[b"accept"]).requested
+        if requested is None:
+            return None
+
+        # The address as the client wrote it, fit to stand in a header.
+        raw = scope.get("raw_path")
+        written = raw.split(b"?", 1)[0].decode("latin-1") if raw else quote(scope["path"])
+        root = quote(mount_of(scope))
+        path = written[len(root) :] if written.startswith(root) else quote(route_path(scope))
+        url = self._url + quote(path, safe=PLAIN.replace("?", ""))
+        url += f"?{quote(query, safe=PLAIN + '/')}" if query else ""
+        location = None
+        if self.in_query:  # an address that is the rendering's own (RFC 9110 section 8.7)
+            budget = "" if requested.budget == FULL else f"&budget={requested.budget}"
+            location = f"{url}{'&' if '?' in url else '?'}format={requested.format}{budget}".encode("latin-1")
+
+        kept = [pair for pair in scope["headers"] if pair[0] not in DROPPED_FIELDS]
+        inner = {
+            **scope,
+            "method": "GET",  # what HEAD is told of the content, only the content tells
+            "query_string": query,
+            "headers": [*kept, (b"accept", _ACCEPT[requested.format])],
+            "extensions": {},  # the server's shortcuts for sending files would go round us
+        }
+        is_head = scope["method"] == "HEAD"
+        return NegotiatedRequest(
+            requested, url, inner, fields, self._renderer, is_head, location, self._in_shared_cache
+        )
+
+
+_HTML: Final = tuple(sorted(HTML_TYPES))
+_VARY: Final = (b"vary", b"Accept")
+_ANYTHING: Final = Accept(None, names_html=False)
+
+
+def negotiate(
+    app: AsgiApp, pages: NegotiatedPages | None, link: bytes | None, timeout: float
+) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
+    """Wrap an application so that its pages are offered in other formats.
+
+    All of its HTML then says that it is chosen by Accept; with `pages` None there is HTML only. HTML also gets a
+    `link` header, None for none. `timeout` is how many seconds a page may take from its first to its last byte before
+    it passes as it is. Every request comes by here, so nothing here is a coroutine itself.
+    """
+    if pages is None and link is None:
+        return app
+    in_query = pages is not None and pages.in_query
+
+    def forward(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        names_html = False
+        if pages is not None:
+            accept = b""
+            for name, value in scope["headers"]:
+                if name == b"accept":
+                    accept = accept + b", " + value if accept else value
+            requested, names_html = _ANYTHING if accept == b"*/*" else read_accept(accept)
+            if requested is not None or in_query:
+                request = pages.read_request(scope)
+                if request is not None:
+                    return NegotiatedResponder(request, send, timeout).respond(app, receive)
+
+        def send_html(message: Message) -> Awaitable[None]:
+            if message["type"] == "http.response.start":
+                content_type, has_vary, headers = b"", False, message.get("headers", ())
+                for name, value in headers:
+                    if name == b"content-type":
+                        content_type = value
+                    elif name == b"vary":
+                        has_vary = True
+                # A 304 tells no type, and has the Vary of what it stands for (RFC 9110 section 15.4.5).
+                if content_type.startswith(_HTML) or (names_html and not content_type and message["status"] == 304):
+                    headers = vary_by_accept(headers) if has_vary else [*headers, _VARY]
+                    if link is not None and message["status"] == 200:
+                        headers.append((b"link", link))
+                    message = {**message, "headers": headers}
+            return send(message)
+
+        return app(scope, receive, send_html)
+
+    return forward
+
+
+class NegotiatedResponder:
+    """Buffers what the application answers until it is whole, then sends the requested format in its place.
+
+    `_buffer` begins with the start of an answer that is to be rendered; it is empty while messages pass as they are.
+    """
+
+    __slots__ = ("_buffer", "_deadline", "_request", "_send", "_size", "_timeout")
+
+    def __init__(self, request: NegotiatedRequest, send: Send, timeout: float) -> None:
+        self._request = request
+        self._send = send
+        self._timeout = timeout
+        self._deadline = 0.0
+        self._buffer: list[Message] = []
+        self._size = 0
+
+    async def respond(self, app: AsgiApp, receive: Receive) -> None:
+        """Let the application answer. What it leaves unfinished stays unfinished, as its server would see it."""
+        await app(self._request.scope, receive, self._collect)
+        await self._flush()
+
+    async def _collect(self, message: Message) -> None:
+        is_start = message["type"] == "http.response.start"
+        if is_start and self._request.takes(message["status"], tuple(message.get("headers", ()))):
+            self._buffer, self._deadline = [message], time.monotonic() + self._timeout
+        elif not self._buffer or message["type"] != "http.response.body":
+            await self._pass(message)
+        else:
+            self._buffer.append(message)
+            self._size += len(message.get("body", b""))
+            is_whole = not message.get("more_body", False)
+            if is_whole and self._size <= MAX_PAGE_BYTES:
+                start, *parts = self._buffer
+                body = b"".join(part.get("body", b"") for part in parts)
+                reply = await self._request.render_async(start["status"], tuple(start.get("headers", ())), body)
+                if reply is not None:
+                    self._buffer = []
+                    await send_reply(reply, self._send)
+                    return
+            if is_whole or self._size > MAX_PAGE_BYTES or time.monotonic() > self._deadline:
+                await self._flush()
+
+    async def _flush(self) -> None:
+        """Send the page as it came; what is still to come goes straight on."""
+        buffer, self._buffer = self._buffer, []
+        for message in buffer:
+            await self._pass(message)
+
+    async def _pass(self, message: Message) -> None:
+        """HEAD gets no content; the application was asked with GET."""
+        if message["type"] == "http.response.start":
+            headers = self._request.pass_headers(tuple(message.get("headers", ())))
+            message = {**message, "headers": list(headers)}
+        elif message["type"] == "http.response.body" and self._request.is_head:
+            message = {**message, "body": b""}
+        await self._send(message)

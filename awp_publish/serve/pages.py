@@ -3,18 +3,18 @@
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import SplitResult, parse_qsl, quote, unquote_to_bytes, urljoin, urlsplit
 
 from awp_publish.model import Catalog, Door
-from awp_publish.problems import InvalidUrl, MethodNotAllowed, PageNotFound, Problem
+from awp_publish.problems import InvalidUrl, PageNotFound
 from awp_publish.protocols.som import DOOR, FRESHNESS, PATH, PROTOCOL, SOM_VERSION
 from awp_publish.serve.credentials import refuse_foreign_host
-from awp_publish.serve.documents import Prepared, prepare
-from awp_publish.serve.endpoint import Exchange, Telling
+from awp_publish.serve.documents import prepare
+from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
     AsgiApp,
     Cors,
@@ -24,39 +24,37 @@ from awp_publish.serve.http import (
     Receive,
     Reply,
     Scope,
-    Send,
     mount_of,
     read_fields,
-    send_reply,
     wait_for_hang_up,
 )
 from awp_publish.serve.negotiation import (
     BUDGETS,
-    LARGEST,
+    FORMATS,
+    FULL,
+    MAX_PAGE_BYTES,
     PLAIN,
-    REQUESTED_FORMATS,
-    Asked,
-    Renditions,
-    Wish,
+    NegotiatedRequest,
+    PageRenderer,
+    RequestedFormat,
     read_accept,
 )
-from awp_publish.serve.negotiation_exchange import make_reply
 from awp_publish.site import Site
 
-# --- One request to a page of this site in process: what every room that fetches pages makes of it ---
-# The request is made anew, so that all middleware sees a visitor; who that visitor is, the rooms say themselves. No
-# other host is ever asked: an address is only a path here, never connected to. Calls of actions go another way
-# (`dispatch`): they carry their caller's own request on.
+# --- A request to a page of this site, in process ---
+# The request is made anew, so that all middleware sees a visitor; who that is, the caller says. No other host is
+# ever asked: an address is only a path here, never connected to. Calls of actions go another way (`dispatch`): they
+# carry their client's own request on.
 
 FORWARDED: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip"})
-"""What proxies have said of the client's address holds for the pages that are fetched for that client."""
+"""Headers in which proxies name the client, which hold for the pages that are fetched for it too."""
 
 _DEFAULT_PORTS: Final = {"https": 443, "http": 80}
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """What is asked for. `path` is percent-encoded, without the path under which the application is mounted."""
+    """A request for a page. `path` is percent-encoded, without the path under which the application is mounted."""
 
     origin: SplitResult
     path: bytes
@@ -67,7 +65,7 @@ class PageRequest:
     state: Mapping[str, object] = field(default_factory=dict)
 
     def scope(self, outer: Scope) -> Scope:
-        """The ASGI scope. Of the request that caused it stay the mount point and the address of the client."""
+        """Return the ASGI scope, with the mount point and the client's address of the request that caused this one."""
         mounted, origin = mount_of(outer), self.origin
         length = ((b"content-length", b"%d" % len(self.body)),) if self.body else ()
         return {
@@ -90,7 +88,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """What the application answered; of more than was allowed only the beginning, and then it is not `is_whole`."""
+    """The application's answer; of one that is too long only the beginning, and then it is not `is_whole`."""
 
     status: int
     headers: RawHeaders
@@ -99,18 +97,18 @@ class PageAnswer:
 
 
 class PageExchange:
-    """The two ends of one request in process: hands out its body, collects at most `most` bytes of its answer.
+    """The two ends of one request in process: hands out its body, collects at most `max_bytes` of its answer.
 
-    The application is told that its reader has gone when the answer is complete or too long, when `hang_up()` is
+    The application sees a disconnect when the answer is complete or too long, when `hang_up()` is
     called, and when `outer`, the request behind this one, ends. `answered` is done as soon as the answer is.
     """
 
-    __slots__ = ("_body", "_headers", "_left", "_most", "_outer", "_over", "_status", "answered")
+    __slots__ = ("_body", "_headers", "_left", "_max_bytes", "_outer", "_over", "_status", "answered")
 
-    def __init__(self, body: bytes, most: int, outer: Receive | None = None) -> None:
+    def __init__(self, body: bytes, max_bytes: int, outer: Receive | None = None) -> None:
         self.answered: asyncio.Future[PageAnswer] = asyncio.get_running_loop().create_future()
         self._left: bytes | None = body
-        self._most = most
+        self._max_bytes = max_bytes
         self._outer = outer
         self._over = asyncio.Event()
         self._status = 500
@@ -121,7 +119,18 @@ class PageExchange:
         if self._left is not None:
             body, self._left = self._left, None
             return {"type": "http.request", "body": body, "more_body": False}
-        await self._until_over()
+        if self._outer is None:
+            await self._over.wait()
+        else:
+            async with asyncio.TaskGroup() as group:
+                ends: tuple[Coroutine[object, object, object], ...] = (
+                    self._over.wait(),
+                    wait_for_hang_up(self._outer),
+                )
+                waiting = {group.create_task(end) for end in ends}
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in waiting:
+                    task.cancel()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
@@ -132,107 +141,61 @@ class PageExchange:
         elif message["type"] == "http.response.body":
             self._body += message.get("body", b"")
             if self.is_cut or not message.get("more_body", False):
-                self._conclude()
+                self._over.set()
+                if not self.answered.done():  # its reader may have been cancelled
+                    self.answered.set_result(self.collected())
 
     @property
     def is_cut(self) -> bool:
-        """Whether the answer is longer than was allowed."""
-        return len(self._body) > self._most
+        """True once the answer is longer than was allowed."""
+        return len(self._body) > self._max_bytes
 
     def hang_up(self) -> None:
-        """Nobody waits for the answer any more."""
+        """Let the application see a disconnect: nobody waits for the answer any more."""
         self._over.set()
 
     def collected(self) -> PageAnswer:
-        """What has come so far; status 500 if nothing has."""
+        """Return the answer as far as it has come, with status 500 if nothing has."""
         return PageAnswer(self._status, self._headers, bytes(self._body), not self.is_cut)
 
-    def _conclude(self) -> None:
-        self._over.set()
-        if not self.answered.done():  # who waited for it may have been cancelled
-            self.answered.set_result(self.collected())
 
-    async def _until_over(self) -> None:
-        if self._outer is None:
-            await self._over.wait()
-            return
-        async with asyncio.TaskGroup() as group:
-            waiting = {group.create_task(self._over_here()), group.create_task(wait_for_hang_up(self._outer))}
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in waiting:
-                task.cancel()
+# --- The address of a page of this site, and of no other ---
 
-    async def _over_here(self) -> None:
-        await self._over.wait()
-
-
-# --- From the `url` of a request to a page of this site, and nowhere else ---
-
-LONGEST: Final = 8_000
+MAX_ADDRESS_LENGTH: Final = 8_000
 """Characters of an address; more is no page of anybody's."""
 
-_PORTS: Final = {"http": 80, "https": 443}
 _BROKEN: Final = re.compile(r"[\x00-\x1f\x7f\\]")
-"""What servers and clients read differently: controls, backslashes. A space is a "+" that was not encoded."""
+"""Characters that servers and clients read differently. A space is a "+" that was not encoded."""
+
+_INVALID: Final = {"error": "invalid_url"}
+"""The name that the reference publisher of somspec.org has for it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class PageAddress:
     """A page of this site. `path` is percent-encoded, and below the path of the site's url."""
 
     path: str
     query: str
 
-    @property
-    def decoded_path(self) -> str:
-        return unquote_to_bytes(self.path).decode("utf-8", "replace")
-
     def below(self, url: str) -> str:
-        """The address of the page on a site with this url."""
+        """Return the address of the page on a site with this url."""
         return url + self.path + (f"?{self.query}" if self.query else "")
 
 
-def read_address(given: str, urls: Iterable[str], base: str) -> Address:
+def read_address(given: str, urls: Iterable[str], base: str) -> PageAddress:
     """Read an address, or a reference from `base`. Raises InvalidUrl unless it is below one of the site's `urls`."""
-    own = [urlsplit(url) for url in urls]
-    if not given or len(given) > LONGEST or _BROKEN.search(given):
-        raise InvalidUrl("url is empty, too long, or holds characters that no address has.", members=_NAMED)
+    if not given or len(given) > MAX_ADDRESS_LENGTH or _BROKEN.search(given):
+        raise InvalidUrl("url is empty, too long, or holds characters that no address has.", members=_INVALID)
     try:
-        # Joining also resolves dot segments, with which a path could leave the site's.
         parts = urlsplit(urljoin(base, quote(given, safe=PLAIN + "#")))
-        found = next((_below(site, parts) for site in own if _is_same_origin(site, parts)), None)
+        origin = _origin(parts)
     except ValueError as error:
-        raise InvalidUrl(f"url is not an address: {error}.", members=_NAMED) from error
-    if found is None:
-        raise InvalidUrl("url is not below this site's own address; other sites are never fetched.", members=_NAMED)
-    return Address(found or "/", parts.query)
-
-
-_NAMED: Final = {"error": "invalid_url"}
-"""How the reference publisher of somspec.org names it."""
-
-
-def _is_same_origin(one: SplitResult, other: SplitResult) -> bool:
-    has_user = "@" in other.netloc
-    return not has_user and other.hostname is not None and _origin(one) == _origin(other)
-
-
-def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
-    return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
-
-
-def _below(site: SplitResult, parts: SplitResult) -> str | None:
-    """The path below the site's own, None for one above."""
-    path = _without_dots(parts.path)
-    if not (path + "/").startswith(site.path + "/"):
-        return None
-    return path[len(site.path) :]
-
-
-def _without_dots(path: str) -> str:
-    """Dot segments resolved (RFC 3986 section 5.2.4), also those that were written percent-encoded."""
+        raise InvalidUrl(f"url is not an address: {error}.", members=_INVALID) from error
+    # Joining has resolved dot segments (RFC 3986 section 5.2.4), with which a path could leave the site's; those that
+    # were written percent-encoded are resolved here.
     kept: list[str] = []
-    segments = path.split("/")
+    segments = parts.path.split("/")
     for number, segment in enumerate(segments):
         plain = segment.lower().replace("%2e", ".")
         if plain not in (".", ".."):
@@ -242,17 +205,26 @@ def _without_dots(path: str) -> str:
             kept.pop()
         if number == len(segments) - 1:
             kept.append("")
-    return "/".join(kept)
+    path = "/".join(kept)
+    is_plain = "@" not in parts.netloc and parts.hostname is not None
+    site = next((site for url in urls if is_plain and _origin(site := urlsplit(url)) == origin), None)
+    if site is None or not (path + "/").startswith(site.path + "/"):
+        raise InvalidUrl("url is not below this site's own address; other sites are never fetched.", members=_INVALID)
+    return PageAddress(path[len(site.path) :] or "/", parts.query)
 
 
-# --- Reading a page of this site in another format ---
-# Nothing of the caller is taken along by which a site could know them: no cookie, no credentials, none of the state
-# that middleware in front of us has made of these. So what comes back may be told to everybody. Other sites are never
-# fetched, and what is answered by us is no page.
+def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
+
+
+# --- A page of this site in another format ---
+# Nothing of the client is taken along by which a site could know it: no cookie, no credentials, none of the state that
+# middleware in front of us has made of these. So the page may be given to everybody. Other sites are never fetched, and
+# what is answered by us is no page.
 
 logger: Final = logging.getLogger("awp_publish.pages")
 
-CARRIED: Final = FORWARDED | {
+CLIENT_FIELDS: Final = FORWARDED | {
     b"accept-language",
     b"cf-connecting-ip",
     b"fly-client-ip",
@@ -261,9 +233,9 @@ CARRIED: Final = FORWARDED | {
     b"user-agent",
     b"x-request-id",
 }
-"""The language that is wanted, and where the request is from: a page that only some addresses see stays theirs."""
+"""The client's language, and where its request is from: a page that only some addresses see stays theirs."""
 
-KEPT: Final = frozenset(
+PAGE_FIELDS: Final = frozenset(
     {
         b"cache-control",
         b"content-encoding",
@@ -274,9 +246,9 @@ KEPT: Final = frozenset(
         b"x-robots-tag",
     }
 )
-"""What is told of the page's own answer. No cookie: it would be everybody's."""
+"""Headers of the page's own answer that are passed on. No cookie: it would be everybody's."""
 
-MOST_REDIRECTS: Final = 5
+MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _ACCEPT_HTML: Final = (b"accept", b"text/html, application/xhtml+xml;q=0.9, */*;q=0.1")
 _PUBLIC: Final = (b"cache-control", b"public, max-age=%d" % FRESHNESS)
@@ -294,56 +266,67 @@ class PageReader:
     site: Site
     catalog: Catalog
     app: AsgiApp
-    renditions: Renditions
+    renderer: PageRenderer
     owns: Callable[[Scope], bool]
     state: Callable[[], Mapping[str, object]]
 
     async def read(
-        self, url: str, wish: Wish, scope: Scope, receive: Receive, fields: Fields, is_head: bool = False
+        self,
+        url: str,
+        requested: RequestedFormat,
+        scope: Scope,
+        receive: Receive,
+        fields: Fields,
+        is_head: bool = False,
     ) -> Reply:
-        """The page at `url` as `wish` says, for the request of `scope`; its conditions are in `fields`.
+        """Return the page at `url`, after redirects within the site, in the requested format.
 
-        Raises InvalidUrl for what is no address of this site, PageNotFound for what is no page that everybody may see.
+        `scope` and `receive` are the request behind it, `fields` hold its conditions. Raises InvalidUrl for what is no
+        address of this site, PageNotFound for what is no page that everybody may see.
         """
         address = read_address(url, self.site.urls, self.catalog.url + "/")
-        inner, fetched, address = await self._fetch(scope, address, wish, receive)
-        url, shared = address.below(self.catalog.url), self.site.offering.in_shared_cache
-        asked = Asked(wish, url, inner, fields, self.renditions, is_head, in_shared_cache=shared)
-        reply = await make_reply(asked, 200, _public_headers(fetched.headers), fetched.body)
+        # GET, at the declared origin, without credentials.
+        own = urlsplit(self.catalog.url)
+        carried = (pair for pair in scope["headers"] if pair[0] in CLIENT_FIELDS)
+        headers = ((b"host", own.netloc.encode("ascii")), *carried, _ACCEPT_HTML)
+        for _ in range(MAX_REDIRECTS + 1):
+            path, query = address.path.encode("ascii"), address.query.encode("ascii")
+            inner = PageRequest(own, path, query, headers, state=self.state()).scope(scope)
+            if self.owns(inner):
+                raise _not_found("The address is one of the documents and endpoints for agents, not a page.")
+            answer, url = await self._fetch(inner, receive), address.below(self.catalog.url)
+            location = read_fields(answer.headers).get(b"location")
+            if answer.status not in _REDIRECTS or location is None:
+                break
+            try:
+                target = urljoin(url, location.decode("latin-1"))
+                address = read_address(target, self.site.urls, self.catalog.url + "/")
+            except (InvalidUrl, ValueError) as error:
+                raise _not_found("The page redirects to an address outside this site.") from error
+        else:
+            raise _not_found("Too many redirects.")
+
+        status = answer.status
+        if status in (404, 410):
+            raise _not_found(f"The site answers {status}.")
+        if status >= 500:
+            raise PageNotFound(f"The page failed with {status}.", status=502, recovery="Retry once later.")
+        if status >= 400:
+            raise PageNotFound(f"The site answers {status} to an anonymous request.", status=status)
+        if not answer.is_whole:
+            raise _not_found(f"The page is larger than {MAX_PAGE_BYTES} bytes.")
+        shared = self.site.offering.in_shared_cache
+        request = NegotiatedRequest(requested, url, inner, fields, self.renderer, is_head, in_shared_cache=shared)
+        if not request.takes(status, answer.headers):
+            raise _not_found("The address does not answer with an HTML page.")
+        reply = await request.render_async(200, _public_headers(answer.headers), answer.body)
         if reply is None:
             raise _not_found("The page is in a content coding or a form that cannot be read here.")
         return reply
 
-    async def _fetch(
-        self, outer: Scope, address: Address, wish: Wish, receive: Receive
-    ) -> tuple[Scope, PageAnswer, Address]:
-        """The page, after redirects within the site."""
-        for _ in range(MOST_REDIRECTS + 1):
-            inner = self._request_of(outer, address).scope(outer)
-            if self.owns(inner):
-                raise _not_found("The address is one of the documents and endpoints for agents, not a page.")
-            fetched = await self._ask(inner, receive)
-            target = _target_of(fetched, address.below(self.catalog.url))
-            if target is None:
-                _check_page(Asked(wish, "", inner, {}, self.renditions), fetched)
-                return inner, fetched, address
-            try:
-                address = read_address(target, self.site.urls, self.catalog.url + "/")
-            except InvalidUrl as error:
-                raise _not_found("The page leads to another site.") from error
-        raise _not_found("The page leads on and on.")
-
-    def _request_of(self, outer: Scope, address: Address) -> PageRequest:
-        """GET, at the declared origin, from nobody in particular."""
-        own = urlsplit(self.catalog.url)
-        carried = (pair for pair in outer["headers"] if pair[0] in CARRIED)
-        headers = ((b"host", own.netloc.encode("ascii")), *carried, _ACCEPT_HTML)
-        path, query = address.path.encode("ascii"), address.query.encode("ascii")
-        return PageRequest(own, path, query, headers, state=self.state())
-
-    async def _ask(self, inner: Scope, receive: Receive) -> PageAnswer:
+    async def _fetch(self, inner: Scope, receive: Receive) -> PageAnswer:
         """All that the application does for the request is waited for, so that nothing is left over."""
-        exchange = PageExchange(b"", LARGEST, receive)
+        exchange = PageExchange(b"", MAX_PAGE_BYTES, receive)
         try:
             async with asyncio.timeout(self.site.limits.timeout):
                 await self.app(inner, exchange.receive, exchange.send)
@@ -355,115 +338,71 @@ class PageReader:
         return exchange.collected()
 
 
-def _target_of(fetched: PageAnswer, url: str) -> str | None:
-    """Where a redirect leads, None for any other answer."""
-    location = read_fields(fetched.headers).get(b"location")
-    if fetched.status not in _REDIRECTS or location is None:
-        return None
-    return urljoin(url, location.decode("latin-1"))
-
-
-def _check_page(asked: Asked, fetched: PageAnswer) -> None:
-    if fetched.status >= 400:
-        raise _refused(fetched.status)
-    if not fetched.is_whole:
-        raise _not_found(f"The page is larger than {LARGEST} bytes.")
-    if not asked.takes(fetched.status, fetched.headers):
-        raise _not_found("What stands there is no HTML page.")
-
-
-def _refused(status: int) -> PageNotFound:
-    if status in (404, 410):
-        return _not_found(f"The site answers {status}.")
-    if status >= 500:
-        return PageNotFound(f"The page failed with {status}.", status=502, recovery="Retry once later.")
-    return PageNotFound(f"The site answers {status} to somebody it does not know.", status=status)
-
-
 def _not_found(detail: str) -> PageNotFound:
     return PageNotFound(detail, members={"error": "not_found"})
 
 
 def _public_headers(headers: RawHeaders) -> RawHeaders:
-    """Nothing varies by what was not sent."""
-    kept = [(name.lower(), value) for name, value in headers if name.lower() in KEPT]
+    """The headers of a page that everybody may see. Nothing varies by what was not sent."""
+    named = [(name.lower(), value) for name, value in headers]
+    kept = [pair for pair in named if pair[0] in PAGE_FIELDS]
     if all(name not in (b"cache-control", b"expires") for name, _ in kept):
-        begins_visit = any(name.lower() == b"set-cookie" for name, _ in headers)
-        kept.append(_NEW_VISITOR if begins_visit else _PUBLIC)
-    if any(name.lower() == b"vary" and b"accept-language" in value.lower() for name, value in headers):
+        kept.append(_NEW_VISITOR if any(name == b"set-cookie" for name, _ in named) else _PUBLIC)
+    if any(name == b"vary" and b"accept-language" in value.lower() for name, value in named):
         kept.append((b"vary", b"Accept-Language"))
     return tuple(kept)
 
 
 # --- The endpoint for pages of this site ---
-# A page is fetched as somebody who is not known would see it, so its answer is public, and caches may keep it.
-# Another site's pages may read it only if they are among `allow_origins`: a site behind a firewall is not opened to
-# the world.
-
-METHODS: Final = "GET, HEAD, OPTIONS"
+# A page is fetched as an anonymous visitor would see it, so its answer is public, and caches may keep it. Another
+# site's pages may read it only if they are among `allow_origins`: a site behind a firewall is not opened to the world.
 
 
 def describe_pages(site: Site) -> tuple[Door, ...]:
-    """What the documents may say about the endpoint: nothing where pages are HTML only."""
+    """Return what the documents may say about the endpoint: nothing where pages are HTML only."""
     return (Door(DOOR, SOM_VERSION, site.paths.som),) if site.offering.pages else ()
 
 
-def open_som(reader: PageReader, own_hosts: frozenset[str]) -> "SomDoor":
-    """Make the door."""
-    directory = prepare(PROTOCOL.documents, reader.catalog, b"", {}, datetime.now(UTC))
-    return SomDoor(reader, directory[PATH], own_hosts)
+class SomDoor(Endpoint):
+    """Answers at the endpoint of one address with its directory, or with the page that a request names."""
 
+    methods = "GET, HEAD, OPTIONS"
+    usage = "Pages are read with GET or HEAD"
 
-@dataclass(frozen=True, slots=True)
-class SomDoor:
-    """Answers at the endpoint of one address."""
+    def __init__(self, reader: PageReader, own_hosts: frozenset[str]) -> None:
+        super().__init__(ProblemRenderer(reader.catalog), Cors(reader.site.limits.allow_origins), own_hosts)
+        self._reader = reader
+        self._directory = prepare(PROTOCOL.documents, reader.catalog, b"", {}, datetime.now(UTC))[PATH]
 
-    reader: PageReader
-    directory: Prepared
-    own_hosts: frozenset[str]
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Refuse pages of rebound hosts only: what those of other sites may read is up to CORS."""
+        refuse_foreign_host(fields, self._own_hosts)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        fields, cors = read_fields(scope["headers"]), Cors(self.reader.site.limits.allow_origins)
-        if scope["method"] == "OPTIONS":
-            await send_reply(cors.preflight(fields, METHODS), send)
-            return
-        try:
-            reply = await self._reply(scope, fields, receive)
-        except Problem as problem:
-            telling = Telling(self.reader.catalog)
-            await Exchange(telling, scope, fields, cors.headers(fields), send).deliver(problem)
-        else:
-            await send_reply(Reply(reply.status, (*reply.headers, *cors.headers(fields)), reply.body), send)
-
-    async def _reply(self, scope: Scope, fields: Fields, receive: Receive) -> Reply:
-        refuse_foreign_host(fields, self.own_hosts)
-        if scope["method"] not in ("GET", "HEAD"):
-            raise MethodNotAllowed(f"Pages are read: use one of {METHODS}.", headers=[("Allow", METHODS)])
-        given = _read_query(scope["query_string"])
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer with the directory, or with the page at `url` in the format that is named, else accepted, else SOM."""
+        scope, fields = request.scope, request.fields
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        names, given = [name for name, _ in pairs], dict(pairs)
+        for one in ("url", "format", "budget"):
+            if names.count(one) > 1:
+                raise InvalidUrl(f"{one} is given {names.count(one)} times; percent-encode what belongs to the page.")
         if "url" not in given:
-            return self.directory.answer(scope["method"], scope["headers"])
-        wish = _read_wish(given, fields)
-        return await self.reader.read(given["url"], wish, scope, receive, fields, scope["method"] == "HEAD")
+            await self._tell(request, self._directory.answer(scope["method"], scope["headers"]))
+            return
+        name, budget = given.get("format"), given.get("budget")
+        if (name or "som") not in FORMATS or (budget or FULL) not in BUDGETS:
+            raise InvalidUrl(
+                f"There is no such format or budget; there are {', '.join(FORMATS)} and {', '.join(BUDGETS)}.",
+                recovery="Leave format and budget out, or use one that detail names.",
+            )
+        accepted = read_accept(fields.get(b"accept", b"")).requested or RequestedFormat("som")
+        chosen = FORMATS[name] if name else accepted.format
+        amount = BUDGETS[budget] if budget else accepted.budget
+        requested = RequestedFormat(chosen, amount if chosen == "som" else FULL, by_query=name is not None)
+        is_head = scope["method"] == "HEAD"
+        reply = await self._reader.read(given["url"], requested, scope, request.receive, fields, is_head)
+        await self._tell(request, reply)
 
-
-def _read_query(query: bytes) -> dict[str, str]:
-    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    names = [name for name, _ in pairs]
-    for name in ("url", "format", "budget"):
-        if names.count(name) > 1:
-            raise InvalidUrl(f"{name} is given {names.count(name)} times; percent-encode what belongs to the page.")
-    return dict(pairs)
-
-
-def _read_wish(given: Mapping[str, str], fields: Fields) -> Wish:
-    """The format by its name, else by Accept, else SOM."""
-    accepted = read_accept(fields.get(b"accept", b"")).wish
-    name, budget = given.get("format"), given.get("budget")
-    if (name or "som") not in REQUESTED_FORMATS or (budget or "full") not in BUDGETS:
-        raise InvalidUrl(
-            f"There is no such format or budget; there are {', '.join(REQUESTED_FORMATS)} and {', '.join(BUDGETS)}.",
-            recovery="Leave format and budget out, or use one that detail names.",
-        )
-    chosen = REQUESTED_FORMATS[name] if name else accepted.format if accepted else "som"
-    amount = next((one for one in BUDGETS if one == budget), accepted.budget if accepted else "full")
-    return Wish(chosen, amount if chosen == "som" else "full", by_query=name is not None)
+    async def _tell(self, request: DoorRequest, reply: Reply) -> None:
+        headers = (*reply.headers, *self._cors.headers(request.fields))
+        await request.reply(Reply(reply.status, headers, reply.body))

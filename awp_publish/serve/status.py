@@ -5,27 +5,13 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Final
 
 import orjson
 
-from awp_publish.problems import MethodNotAllowed, Problem
 from awp_publish.serve.credentials import refuse_foreign_host
-from awp_publish.serve.endpoint import Exchange, Telling
-from awp_publish.serve.http import (
-    ANY_ORIGIN,
-    NO_SNIFFING,
-    Receive,
-    Reply,
-    Scope,
-    Send,
-    preflight,
-    read_fields,
-    send_reply,
-)
+from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.serve.http import ANY_ORIGIN, NO_SNIFFING, Fields, PublicCors, Reply
 from awp_publish.site import Site
-
-METHODS: Final = "GET, HEAD, OPTIONS"
 
 
 class StatusKeeper:
@@ -62,30 +48,24 @@ class StatusKeeper:
                 self.checked_at = datetime.now(UTC)
 
 
-class StatusDoor:
+class StatusDoor(Endpoint):
     """Answers GET with what works: the site, and each of its actions."""
 
+    methods = "GET, HEAD, OPTIONS"
+    usage = "Read the status with GET"
+
     def __init__(self, site: Site, keeper: StatusKeeper, own_hosts: frozenset[str]) -> None:
+        super().__init__(ProblemRenderer(site.catalog), PublicCors(), own_hosts)
         self._site = site
         self._keeper = keeper
-        self._own_hosts = own_hosts
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        fields, method = read_fields(scope["headers"]), scope["method"]
-        if method == "OPTIONS":
-            await send_reply(preflight(METHODS), send)
-            return
-        try:
-            refuse_foreign_host(fields, self._own_hosts)
-            if method not in ("GET", "HEAD"):
-                raise MethodNotAllowed(f"Read the status with GET, not {method[:20]}.", headers=[("Allow", METHODS)])
-        except Problem as problem:
-            await Exchange(Telling(self._site.catalog), scope, fields, (ANY_ORIGIN,), send).deliver(problem)
-        else:
-            await self._keeper.freshen()
-            await send_reply(self._reply(method), send)
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Refuse a browser that asks under another name; cookies do nothing here."""
+        refuse_foreign_host(fields, self._own_hosts)
 
-    def _reply(self, method: str) -> Reply:
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer with what works, after the probes were asked if their answers are old."""
+        await self._keeper.freshen()
         body = orjson.dumps(self._describe())
         headers = (
             (b"content-type", b"application/json"),
@@ -94,7 +74,7 @@ class StatusDoor:
             ANY_ORIGIN,
             NO_SNIFFING,
         )
-        return Reply(200, headers, b"" if method == "HEAD" else body)
+        await request.reply(Reply(200, headers, body))
 
     def _describe(self) -> dict[str, object]:
         status, actions = self._site.liveness.status, self._site.catalog.actions

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import parse_qs, parse_qsl
 
 from awp_publish.invoke import Invoker
-from awp_publish.model import Action, Catalog, Door, JsonObject
+from awp_publish.model import Catalog, Door
 from awp_publish.policy.call import Call
 from awp_publish.policy.idempotency import read_key
 from awp_publish.problems import (
@@ -16,28 +16,21 @@ from awp_publish.problems import (
     InvalidEnvelope,
     InvalidIdempotencyKey,
     InvalidInput,
-    MethodNotAllowed,
     MissingInput,
     NotAcceptable,
     Problem,
     UnsupportedMediaType,
     Violation,
 )
-from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
-from awp_publish.serve.endpoint import Admission, Exchange, Telling
+from awp_publish.serve.credentials import read_credentials
+from awp_publish.serve.endpoint import Admission, DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
     Cors,
     Fields,
-    HungUp,
-    Receive,
-    Scope,
-    Send,
     accepts,
     parse_json,
     read_body,
-    read_fields,
-    send_reply,
-    wait_for_hang_up,
+    wait_for_disconnect,
 )
 
 # --- The WoA invocation envelope (section 5.1) ---
@@ -45,46 +38,6 @@ from awp_publish.serve.http import (
 CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
 RECEIPTS: Final = (b"awp-receipt", "receipts")
 """Header and member of the envelope, of which either is enough."""
-
-
-class Envelope(NamedTuple):
-    """A readable envelope. `members` are all of it."""
-
-    agent: str
-    operation: str | None
-    input: JsonObject
-    members: JsonObject
-
-
-def read_envelope(document: object, url_agent: str | None) -> Envelope:
-    """Agent, operation, input, and the whole. Raises the Problem that says what is wrong."""
-    if not isinstance(document, dict):
-        raise EnvelopeNotAnObject(f"The body is {_kind(document)}, not an object.")
-    agent = document.get("agent", url_agent)
-    if not isinstance(agent, str):
-        raise _wrong_member(document, "agent")
-    if url_agent is not None and agent != url_agent:
-        raise AgentMismatch(f'The URL names agent "{url_agent[:100]}", the envelope "{agent[:100]}".')
-    operation = document.get("operation")
-    if not isinstance(operation, str) and "operation" in document:
-        raise _wrong_member(document, "operation")
-    given = document.get("input")
-    if not isinstance(given, dict):
-        raise _wrong_input(document)
-    return Envelope(agent, operation, given, document)
-
-
-def _wrong_member(document: Mapping[str, object], name: str) -> Problem:
-    if name not in document:
-        return InvalidEnvelope(f"{name}: is missing, and the URL does not name an agent either.")
-    return InvalidEnvelope(f"{name}: must be a string, not {_kind(document[name])}.")
-
-
-def _wrong_input(document: Mapping[str, object]) -> Problem:
-    if "input" not in document:
-        return MissingInput("The envelope has no member input.")
-    detail = f"must be an object, not {_kind(document['input'])}"
-    return InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
 
 def _kind(value: object) -> str:
@@ -100,37 +53,28 @@ _KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a 
 
 def read_admission(call: Call, members: Mapping[str, object], fields: Fields) -> None:
     """Put key, confirmation and receipts on a call, from the headers or from the envelope. Raises a Problem."""
-    call.idempotency_key = _read_key(call.action, members, fields)
-    call.confirmation = _read_one(members, fields, *CONFIRMATION)
-    call.receipts = _read_receipts(members, fields)
+    declared = call.action.idempotency
+    name = declared.key_field if declared is not None else "idempotency_key"
+    member = _text(members, name) if name in members else None
+    if (header := fields.get(b"idempotency-key")) is None:
+        call.idempotency_key = member
+    else:
+        key = call.idempotency_key = header.decode("latin-1")
+        if member is not None and read_key(member) != read_key(key):
+            raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
 
+    if (header := fields.get(CONFIRMATION[0])) is not None:
+        call.confirmation = header.decode("latin-1").strip()
+    elif CONFIRMATION[1] in members:
+        call.confirmation = _text(members, CONFIRMATION[1])
 
-def _read_key(action: Action, members: Mapping[str, object], fields: Fields) -> str | None:
-    name = action.idempotency.key_field if action.idempotency else "idempotency_key"
-    header = fields.get(b"idempotency-key")
-    member = _text(members, name)
-    if header is None:
-        return member
-    key = header.decode("latin-1")
-    if member is not None and read_key(member) != read_key(key):
-        raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
-    return key
-
-
-def _read_one(members: Mapping[str, object], fields: Fields, header: bytes, name: str) -> str | None:
-    sent = fields.get(header)
-    return _text(members, name) if sent is None else sent.decode("latin-1").strip()
-
-
-def _read_receipts(members: Mapping[str, object], fields: Fields) -> tuple[str, ...]:
-    header, name = RECEIPTS
-    if header not in fields and name not in members:
-        return ()
-    sent = [part.strip() for part in fields.get(header, b"").decode("latin-1").split(",")]
-    listed = members.get(name, [])
-    if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-        raise InvalidEnvelope(f"{name}: must be a list of strings.")
-    return tuple(receipt for receipt in (*sent, *listed) if receipt)
+    header, name = fields.get(RECEIPTS[0]), RECEIPTS[1]
+    if header is not None or name in members:
+        sent = [part.strip() for part in (header or b"").decode("latin-1").split(",")]
+        listed = members.get(name, [])
+        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+            raise InvalidEnvelope(f"{name}: must be a list of strings.")
+        call.receipts = tuple(receipt for receipt in (*sent, *listed) if receipt)
 
 
 def _text(members: Mapping[str, object], name: str) -> str | None:
@@ -197,61 +141,60 @@ def door_of(invoke_path: str) -> Door:
     return Door(PROTOCOL, VERSION, invoke_path)
 
 
-class WoaDoor:
+class WoaDoor(Endpoint):
     """Answers invocation requests for one catalog."""
 
+    methods = METHODS
+    usage = "Invoke with POST"
+
     def __init__(self, catalog: Catalog, invoker: Invoker, admission: Admission) -> None:
+        super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_hosts)
         self._invoker = invoker
         self._admission = admission
-        self._cors = Cors(admission.allow_origins)
-        self._telling = Telling(catalog)
 
-    async def answer(self, agent_id: str | None, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; `agent_id` is the agent that the URL names."""
-        fields = read_fields(scope["headers"])
-        if scope["method"] == "OPTIONS":
-            await send_reply(self._cors.preflight(fields, METHODS), send)
-            return
-        exchange = Exchange(self._telling, scope, fields, self._cors.headers(fields), send)
-        try:
-            call = await self._read_call(exchange, scope, receive, agent_id)
-        except HungUp:
-            return
-        except Problem as problem:
-            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-            await exchange.deliver(problem)
-            return
-        exchange.call = call
-        await self._invoker.run(call, exchange.deliver)
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Carry out one invocation: POST, a body of application/json, an answer that is JSON (WoA section 4.3.1)."""
+        fields, scope, receive, invoker = request.fields, request.scope, request.receive, self._invoker
+        accept = fields.get(b"accept")
+        if accept is not None and accept != b"*/*" and not accepts(accept, "application/json"):
+            raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
+        content_type = fields.get(b"content-type", b"")
+        if content_type != b"application/json" and not _JSON_TYPE.fullmatch(content_type.strip()):
+            named_type = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
+            raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named_type}.")
+        if fields.get(b"content-encoding", b"identity") != b"identity":
+            raise UnsupportedMediaType("The body must not be content-encoded.")
 
-    async def _read_call(self, exchange: Exchange, scope: Scope, receive: Receive, agent_id: str | None) -> Call:
-        fields = exchange.fields
-        _check_request(scope["method"], fields)
-        refuse_foreign_pages(fields, self._admission.own_hosts)
-        body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
-        envelope = read_envelope(parse_json(body), agent_id)
-        action = self._invoker.find(envelope.agent, envelope.operation)
-        gone = partial(wait_for_hang_up, receive)
-        call = Call(action, envelope.input, exchange.request_id, PROTOCOL, scope, gone)
-        if self._invoker.is_guarded(action):
+        # The envelope (section 5.1)
+        envelope = parse_json(await read_body(scope, fields, receive, self._admission.max_body_bytes))
+        if not isinstance(envelope, dict):
+            raise EnvelopeNotAnObject(f"The body is {_kind(envelope)}, not an object.")
+        agent, operation, given = envelope.get("agent", named), envelope.get("operation"), envelope.get("input")
+        if not isinstance(agent, str):
+            if "agent" not in envelope:
+                raise InvalidEnvelope("agent: is missing, and the URL does not name an agent either.")
+            raise InvalidEnvelope(f"agent: must be a string, not {_kind(agent)}.")
+        if named is not None and agent != named:
+            raise AgentMismatch(f'The URL names agent "{named[:100]}", the envelope "{agent[:100]}".')
+        if not isinstance(operation, str) and "operation" in envelope:
+            raise InvalidEnvelope(f"operation: must be a string, not {_kind(operation)}.")
+        if not isinstance(given, dict):
+            if "input" not in envelope:
+                raise MissingInput("The envelope has no member input.")
+            detail = f"must be an object, not {_kind(given)}"
+            raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
+
+        action = invoker.find(agent, operation)
+        call = Call(action, given, request.request_id, PROTOCOL, scope, partial(wait_for_disconnect, receive))
+        if invoker.is_guarded(action):
             call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
-            read_admission(call, envelope.members, fields)
-        return call
+            read_admission(call, envelope, fields)
+        request.call = call
+        await invoker.run(call, request.deliver)
 
-
-def _check_request(method: str, fields: Fields) -> None:
-    """WoA section 4.3.1: POST, a body of type application/json, and an answer that is JSON."""
-    if method != "POST":
-        raise MethodNotAllowed(f"Invoke with POST, not {method[:20]}.", headers=[("Allow", METHODS)])
-    accept = fields.get(b"accept")
-    if accept is not None and not accepts(accept, "application/json"):
-        raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
-    content_type = fields.get(b"content-type", b"")
-    if content_type != b"application/json" and not _JSON_TYPE.fullmatch(content_type.strip()):
-        named = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
-        raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named}.")
-    if fields.get(b"content-encoding", b"identity") != b"identity":
-        raise UnsupportedMediaType("The body must not be content-encoded.")
+    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
+        """Note a request that never became a call."""
+        self._invoker.note_refusal(PROTOCOL, request.request_id, problem)
 
 
 def _shown(value: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Where calls are remembered: memory, SQLite, Redis behind one small protocol.
+"""The stores in which calls are remembered: memory, SQLite, Redis behind one small protocol.
 
 `open_store` makes a store of the URL that a site owner writes. Nothing is opened by that: threads, files and
 connections come with the first use, since servers fork after they have imported the application.
@@ -27,20 +27,18 @@ from awp_publish.stores.store import (
     unavailable,
 )
 
-# --- A store of the site's own, kept in bounds ---
-
 logger: Final = logging.getLogger("awp_publish.stores")
 
-PATIENCE: Final = 5.0
-"""Seconds that one verb may take. Our own stores keep their time themselves."""
+DEFAULT_TIMEOUT: Final = 5.0
+"""Seconds that one verb may take. Stores of ours keep to their own timeouts."""
 
 
 class ForeignStore:
     """Somebody else's store as one of ours: whatever goes wrong in it is StoreUnavailable."""
 
-    def __init__(self, store: Store, patience: float = PATIENCE) -> None:
+    def __init__(self, store: Store, timeout: float = DEFAULT_TIMEOUT) -> None:
         self._store = store
-        self._patience = patience
+        self._timeout = timeout
 
     @property
     def is_shared(self) -> bool:
@@ -60,7 +58,7 @@ class ForeignStore:
     @asynccontextmanager
     async def _in_bounds(self) -> AsyncIterator[None]:
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout):
                 yield
         except StoreUnavailable as problem:
             raise unavailable(problem.detail) from problem
@@ -84,31 +82,25 @@ def open_store(url: str, namespace: str) -> Store:
     if url in ("memory:", "memory://"):
         return MemoryStore()
     if scheme == "sqlite":
-        return _open_sqlite(url, namespace)
+        _, _, path = url.partition("sqlite:///")
+        if not path or path.startswith("//") or path.endswith("/"):
+            raise DeclarationError("site", "store= names no file for SQLite.", REMEDY)
+        if path == ":memory:":
+            remedy = 'Use store="memory:" for a store in memory.'
+            raise DeclarationError("site", "store= names no file for SQLite.", remedy)
+        if "?" in path or "\0" in path:
+            raise DeclarationError("site", "store= has something after the name of the SQLite file.", REMEDY)
+        from awp_publish.stores.sqlite import SqliteStore
+
+        return SqliteStore(path, namespace)
     if scheme in ("redis", "rediss", "unix"):
-        return _open_redis(url, namespace)
+        try:
+            from awp_publish.stores.redis import RedisStore
+        except ModuleNotFoundError as error:
+            if error.name != "redis":
+                raise
+            remedy = 'Install it: pip install "awp-publish[redis]".'
+            detail = "store= is in Redis, for which the package redis is missing."
+            raise DeclarationError("site", detail, remedy) from None
+        return RedisStore(url, namespace)
     raise DeclarationError("site", "store= is not the URL of a store that is known here.", REMEDY)
-
-
-def _open_sqlite(url: str, namespace: str) -> Store:
-    _, _, path = url.partition("sqlite:///")
-    if not path or path.startswith("//") or path.endswith("/"):
-        raise DeclarationError("site", "store= names no file for SQLite.", REMEDY)
-    if path == ":memory:":
-        raise DeclarationError("site", "store= names no file for SQLite.", 'Use store="memory:" for a store in memory.')
-    if "?" in path or "\0" in path:
-        raise DeclarationError("site", "store= has something after the name of the SQLite file.", REMEDY)
-    from awp_publish.stores.sqlite import SqliteStore
-
-    return SqliteStore(path, namespace)
-
-
-def _open_redis(url: str, namespace: str) -> Store:
-    try:
-        from awp_publish.stores.redis import RedisStore
-    except ModuleNotFoundError as error:
-        if error.name != "redis":
-            raise
-        remedy = 'Install it: pip install "awp-publish[redis]".'
-        raise DeclarationError("site", "store= is in Redis, for which the package redis is missing.", remedy) from None
-    return RedisStore(url, namespace)

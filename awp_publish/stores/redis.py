@@ -29,22 +29,22 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from awp_publish.problems import DeclarationError
-from awp_publish.stores.batches import Answer, BatchedStore, Order, Request, Take
-from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Schedule, Seen, Step, Swap, Unschedule, unavailable
+from awp_publish.stores.batches import BatchedStore, StoreRequest, TakeDue
+from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Schedule, Step, Swap, Unschedule, unavailable
 
-LONGEST: Final = 10**14
+MAX_MILLISECONDS: Final = 10**14
 """Milliseconds that anything is kept at most (some 3,000 years): Redis refuses what would overflow."""
 
 NEVER: Final = 1e15
 """The deadline of what may be late, in seconds since 1970."""
 
 LATE: Final = "LATE"
-"""What the scripts' refusal to do anything begins with, once the deadline has passed."""
+"""The beginning of the scripts' refusal to do anything, once the deadline has passed."""
 
-ASK_SECONDS: Final = 1.0
-"""How often we ask for the server's time, beside what we have to do there."""
+CLOCK_INTERVAL: Final = 1.0
+"""Seconds between two questions for the server's time, beside what we have to do there."""
 
-TRUSTED_SECONDS: Final = 60.0
+MAX_CLOCK_AGE: Final = 60.0
 """For how long we rely on what we know of the server's clock: clocks go a little faster or slower than others."""
 
 _Word: TypeAlias = bytes | int | float
@@ -59,22 +59,17 @@ class RedisStore(BatchedStore):
     """
 
     def __init__(self, url: str, namespace: str, *, timeout: float = 2.0) -> None:
-        _check(url)
-        super().__init__(lambda: _Worker(url, namespace, timeout), timeout)
-
-
-def _check(url: str) -> None:
-    """Find the mistakes of a URL at start-up. Nothing is connected by that."""
-    try:
-        pool = redis.ConnectionPool.from_url(url)
-        pool.connection_class(**pool.connection_kwargs)
-        number = urlsplit(url).path.removeprefix("/")
-        is_right = url.startswith("unix:") or not number or number.isdecimal()
-    except (ValueError, TypeError, RedisError):
-        is_right = False
-    if not is_right:
-        remedy = 'Write store="redis://host:6379/0", with a percent-encoded password redis://:password@host:6379/0.'
-        raise DeclarationError("site", "store= is a Redis URL that cannot be read.", remedy) from None
+        try:  # so that mistakes are found at start-up; nothing is connected by that
+            pool = redis.ConnectionPool.from_url(url)
+            pool.connection_class(**pool.connection_kwargs)
+            number = urlsplit(url).path.removeprefix("/")
+            is_right = url.startswith("unix:") or not number or number.isdecimal()
+        except (ValueError, TypeError, RedisError):
+            is_right = False
+        if not is_right:
+            remedy = 'Write store="redis://host:6379/0", with a percent-encoded password redis://:password@host:6379/0.'
+            raise DeclarationError("site", "store= is a Redis URL that cannot be read.", remedy) from None
+        super().__init__(lambda: _RedisBackend(url, namespace, timeout), timeout)
 
 
 class _Script:
@@ -85,7 +80,7 @@ class _Script:
         self.digest = sha1(self.text, usedforsecurity=False).hexdigest().encode()
 
 
-class _Worker:
+class _RedisBackend:
     """The one client, and the pipelines on it."""
 
     def __init__(self, url: str, namespace: str, timeout: float) -> None:
@@ -100,7 +95,7 @@ class _Worker:
         self._ahead: float | None = None
         self._learned = 0.0
 
-    def carry_out(self, requests: Sequence[Request]) -> None:
+    def carry_out(self, requests: Sequence[StoreRequest]) -> None:
         wanted = [request for request in requests if request.commit()]  # what is sent cannot be called back
         try:
             replies = self._send(wanted)
@@ -108,7 +103,14 @@ class _Worker:
             self._ahead = None  # it may be another server that answers next
             raise unavailable(_detail(error)) from error
         for request, reply in zip(wanted, replies, strict=True):
-            request.answer = _answer(request.order, reply)
+            if isinstance(reply, Exception):
+                request.answer = unavailable(_detail(reply))
+            elif isinstance(request.order, TakeDue):
+                request.answer = tuple(member.decode("utf-8", "surrogatepass") for member in reply)
+            else:
+                failed, *saw = reply
+                seen = (Counted(one[0], one[1] / 1000) if isinstance(one, list) else one for one in saw)
+                request.answer = Ran(None if failed < 0 else failed, tuple(seen))
 
     def tidy(self) -> None:
         """Nothing waits here."""
@@ -116,14 +118,18 @@ class _Worker:
     def close(self) -> None:
         self._client.close()
 
-    def _send(self, requests: Sequence[Request]) -> list[object]:
+    def _send(self, requests: Sequence[StoreRequest]) -> list[Any]:
         """One round trip; another for those whom the server could not serve for want of a script or of its time."""
         if not requests:
             return []
         asked = time.monotonic()
         replies = self._pipe([self._command(request) for request in requests])
         lost = any(isinstance(reply, NoScriptError) for reply in replies)
-        again = [index for index, reply in enumerate(replies) if _is_worth_repeating(reply, requests[index])]
+        again = [
+            index
+            for index, reply in enumerate(replies)
+            if isinstance(reply, NoScriptError) or (_is_late(reply) and time.monotonic() < requests[index].deadline)
+        ]
         if again and self._learned < asked:
             self._pipe([])  # its clock is not what we thought
         if again:
@@ -139,43 +145,37 @@ class _Worker:
             for command in commands:
                 put(*command)
             sent = time.monotonic()
-            if commands and self._ahead is not None and sent - self._learned < ASK_SECONDS:
+            if commands and self._ahead is not None and sent - self._learned < CLOCK_INTERVAL:
                 return list(pipeline.execute(raise_on_error=False))
             pipeline.time()
             *replies, told = pipeline.execute(raise_on_error=False)
-        self._learn_clock(told, sent, time.monotonic())
-        return replies
-
-    def _learn_clock(self, told: object, sent: float, received: float) -> None:
-        """Keep by how much the server's clock is ahead of ours: never more than it is, as far as one can know.
-
-        It read `told` at some moment between the two of ours.
-        """
+        received = time.monotonic()
         if not isinstance(told, tuple):
             self._ahead = None
-            return
+            return replies
+        # The server's clock read `there` at some moment between `sent` and `received` of ours: keep by how much it is
+        # ahead, never more than it is, as far as one can know.
         there = told[0] + told[1] / 1_000_000
         if self._ahead is None or not there - received <= self._ahead <= there - sent:
             self._ahead = there - received
         self._learned = received
+        return replies
 
-    def _command(self, request: Request) -> _Command:
-        deadline = self._deadline(request)
+    def _command(self, request: StoreRequest) -> _Command:
+        # In seconds of the server's clock. While that is unknown the deadline has passed, and nothing is done.
+        if request.may_be_late:
+            deadline = NEVER
+        elif self._ahead is None or time.monotonic() - self._learned > MAX_CLOCK_AGE:
+            deadline = 0.0
+        else:
+            deadline = request.deadline + self._ahead
         order = request.order
-        if isinstance(order, Take):
+        if isinstance(order, TakeDue):
             key = self._name(":q:", order.queue)
             return (b"EVALSHA", self._take.digest, 1, key, deadline, order.lease, max(order.most, 0))
         keys = [self._name(_KINDS[type(step)], step[0]) for step in order.steps]
         words = [word for step in order.steps for word in _words(step)]
         return (b"EVALSHA", self._run.digest, len(keys), *keys, deadline, *words)
-
-    def _deadline(self, request: Request) -> float:
-        """Of a request, in seconds of the server's clock. While that is unknown it has passed, and nothing is done."""
-        if request.may_be_late:
-            return NEVER
-        if self._ahead is None or time.monotonic() - self._learned > TRUSTED_SECONDS:
-            return 0.0
-        return request.deadline + self._ahead
 
     def _name(self, kind: str, name: str) -> bytes:
         return _encode(self._prefix + kind + name)
@@ -210,30 +210,12 @@ def _words(step: Step) -> _Command:
             return b"U", _encode(member)
 
 
-def _is_worth_repeating(reply: object, request: Request) -> bool:
-    """Whether nothing was done, for a reason that is gone after a round trip."""
-    return isinstance(reply, NoScriptError) or (_is_late(reply) and time.monotonic() < request.deadline)
-
-
 def _is_late(reply: object) -> bool:
     return isinstance(reply, ResponseError) and str(reply).startswith(LATE)
 
 
-def _answer(order: Order, reply: Any) -> Answer | Exception:
-    if isinstance(reply, Exception):
-        return unavailable(_detail(reply))
-    if isinstance(order, Take):
-        return tuple(member.decode("utf-8", "surrogatepass") for member in reply)
-    failed, *saw = reply
-    return Ran(None if failed < 0 else failed, tuple(map(_seen, saw)))
-
-
-def _seen(saw: Any) -> Seen:
-    return Counted(saw[0], saw[1] / 1000) if isinstance(saw, list) else saw
-
-
 def _milliseconds(seconds: float) -> int:
-    return max(ceil(min(seconds * 1000, LONGEST)), 0)
+    return max(ceil(min(seconds * 1000, MAX_MILLISECONDS)), 0)
 
 
 def _detail(error: Exception) -> str:

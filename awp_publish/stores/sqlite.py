@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from awp_publish.stores.batches import Answer, BatchedStore, Order, Request, Run, Take
+from awp_publish.stores.batches import Answer, BatchedStore, StoreRequest, TakeDue
 from awp_publish.stores.store import JOB, Look, Swap, carry_out, unavailable
 
 # --- The tables of the SQLite store, and every statement on them ---
@@ -28,7 +28,7 @@ TOLERANCE: Final = 3600.0
 """Seconds by which a member of a queue may have been scheduled in the future, before the clock counts as set back."""
 
 SLOT_SECONDS: Final = 5.0
-ENDLESS: Final = 2.0**60
+MAX_MOMENT: Final = 2.0**60
 """A slot that never is over."""
 
 SCHEMA: Final = (
@@ -123,7 +123,7 @@ class SqliteShelf:
 
 
 def _slot_of(moment: float) -> float:
-    return moment // SLOT_SECONDS if moment < ENDLESS else ENDLESS
+    return moment // SLOT_SECONDS if moment < MAX_MOMENT else MAX_MOMENT
 
 
 def _encode(text: str) -> bytes:
@@ -132,16 +132,16 @@ def _encode(text: str) -> bytes:
 
 logger: Final = logging.getLogger("awp_publish.stores")
 
-POLL: Final = 0.01
+LOCK_POLL: Final = 0.01
 """Seconds that SQLite waits for a lock before we ask it again: its own pauses get so long that others always win."""
 
-PAUSE: Final = 0.001
+RETRY_PAUSE: Final = 0.001
 """Seconds between two such attempts."""
 
-PURGE_AT_ONCE: Final = 64
+MIN_PURGE: Final = 64
 """Expired entries that are looked for together."""
 
-ERASE_AFTER: Final = 1.0
+ERASE_INTERVAL: Final = 1.0
 """Seconds after which what a job's record held is gone from the log too, or it is tried again."""
 
 BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -150,7 +150,13 @@ BUSY: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 HARMLESS: Final = BUSY | {sqlite3.SQLITE_FULL, sqlite3.SQLITE_TOOBIG}
 """Errors after which the connection is as good as before."""
 
-OF_ONE: Final = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, None}
+CAUSED_BY_ONE: Final = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_TOOBIG,
+    sqlite3.SQLITE_CONSTRAINT,
+    sqlite3.SQLITE_MISMATCH,
+    None,
+}
 """Errors that one request of a batch may have caused alone."""
 
 DETAILS: Final[Mapping[int | None, str]] = {
@@ -178,10 +184,10 @@ class SqliteStore(BatchedStore):
         self, path: str, namespace: str, *, clock: Callable[[], float] = time.time, timeout: float = 2.0
     ) -> None:
         absolute = os.path.abspath(path)  # the process may change its directory before the file is opened
-        super().__init__(lambda: _Worker(absolute, namespace, clock, timeout), timeout)
+        super().__init__(lambda: _SqliteBackend(absolute, namespace, clock, timeout), timeout)
 
 
-class _Worker:
+class _SqliteBackend:
     """The one connection, and the transactions on it."""
 
     def __init__(self, path: str, namespace: str, clock: Callable[[], float], timeout: float) -> None:
@@ -197,13 +203,13 @@ class _Worker:
         self._erase_at: float | None = None
         self._has_warned = False
 
-    def carry_out(self, requests: Sequence[Request]) -> None:
+    def carry_out(self, requests: Sequence[StoreRequest]) -> None:
         """All in one transaction; each in its own if one of them seems to have spoiled that."""
         try:
             self._transact(requests)
         except (sqlite3.Error, OSError) as error:
             self._recover(error)
-            if len(requests) == 1 or _code(error) not in OF_ONE:
+            if len(requests) == 1 or _code(error) not in CAUSED_BY_ONE:
                 raise unavailable(_detail(error)) from error
             self._carry_out_each(requests)
         except Exception as error:
@@ -224,8 +230,8 @@ class _Worker:
         except sqlite3.Error as error:
             self._recover(error)
             is_busy = True
-        self._erase_at = time.monotonic() + ERASE_AFTER if is_busy else None
-        return ERASE_AFTER if is_busy else None
+        self._erase_at = time.monotonic() + ERASE_INTERVAL if is_busy else None
+        return ERASE_INTERVAL if is_busy else None
 
     def close(self) -> None:
         if self._connection is not None:
@@ -233,7 +239,7 @@ class _Worker:
                 self._connection.close()
         self._connection = None
 
-    def _carry_out_each(self, requests: Sequence[Request]) -> None:
+    def _carry_out_each(self, requests: Sequence[StoreRequest]) -> None:
         for request in requests:
             try:
                 self._transact([request])
@@ -244,73 +250,61 @@ class _Worker:
                 self._recover(error)
                 request.answer = error
 
-    def _transact(self, requests: Sequence[Request]) -> None:
-        writes = any(_writes(request.order) for request in requests)
+    def _transact(self, requests: Sequence[StoreRequest]) -> None:
+        orders = [request.order for request in requests]
+        steps = [step for order in orders if not isinstance(order, TakeDue) for step in order.steps]
+        takes = sum(isinstance(order, TakeDue) for order in orders)
+        writes = takes > 0 or any(type(step) is not Look for step in steps)
         connection = self._open()
-        self._set_sync(connection, any(_is_durable(request.order) for request in requests))
-        self._begin(connection, writes)
+        # FULL waits for the disk at each commit; with NORMAL a loss of power may undo the last ones.
+        is_full = any(not isinstance(order, TakeDue) and order.durable for order in orders)
+        if is_full is not self._is_full_sync:
+            connection.execute(f"PRAGMA synchronous={'FULL' if is_full else 'NORMAL'}")
+            self._is_full_sync = is_full
+        # Those who only look need not wait for a writer.
+        begin = ("BEGIN IMMEDIATE",) if writes else ("BEGIN", "SELECT 1 FROM awp_entries LIMIT 1")
+        self._insist(connection, begin)
         now = self._clock()
         shelf = SqliteShelf(connection, self._namespace, self._page_size)
-        wanted = [request for request in requests if request.is_wanted]
-        answers = [(request, _answer(request.order, shelf, now)) for request in wanted]
+        wanted, replaces_jobs = [request for request in requests if request.is_wanted], False
+        answers: list[Answer] = []
+        for order in (request.order for request in wanted):
+            if isinstance(order, TakeDue):
+                answers.append(shelf.take(order.queue, order.lease, order.most, now))
+            else:
+                answers.append(carry_out(order.steps, shelf, now))
+                replaces_jobs |= any(type(step) is Swap and step.key.startswith(JOB) for step in order.steps)
         if not all(request.commit() for request in wanted):  # those who gave up meanwhile: none of it has happened
             connection.execute("ROLLBACK")
             self._transact(requests)
             return
-        if writes:
-            self._purge(shelf, now, sum(map(_size, requests)))
+        if writes:  # forget twice as much as is written, a good deal of it at a time
+            self._owed += 2 * (takes + len(steps))
+            if self._owed >= MIN_PURGE:
+                shelf.purge(now, self._owed)
+                self._owed = 0
         connection.execute("COMMIT")
-        if self._erase_at is None and any(_replaces_jobs(request.order) for request, _ in answers):
-            self._erase_at = time.monotonic() + ERASE_AFTER
-        for request, answer in answers:
+        if self._erase_at is None and replaces_jobs:
+            self._erase_at = time.monotonic() + ERASE_INTERVAL
+        for request, answer in zip(wanted, answers, strict=True):
             request.answer = answer
 
-    def _purge(self, shelf: SqliteShelf, now: float, steps: int) -> None:
-        """Forget twice as much as is written, a good deal of it at a time."""
-        self._owed += 2 * steps
-        if self._owed >= PURGE_AT_ONCE:
-            shelf.purge(now, self._owed)
-            self._owed = 0
-
-    def _begin(self, connection: sqlite3.Connection, writes: bool) -> None:
-        """Begin a transaction; those who only look need not wait for a writer."""
-
-        def begin() -> None:
-            if writes:
-                connection.execute("BEGIN IMMEDIATE")
-            else:
-                connection.execute("BEGIN")
-                connection.execute("SELECT 1 FROM awp_entries LIMIT 1")
-
-        self._insist(connection, begin)
-
-    def _set_sync(self, connection: sqlite3.Connection, is_full: bool) -> None:
-        """FULL waits for the disk at each commit; with NORMAL a loss of power may undo the last ones."""
-        if is_full is not self._is_full_sync:
-            connection.execute(f"PRAGMA synchronous={'FULL' if is_full else 'NORMAL'}")
-            self._is_full_sync = is_full
-
     def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            self._connection = self._connect()
-            self._identity = self._identify()
-        elif self._identify() != self._identity:
-            raise FileNotFoundError("the file was deleted or replaced")
-        return self._connection
-
-    def _connect(self) -> sqlite3.Connection:
+        if self._connection is not None:
+            if self._identify() != self._identity:
+                raise FileNotFoundError("the file was deleted or replaced")
+            return self._connection
         with suppress(FileExistsError):
             os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))  # its log is made like it
-        connection = sqlite3.connect(self._path, timeout=POLL, isolation_level=None)
+        connection = sqlite3.connect(self._path, timeout=LOCK_POLL, isolation_level=None)
         try:
-            self._set_up(connection)
+            settings = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL", "PRAGMA secure_delete=ON")
+            self._insist(connection, (*settings, "BEGIN IMMEDIATE", *SCHEMA, "COMMIT"))
+            self._page_size = connection.execute("PRAGMA page_size").fetchone()[0]
+            self._is_full_sync = False
         except BaseException:
             connection.close()
             raise
-        self._warn_of_readers()
-        return connection
-
-    def _warn_of_readers(self) -> None:
         mode = stat.S_IMODE(os.stat(self._path).st_mode)
         if os.name == "posix" and mode & 0o077 and not self._has_warned:
             self._has_warned = True
@@ -320,39 +314,29 @@ class _Worker:
                 os.path.basename(self._path),
                 mode,
             )
-
-    def _set_up(self, connection: sqlite3.Connection) -> None:
-        def set_up() -> None:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
-            connection.execute("PRAGMA secure_delete=ON")
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in SCHEMA:
-                connection.execute(statement)
-            connection.execute("COMMIT")
-
-        self._insist(connection, set_up)
-        self._page_size = connection.execute("PRAGMA page_size").fetchone()[0]
-        self._is_full_sync = False
+        self._connection = connection
+        self._identity = self._identify()
+        return connection
 
     def _identify(self) -> tuple[int, int]:
         """SQLite goes on writing into a file that was deleted, where nobody else finds it."""
         found = os.stat(self._path)
         return found.st_dev, found.st_ino
 
-    def _insist(self, connection: sqlite3.Connection, begin: Callable[[], None]) -> None:
-        """Try again while another process holds the lock, for as long as a request may take."""
+    def _insist(self, connection: sqlite3.Connection, statements: Sequence[str]) -> None:
+        """Execute statements, and try again while another process holds the lock, for as long as a request may take."""
         give_up = time.monotonic() + self._timeout
         while True:
             try:
-                begin()
+                for statement in statements:
+                    connection.execute(statement)
                 return
             except sqlite3.OperationalError as error:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 if _code(error) not in BUSY or time.monotonic() >= give_up:
                     raise
-                time.sleep(PAUSE)
+                time.sleep(RETRY_PAUSE)
 
     def _recover(self, error: Exception) -> None:
         """Undo what was begun, and open the file anew unless the error is harmless."""
@@ -365,28 +349,6 @@ class _Worker:
             self.close()
         if isinstance(error, (sqlite3.Error, OSError)) and _code(error) not in HARMLESS:
             self.close()
-
-
-def _answer(order: Order, shelf: SqliteShelf, now: float) -> Answer:
-    if isinstance(order, Run):
-        return carry_out(order.steps, shelf, now)
-    return shelf.take(order.queue, order.lease, order.most, now)
-
-
-def _writes(order: Order) -> bool:
-    return isinstance(order, Take) or any(type(step) is not Look for step in order.steps)
-
-
-def _replaces_jobs(order: Order) -> bool:
-    return isinstance(order, Run) and any(type(step) is Swap and step.key.startswith(JOB) for step in order.steps)
-
-
-def _is_durable(order: Order) -> bool:
-    return isinstance(order, Run) and order.durable
-
-
-def _size(request: Request) -> int:
-    return len(request.order.steps) if isinstance(request.order, Run) else 1
 
 
 def _code(error: Exception) -> int | None:

@@ -1,4 +1,4 @@
-"""What a store can do: a few steps, carried out together in one round trip.
+"""The work of a store: a few steps, carried out together in one round trip.
 
 A store keeps what has to outlive a call or be shared between processes: idempotent answers, spent tokens, counts, jobs.
 Everything a call needs of it at one moment is one `run`: a list of steps, looked at in order until one does not hold.
@@ -9,13 +9,13 @@ Everything a call needs of it at one moment is one `run`: a list of steps, looke
 Keys, queues and members are text, values bytes, times seconds. What has expired is not there.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from awp_publish.problems import StoreUnavailable
 
 JOB: Final = "job:"
-"""What the keys of background jobs begin with. Their records hold credentials of callers until the job has ended."""
+"""The prefix of the keys of background jobs. Their records hold credentials of callers until the job has ended."""
 
 
 class Count(NamedTuple):
@@ -75,7 +75,7 @@ Step: TypeAlias = Count | Look | Add | Swap | Schedule | Unschedule
 
 
 class Counted(NamedTuple):
-    """What a `Count` saw: `events` in the window, this one included if it was counted, and seconds until it closes.
+    """The finding of a `Count`: `events` in the window, this one included if it was counted, and seconds to its close.
 
     A `Schedule` with `most` saw so many other members in its queue.
     """
@@ -85,11 +85,11 @@ class Counted(NamedTuple):
 
 
 Seen: TypeAlias = Counted | bytes | None
-"""What a step saw before it did anything: a count, or the value under its key. None for other steps on queues."""
+"""The finding of a step before it did anything: a count, or the value under its key. None for other steps on queues."""
 
 
 class Ran(NamedTuple):
-    """What became of the steps. `failed` is the index of the first that did not hold, None if all are done.
+    """The result of the steps. `failed` is the index of the first that did not hold, None if all are done.
 
     `seen` has one entry for each step up to and including the failed one.
     """
@@ -106,7 +106,7 @@ class Store(Protocol):
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes see the same store."""
+        """True when other processes see the same store."""
 
     async def run(self, steps: Sequence[Step], *, durable: bool = False) -> Ran:
         """Carry out steps in one round trip. `durable` also waits until a loss of power could not undo them."""
@@ -124,10 +124,10 @@ class Store(Protocol):
 
 
 class Shelf(Protocol):
-    """Where a store keeps its things at one moment; times are in seconds of the store's own clock."""
+    """The contents of a store at one moment; times are in seconds of the store's own clock."""
 
     def value(self, key: str, now: float) -> bytes | None:
-        """What is under a key and has not expired."""
+        """The value under a key, if it has not expired."""
 
     def window(self, key: str, now: float) -> tuple[int, float]:
         """The events in a window that is open, and when it closes; (0, 0.0) if none is."""
@@ -143,102 +143,55 @@ class Shelf(Protocol):
     def unschedule(self, queue: str, member: str) -> None: ...
 
     def others(self, queue: str, member: str) -> int:
-        """How many members a queue has beside one."""
+        """The number of members of a queue beside one."""
 
 
 def carry_out(steps: Sequence[Step], shelf: Shelf, now: float) -> Ran:
     """Count and look until a step does not hold; if all hold, make the changes."""
     seen: list[Seen] = []
     for index, step in enumerate(steps):
-        holds, saw = _LOOKS[type(step)](step, shelf, now)
+        holds = True
+        saw: Seen = None
+        if isinstance(step, Look):
+            saw = shelf.value(step.key, now)
+        elif isinstance(step, Add):
+            saw = shelf.value(step.key, now)
+            holds = saw is None
+        elif isinstance(step, Swap):
+            saw = shelf.value(step.key, now)
+            holds = saw == step.old
+        elif isinstance(step, Count):
+            key, most, seconds = step
+            events, closes = shelf.window(key, now)
+            if events == 0 or closes > now + seconds:  # none is open, or the clock was set back since
+                events, closes = 0, now + seconds
+            left = min(closes - now, seconds)  # the sum above may have been rounded up
+            holds = events < most
+            if holds:
+                shelf.count(key, events + 1, closes)
+                saw = Counted(events + 1, max(left, 0.0))
+            else:
+                saw = Counted(events, left if events else 0.0)
+        elif isinstance(step, Schedule) and step.most is not None:
+            others = shelf.others(step.queue, step.member)
+            holds, saw = others < step.most, Counted(others, 0.0)
         seen.append(saw)
         if not holds:
             return Ran(index, tuple(seen))
     for step in steps:
-        change = _CHANGES.get(type(step))
-        if change is not None:
-            change(step, shelf, now)
+        if isinstance(step, (Add, Swap)):
+            value = step.value if isinstance(step, Add) else step.new
+            if value is None or step.seconds <= 0:
+                shelf.drop(step.key)
+            else:
+                shelf.put(step.key, value, now + step.seconds)
+        elif isinstance(step, Schedule):
+            shelf.schedule(step.queue, step.member, now + step.delay, now)
+        elif isinstance(step, Unschedule):
+            shelf.unschedule(step.queue, step.member)
     return Ran(None, tuple(seen))
 
 
 def unavailable(detail: str) -> StoreUnavailable:
     """The problem of a store that is slow, full or gone. Callers read the detail: it names no path and no host."""
     return StoreUnavailable(detail, headers=(("Retry-After", "1"),))
-
-
-def _count(step: Count, shelf: Shelf, now: float) -> tuple[bool, Seen]:
-    key, most, seconds = step
-    events, closes = shelf.window(key, now)
-    if events == 0 or closes > now + seconds:  # none is open, or the clock was set back since
-        events, closes = 0, now + seconds
-    left = min(closes - now, seconds)  # the sum above may have been rounded up
-    if events >= most:
-        return False, Counted(events, left if events else 0.0)
-    shelf.count(key, events + 1, closes)
-    return True, Counted(events + 1, max(left, 0.0))
-
-
-def _look(step: Look, shelf: Shelf, now: float) -> tuple[bool, Seen]:
-    return True, shelf.value(step[0], now)
-
-
-def _look_for_none(step: Add, shelf: Shelf, now: float) -> tuple[bool, Seen]:
-    value = shelf.value(step[0], now)
-    return value is None, value
-
-
-def _look_for_old(step: Swap, shelf: Shelf, now: float) -> tuple[bool, Seen]:
-    value = shelf.value(step[0], now)
-    return value == step[1], value
-
-
-def _look_for_room(step: Schedule, shelf: Shelf, now: float) -> tuple[bool, Seen]:
-    if step.most is None:
-        return True, None
-    others = shelf.others(step.queue, step.member)
-    return others < step.most, Counted(others, 0.0)
-
-
-def _look_away(step: Unschedule, shelf: Shelf, now: float) -> tuple[bool, Seen]:
-    return True, None
-
-
-def _add(step: Add, shelf: Shelf, now: float) -> None:
-    _put(step[0], step[1], step[2], shelf, now)
-
-
-def _swap(step: Swap, shelf: Shelf, now: float) -> None:
-    _put(step[0], step[2], step[3], shelf, now)
-
-
-def _put(key: str, value: bytes | None, seconds: float, shelf: Shelf, now: float) -> None:
-    if value is None or seconds <= 0:
-        shelf.drop(key)
-    else:
-        shelf.put(key, value, now + seconds)
-
-
-def _schedule(step: Schedule, shelf: Shelf, now: float) -> None:
-    shelf.schedule(step.queue, step.member, now + step.delay, now)
-
-
-def _unschedule(step: Unschedule, shelf: Shelf, now: float) -> None:
-    shelf.unschedule(step.queue, step.member)
-
-
-_Looking: TypeAlias = Callable[[Any, Shelf, float], tuple[bool, Seen]]
-_Changing: TypeAlias = Callable[[Any, Shelf, float], None]
-_LOOKS: Final[Mapping[type, _Looking]] = {
-    Count: _count,
-    Look: _look,
-    Add: _look_for_none,
-    Swap: _look_for_old,
-    Schedule: _look_for_room,
-    Unschedule: _look_away,
-}
-_CHANGES: Final[Mapping[type, _Changing]] = {
-    Add: _add,
-    Swap: _swap,
-    Schedule: _schedule,
-    Unschedule: _unschedule,
-}

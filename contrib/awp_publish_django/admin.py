@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from awp_publish.jobs.jobs import Job, Unreadable, read_job
+from awp_publish.jobs.jobs import Job, UnreadableJob, read_job
 from awp_publish_django.models import Entry, JobRecord, RecentCall
 
 if TYPE_CHECKING:
@@ -96,5 +96,5 @@ def _read(raw: bytes) -> Job | None:
     """Each column of a row asks for the same bytes."""
     try:
         return read_job(raw)
-    except Unreadable:
+    except UnreadableJob:
         return None

@@ -11,8 +11,15 @@ from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.utils.cache import patch_vary_headers
 
 from awp_publish.serve.http import Headers, Reply, read_fields
-from awp_publish.serve.negotiation import HTML_TYPES, LARGEST, NOT_ASKED, READING, Asked, Reading, read_accept
-from awp_publish.serve.negotiation_exchange import make_reply
+from awp_publish.serve.negotiation import (
+    DROPPED_FIELDS,
+    HTML_TYPES,
+    MAX_PAGE_BYTES,
+    READ_METHODS,
+    Accept,
+    NegotiatedRequest,
+    read_accept,
+)
 from awp_publish_django.gateway import scope_of, with_headers
 from awp_publish_django.publication import Publication
 from awp_publish_django.responses import headers_of
@@ -34,7 +41,7 @@ def answer_page(
     with _asking(request, asked):
         response = go_on(request)
         body = _body_of(asked, response)
-    reply = asked.answer(response.status_code, headers_of(response), body) if body is not None else None
+    reply = asked.render(response.status_code, headers_of(response), body) if body is not None else None
     return _made_over(asked, response, reply)
 
 
@@ -49,29 +56,29 @@ async def answer_page_async(
     with _asking(request, asked):
         response = await go_on(request)
         body = await _body_of_async(asked, response)
-    reply = await make_reply(asked, response.status_code, headers_of(response), body) if body is not None else None
+    reply = await asked.render_async(response.status_code, headers_of(response), body) if body is not None else None
     return _made_over(asked, response, reply)
 
 
 # --- What is asked ---
 
 
-def _read(request: HttpRequest) -> Reading:
+def _read(request: HttpRequest) -> Accept:
     return read_accept(str(request.META.get("HTTP_ACCEPT", "")).encode("latin-1", "replace"))
 
 
-def _asked(publication: Publication, request: HttpRequest, reading: Reading) -> Asked | None:
-    is_likely = reading.wish is not None or publication.site.offering.in_query
-    if not is_likely or request.method not in READING:
+def _asked(publication: Publication, request: HttpRequest, reading: Accept) -> NegotiatedRequest | None:
+    is_likely = reading.requested is not None or publication.site.offering.in_query
+    if not is_likely or request.method not in READ_METHODS:
         return None
     return publication.publisher.asked(scope_of(request))
 
 
 @contextmanager
-def _asking(request: HttpRequest, asked: Asked) -> Iterator[None]:
+def _asking(request: HttpRequest, asked: NegotiatedRequest) -> Iterator[None]:
     """The request as the view gets it; after that again as it came, for the middleware around us answers its caller."""
     came, method = dict(request.META), request.method
-    for name in NOT_ASKED:
+    for name in DROPPED_FIELDS:
         request.META.pop(f"HTTP_{name.decode().upper().replace('-', '_')}", None)
     accepted = read_fields(asked.scope["headers"])[b"accept"].decode("latin-1")
     request.META.update(
@@ -96,7 +103,7 @@ def _forget_what_was_read(request: HttpRequest) -> None:
 # --- What is answered ---
 
 
-def _body_of(asked: Asked, response: HttpResponseBase) -> bytes | None:
+def _body_of(asked: NegotiatedRequest, response: HttpResponseBase) -> bytes | None:
     """The whole page, None for what is none or is too large; that can be sent as if it had not been read."""
     if not asked.takes(response.status_code, headers_of(response)):
         return None
@@ -107,7 +114,7 @@ def _body_of(asked: Asked, response: HttpResponseBase) -> bytes | None:
     return _collect(response)
 
 
-async def _body_of_async(asked: Asked, response: HttpResponseBase) -> bytes | None:
+async def _body_of_async(asked: NegotiatedRequest, response: HttpResponseBase) -> bytes | None:
     if not asked.takes(response.status_code, headers_of(response)):
         return None
     if not isinstance(response, StreamingHttpResponse):
@@ -117,7 +124,7 @@ async def _body_of_async(asked: Asked, response: HttpResponseBase) -> bytes | No
 
 def _kept(response: HttpResponseBase) -> bytes | None:
     content: bytes = response.content  # type: ignore[attr-defined]
-    return content if len(content) <= LARGEST else None
+    return content if len(content) <= MAX_PAGE_BYTES else None
 
 
 def _collect(response: StreamingHttpResponse) -> bytes | None:
@@ -125,7 +132,7 @@ def _collect(response: StreamingHttpResponse) -> bytes | None:
     for part in pieces:
         parts.append(part)
         size += len(part)
-        if size > LARGEST:
+        if size > MAX_PAGE_BYTES:
             response.streaming_content = chain(parts, pieces)
             return None
     return b"".join(parts)
@@ -136,7 +143,7 @@ async def _collect_async(response: StreamingHttpResponse) -> bytes | None:
     async for part in pieces:
         parts.append(part)
         size += len(part)
-        if size > LARGEST:
+        if size > MAX_PAGE_BYTES:
             response.streaming_content = _chain(parts, pieces)
             return None
     return b"".join(parts)
@@ -149,10 +156,10 @@ async def _chain(parts: list[bytes], pieces: AsyncIterator[bytes]) -> AsyncItera
         yield part
 
 
-def _made_over(asked: Asked, response: HttpResponseBase, reply: Reply | None) -> HttpResponseBase:
+def _made_over(asked: NegotiatedRequest, response: HttpResponseBase, reply: Reply | None) -> HttpResponseBase:
     """What was asked for; the response of the view where there is no such reply."""
     if reply is None:
-        _set_vary(response, asked.passed(headers_of(response)))
+        _set_vary(response, asked.pass_headers(headers_of(response)))
         return response
     made = HttpResponse(reply.body, status=reply.status)
     with_headers(made, [pair for pair in reply.headers if pair[0] != b"set-cookie"])
@@ -168,7 +175,7 @@ def _set_vary(response: HttpResponseBase, headers: Headers) -> None:
         response["Vary"] = vary.decode("latin-1")
 
 
-def _varied(publication: Publication, response: HttpResponseBase, reading: Reading) -> HttpResponseBase:
+def _varied(publication: Publication, response: HttpResponseBase, reading: Accept) -> HttpResponseBase:
     """HTML says that it is chosen by Accept; so does a 304 that stands for a page, if its request names HTML."""
     is_page = response.get("Content-Type", "").startswith(_HTML) or (response.status_code == 304 and reading.names_html)
     if is_page and publication.site.offering.pages:

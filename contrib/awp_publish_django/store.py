@@ -17,7 +17,7 @@ from django.db import Error, connections, transaction
 from django.db.models import F, QuerySet
 from django.utils.connection import ConnectionDoesNotExist
 
-from awp_publish.stores.batches import Answer, BatchedStore, Order, Request, Run, Take
+from awp_publish.stores.batches import Answer, BatchedStore, Order, RunSteps, StoreRequest, TakeDue
 from awp_publish.stores.store import JOB, Add, Look, Swap, carry_out, unavailable
 from awp_publish_django.models import Entry, Lock, Member
 
@@ -48,14 +48,14 @@ class DjangoStore(BatchedStore):
         clock: Callable[[], float] = time.time,
         timeout: float = 5.0,
     ) -> None:
-        super().__init__(lambda: _Worker(namespace, using, clock), timeout)
+        super().__init__(lambda: _DjangoBackend(namespace, using, clock), timeout)
 
 
 class _GivenUp(Exception):
     """Somebody no longer waits for what was just carried out."""
 
 
-class _Worker:
+class _DjangoBackend:
     """The transactions, all in one thread."""
 
     def __init__(self, namespace: str, using: str, clock: Callable[[], float]) -> None:
@@ -64,7 +64,7 @@ class _Worker:
         self._clock = clock
         self._changes = 0
 
-    def carry_out(self, requests: Sequence[Request]) -> None:
+    def carry_out(self, requests: Sequence[StoreRequest]) -> None:
         """All in one transaction; each in its own if one of them spoils that. Raises StoreUnavailable."""
         try:
             connections[self._using].close_if_unusable_or_obsolete()
@@ -83,7 +83,7 @@ class _Worker:
         with suppress(ConnectionDoesNotExist):
             connections[self._using].close()
 
-    def _transact(self, requests: Sequence[Request]) -> None:
+    def _transact(self, requests: Sequence[StoreRequest]) -> None:
         writes = any(_writes(request.order) for request in requests)
         wanted = [request for request in requests if request.is_wanted]
         try:
@@ -104,7 +104,7 @@ class _Worker:
             request.answer = answer
 
     def _answer(self, order: Order, now: float) -> Answer:
-        if isinstance(order, Run):
+        if isinstance(order, RunSteps):
             return carry_out(order.steps, self._shelf, now)
         return self._shelf.take(order.queue, order.lease, order.most, now)
 
@@ -116,12 +116,12 @@ class _Worker:
 
 
 def _writes(order: Order) -> bool:
-    return isinstance(order, Take) or any(type(step) is not Look for step in order.steps)
+    return isinstance(order, TakeDue) or any(type(step) is not Look for step in order.steps)
 
 
 def _keys_of(orders: Iterable[Order]) -> set[str]:
     """The keys of values that will be looked at."""
-    steps = (step for order in orders if isinstance(order, Run) for step in order.steps)
+    steps = (step for order in orders if isinstance(order, RunSteps) for step in order.steps)
     return {step.key for step in steps if isinstance(step, (Look, Add, Swap))}
 
 

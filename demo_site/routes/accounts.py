@@ -40,10 +40,8 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
     @site.action(
         "sign_in",
         tags=["account"],
-        selector="form.sign-in-form",
-        selectors=SIGN_IN_FIELDS,
-        side_effect="idempotent",
-        reversible=True,
+        effect="idempotent",
+        awas={"selector": "form.sign-in-form", "selectors": SIGN_IN_FIELDS},
     )
     def sign_in(
         answer: CurrentAnswer, visit: CurrentVisit, name: AccountName, password: Password
@@ -57,7 +55,7 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
             return answer.go_on(visit.take_way_back(), visit.visitor(connection))
 
     @app.post("/sign-out", response_model=Visitor, responses=form_responses())
-    @site.action("sign_out", tags=["account"], selector="form.sign-out-form", side_effect="idempotent")
+    @site.action("sign_out", tags=["account"], effect="idempotent", awas={"selector": "form.sign-out-form"})
     def sign_out(answer: CurrentAnswer, visit: CurrentVisit) -> Visitor | Response:
         """Sign out and forget the basket."""
         visit.sign_out()

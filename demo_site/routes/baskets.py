@@ -38,7 +38,7 @@ def register_baskets(app: FastAPI, site: Site, database: Database) -> None:
 
 def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
     @app.get("/basket", response_model=Basket, responses=page_responses(HTTPStatus.UNAUTHORIZED))
-    @site.action("show_basket", tags=["basket"], result=BASKET, auth_required=True, depends_on=["sign_in"])
+    @site.action("show_basket", tags=["basket"], awas={"result": BASKET}, auth_required=True, depends_on=["sign_in"])
     def show_basket(answer: CurrentAnswer, visit: CurrentVisit) -> Basket | Response:
         """See which books are in your basket, and what they cost together; you must be signed in."""
         visit.need_account()
@@ -49,11 +49,8 @@ def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
     @site.action(
         "add_to_basket",
         tags=["basket"],
-        selector="form.add-to-basket-form",
-        selectors=ADD_FIELDS,
-        result=BASKET,
+        awas={"selector": "form.add-to-basket-form", "selectors": ADD_FIELDS, "result": BASKET},
         auth_required=True,
-        reversible=True,
         preconditions=["You are signed in", "The shop has as many copies in stock"],
         depends_on=["sign_in"],
         examples=[{"slug": "moby-dick", "quantity": 1}],
@@ -74,13 +71,9 @@ def _register_removing(app: FastAPI, site: Site, database: Database) -> None:
     @site.action(
         "remove_from_basket",
         tags=["basket"],
-        selector="form.remove-from-basket-form",
-        selectors=REMOVE_FIELDS,
-        result=BASKET,
-        side_effect="idempotent",
+        effect="idempotent",
+        awas={"selector": "form.remove-from-basket-form", "selectors": REMOVE_FIELDS, "result": BASKET},
         auth_required=True,
-        sensitivity="standard",
-        reversible=True,
         depends_on=["add_to_basket"],
     )
     def remove_from_basket(answer: CurrentAnswer, visit: CurrentVisit, slug: ChosenSlug) -> Basket | Response:

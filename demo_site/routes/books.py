@@ -47,11 +47,8 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
     @site.page(title="All our books")
     @site.action(
         "search_books",
-        type="search",
+        awas={"type": "search", "selector": "form.search-form", "selectors": SEARCH_FIELDS, "result": BOOK_LIST},
         tags=["books"],
-        selector="form.search-form",
-        selectors=SEARCH_FIELDS,
-        result=BOOK_LIST,
         rate_limit=agents.SEARCH_LIMIT,
         examples=[{"q": "sea"}, {"q": "austen", "sort": "year"}],
     )
@@ -71,7 +68,7 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
         return answer.page("search.html", results, {"page_size": page_size})
 
     @app.get("/books/{slug}", response_model=Book, responses=page_responses(HTTPStatus.NOT_FOUND))
-    @site.action("show_book", tags=["books"], result=BOOK_PAGE, examples=[{"slug": "moby-dick"}])
+    @site.action("show_book", tags=["books"], awas={"result": BOOK_PAGE}, examples=[{"slug": "moby-dick"}])
     def show_book(answer: CurrentAnswer, slug: BookSlug) -> Book | Response:
         """Read about one book: its opening line, price and how many copies are left."""
         with database.reading() as connection:

@@ -48,18 +48,13 @@ def _register_checkout(app: FastAPI, site: Site, database: Database) -> None:
     @site.action(
         "check_out",
         tags=["orders"],
-        selector="form.checkout-form",
-        selectors=CHECKOUT_FIELDS,
-        result=ORDER,
+        effect="irreversible",
+        confirm=WHAT_IS_ORDERED,
+        awas={"selector": "form.checkout-form", "selectors": CHECKOUT_FIELDS, "result": ORDER},
         auth_required=True,
-        sensitivity="irreversible",
-        reversible=False,
-        requires_human_confirmation=True,
-        confirmation_summary=WHAT_IS_ORDERED,
         idempotency="24h",
         preconditions=["You are signed in", "The basket is not empty"],
-        depends_on=["add_to_basket"],
-        enforce_prerequisites=True,
+        requires=["add_to_basket"],
     )
     def check_out(answer: CurrentAnswer, visit: CurrentVisit, name: Recipient, address: Address) -> Order | Response:
         """Order the books in your basket; you must be signed in.
@@ -76,7 +71,7 @@ def _register_following(app: FastAPI, site: Site, database: Database) -> None:
     refused = page_responses(HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND)
 
     @app.get("/orders/{order_id}", response_model=Order, responses=refused)
-    @site.action("show_order", tags=["orders"], result=ORDER, auth_required=True, depends_on=["check_out"])
+    @site.action("show_order", tags=["orders"], awas={"result": ORDER}, auth_required=True, depends_on=["check_out"])
     def show_order(answer: CurrentAnswer, visit: CurrentVisit, order_id: OrderNumber) -> Order | Response:
         """Follow an order that you placed: its status, books and address."""
         account_id = visit.need_account()

@@ -38,11 +38,9 @@ def register_shipments(app: FastAPI, site: Site, database: Database, pause: floa
     @site.action(
         "ship_order",
         tags=["orders"],
-        selector="form.ship-order-form",
-        result=ORDER,
+        effect="idempotent",
+        awas={"selector": "form.ship-order-form", "result": ORDER},
         auth_required=True,
-        sensitivity="standard",
-        side_effect="idempotent",
         idempotency="24h",
         preconditions=["You are signed in", "You placed the order"],
         depends_on=["check_out"],

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from awp_publish.browsing.addresses import Origins
-from awp_publish.browsing.browser import Limits
+from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.browsing.session import METHODS, Session
@@ -76,7 +76,7 @@ class Agent:
         self.web = Web(pages or {})
         self.clock = Clock()
         origins = options.pop("origins", Origins.of(HOME))
-        limits = Limits(**options.pop("limits", {}))
+        limits = SessionLimits(**options.pop("limits", {}))
         self.session = Session(origins, limits=limits, clock=self.clock, **options)
         if start is not None and pages:
             self.navigate(start)

@@ -49,7 +49,7 @@ def changed(*pairs: str) -> str:
         ("type", "#name", "Ada", changed("name=Ada")),
         ("type", "#name", "A\nda", changed("name=Ada")),
         ("primitive.type", "#name", 42, changed("name=42")),
-        ("type", "[name=amount]", "1.5", None),
+        ("type", "[name=amount]", "1.5", changed("amount=1.5")),
         ("type", "[name=amount]", 3, changed("amount=3")),
         ("type", "[name=colour]", "#FF8800", changed("colour=%23ff8800")),
         ("type", "[name=note]", "a\r\nb", changed("note=a%0D%0Ab")),
@@ -78,11 +78,6 @@ def changed(*pairs: str) -> str:
 )
 def test_an_action_changes_what_the_form_sends(agent, action, target, value, sent):
     intent = {} if value is None else {"value": value}
-    if sent is None:
-        agent.act(action, target, **intent)
-        with pytest.raises(AwpError, match="allowed steps"):
-            agent.click("#go")
-        return
     result = agent.act(action, target, **intent)
     assert result["status"] == "ok"
     assert sent_by(agent) == sent

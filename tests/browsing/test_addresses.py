@@ -2,7 +2,7 @@
 
 import pytest
 
-from awp_publish.browsing.addresses import BadAddress, Origins, is_absolute_url, parse_address
+from awp_publish.browsing.addresses import BadAddress, Origins, parse_address
 from awp_publish.browsing.errors import AwpError
 from tests.browsing.driving import Agent, details_of
 
@@ -55,15 +55,6 @@ def test_a_reference_means_what_it_means_in_a_browser(reference, meant):
 def test_what_is_no_page_has_no_address(text):
     with pytest.raises(BadAddress):
         parse_address(text, parse_address(BASE))
-
-
-@pytest.mark.parametrize(
-    ("text", "is_one"),
-    [("https://a.example/x", True), ("mailto:a@b", True), ("http://", False), ("/x", False), ("x", False), ("", False),
-     ("https://me@a.example", True), ("a:", True)],
-)  # fmt: skip
-def test_absolute_addresses_are_told_from_others(text, is_one):
-    assert is_absolute_url(text) is is_one
 
 
 @pytest.mark.parametrize(

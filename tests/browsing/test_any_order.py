@@ -46,7 +46,7 @@ VALUES = st.one_of(
     st.sampled_from(["1", "2", "x", "", "a\nb", "7"]), st.integers(0, 9), st.booleans(), st.none(), st.just(["1", "2"])
 )
 WILD = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text(max_size=8),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(

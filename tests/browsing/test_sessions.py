@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 from awp_publish.browsing.acting import VERBS
 from awp_publish.browsing.addresses import Origins
-from awp_publish.browsing.browser import Limits
+from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.errors import CODES, AwpError
 from awp_publish.browsing.page import PageCache
 from awp_publish.browsing.session import METHODS, Session
@@ -279,7 +279,7 @@ def test_the_documented_limits_are_those_that_hold():
         numbers = [int(number.replace(" ", "")) for number in values.split(", ")]
         known = re.findall(r"`(\w+)`", names)
         said |= dict(zip(known, numbers * len(known) if len(numbers) == 1 else numbers, strict=False))
-    assert said == {field.name: field.default for field in dataclasses.fields(Limits)}
+    assert said == {field.name: field.default for field in dataclasses.fields(SessionLimits)}
 
 
 def test_the_documented_methods_are_those_that_there_are():
@@ -302,7 +302,7 @@ def test_sessions_share_the_pages_that_they_look_at():
 
 
 def test_a_cache_of_one_page_serves_sessions_on_many():
-    cache = PageCache(pages=1, html_bytes=1)
+    cache = PageCache(max_pages=1, max_bytes=1)
     agents = [Agent(SITE, cache=cache, start=start) for start in ("/", "/a", "/b")]
     assert [title(agent) for agent in agents] == ["Home", "A", "B"]
     agents[0].act("type", {"role": "text_input"}, value="x")
@@ -311,7 +311,7 @@ def test_a_cache_of_one_page_serves_sessions_on_many():
 
 
 def test_a_cache_can_be_used_from_several_threads():
-    cache = PageCache(pages=2)
+    cache = PageCache(max_pages=2)
     with ThreadPoolExecutor(4) as threads:
         titles = list(
             threads.map(lambda number: title(Agent(SITE, cache=cache, start="/ab"[: number % 2 + 1])), range(60))

@@ -1,5 +1,8 @@
 """Targets are found by id, by meaning, by selector, and by their fallbacks, in this order."""
 
+import contextlib
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -130,3 +133,29 @@ def test_the_text_of_a_label_stands_for_what_it_labels():
     agent = Agent({"/": "<main><form><label for=q>Find a book</label><input id=q name=q></form></main>"})
     assert agent.act("type", {"text": "find a book"}, value="Emma")["resolved"]["role"] == "paragraph"
     assert agent.elements("text_input")[0]["attrs"]["value"] == "Emma"
+
+
+def hidden_matches(n: int) -> str:
+    return "<main>" + "<p>word</p>" * n + "<b hidden id=go></b>" * n
+
+
+def checked_radios(n: int) -> str:
+    radios = "<input type=radio name=r checked>" * n + "<input type=radio name=r>" * n
+    return f"<form action=/s>{radios}<button id=go>Go</button></form>"
+
+
+def dotted_base(n: int) -> str:
+    return f"<base href='/{'a/' * n * 20}{'../' * n * 20}'><a href=s id=go>Go</a>"
+
+
+@pytest.mark.parametrize("html", [hidden_matches, checked_radios, dotted_base])
+def test_a_click_takes_about_as_long_as_the_page(html: Callable[[int], str]):
+    def seconds(n: int) -> float:
+        agent = Agent({"/": html(n), "/s": "<p>x"})
+        started = time.process_time()
+        with contextlib.suppress(AwpError):
+            agent.click("#go")
+        return time.process_time() - started
+
+    few, many = (min(seconds(n) for _ in range(2)) for n in (750, 12_000))
+    assert many < 80 * few  # As much again for each of the others would be 256.

@@ -36,20 +36,11 @@ def faults_of(controls: str, *acts: tuple[str, str, object], form: str = "", but
         "<select name=a required><option value=''>Choose<option>1</select>",
         "<select name=a required multiple><option>1</select>",
         "<input type=file name=a required>",
-        "<input type=email name=a value=nobody>",
-        "<input type=email name=a value='a@b c'>",
-        "<input type=email multiple name=a value='a@b.c,x'>",
-        "<input type=url name=a value=example.com>",
-        "<input type=url name=a value='https://'>",
         "<input name=a pattern=[a-z]+ value=abc1>",
         "<input name=a pattern='a|b' value=ab>",
         "<input type=number name=a min=5 value=4>",
         "<input type=number name=a max=5 value=6>",
-        "<input type=number name=a value=1.5 min=0>",
-        "<input type=number name=a step=0.1 min=0 value=0.25>",
-        "<input type=number name=a step=3 min=1 value=3>",
         "<input type=date name=a min=2026-01-01 value=2025-12-31>",
-        "<input type=date name=a min=2026-01-01 step=7 value=2026-01-09>",
         "<input type=time name=a min=09:00 max=17:00 value=18:00>",
         "<input type=time name=a min=22:00 max=06:00 value=12:00>",
         "<input type=month name=a max=2026-05 value=2026-06>",
@@ -108,6 +99,24 @@ def test_a_radio_button_without_a_name_is_a_group_of_its_own():
     ],
 )
 def test_the_form_is_sent(controls):
+    assert faults_of(controls) == {}
+
+
+@pytest.mark.parametrize(
+    "controls",
+    [
+        "<input type=email name=a value=nobody>",
+        "<input type=email name=a value='a@b c'>",
+        "<input type=email multiple name=a value='a@b.c,x'>",
+        "<input type=url name=a value=example.com>",
+        "<input type=url name=a value='https://'>",
+        "<input type=number name=a value=1.5 min=0>",
+        "<input type=number name=a step=0.1 min=0 value=0.25>",
+        "<input type=number name=a step=3 min=1 value=3>",
+        "<input type=date name=a min=2026-01-01 step=7 value=2026-01-09>",
+    ],
+)
+def test_the_site_itself_judges_types_and_steps(controls):
     assert faults_of(controls) == {}
 
 

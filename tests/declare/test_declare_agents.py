@@ -14,7 +14,7 @@ def library(site, **options: Any) -> FastAPI:
     agent = site.agent("library", description="Finds and lends books.", **options)
 
     @app.get("/find")
-    @agent.operation("find", intent="read")
+    @agent.operation("find", effect="read")
     async def find(q: str) -> list[str]:
         """Find books."""
         return [q]

@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.testclient import TestClient
 
 from awp_publish import DeclarationError, Site
-from awp_publish.settings import ActionOptions, AgentOptions, SiteOptions
+from awp_publish.settings import ActionOptions, AgentOptions, AwasOptions, SiteOptions
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("site.md", "actions.md", "existing-applications.md")
@@ -32,7 +32,7 @@ def test_every_option_of_a_site_has_its_line():
 
 
 def test_every_option_of_an_action_has_its_line():
-    assert rows("actions.md", "Options of actions") == list(ActionOptions.__annotations__)
+    assert rows("actions.md", "Options of actions") == [*ActionOptions.__annotations__, *AwasOptions.__annotations__]
 
 
 def test_every_option_of_an_agent_has_its_line():

@@ -10,13 +10,12 @@ from starlette.testclient import TestClient
 
 from awp_publish import (
     AgentPublisher,
-    Authentication,
-    Capabilities,
     Contact,
     DeclarationError,
+    Jobs,
+    OAuth,
     Paths,
     RateLimit,
-    Security,
     Site,
     Workflow,
 )
@@ -83,34 +82,40 @@ def test_what_a_site_says_is_published(make_site, options, path, member, publish
     assert document(make_site(**options), paths.get(path, path))[member] == published
 
 
-def test_capabilities_authentication_errors_and_status_reach_agent_json(make_site):
+def test_oauth_errors_and_status_reach_agent_json(make_site):
     read = document(
         make_site(
-            authentication=Authentication("oauth2", token_expiry="24h", refresh_endpoint="/refresh"),
-            capabilities={"pagination": "cursor", "webhooks": True},
-            errors={"SOLD_OUT": "Call look again."},
-            status_endpoint="/status",
+            oauth=OAuth(token_expiry="24h", refresh_endpoint="/refresh"), errors={"SOLD_OUT": "Call look again."}
         ),
         "/agent.json",
     )
     assert read["auth"]["type"] == "oauth2"
     assert read["auth"]["token_expiry"] == "24h"
-    assert read["capabilities"]["pagination"] == "cursor"
-    assert read["capabilities"]["webhooks"] is True
     assert read["errors"]["SOLD_OUT"]["recovery"] == "Call look again."
-    assert read["agent_status"]["status_endpoint"].endswith("/status")
+    assert read["agent_status"]["status_endpoint"].endswith("/agents/status")
 
 
-def test_workflows_and_security_reach_the_awas_manifest(make_site):
+def test_workflows_and_allowed_origins_reach_the_awas_manifest(make_site):
     read = document(
         make_site(
             workflows=[Workflow("see", "See", ("look",), "To see.")],
-            security={"csrf_required": True, "csrf_token_header": "X-CSRF", "required_headers": ["X-A"]},
+            allow_origins=["https://friend.example"],
         ),
         "/.well-known/ai-actions.json",
     )
     assert [workflow["id"] for workflow in read["workflows"]] == ["see"]
-    assert read["security"] == {"csrfRequired": True, "csrfTokenHeader": "X-CSRF", "requiredHeaders": ["X-A"]}
+    assert read["security"] == {"csrfRequired": False, "allowedOrigins": ["https://friend.example"]}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "pagination"),
+    [(["word"], "none"), (["word", "page"], "page"), (["offset", "limit"], "offset"), (["cursor"], "cursor")],
+)
+def test_how_pages_of_results_are_turned_is_read_from_the_inputs_of_what_reads(make_site, inputs, pagination):
+    site = make_site()
+    schema = {"type": "object", "properties": {name: {"type": "string"} for name in inputs}}
+    site.declare("find", method="GET", path="/find", description="Find.", inputs=schema)
+    assert document(site, "/agent.json")["capabilities"]["pagination"] == pagination
 
 
 @pytest.mark.parametrize("path", ["/.well-known/mcp-manifest.json", "/.well-known/a2a-manifest.json"])
@@ -254,16 +259,26 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         ("contact", Contact(email=3), "contact.email: must be text."),  # type: ignore[arg-type]
         ("contact", Contact(email="me"), "contact: email 'me' is not an e-mail address."),
         ("contact", Contact(url="us"), f"contact: 'us' {LINK}"),
-        ("authentication", {"type": "magic"}, "authentication.type: must be 'oauth2', 'api_key', 'bearer' or 'none'"),
+        ("authentication", {}, 'authentication: there is no such option; did you mean "oauth"?'),
+        ("oauth", {"type": "bearer"}, "oauth.type: there is no such option."),
         (
-            "authentication",
-            Authentication("bearer", token_expiry="a day"),
-            "authentication: 'a day' is not a duration; write a number and one of s, m, h, d, such as \"24h\".",
+            "oauth",
+            OAuth(token_expiry="a day"),
+            "oauth: 'a day' is not a duration; write a number and one of s, m, h, d, such as \"24h\".",
         ),
-        ("authentication", Authentication("bearer", refresh_endpoint="me"), f"authentication: 'me' {LINK}"),
-        ("authentication", {"type": "bearer", "methods": "sms"}, "authentication.methods: must be a list."),
+        ("oauth", OAuth(refresh_endpoint="me"), f"oauth: 'me' {LINK}"),
+        ("oauth", {"authorization_servers": "sms"}, "oauth.authorization_servers: must be a list."),
+        ("jobs", 4, "jobs: must be Jobs(...) or a dictionary of its fields."),
+        ("jobs", Jobs(queue="amqp://:secret@queue"), "jobs: queue must be the address of a Redis, such as"),
+        ("jobs", {"concurrency": 0}, "jobs: concurrency must be 1 or more, not 0."),
+        ("jobs", {"results": "a day"}, "jobs: 'a day' is not a duration"),
+        ("job_queue", "redis://queue", 'job_queue: there is no such option; did you mean "jobs"?'),
+        ("pages", "yes", "pages: must be True, False or Pages(in_query=True, shared_cache=True)."),
+        ("pages", {"in_query": "yes"}, "pages: must be True, False or Pages(in_query=True, shared_cache=True)."),
         ("rate_limit", 30, f"rate_limit: {RATE}"),
         ("rate_limit", "30", "rate_limit: '30' is not a rate limit; write it as \"30/minute\"."),
+        ("rate_limit", "9/0 minutes", "rate_limit: '9/0 minutes' must be at least one request in seconds, minutes"),
+        ("rate_limit", "9/5/minute", "rate_limit: '9/5/minute' is not a rate limit; write it as \"30/minute\"."),
         ("rate_limit", "0/minute", "rate_limit: '0/minute' must be at least one request in seconds, minutes, hours"),
         ("rate_limit", "9/month", "rate_limit: '9/month' must be at least one request in seconds, minutes, hours"),
         ("rate_limit", "9/minute;99/hour", "rate_limit: '9/minute;99/hour' holds several limits; an action has one."),
@@ -279,13 +294,6 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
             "rate_limit: scope must be one of 'ip', 'user', 'global', not 3.",
         ),
         ("rate_limit", {"count": 1}, "rate_limit: a rate limit has requests, window and scope, not 'count'."),
-        ("capabilities", {"streaming": "maybe"}, "capabilities.streaming: must be True or False."),
-        ("capabilities", {"idempotency": True}, "capabilities.idempotency: there is no such option."),
-        (
-            "capabilities",
-            Capabilities(pagination="pages"),  # type: ignore[arg-type]
-            "capabilities.pagination: must be 'cursor', 'offset', 'page' or 'none', not 'pages'.",
-        ),
         ("entities", [Book], "entities: must be a dictionary."),
         ("entities", {"Book": Book}, "entities.Book: 'Book' must be lower-case letters, digits and _, beginning with"),
         ("entities", {"book": {"title": 3}}, f"entities.book: {TABLE}"),
@@ -296,8 +304,6 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         ("errors", {"sold_out": "Wait."}, "errors.sold_out: 'sold_out' is not an error code; write it in capitals"),
         ("errors", {"SOLD_OUT": " "}, "errors.SOLD_OUT: must not be empty."),
         ("hints", {"stock": 3}, "hints.stock: must be text."),
-        ("security", {"same_site": "lax"}, "security.same_site: must be 'Strict', 'Lax' or 'None', not 'lax'."),
-        ("security", Security(required_headers="X-A"), "security.required_headers: must be a list."),  # type: ignore[arg-type]
         ("workflows", {"id": "see"}, "workflows: must be a list."),
         ("workflows", [{"id": "see", "steps": ["look"]}], "workflows.0.name: is missing."),
         ("workflows", [Workflow("see", "See", ())], 'workflows.0: workflow "see" has no steps; name the actions'),
@@ -322,7 +328,6 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
             "paths: invoke '/{agent}' may hold {agent_id} once and no other placeholder.",
         ),
         ("paths", {"problems": "/oops/"}, "paths: problems '/oops/' must be a path such as \"/agents/problems\"."),
-        ("status_endpoint", "status", f"status_endpoint: 'status' {LINK}"),
         ("timeout", "30", "timeout: must be a number."),
         ("timeout", 0, "timeout: must be greater than 0."),
         ("timeout", float("inf"), "timeout: must be a finite number."),

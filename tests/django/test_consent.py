@@ -17,7 +17,7 @@ INPUTS = {"type": "object", "properties": {"title": {"type": "string"}}}
 paid: list[str] = []
 
 
-@site.action("pay", requires_human_confirmation=True, confirmation_summary="Pay {title}.", inputs=INPUTS)
+@site.action("pay", confirm="Pay {title}.", inputs=INPUTS)
 @require_POST
 def pay(request: HttpRequest) -> HttpResponse:
     """Pay for the user who has logged in."""

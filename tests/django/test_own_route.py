@@ -24,7 +24,7 @@ site = make_site(
 )
 
 
-@site.action("cancel_all", auth_required=True, requires_human_confirmation=True)
+@site.action("cancel_all", auth_required=True, confirm=True)
 @require_POST
 def cancel_all(request: HttpRequest) -> HttpResponse:
     """Cancel every order."""

@@ -11,8 +11,8 @@ from django.test import Client, override_settings
 from django.urls import path
 from som_parser import parse_som
 
-from awp_publish import Site
-from awp_publish.serve.negotiation import LARGEST
+from awp_publish import Pages, Site
+from awp_publish.serve.negotiation import MAX_PAGE_BYTES
 
 MARKDOWN = {"accept": "text/markdown"}
 OURS = "awp_publish_django.middleware.AgentPublisherMiddleware"
@@ -91,8 +91,8 @@ urlpatterns = [
     path("own", own),
 ]
 site = Site("Shop", "Sells books.", url="https://shop.example")
-cached_site = Site("Shop", "Sells books.", url="https://shop.example", page_formats_in_shared_cache=True)
-asking_site = Site("Shop", "Sells books.", url="https://shop.example", page_formats_in_query=True)
+cached_site = Site("Shop", "Sells books.", url="https://shop.example", pages=Pages(shared_cache=True))
+asking_site = Site("Shop", "Sells books.", url="https://shop.example", pages=Pages(in_query=True))
 
 
 @pytest.fixture(autouse=True)
@@ -168,7 +168,7 @@ def test_a_page_without_end_passes_as_it_comes(client):
     assert answer["content-type"].startswith("text/html")
     assert answer["vary"] == "Accept"
     sizes = itertools.accumulate(len(part) for part in answer.streaming_content)
-    assert next(size for size in sizes if size > 2 * LARGEST)
+    assert next(size for size in sizes if size > 2 * MAX_PAGE_BYTES)
     answer.close()
 
 
@@ -178,9 +178,9 @@ async def test_a_page_without_end_passes_as_it_comes_under_asgi(async_client):
     size = 0
     async for part in answer.streaming_content:
         size += len(part)
-        if size > 2 * LARGEST:
+        if size > 2 * MAX_PAGE_BYTES:
             break
-    assert size > 2 * LARGEST
+    assert size > 2 * MAX_PAGE_BYTES
 
 
 @pytest.mark.parametrize(

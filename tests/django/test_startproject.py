@@ -83,7 +83,7 @@ WORK = '''
 import os
 from pathlib import Path
 
-@site.agent("ship", execution="async", intent="write", side_effect="idempotent")
+@site.agent("ship", execution="async", effect="idempotent")
 def ship(mark: str) -> None:
     """Ship a parcel, and write down which process did."""
     Path(mark).write_text(str(os.getpid()))

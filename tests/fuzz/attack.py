@@ -146,7 +146,7 @@ class Attack:
         verdict.statuses.append(str(answer.status))
         verdict.wrong += answer.flaws(step.method, has_left=step.sent is not None)
         captured.look_at(answer.head + answer.body)
-        self._judge_answer(given, answer.status, answer.body, verdict)
+        self._judge_answer(given, answer.status, answer.body, captured, verdict)
 
     async def _run(self, scope: Scope, receive: Any, send: Any, verdict: Verdict) -> bool:
         """Whether the application raised, or did not end."""
@@ -230,12 +230,12 @@ class Attack:
                 continue
             is_error = _ERROR.search(said) is not None
             verdict.statuses.append("error" if is_error else "ok")
-            self._judge_answer(given, 400 if is_error else 200, said, verdict)
+            self._judge_answer(given, 400 if is_error else 200, said, captured, verdict)
             return True
 
     # --- Judging ---
 
-    def _judge_answer(self, given: Input, status: int, body: bytes, verdict: Verdict) -> None:
+    def _judge_answer(self, given: Input, status: int, body: bytes, captured: "_Captured", verdict: Verdict) -> None:
         wrong, failures = verdict.wrong, self._world.failures
         is_listed = given.door in _FIXED or _LISTS.search(given.text) is not None or _TASKS.match(body) is not None
         if status >= 500 and not failures and b"TEMPORARILY_UNAVAILABLE" not in body:
@@ -246,7 +246,7 @@ class Attack:
             wrong.append("an answer tells of an exception")
         if is_listed:
             return
-        size = given.size
+        size = max(given.size, captured.sent)
         most = max(GROWTH * size, SMALL)
         if status >= 400 or _REFUSING.search(body):
             most = min(most, REFUSED[0] * size + REFUSED[1])
@@ -274,9 +274,10 @@ class Attack:
 
 
 class _Captured:
-    """What earlier answers of a talk have handed out. `confirmations` counts different tokens."""
+    """What earlier answers of a talk have handed out. `confirmations` counts different tokens, `sent` bytes."""
 
     def __init__(self) -> None:
+        self.sent = 0
         self._values: dict[bytes, bytes] = {}
         self._tokens: set[bytes] = set()
 
@@ -292,7 +293,9 @@ class _Captured:
                     self._tokens.add(found[1])
 
     def put_in(self, text: bytes) -> bytes:
-        return _PLACE.sub(lambda found: self._values.get(found[0], b"none"), text) if b"@" in text else text
+        said = _PLACE.sub(lambda found: self._values.get(found[0], b"none"), text) if b"@" in text else text
+        self.sent += len(said)
+        return said
 
 
 class _Body:

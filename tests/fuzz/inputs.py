@@ -1179,15 +1179,15 @@ def _a2a_call(body: bytes, target: bytes = b"/a2a", version: bytes | None = None
 
 def _regressions() -> Iterator[Callable[[], Input]]:
     for door in _CALLED:
-        yield partial(_call, door, "echo", _names(20_000, last_twice=True))  # quadratic search for the name
+        yield partial(_call, door, "echo", _names(60_000, last_twice=True))  # quadratic search for the name
         yield partial(_call, door, "filter_books", _deep_filter(12))  # violations of recursive unions
         yield partial(_call, door, "filter_books", _deep_filter(40))
         yield partial(_call, door, "strict", _names(5_000, last_twice=False))  # a violation for each unknown member
         yield partial(_call, door, "strict", _names(80_000, last_twice=False))
         for action, given in _SIBLINGS:
             yield partial(_call, door, action, given)  # a path parameter that names another route
-    yield partial(_before_hello, _names(20_000, last_twice=True).decode())
-    yield partial(_before_hello, _packed_names(20_000))
+    yield partial(_before_hello, _names(60_000, last_twice=True).decode())
+    yield partial(_before_hello, _packed_names(60_000))
     for part in (b"7", b'{"kind":"x"}', b'{"kind":"file"}', b'{"kind":"data","data":[1]}', b"{}"):
         message = b'{"message":{"messageId":"m","role":"user","parts":[%s]}}' % part
         yield partial(_a2a_call, b'{"jsonrpc":"2.0","id":1,"method":"message/send","params":%s}' % message)

@@ -19,6 +19,8 @@ from awp_publish import (
     ApiKey,
     BearerToken,
     Browsing,
+    Jobs,
+    Pages,
     Principal,
     Refused,
     Site,
@@ -163,9 +165,9 @@ def make_world() -> tuple[FastAPI, World]:
         allow_origins=["https://friend.example"],
         errors={"SOLD_OUT": "Order another."},
         timeout=TIMEOUT,
-        job_results="1m",
+        jobs=Jobs(results="1m"),
         browsing=Browsing(messages_per_second=1000, idle="20s", resume="5s", sessions=100),
-        page_formats_in_query=True,
+        pages=Pages(in_query=True),
         list_only_allowed=True,
         log_inputs=True,
     )
@@ -227,7 +229,7 @@ def _add_siblings(app: FastAPI, site: Site, world: World) -> None:
     """Routes that a path parameter of another could name."""
 
     @app.get("/orders/cancel_all")
-    @site.action("cancel_all_orders", auth_required=True, requires_human_confirmation=True, intent="delete")
+    @site.action("cancel_all_orders", auth_required=True, effect="delete", confirm=True)
     async def cancel_all() -> str:
         """Cancel all orders."""
         world.run_guarded("cancel_all_orders")
@@ -272,7 +274,7 @@ def _add_siblings(app: FastAPI, site: Site, world: World) -> None:
 
 def _add_bodies(app: FastAPI, site: Site, world: World) -> None:
     @app.post("/filter")
-    @site.action("filter_books", intent="read")
+    @site.action("filter_books", effect="read")
     async def filter_books(query: Question) -> int:
         """Find books by a tree of conditions."""
         world.run("filter_books")
@@ -331,25 +333,19 @@ def _add_guarded(app: FastAPI, site: Site, world: World) -> None:
         world.run_guarded("close_account")
         return name
 
-    @site.agent(
-        "pay",
-        scopes=["buy"],
-        sensitivity="irreversible",
-        idempotency="1m",
-        confirmation_summary="Pay {amount} to {payee}.",
-    )
+    @site.agent("pay", scopes=["buy"], effect="irreversible", confirm="Pay {amount} to {payee}.", idempotency="1m")
     async def pay(amount: int, payee: str, memo: str = "") -> str:
         """Pay somebody."""
         world.run_guarded("pay", "ann")
         return payee
 
-    @site.agent("erase", requires_human_confirmation=True)
+    @site.agent("erase", confirm=True)
     async def erase(names: dict[str, str]) -> int:
         """Erase what is named."""
         world.run("erase")
         return len(names)
 
-    @site.agent("send", depends_on=["search_books"], enforce_prerequisites=True, auth_required=True)
+    @site.agent("send", requires=["search_books"], auth_required=True)
     async def send(to: str) -> str:
         """Send what was found."""
         world.run_guarded("send")
@@ -378,7 +374,7 @@ def _add_guarded(app: FastAPI, site: Site, world: World) -> None:
 
 def _add_jobs(app: FastAPI, site: Site, world: World) -> None:
     @app.post("/shipments/{number}")
-    @site.action("ship_order", execution="async", side_effect="idempotent", timeout=TIMEOUT)
+    @site.action("ship_order", execution="async", effect="idempotent", timeout=TIMEOUT)
     async def ship(number: str) -> str:
         """Ship an order."""
         report_progress(0.5, "packing")

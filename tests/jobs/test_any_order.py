@@ -7,7 +7,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from awp_publish.jobs import JobResult, Jobs
-from awp_publish.jobs.jobs import ALL_JOBS, MORE, MOST_ATTEMPTS, QUEUE, Stored
+from awp_publish.jobs.jobs import ALL_JOBS, MAX_ATTEMPTS, MORE, QUEUE, Stored
 from awp_publish.problems import JobEnded, JobInterrupted
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.store import Schedule
@@ -127,12 +127,12 @@ class Life(RuleBasedStateMachine):
         for job_id in self.ids:
             job = self.look(job_id).job
             assert self.begun[job_id] <= 1 or job.action == "again"
-            assert job.attempt <= MOST_ATTEMPTS
+            assert job.attempt <= MAX_ATTEMPTS
             assert job.action != "gone" or self.begun[job_id] == 0
 
     def teardown(self) -> None:
         """Everything comes to its end, once there is a worker that works and the others sleep."""
-        for _ in range(3 * MOST_ATTEMPTS):
+        for _ in range(3 * MAX_ATTEMPTS):
             self.clock.seconds += LEASE
             for job_id in self.take_all():
                 begun = self.begin(job_id)

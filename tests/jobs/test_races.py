@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from awp_publish.jobs import JobResult, Runner, Worker
-from awp_publish.jobs.jobs import MOST_ATTEMPTS, QUEUE, store_job
+from awp_publish.jobs.jobs import MAX_ATTEMPTS, QUEUE, store_job
 from awp_publish.problems import JobEnded, JobInterrupted, StoreUnavailable, UnknownOperation
 
 
@@ -98,13 +98,13 @@ async def test_a_running_job_of_an_action_that_is_gone_ends(house):
 async def test_a_job_that_kills_its_workers_is_given_up(house):
     job = await house.jobs.accept("again", {})
     dead = house.open_jobs(lease_seconds=0.0)
-    for attempt in range(1, MOST_ATTEMPTS + 1):
+    for attempt in range(1, MAX_ATTEMPTS + 1):
         waiting = await dead.reclaim(job.id, lambda _: True)
         assert (await dead.begin(waiting, True)).job.attempt == attempt
     assert await dead.reclaim(job.id, lambda _: True) is None
     failed = await house.jobs.show(job.id, "")
     assert (failed.status, type(failed.problem)) == ("failed", JobInterrupted)
-    assert str(MOST_ATTEMPTS) in failed.problem.detail
+    assert str(MAX_ATTEMPTS) in failed.problem.detail
 
 
 async def test_a_worker_that_was_taken_for_dead_drops_what_it_did(house, caplog):

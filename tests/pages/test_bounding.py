@@ -3,7 +3,7 @@
 import pytest
 
 from awp_publish.pages import parse
-from awp_publish.pages.selectolax import MOST_ATTRIBUTES, MOST_DEPTH, MOST_FORMATTING, MOST_ROOTS, bound_markup
+from awp_publish.pages.selectolax import MAX_ATTRIBUTES, MAX_DEPTH, MAX_FORMATTING, MAX_ROOTS, bound_markup
 
 
 def depth_of(html: str) -> int:
@@ -30,7 +30,7 @@ DEEP = {
 
 @pytest.mark.parametrize("html", DEEP.values(), ids=DEEP)
 def test_what_is_nested_too_deep_is_flattened_and_loses_no_text(html):
-    assert depth_of(html) <= MOST_DEPTH * 4 / 3 + MOST_FORMATTING + 8, "a table has a body that no tag says"
+    assert depth_of(html) <= MAX_DEPTH * 4 / 3 + MAX_FORMATTING + 8, "a table has a body that no tag says"
     assert any(node.text.endswith("kept") for node in parse(html).walk())
 
 
@@ -55,11 +55,11 @@ def test_a_long_page_that_is_not_deep_stays_as_it_is(html):
 
 def test_the_attributes_of_many_bodies_are_those_of_the_first_ones():
     (body,) = parse("".join(f"<body a{number}=1>" for number in range(20_000))).tagged("body")
-    assert 0 < len(body.attributes) <= MOST_ROOTS
+    assert 0 < len(body.attributes) <= MAX_ROOTS
 
 
 def test_a_tag_keeps_its_first_attributes_only():
     html = "<div " + " ".join(f"a{number}='>'" for number in range(20_000)) + "><p>kept</p></div>"
     (div,) = parse(html).tagged("div")
-    assert list(div.attributes) == [f"a{number}" for number in range(MOST_ATTRIBUTES)]
+    assert list(div.attributes) == [f"a{number}" for number in range(MAX_ATTRIBUTES)]
     assert [node.text for node in parse(html).walk() if not node.tag] == ["kept"]

@@ -13,7 +13,7 @@ import pytest
 
 from awp_publish.pages import Budget, compile_som, parse
 from awp_publish.pages.som import Identifiers
-from awp_publish.pages.tree import Paths
+from awp_publish.pages.tree import NodePaths
 from tests.pages.conftest import FIXTURES, NEEDS_FIXTURES, read_json, read_page
 
 pytestmark = NEEDS_FIXTURES
@@ -27,7 +27,7 @@ class Both:
 
     def __init__(self, page: dict[str, Any]) -> None:
         tree = parse(read_page(page["html"]))
-        som, paths = compile_som(tree, page["url"], Budget.FULL), Paths()
+        som, paths = compile_som(tree, page["url"], Budget.FULL), NodePaths()
         self.golden = [one for region in read_json(page["golden"])["regions"] for one in region["elements"]]
         by_id = {one["id"]: one for region in som.document["regions"] for one in _all(region["elements"])}
         self.ours = {path: by_id[name] for name, path in som.places.items()}

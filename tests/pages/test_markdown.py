@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
-from awp_publish.pages.markdown import write_markdown
-from awp_publish.pages.markdown_inline import Sight
+from awp_publish.pages.markdown import VisibleNodes, write_markdown
 from awp_publish.pages.selectolax import parse
 
 URL = "https://shop.example/books/emma?page=2"
@@ -182,7 +181,7 @@ BLOCKS = st.recursive(
 
 def squeezed(page: str) -> str:
     tree = parse(page)
-    return re.sub(r"\s+", "", Sight(tree).plain_text(tree.body))
+    return re.sub(r"\s+", "", VisibleNodes(tree).plain_text(tree.body))
 
 
 @given(st.lists(BLOCKS, max_size=4).map("".join))
@@ -203,6 +202,11 @@ def test_nesting_beyond_all_reason_is_text(part):
     written = write(part * 5_000 + "the end")
     assert "the end" in written
     assert len(written) < 300_000
+
+
+def test_the_signs_of_a_heading_take_time_in_proportion_to_their_number():
+    written = write("<h2>" + "#" * 1_000_000 + "x</h2><h2>C ##</h2>")  # with the square of it, more than an hour
+    assert written == "## " + "#" * 1_000_000 + "x\n\n## C \\##\n"
 
 
 def test_spans_do_not_make_a_small_page_large():

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from awp_publish.pages import parse
+from awp_publish.pages import compile_som, parse
 from awp_publish.pages.tree import Element, Template
 
 
@@ -105,3 +105,11 @@ def test_of_elements_with_one_id_the_first_one_has_it():
     tree = parse("<i id=a>1</i><b id=a>2</b><i id=a>3</i><b id=b>4</b><i id=b>5</i><p id=''>")
     assert [tree.with_id(name).children[0].text for name in ("a", "b")] == ["1", "4"]  # type: ignore[union-attr]
     assert tree.with_id("") is None
+
+
+def test_a_shadow_root_may_have_an_id_and_be_met_by_a_selector():
+    html = "<a id=i aria-labelledby='i i'><template shadowrootmode=open id=i><b>x</b></template></a><p id=i>y"
+    tree = parse(html)
+    assert tree.with_id("i") is tree.node_at("0/0")
+    assert tree.select("*") == ["0", "0/0", "0/1"]
+    assert compile_som(html, "https://shop.example/").document["meta"]["element_count"] == 3

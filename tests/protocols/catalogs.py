@@ -11,7 +11,6 @@ from awp_publish.model import (
     Action,
     Agent,
     Authentication,
-    Capabilities,
     Catalog,
     Contact,
     Door,
@@ -23,7 +22,6 @@ from awp_publish.model import (
     Parameter,
     RateLimit,
     Result,
-    Security,
     SiteFacts,
     Status,
     Target,
@@ -46,8 +44,7 @@ _SMALLEST: Final = Action(
     agent_id="ping",
     target=Target("GET", "/ping"),
     type="data_retrieval",
-    intent="read",
-    side_effect="safe",
+    effect="read",
 )
 
 
@@ -71,7 +68,7 @@ def make_route_action(
 
 def make_function_action(action_id: str, inputs: JsonObject, **changes: Any) -> Action:
     """An action without a route."""
-    return make_action(action_id, inputs=inputs, target=None, intent="execute", side_effect="destructive", **changes)
+    return make_action(action_id, inputs=inputs, target=None, **({"effect": "write"} | changes))
 
 
 def make_catalog(*actions: Action, site: Mapping[str, Any] | None = None, **changes: Any) -> Catalog:
@@ -185,15 +182,13 @@ ORDER: Final = make_route_action(
     description="Order copies of a book.",
     outputs={"type": "object", "properties": {"number": {"type": "string"}}, "required": ["number"]},
     type="state_change",
-    intent="write",
-    side_effect="destructive",
+    effect="irreversible",
+    is_effect_declared=True,
     auth_required=True,
     scopes=("orders:write",),
     rate_limit=RateLimit(5, unit="h"),
     idempotency=Idempotency("48h"),
-    sensitivity="irreversible",
-    reversible=False,
-    requires_human_confirmation=True,
+    needs_confirmation=True,
     depends_on=("search_books",),
     preview_url="/orders/preview",
     dry_run=True,
@@ -229,12 +224,11 @@ BOOKSHOP: Final = make_catalog(
             "oauth2", ("session", "oauth2", "mtls"), "24h", "/auth/refresh", {"login": "/auth/login"}
         ),
         "rate_limit": RateLimit(600, unit="h", scope="user"),
-        "capabilities": Capabilities(streaming=True, pagination="cursor"),
         "entities": {"receipt": {"number": "string", "paid": "float"}},
         "entity_schemas": {"shelf": SHELF},
         "errors": {"SOLD_OUT": "Call search_books for another edition.", "INVALID_INPUT": "Read errors."},
         "hints": {"prices": "Prices change at midnight UTC."},
-        "security": Security(True, "X-CSRF-Token", ("Content-Type",), ("https://books.example",), "Lax"),
+        "allowed_origins": ("https://books.example",),
         "workflows": (Workflow("buy", "Buy a book", ("search_books", "order_book"), "From wish to order."),),
         "documentation": "/help",
         "license": "MIT",

@@ -50,7 +50,7 @@ def test_skills_are_the_actions_with_examples_that_can_be_sent_as_they_are() -> 
 
 
 def test_an_extension_carries_the_schemas() -> None:
-    action = make_function_action("order", TITLE, outputs={"type": "string"}, requires_human_confirmation=True)
+    action = make_function_action("order", TITLE, outputs={"type": "string"}, needs_confirmation=True)
     [extension] = card_of(make_site(action))["capabilities"]["extensions"]
     assert extension["uri"] == "https://books.example/a2a/skills"
     assert extension["params"]["skills"]["order"] == {

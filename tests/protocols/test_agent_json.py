@@ -120,11 +120,7 @@ def test_addresses_of_a_site_below_a_path_are_complete() -> None:
 def test_idempotency_is_a_capability_when_an_action_has_it() -> None:
     flags = {"streaming": False, "batch_actions": False, "webhooks": False, "pagination": "none", "idempotency": False}
     assert _document(make_catalog(make_action()))["capabilities"] == flags
-    assert _document(BOOKSHOP)["capabilities"] == flags | {
-        "streaming": True,
-        "pagination": "cursor",
-        "idempotency": True,
-    }
+    assert _document(BOOKSHOP)["capabilities"] == flags | {"idempotency": True}
 
 
 def test_authentication_is_computed_from_the_actions() -> None:

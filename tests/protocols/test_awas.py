@@ -15,7 +15,6 @@ from awp_publish.model import (
     Pagination,
     RateLimit,
     Result,
-    Security,
 )
 from awp_publish.protocols.awas import PROTOCOL
 
@@ -114,13 +113,7 @@ def test_the_site_tells_its_facts() -> None:
             "steps": ["search_books", "order_book"],
         }
     ]
-    assert manifest["security"] == {
-        "csrfRequired": True,
-        "csrfTokenHeader": "X-CSRF-Token",
-        "requiredHeaders": ["Content-Type"],
-        "allowedOrigins": ["https://books.example"],
-        "sameSite": "Lax",
-    }
+    assert manifest["security"] == {"csrfRequired": False, "allowedOrigins": ["https://books.example"]}
 
 
 def test_a_site_that_says_little_has_a_short_manifest() -> None:
@@ -294,9 +287,9 @@ def test_an_action_tells_where_it_stands_in_the_page() -> None:
 
 def test_empty_facts_are_absent_too() -> None:
     result = Result("single", ".book", pagination=Pagination())
-    catalog = make_catalog(make_action(result=result), site={"security": Security()})
+    catalog = make_catalog(make_action(result=result))
     assert _action(catalog)["result"] == {"type": "single", "selector": ".book"}
-    assert _manifest(catalog)["security"] == {"csrfRequired": False}
+    assert "security" not in _manifest(catalog)
 
 
 def test_an_action_tells_what_it_answers() -> None:
@@ -324,8 +317,8 @@ def test_an_action_that_only_a_shut_door_could_reach_is_not_listed() -> None:
 
 # --- Conformance -----------------------------------------------------------------------------------------------------
 
-SECURITY = {"security": Security(csrf_required=True, csrf_token_header="X-CSRF-Token")}
-WRITE: dict[str, Any] = {"method": "POST", "intent": "write", "side_effect": "destructive"}
+SECURITY = {"allowed_origins": ("https://books.example",)}
+WRITE: dict[str, Any] = {"method": "POST", "effect": "write"}
 TRANSACTIONAL: dict[str, Any] = {
     "scopes": ("write",),
     "preconditions": ("Signed in.",),

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from awp_publish.model import Authentication, Door, Paths
-from awp_publish.protocols.mcp_server_card import LONGEST_DESCRIPTION, PROTOCOL, is_published, name_of
+from awp_publish.protocols.mcp_server_card import MAX_DESCRIPTION, PROTOCOL, is_published, name_of
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, read
 
@@ -63,7 +63,7 @@ def test_it_is_below_the_endpoint_wherever_that_is() -> None:
 @pytest.mark.parametrize("description", ["x" * 300, "word " * 60, "a\n b", "ü" * 100])
 def test_a_description_is_short_enough_for_the_schema(description: str) -> None:
     card = read(CARD, make_catalog(site={"description": description}, doors=OPEN))
-    assert 1 <= len(card["description"]) <= LONGEST_DESCRIPTION
+    assert 1 <= len(card["description"]) <= MAX_DESCRIPTION
     assert "\n" not in card["description"]
 
 

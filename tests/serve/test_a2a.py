@@ -160,7 +160,7 @@ def test_a_cookie_that_an_action_sets_reaches_the_http_client_and_no_agent(open_
     site, app = make_shop(doors=["a2a"]), FastAPI()
 
     @app.post("/sign-in")
-    @site.action("sign_in", sensitivity="standard")
+    @site.action("sign_in", effect="write")
     async def sign_in(response: Response) -> str:
         """Sign in."""
         response.set_cookie("sid", "a-secret")

@@ -60,7 +60,7 @@ class Shop:
             """Buy."""
             return text
 
-        @site.agent("pay", requires_human_confirmation=True, confirmation_summary="Pay {copies} times.")
+        @site.agent("pay", confirm="Pay {copies} times.")
         async def pay(text: str = "", copies: int = 1) -> int:
             """Pay."""
             self.ran.append(f"pay {len(text)}")

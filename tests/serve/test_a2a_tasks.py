@@ -31,7 +31,7 @@ class Shop:
         self.app: AsgiApp = AgentPublisher(Starlette(), site=self.site)
 
     def _declare(self, site: Site) -> Site:
-        @site.agent("pay", requires_human_confirmation=True, confirmation_summary="Pay for {copies} books.")
+        @site.agent("pay", confirm="Pay for {copies} books.")
         async def pay(copies: int = 1) -> int:
             """Pay."""
             return copies

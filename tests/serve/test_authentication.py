@@ -18,9 +18,9 @@ from awp_publish import (
     AgentPublisher,
     ApiKey,
     ApplicationUser,
-    Authentication,
     BearerToken,
     DeclarationError,
+    OAuth,
     Principal,
     SessionUser,
     current_caller,
@@ -234,7 +234,7 @@ METADATA = "/.well-known/oauth-protected-resource"
 
 @pytest.mark.parametrize("servers", [(), ("https://login.example",)])
 def test_where_tokens_come_from_is_published_and_named_only_if_there_are_authorization_servers(open_client, servers):
-    site = make_site(authentication=Authentication(authorization_servers=servers))
+    site = make_site(oauth=OAuth(authorization_servers=servers))
     client = publish(site, open_client)
     document, refused = client.get(METADATA), invoke(client, "mine")
     if servers:

@@ -9,11 +9,11 @@ import pytest
 
 from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.page import Fetch, Fetched, Steps
-from awp_publish.serve.awp.sessions import LARGE, drive
+from awp_publish.serve.awp.sessions import INLINE_LIMIT, drive
 
 FETCH = Fetch("GET", "/", (), b"", "https://shop.example")
 SMALL_PAGE = Fetched(200, (), b"small")
-LARGE_PAGE = Fetched(200, (), b"x" * (LARGE + 1))
+LARGE_PAGE = Fetched(200, (), b"x" * (INLINE_LIMIT + 1))
 
 
 class Watched:

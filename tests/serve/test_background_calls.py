@@ -50,7 +50,7 @@ def shop(open_client):
             printed.append("ended")
         return ""
 
-    @site.agent("seal", execution="async", sensitivity="irreversible", auth_required=True)
+    @site.agent("seal", execution="async", effect="irreversible", auth_required=True)
     async def seal() -> str:
         """Seal a book."""
         printed.append("sealed")

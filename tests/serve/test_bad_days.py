@@ -26,14 +26,14 @@ def make_app(store, **options):
     site = make_shop(store=store, secret_keys=KEYS, authenticate=known_callers(), **options)
     orders: list[object] = []
 
-    @site.agent("order", idempotency="24h", reversible=False, timeout=5)
+    @site.agent("order", idempotency="24h", timeout=5)
     async def order(number: int = 0) -> int:
         """Order a book."""
         await asyncio.sleep(0)
         orders.append(number)
         return len(orders)
 
-    @site.agent("pay", requires_human_confirmation=True)
+    @site.agent("pay", confirm=True)
     async def pay(number: int = 0) -> str:
         """Pay a book."""
         orders.append(number)
@@ -115,7 +115,7 @@ async def _broken(steps):
 @pytest.mark.parametrize("trouble", [_gone, _silent, _broken])
 async def test_without_its_store_only_calls_that_need_it_are_refused(trouble):
     store = Watched(MemoryStore())
-    app, orders = make_app(ForeignStore(store, patience=0.1))
+    app, orders = make_app(ForeignStore(store, timeout=0.1))
     store.trouble = trouble
     for agent, headers in (("order", KEY), ("look", {})):
         refused = await Caller(app, agent, {}, headers).call()
@@ -181,7 +181,7 @@ def test_a_full_store_refuses_what_it_cannot_keep(open_client):
 @pytest.mark.parametrize("trouble", [_gone, _silent, _broken])
 async def test_an_answer_that_cannot_be_recorded_is_given_and_its_key_does_not_run_again(trouble):
     store = Watched(MemoryStore())
-    app, orders = make_app(ForeignStore(store, patience=0.1))
+    app, orders = make_app(ForeignStore(store, timeout=0.1))
 
     async def trouble_at_the_end(steps):
         if type(steps[0]).__name__ == "Swap":

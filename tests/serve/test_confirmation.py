@@ -3,7 +3,7 @@
 import time
 from datetime import datetime
 from string import ascii_letters, digits
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -22,13 +22,13 @@ def make_site(**options):
     """A shop whose orders have to be confirmed, and the orders."""
     site, orders = make_shop(**{"authenticate": known_callers(), "secret_keys": KEYS, **options}), []
 
-    @site.agent("order", sensitivity="irreversible", idempotency="24h")
+    @site.agent("order", effect="irreversible", idempotency="24h")
     async def order(title: str = "Emma", copies: int = 1) -> int:
         """Order copies of a book. They are sent at once."""
         orders.append(title)
         return len(orders)
 
-    @site.agent("cancel", requires_human_confirmation=True)
+    @site.agent("cancel", confirm=True)
     async def cancel(title: str = "Emma", copies: int = 1) -> int:
         """Cancel an order."""
         orders.append("cancelled")
@@ -73,7 +73,7 @@ def test_the_first_call_runs_nothing_and_says_what_would_happen(shop):
 
 
 def test_the_lifetime_of_a_confirmation_is_declared(open_client):
-    site, _ = make_site(confirmation_lifetime="1h")
+    site, _ = make_site(confirm_within="1h")
     asked = invoke(publish(site, open_client), "order", headers=ANN).json()["confirmation"]
     assert 3500 < datetime.fromisoformat(asked["expires_at"]).timestamp() - time.time() <= 3601
 
@@ -101,9 +101,7 @@ SECRET_INPUT = {
 def test_inputs_that_are_marked_as_secret_are_never_shown(open_client, summary):
     site = make_shop()
 
-    @site.agent(
-        "pay", requires_human_confirmation=True, **({"confirmation_summary": summary} if summary is not None else {})
-    )
+    @site.agent("pay", confirm=True if summary is None else summary)
     async def pay(
         title: str,
         pin: SecretStr,
@@ -123,17 +121,16 @@ def test_inputs_that_are_marked_as_secret_are_never_shown(open_client, summary):
 
 def test_the_site_may_ask_in_its_own_words(open_client):
     site = make_shop()
-    options: Any = {"requires_human_confirmation": True}
 
-    @site.agent("text", confirmation_summary="Order {copies} x {title} for {who}?", **options)
+    @site.agent("text", confirm="Order {copies} x {title} for {who}?")
     async def text(title: str, copies: int = 1, who: str = "you") -> None:
         """Order."""
 
-    @site.agent("function", confirmation_summary=lambda given: f"{given['title']}!".upper(), **options)
+    @site.agent("function", confirm=lambda given: f"{given['title']}!".upper())
     async def function(title: str) -> None:
         """Order."""
 
-    @site.agent("broken", confirmation_summary=lambda given: str(given["nothing"]), **options)
+    @site.agent("broken", confirm=lambda given: str(given["nothing"]))
     async def broken(title: str) -> None:
         """Order a book."""
 
@@ -265,7 +262,7 @@ def test_a_confirmation_is_good_once_across_all_processes(open_client, tmp_path,
 def test_a_shared_store_without_keys_is_refused_at_start_up(tmp_path):
     site = Site("Shop", "Sells.", url="https://shop.example", store=f"sqlite:///{tmp_path / 'agents.db'}")
 
-    @site.agent("order", sensitivity="irreversible")
+    @site.agent("order", effect="irreversible")
     async def order() -> None:
         """Order."""
 

@@ -37,10 +37,10 @@ def confirm(caller, token, agent="pay", headers=None):
 
 def knowing(*dependencies: Any, **options: Any) -> tuple[FastAPI, list[str]]:
     """A shop whose routes know their callers in a way of their own, and who has paid and looked."""
-    site, app, paid = make_shop(doors=ASKED_FOR, secret_keys=KEYS, enforce_prerequisites=True), FastAPI(), []
+    site, app, paid = make_shop(doors=ASKED_FOR, secret_keys=KEYS), FastAPI(), []
 
     @app.post("/payments", dependencies=list(dependencies))
-    @site.action("pay", requires_human_confirmation=True, **options)
+    @site.action("pay", confirm=True, **options)
     async def pay(request: Request) -> str:
         """Pay."""
         paid.append(request.headers.get("authorization", ""))
@@ -53,12 +53,12 @@ def knowing(*dependencies: Any, **options: Any) -> tuple[FastAPI, list[str]]:
         return "books"
 
     @app.post("/orders", dependencies=list(dependencies))
-    @site.action("order", depends_on=["look"])
+    @site.action("order", requires=["look"])
     async def order() -> str:
         """Order."""
         return "ordered"
 
-    @site.agent("send", depends_on=["look"])
+    @site.agent("send", requires=["look"])
     async def send() -> str:
         """Send."""
         return "sent"
@@ -153,7 +153,7 @@ def test_sessions_count_wherever_their_middleware_stands(open_client, stands, sc
         request.session["user"] = name
 
     @app.post("/payments", dependencies=[Depends(scheme)] if scheme else [])
-    @site.action("pay", requires_human_confirmation=True)
+    @site.action("pay", confirm=True)
     async def pay(request: Request) -> str:
         """Pay."""
         return f"paid by {request.session['user']}"
@@ -173,7 +173,7 @@ def test_sessions_count_wherever_their_middleware_stands(open_client, stands, sc
 
 
 def test_a_session_that_an_earlier_action_fills_does_not_spoil_its_receipt(open_client):
-    site, app = make_shop(secret_keys=KEYS, enforce_prerequisites=True), FastAPI()
+    site, app = make_shop(secret_keys=KEYS), FastAPI()
 
     @app.post("/basket")
     @site.action("fill")
@@ -182,7 +182,7 @@ def test_a_session_that_an_earlier_action_fills_does_not_spoil_its_receipt(open_
         request.session["basket"] = ["Emma"]
 
     @app.post("/orders")
-    @site.action("order", depends_on=["fill"])
+    @site.action("order", requires=["fill"])
     async def order(request: Request) -> list[str]:
         """Order what is in the basket."""
         return list(request.session["basket"])
@@ -195,7 +195,7 @@ def test_a_session_that_an_earlier_action_fills_does_not_spoil_its_receipt(open_
 
 
 def test_the_receipt_of_a_background_job_is_its_callers_too(open_client):
-    site, app = make_shop(secret_keys=KEYS, enforce_prerequisites=True), FastAPI()
+    site, app = make_shop(secret_keys=KEYS), FastAPI()
 
     @app.post("/looks", dependencies=[Depends(HTTPBearer())])
     @site.action("look", execution="async")
@@ -204,7 +204,7 @@ def test_the_receipt_of_a_background_job_is_its_callers_too(open_client):
         return "books"
 
     @app.post("/orders", dependencies=[Depends(HTTPBearer())])
-    @site.action("order", depends_on=["look"])
+    @site.action("order", requires=["look"])
     async def order() -> str:
         """Order."""
         return "ordered"
@@ -240,19 +240,17 @@ class Line(BaseModel):
 def make_asking_shop():
     site = make_shop(doors=ASKED_FOR, secret_keys=KEYS)
 
-    @site.agent("words", requires_human_confirmation=True, confirmation_summary="{copies} copies of {title}.")
+    @site.agent("words", confirm="{copies} copies of {title}.")
     async def words(title: str, copies: int = 1) -> str:
         """Order in words."""
         return "done"
 
-    @site.agent("ours", requires_human_confirmation=True)
+    @site.agent("ours", confirm=True)
     async def ours(title: str, lines: list[Line] | None = None) -> str:
         """Order."""
         return "done"
 
-    @site.agent(
-        "function", requires_human_confirmation=True, confirmation_summary=lambda given: f"Order {given['title']}."
-    )
+    @site.agent("function", confirm=lambda given: f"Order {given['title']}.")
     async def function(title: str) -> str:
         """Order by function."""
         return "done"
@@ -301,9 +299,8 @@ async def test_the_person_at_an_mcp_client_is_asked_in_the_same_words():
 
 def summary_of(open_client, given, summary=None, **inputs):
     site = make_shop(secret_keys=KEYS)
-    options: Any = {"confirmation_summary": summary} if summary is not None else {}
 
-    @site.agent("pay", requires_human_confirmation=True, inputs={"type": "object", **inputs}, **options)
+    @site.agent("pay", confirm=True if summary is None else summary, inputs={"type": "object", **inputs})
     async def pay(given: Any) -> None:
         """Pay."""
 
@@ -362,9 +359,9 @@ def test_templates_show_values_as_json(open_client, summary, given, expected):
 )
 def test_a_template_reaches_into_no_value_and_makes_no_format_of_one(summary):
     site = make_shop()
-    with pytest.raises(DeclarationError, match="confirmation_summary"):
+    with pytest.raises(DeclarationError, match="confirm"):
 
-        @site.agent("pay", requires_human_confirmation=True, confirmation_summary=summary)
+        @site.agent("pay", confirm=summary)
         async def pay(title: str, copies: int = 1, price: float = 1.0) -> None:
             """Pay."""
 
@@ -414,7 +411,7 @@ def test_what_a_pattern_that_cannot_be_read_may_leave_to_others_stays_hidden(ope
 def test_choices_and_numbers_are_shown_as_they_are(open_client):
     site = make_shop(secret_keys=KEYS)
 
-    @site.agent("pay", requires_human_confirmation=True, confirmation_summary="{copies} by {way}")
+    @site.agent("pay", confirm="{copies} by {way}")
     async def pay(way: Literal["card", "cash"], copies: Annotated[int, Field(gt=0)] = 1) -> None:
         """Pay."""
 

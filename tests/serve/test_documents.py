@@ -160,7 +160,7 @@ def test_the_coding_that_the_client_likes_best_is_sent(client, accepted, chosen)
 
 def test_every_start_publishes_the_same_bytes_and_etags(open_client):
     def start() -> TestClient:
-        site = Site("Shop", "Sells things.", url="https://shop.example", authentication=LOGIN, doors=["mcp", "a2a"])
+        site = Site("Shop", "Sells things.", url="https://shop.example", oauth=LOGIN, doors=["mcp", "a2a"])
         app = Starlette()
         site.declare("status", method="GET", path="/status", description="Say how it goes.")
         return open_client(AgentPublisher(app, site=site))

@@ -1,6 +1,5 @@
 """What every door has to hold: each refusal of a guarded call, provoked for real, is told with all that it knows."""
 
-import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, BearerToken, Principal, Site, problems as guards
 from awp_publish.policy.tokens import Tokens
-from awp_publish.problems import AuthExpired, Problem, StoreUnavailable
+from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.doors import DOORS, DoorCaller, Told
 from tests.serve.guarded import KEYS, Watched, make_shop
@@ -45,9 +44,7 @@ def _check(token: str) -> Principal | None:
 @pytest.fixture(params=DOORS)
 def shop(request, open_client) -> Iterator[Shop]:
     store, runs, begun, go = Watched(MemoryStore()), [], threading.Event(), threading.Event()
-    site = make_shop(
-        store=store, authenticate=BearerToken(_check), secret_keys=KEYS, enforce_prerequisites=True, doors=ASKED_FOR
-    )
+    site = make_shop(store=store, authenticate=BearerToken(_check), secret_keys=KEYS, doors=ASKED_FOR)
 
     @site.agent("look", rate_limit="2/minute")
     async def look() -> str:
@@ -64,16 +61,20 @@ def shop(request, open_client) -> Iterator[Shop]:
         """Buy a book."""
         return "bought"
 
-    @site.agent("order", idempotency="24h", reversible=False)
+    @site.agent("order", idempotency="24h")
     def order(copies: int = 1, how: str = "") -> int:
         """Order books."""
         runs.append("order")
         if how == "slow":
             begun.set()
             go.wait(10)
-        if how == "fail":
-            raise RuntimeError("a bug")
         return len(runs)
+
+    @site.agent("charge", idempotency="24h", effect="irreversible")
+    async def charge() -> None:
+        """Charge a card."""
+        runs.append("charge")
+        raise RuntimeError("a bug")
 
     @site.agent("print", idempotency="24h")
     async def print_(copies: int = 1) -> str:
@@ -81,18 +82,18 @@ def shop(request, open_client) -> Iterator[Shop]:
         runs.append("print")
         return "x" * 100_000 * copies
 
-    @site.agent("pay", requires_human_confirmation=True, auth_required=True)
+    @site.agent("pay", confirm=True, auth_required=True)
     async def pay(copies: int = 1) -> str:
         """Pay books."""
         runs.append("pay")
         return "paid"
 
-    @site.agent("cancel", requires_human_confirmation=True)
+    @site.agent("cancel", confirm=True)
     async def cancel(copies: int = 1) -> str:
         """Cancel an order."""
         return "cancelled"
 
-    @site.agent("send", depends_on=["look"])
+    @site.agent("send", requires=["look"])
     async def send() -> str:
         """Send books."""
         return "sent"
@@ -127,8 +128,9 @@ def hurry(shop: Shop) -> Told:
 
 
 def fail_and_retry(shop: Shop) -> Told:
-    assert shop.door.call("order", {"how": "fail"}, key="k-1").code == "HANDLER_FAILED"
-    return shop.door.call("order", {"how": "fail"}, key="k-1")
+    agreed = shop.door.call("charge").question["token"]
+    assert shop.door.call("charge", key="k-1", confirmation=agreed).code == "HANDLER_FAILED"
+    return shop.door.call("charge", key="k-1")
 
 
 def ask_for_much_twice(shop: Shop) -> Told:
@@ -189,11 +191,7 @@ PROVOCATIONS: dict[str, Callable[[Shop], Told]] = {
 RETRIED = {"RateLimited", "IdempotencyKeyInFlight", "TemporarilyUnavailable", "StoreUnavailable"}
 CHALLENGED = {"AuthenticationRequired", "InvalidCredentials", "AuthExpired", "InsufficientScope"}
 
-KINDS = {
-    name: kind
-    for name, kind in inspect.getmembers(guards, inspect.isclass)
-    if issubclass(kind, Problem) and kind.__module__ == guards.__name__
-}
+KINDS = {kind.__name__: kind for kind in guards.GUARDS}
 
 
 def test_every_refusal_of_a_gate_is_provoked():
@@ -215,7 +213,7 @@ def test_every_refusal_is_told_with_all_that_it_knows(shop, name):
 def test_what_the_site_declares_as_a_recovery_is_told_in_place_of_the_doors_own_words(open_client):
     site = make_shop(doors=["mcp", "a2a", "awp"], secret_keys=KEYS, errors={"CONFIRMATION_REQUIRED": "Ring us up."})
 
-    @site.agent("pay", requires_human_confirmation=True)
+    @site.agent("pay", confirm=True)
     async def pay() -> str:
         """Pay."""
         return "paid"

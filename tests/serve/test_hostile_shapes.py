@@ -16,7 +16,7 @@ import msgpack
 import pytest
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, BearerToken, SharedSecret, Site
+from awp_publish import AgentPublisher, BearerToken, Pages, SharedSecret, Site
 from awp_publish.serve.lifespan import running
 from tests.serve.mcp_messages import headers_of, message
 
@@ -244,12 +244,10 @@ def make_site() -> Site:
         "Sells things.",
         url="https://shop.example",
         doors=["mcp", "a2a", "awp"],
-        pages=True,
-        page_formats_in_query=True,
+        pages=Pages(in_query=True),
         authenticate=[BearerToken({"a-secret-of-ann": "ann"}), SharedSecret({"ben": "a-secret-of-ben-and-us"})],
         trusted_proxies=["127.0.0.1", "10.0.0.0/8"],
         secret_keys=["a-secret-key-of-this-test-and-nobody-else"],
-        enforce_prerequisites=True,
     )
 
     @site.agent("look")
@@ -257,7 +255,7 @@ def make_site() -> Site:
         """Look."""
         return "seen"
 
-    @site.agent("order", auth_required=True, rate_limit="1000000/minute", depends_on=["look"], idempotency="1h")
+    @site.agent("order", auth_required=True, rate_limit="1000000/minute", requires=["look"], idempotency="1h")
     async def order(copies: int = 1) -> str:
         """Order."""
         return "ordered"

@@ -302,7 +302,7 @@ async def test_a_key_in_flight_is_told_to_come_back():
 def test_an_answer_that_is_too_large_to_be_kept_leaves_the_key_of_a_repeatable_action_free(open_client):
     site, runs = make_shop(), []
 
-    @site.agent("export", idempotency="24h", side_effect="idempotent")
+    @site.agent("export", idempotency="24h", effect="idempotent")
     async def export() -> str:
         """Export."""
         runs.append("export")

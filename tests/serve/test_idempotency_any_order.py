@@ -19,10 +19,10 @@ from awp_publish import AgentPublisher, Refused
 from awp_publish.policy import idempotency
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.sqlite import SqliteStore
-from tests.serve.guarded import Caller, Watched, make_shop
+from tests.serve.guarded import KEYS, Caller, Watched, make_shop
 
 WINDOW, LEASE = 3600.0, 30.0 + idempotency.MARGIN
-AGENTS = {"repeatable": {"side_effect": "idempotent"}, "other": {}, "irreversible": {"reversible": False}}
+AGENTS = {"repeatable": {"effect": "idempotent"}, "other": {}, "irreversible": {"effect": "irreversible"}}
 FREED_BY = {
     "repeatable": {"refused", "failed"},
     "other": {"refused", "failed"},
@@ -68,16 +68,16 @@ class Entry:
 @cache
 def make_apps() -> tuple[AgentPublisher, ...]:
     """Two processes of one site, on one store. Made once; what they keep is new in each example."""
-    defaults = idempotency.idempotency_gate.__defaults__
-    idempotency.idempotency_gate.__defaults__ = (CLOCK,)
+    defaults = idempotency.Keys.__init__.__defaults__
+    idempotency.Keys.__init__.__defaults__ = (CLOCK,)
     try:
         return tuple(_make_app() for _ in range(2))
     finally:
-        idempotency.idempotency_gate.__defaults__ = defaults
+        idempotency.Keys.__init__.__defaults__ = defaults
 
 
 def _make_app() -> AgentPublisher:
-    site = make_shop(store=STORE, timeout=30.0)
+    site = make_shop(store=STORE, secret_keys=KEYS, timeout=30.0)
     for agent, options in AGENTS.items():
         _declare(site, agent, options)
     app = AgentPublisher(Starlette(), site=site)
@@ -183,7 +183,10 @@ class Keys(RuleBasedStateMachine):
     # --- How it happens ---
 
     def send(self, agent, key, given, apps) -> list[Caller]:
-        callers = [Caller(app, agent, {"given": given}, {"idempotency-key": key}) for app in apps]
+        callers = [
+            Caller(app, agent, {"given": given}, {"idempotency-key": key} | self.agreement(agent, given))
+            for app in apps
+        ]
         self.runner.run(self._send(callers))
         for run in BEGUN:
             keep = LEASE if agent == "repeatable" else WINDOW
@@ -192,6 +195,13 @@ class Keys(RuleBasedStateMachine):
             self.runs.append(run)
         BEGUN.clear()
         return callers
+
+    def agreement(self, agent, given) -> dict[str, str]:
+        """A person's, where one is asked for."""
+        if agent != "irreversible":
+            return {}
+        asked = self.runner.run(Caller(self.apps[0], agent, {"given": given}).call())
+        return {"awp-confirmation": orjson.loads(asked.body)["confirmation"]["token"]}
 
     async def _send(self, callers) -> None:
         """Until every call is answered or runs."""

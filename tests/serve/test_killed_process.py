@@ -42,7 +42,7 @@ async def write_down(what, seconds):
 
 
 @app.post("/pay")
-@site.action("pay", sensitivity="irreversible", idempotency="24h")
+@site.action("pay", effect="irreversible", idempotency="24h")
 async def pay(seconds: float) -> int:
     """Pay."""
     return await write_down("pay", seconds)

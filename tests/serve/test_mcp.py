@@ -73,7 +73,7 @@ def app(site) -> FastAPI:
         caller = current_caller()
         return caller.id if caller else "nobody"
 
-    @site.agent("burn", sensitivity="destructive")
+    @site.agent("burn", effect="delete")
     async def burn() -> dict[str, Any]:
         """Burn books."""
         raise RuntimeError("secret of the site")

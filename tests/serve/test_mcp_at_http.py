@@ -9,7 +9,7 @@ from mcp.client.auth.utils import (
 from mcp.shared.auth_utils import check_resource_allowed
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, Authentication
+from awp_publish import AgentPublisher, OAuth
 from tests.policy.test_jwt import bearer, token
 from tests.serve.guarded import ANN, BEN, known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, VERSIONS, headers_of, message, post
@@ -103,7 +103,7 @@ def test_ports_and_all_addresses_of_a_site_count(open_client):
     assert [answer.status_code for answer in asked] == [200, 200, 403, 403]
 
 
-def test_what_is_no_message_is_refused_to_strangers_like_any_other(client):
+def test_what_is_no_message_is_refused_to_foreign_pages_like_any_other(client):
     for host in ("shop.example", "evil.example"):
         headers = headers_of(LIST) | JSON | {"origin": "https://evil.example", "host": host}
         assert client.post("/mcp", content=b"{", headers=headers).status_code == 403
@@ -138,7 +138,7 @@ def test_cookies_count_only_from_the_sites_own_pages(client):
 
 # --- Who has to say who they are ---
 
-LOGIN = Authentication("oauth2", authorization_servers=("https://login.example",))
+LOGIN = OAuth(authorization_servers=("https://login.example",))
 METADATA = "https://shop.example/.well-known/oauth-protected-resource/mcp"
 
 
@@ -152,7 +152,7 @@ METADATA = "https://shop.example/.well-known/oauth-protected-resource/mcp"
     ],
 )
 def test_clients_are_sent_to_the_authorization_server(open_client, version, name, headers, status, error):
-    client = open_client(AgentPublisher(Starlette(), site=make_site(authentication=LOGIN)))
+    client = open_client(AgentPublisher(Starlette(), site=make_site(oauth=LOGIN)))
     answer = post(client, message("tools/call", {"name": name}, version=version), version, headers)
     assert answer.status_code == status
     assert f'resource_metadata="{METADATA}"' in answer.headers["www-authenticate"]
@@ -166,7 +166,7 @@ def test_clients_are_sent_to_the_authorization_server(open_client, version, name
 
 
 def test_other_doors_send_their_callers_to_the_sites_own_metadata(open_client):
-    client = open_client(AgentPublisher(Starlette(), site=make_site(authentication=LOGIN)))
+    client = open_client(AgentPublisher(Starlette(), site=make_site(oauth=LOGIN)))
     challenge = client.post("/agents/mine/invoke", json={"input": {}}).headers["www-authenticate"]
     assert f'resource_metadata="{METADATA.removesuffix("/mcp")}"' in challenge
     assert client.get(METADATA.removesuffix("/mcp")).json()["resource"] == "https://shop.example"
@@ -174,7 +174,7 @@ def test_other_doors_send_their_callers_to_the_sites_own_metadata(open_client):
 
 def test_the_official_client_finds_the_metadata_with_and_without_a_challenge(open_client):
     endpoint = "https://shop.example/mcp"
-    client = open_client(AgentPublisher(Starlette(), site=make_site(authentication=LOGIN)))
+    client = open_client(AgentPublisher(Starlette(), site=make_site(oauth=LOGIN)))
     refused = post(client, message("tools/call", {"name": "mine"}))
     named = extract_resource_metadata_from_www_auth(refused)
     assert named == METADATA
@@ -189,7 +189,7 @@ def test_the_official_client_finds_the_metadata_with_and_without_a_challenge(ope
 )
 def test_a_token_for_another_resource_is_refused(open_client, version, audience, status):
     known = bearer(audience=["https://shop.example", "https://shop.example/mcp"])
-    site = make_shop(doors=["mcp"], authenticate=known, authentication=LOGIN)
+    site = make_shop(doors=["mcp"], authenticate=known, oauth=LOGIN)
 
     @site.agent("mine", auth_required=True)
     async def mine() -> str:

@@ -39,7 +39,7 @@ def publish(site):
 def shop():
     site = make_shop(doors=["mcp"], secret_keys=KEYS)
 
-    @site.agent("pay", requires_human_confirmation=True, confirmation_summary="Pay {copies} books.")
+    @site.agent("pay", confirm="Pay {copies} books.")
     async def pay(copies: int = 1) -> int:
         """Pay books."""
         return copies

@@ -1,4 +1,4 @@
-"""Pages as MCP resources: declared ones are listed, all others are read by their address, as a stranger sees them."""
+"""Pages as MCP resources: declared ones are listed, all others are read by address, as an unknown visitor sees them."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 
 from awp_publish import AgentPublisher, Site
-from awp_publish.serve.negotiation import LARGEST
+from awp_publish.serve.negotiation import MAX_PAGE_BYTES
 from tests.serve.mcp_messages import MODERN, MODES, VERSIONS, connect, message, post
 
 OWN = "https://shop.example"
@@ -44,9 +44,10 @@ ROUTES = [
     Route("/fail", fail),
     Route("/json", lambda request: JSONResponse({})),
     Route("/members", lambda request: HTMLResponse("no", 403)),
-    Route("/large", lambda request: HTMLResponse("x" * (LARGEST + 1))),
+    Route("/large", lambda request: HTMLResponse("x" * (MAX_PAGE_BYTES + 1))),
     Route("/moved", lambda request: RedirectResponse("/about?moved")),
     Route("/away", lambda request: RedirectResponse("https://elsewhere.example/")),
+    Route("/astray", lambda request: RedirectResponse("http://[")),
     Route("/kept", kept("public, max-age=60")),
     Route("/own", kept("private, max-age=60")),
     Route("/languages", kept("max-age=60", vary="Accept-Language")),
@@ -101,6 +102,7 @@ REFUSED = [
     f"{OWN}/members",
     f"{OWN}/large",
     f"{OWN}/away",
+    f"{OWN}/astray",
     f"{OWN}/mcp",
     f"{OWN}/agents/som",
     f"{OWN}/agents/status",

@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, Authentication, report_progress
+from awp_publish import AgentPublisher, OAuth, report_progress
 from awp_publish.serve.lifespan import running
 from tests.serve.guarded import known_callers, make_shop
 from tests.serve.mcp_messages import CLASSIC, MODERN, MODES, VERSIONS, connect, headers_of, message
@@ -165,8 +165,8 @@ async def test_who_does_not_ask_for_progress_or_takes_no_stream_is_answered_with
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_challenge_is_an_http_status_even_where_progress_was_asked_for(version):
-    login = Authentication("oauth2", authorization_servers=("https://login.example",))
-    site = make_shop(doors=["mcp"], authenticate=known_callers(), authentication=login)
+    login = OAuth(authorization_servers=("https://login.example",))
+    site = make_shop(doors=["mcp"], authenticate=known_callers(), oauth=login)
 
     @site.agent("mine", auth_required=True)
     async def mine() -> str:

@@ -24,9 +24,9 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, DeclarationError, Site
+from awp_publish import AgentPublisher, DeclarationError, Pages, Site
 from awp_publish.serve.http import AsgiApp, Receive, Scope, Send
-from awp_publish.serve.negotiation import LARGEST
+from awp_publish.serve.negotiation import MAX_PAGE_BYTES
 
 MARKDOWN = {"accept": "text/markdown"}
 SOM = {"accept": "application/som+json"}
@@ -323,7 +323,7 @@ def test_what_accept_has_chosen_is_kept_by_no_shared_cache(serve, accept, said, 
 
 def test_a_site_whose_caches_heed_vary_has_its_formats_kept_as_its_pages(serve):
     public = {"cache-control": "public, max-age=60, s-maxage=600", "cdn-cache-control": "max-age=600"}
-    client = serve(lambda request: HTMLResponse(PAGE, headers=public), page_formats_in_shared_cache=True)
+    client = serve(lambda request: HTMLResponse(PAGE, headers=public), pages=Pages(shared_cache=True))
     told = client.get("/", headers=MARKDOWN).headers
     assert {name: told[name] for name in public} == public
     assert told["vary"] == "Accept"
@@ -331,7 +331,7 @@ def test_a_site_whose_caches_heed_vary_has_its_formats_kept_as_its_pages(serve):
 
 def test_a_format_that_has_an_address_of_its_own_is_kept_as_its_page(serve):
     public = {"cache-control": "public, max-age=60"}
-    client = serve(lambda request: HTMLResponse(PAGE, headers=public), page_formats_in_query=True)
+    client = serve(lambda request: HTMLResponse(PAGE, headers=public), pages=Pages(in_query=True))
     assert client.get("/?format=md").headers["cache-control"] == "public, max-age=60"
     assert client.get("/", headers=MARKDOWN).headers["cache-control"] == "private, max-age=60"
 
@@ -360,7 +360,7 @@ PASSING: Mapping[str, tuple[Handler, int]] = {
     "its own Markdown": (lambda request: PlainTextResponse("# Mine", media_type="text/markdown"), 200),
     "an unknown coding": (lambda request: HTMLResponse(b"\x8b\x01", headers={"content-encoding": "br"}), 200),
     "a broken coding": (lambda request: HTMLResponse(b"\x8b\x01", headers={"content-encoding": "gzip"}), 200),
-    "a large page": (lambda request: HTMLResponse("x" * (LARGEST + 1)), 200),
+    "a large page": (lambda request: HTMLResponse("x" * (MAX_PAGE_BYTES + 1)), 200),
     "a large stream": (lambda request: StreamingResponse(_drip(40), media_type="text/html"), 200),
 }
 
@@ -391,7 +391,7 @@ def test_a_coding_of_the_application_is_undone(serve):
 
 
 def test_a_small_body_that_unpacks_to_a_huge_one_is_not_unpacked(serve):
-    bomb = gzip.compress(b"<p>x" * LARGEST)
+    bomb = gzip.compress(b"<p>x" * MAX_PAGE_BYTES)
     client = serve(lambda request: HTMLResponse(bomb, headers={"content-encoding": "gzip"}))
     with client.stream("GET", "/", headers=MARKDOWN) as answer:
         assert b"".join(answer.iter_raw()) == bomb
@@ -484,7 +484,7 @@ def test_large_pages_are_made_over_beside_the_event_loop_and_remembered(serve):
 class TestFormatInTheQuery:
     @pytest.fixture
     def client(self, serve) -> TestClient:
-        return serve(lambda request: HTMLResponse(f"<p>{request.url.query}"), page_formats_in_query=True)
+        return serve(lambda request: HTMLResponse(f"<p>{request.url.query}"), pages=Pages(in_query=True))
 
     def test_an_address_names_the_format(self, client):
         answer = client.get("/a?x=1&format=md&y=2")
@@ -569,13 +569,13 @@ def test_pages_can_be_html_only(serve):
 
 
 def test_what_cannot_be_had_is_refused_where_it_is_written(monkeypatch):
-    monkeypatch.setattr("awp_publish.offering.PACKAGE", "nowhere_to_be_found")
+    monkeypatch.setattr("awp_publish.settings.PACKAGE", "nowhere_to_be_found")
     with pytest.raises(DeclarationError, match=r'pip install "awp-publish\[pages\]"'):
         make_site(pages=True)
-    with pytest.raises(DeclarationError, match=r"page_formats_in_query.*pip install"):
-        make_site(page_formats_in_query=True)
-    with pytest.raises(DeclarationError, match=r"page_formats_in_shared_cache.*pip install"):
-        make_site(page_formats_in_shared_cache=True)
+    with pytest.raises(DeclarationError, match=r"pages: .*pip install"):
+        make_site(pages=Pages(in_query=True))
+    with pytest.raises(DeclarationError, match=r"pages: .*pip install"):
+        make_site(pages=Pages(shared_cache=True))
     assert make_site().offering.pages is False
 
 
@@ -595,8 +595,10 @@ def test_an_adapter_asks_the_application_itself():
     asked = publisher.asked({**scope, "headers": [(b"accept", b"text/markdown"), (b"cookie", b"a=b")]})
     assert asked is not None
     assert (b"cookie", b"a=b") in asked.scope["headers"]
-    reply = asked.answer(200, [(b"Content-Type", b"text/html; charset=utf-8")], b"<p>a")
+    reply = asked.render(200, [(b"Content-Type", b"text/html; charset=utf-8")], b"<p>a")
     assert reply is not None
     assert (reply.status, reply.body) == (200, b"a\n")
-    assert asked.answer(200, [(b"content-type", b"application/json")], b"{}") is None
-    assert dict(asked.passed([(b"Content-Type", b"text/html"), (b"Vary", b"Cookie")]))[b"vary"] == b"Cookie, Accept"
+    assert asked.render(200, [(b"content-type", b"application/json")], b"{}") is None
+    assert (
+        dict(asked.pass_headers([(b"Content-Type", b"text/html"), (b"Vary", b"Cookie")]))[b"vary"] == b"Cookie, Accept"
+    )

@@ -35,7 +35,7 @@ def _fastapi(shop: Shop):
     orders = APIRouter(prefix="/orders")
 
     @orders.post("/cancel_all")
-    @shop.site.action("cancel_all", auth_required=True, requires_human_confirmation=True)
+    @shop.site.action("cancel_all", auth_required=True, confirm=True)
     async def cancel_all() -> str:
         """Cancel every order."""
         shop.ran.append("cancel_all")
@@ -73,7 +73,7 @@ def _starlette(shop: Shop, wrap=lambda routes: routes, around=None):
         return await run(request)
 
     shop.site.action("show_order", outputs=TEXT)(show_order)
-    shop.site.action("cancel_all", auth_required=True, requires_human_confirmation=True)(cancel_all)
+    shop.site.action("cancel_all", auth_required=True, confirm=True)(cancel_all)
     routes = [
         Route("/orders/cancel_all", cancel_all, methods=["POST"]),
         Route("/orders/secret", run, methods=["POST"]),

@@ -47,7 +47,7 @@ def make_site(**options):
         """What is mine."""
         return str(current_caller())
 
-    @site.agent("pay", sensitivity="irreversible", auth_required=True)
+    @site.agent("pay", effect="irreversible", auth_required=True)
     async def pay(pin: str = "") -> str:
         """Pay."""
         return "paid"
@@ -228,7 +228,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from awp_publish import AgentPublisher, tracing
+from awp_publish import AgentPublisher
+from awp_publish import invoke as tracing
 from tests.serve.guarded import ANN, invoke
 from tests.serve.test_record_of_calls import make_site
 

@@ -122,7 +122,7 @@ def test_cookies_of_several_lines_are_one_header(open_client):
         authenticate=lambda shown: Principal(shown.headers["cookie"]) if "cookie" in shown.headers else None
     )
 
-    @site.agent("who", auth_required=True, requires_human_confirmation=False)
+    @site.agent("who", auth_required=True, confirm=False)
     async def who() -> str:
         """Who calls."""
         return "known"

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from awp_publish import AgentPublisher, Contact, Paths, Site
 from awp_publish.model import Door
 from awp_publish.protocols import som
-from awp_publish.serve.negotiation import LARGEST
+from awp_publish.serve.negotiation import MAX_PAGE_BYTES
 from awp_publish.templating import head_links, link_header, robots_lines
 from tests.protocols.catalogs import make_catalog
 
@@ -53,9 +53,10 @@ ROUTES = [
     Route("/status/{status}", status),
     Route("/fail", fail),
     Route("/json", lambda request: JSONResponse({})),
-    Route("/large", lambda request: HTMLResponse("x" * (LARGEST + 1))),
+    Route("/large", lambda request: HTMLResponse("x" * (MAX_PAGE_BYTES + 1))),
     Route("/moved", lambda request: RedirectResponse("/page?moved")),
     Route("/away", lambda request: RedirectResponse("https://elsewhere.example/")),
+    Route("/astray", lambda request: RedirectResponse("http://[")),
     Route("/round", lambda request: RedirectResponse("/round")),
     Route("/kept", lambda request: HTMLResponse("<p>a", headers={"cache-control": "private", "vary": "Cookie"})),
     Route("/languages", lambda request: HTMLResponse("<p>a", headers={"vary": "Accept-Language, Cookie"})),
@@ -143,6 +144,7 @@ REFUSED = {
     "/json": 404,
     "/large": 404,
     "/away": 404,
+    "/astray": 404,
     "/round": 404,
     "/agent.json": 404,
     "/.well-known/som.json": 404,

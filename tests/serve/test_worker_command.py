@@ -24,10 +24,10 @@ from awp_publish import AgentPublisher, Site, report_progress
 
 site = Site(
     "Shop", "Sells things.", "https://shop.example",
-    store=os.environ["STORE"], **({"job_queue": os.environ["QUEUE"]} if os.environ.get("QUEUE") else {}),
+    store=os.environ["STORE"], **({"jobs": {"queue": os.environ["QUEUE"]}} if os.environ.get("QUEUE") else {}),
 )
 
-@site.agent("ship", execution="async", intent="write", side_effect="idempotent")
+@site.agent("ship", execution="async", effect="idempotent")
 async def ship(parcel: str) -> int:
     """Ship a parcel; the answer is the process that did."""
     report_progress(0.5, "half way")

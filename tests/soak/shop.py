@@ -77,12 +77,12 @@ def make_app() -> FastAPI:
         """Write a label, which may be written twice."""
         return await work("label", number)
 
-    @site.agent("pay", sensitivity="irreversible", idempotency=keys, auth_required=True)
+    @site.agent("pay", effect="irreversible", idempotency=keys, auth_required=True)
     async def pay(number: str) -> str:
         """Pay: once, and after a person has agreed."""
         return await work("pay", number)
 
-    @site.agent("ship", execution="async", side_effect="idempotent", idempotency=keys, timeout=10.0)
+    @site.agent("ship", execution="async", effect="idempotent", idempotency=keys, timeout=10.0)
     async def ship(number: str) -> str:
         """Ship: in the background, and to the end."""
         return await work("ship", number, 0.6)

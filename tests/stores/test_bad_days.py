@@ -396,7 +396,7 @@ async def test_what_is_written_under_a_claim_is_written_however_late(shared, ser
 
 async def test_a_server_whose_clock_is_another_than_was_thought_costs_a_round_trip_and_no_call(shared, server):
     assert await is_well(shared)
-    worker = shared._desk._worker
+    worker = shared._thread._backend
     for seconds in (-3600.0, 3600.0):
         worker._ahead += seconds
         worker._learned -= 1

@@ -28,7 +28,7 @@ class Broken(MemoryStore):
 
 @pytest.mark.parametrize("kind", [Silent, Broken])
 async def test_one_that_hangs_or_breaks_is_unavailable_within_its_time(kind):
-    store = ForeignStore(kind(), patience=0.05)
+    store = ForeignStore(kind(), timeout=0.05)
     for answer in (store.run([Look("key")]), store.take("queue", 1.0, 1)):
         with pytest.raises(StoreUnavailable) as refused:
             await answer

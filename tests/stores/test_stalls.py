@@ -67,7 +67,7 @@ def pay_through_a_stall(store, stalled, open_client):
     )
     paid = []
 
-    @site.agent("pay", requires_human_confirmation=True, idempotency="24h", reversible=False)
+    @site.agent("pay", effect="irreversible", idempotency="24h")
     async def pay(door: str) -> str:
         """Pay books."""
         paid.append(door)

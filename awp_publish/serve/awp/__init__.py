@@ -5,301 +5,24 @@ A session browses this site and no other, as a browser without JavaScript does, 
 """
 
 import asyncio
-import re
-import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 from urllib.parse import urlsplit
 
-import awp_publish
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.browsing.errors import AwpError, refuse
-from awp_publish.browsing.observing import FORMATS
-from awp_publish.model import Browsing, Catalog, Door, JsonObject, seconds_of
-from awp_publish.policy.authentication import (
-    ApiKey,
-    ApplicationUser,
-    Authenticator,
-    Credentials,
-    Principal,
-    SessionUser,
-    SharedSecret,
-    Signed,
-)
-from awp_publish.policy.guard import Enforcement
+from awp_publish.model import Door, seconds_of
 from awp_publish.policy.tokens import Tokens
-from awp_publish.problems import CrossSiteCookies, ForeignHost, Problem
-from awp_publish.serve.awp.connection import GOING_AWAY, MUTATION, Connection, Conversation, telling_of
-from awp_publish.serve.awp.sessions import SWEEP, Desk, Sessions, Surface, Tails
-from awp_publish.serve.awp.skills import CARRIED, PROTOCOL, Carried, Skills
-from awp_publish.serve.credentials import (
-    TrustedProxies,
-    client_address,
-    is_local_page,
-    read_credentials,
-    refuse_foreign_host,
-)
+from awp_publish.problems import CrossSiteCookies, ForeignHost
+from awp_publish.serve.awp.callers import VERSION, AwpCallers
+from awp_publish.serve.awp.connection import GOING_AWAY, AwpClient, AwpService, Connection
+from awp_publish.serve.awp.sessions import SWEEP_INTERVAL, OwnedTasks, Sessions, SiteClient
+from awp_publish.serve.awp.skills import PROTOCOL, SKILL_CALL, AwpSkills, SkillCall
+from awp_publish.serve.credentials import client_address, is_local_page, refuse_foreign_host
 from awp_publish.serve.doors import LiveDoor, Surroundings
 from awp_publish.serve.endpoint import read_request_id, render_problem
 from awp_publish.serve.http import Fields, Receive, Reply, Scope, Send, read_fields, send_reply
 from awp_publish.site import Site
-
-# --- Who speaks at the AWP door, and what they may do ---
-# Callers are known by what the upgrade request shows, as at every other door, or by the `auth` of awp.hello. A caller
-# whose scopes name some of AWP's own has these and no others; everybody else has those of DEFAULT.
-
-SCOPES: Final = (
-    "som:read",
-    "page:act",
-    "page:evaluate",
-    "session:write",
-    "network:configure",
-    "skills:invoke",
-)
-"""Paper, Table 3."""
-
-DEFAULT: Final = frozenset(SCOPES) - {"page:evaluate", "network:configure"}
-
-_TOKEN: Final = re.compile(r"[!-~]+")
-
-METHODS: Final = ("auth.none", "auth.bearer", "auth.hmac")
-
-Pair: TypeAlias = tuple[bytes, bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who speaks: the caller if they are known, how, and with what a call of theirs shows it again."""
-
-    method: str
-    principal: Principal | None
-    header: Pair | None = None
-    signed: Signed | None = None
-
-    @property
-    def id(self) -> str:
-        """The known caller's id, "" for nobody."""
-        return self.principal.id if self.principal is not None else ""
-
-    @property
-    def scopes(self) -> frozenset[str]:
-        """What they may do at this door."""
-        named = self.principal.scopes.intersection(SCOPES) if self.principal is not None else None
-        return named or DEFAULT
-
-    def need(self, scope: str, method: str) -> None:
-        """Raises AwpError PERMISSION_DENIED without that scope; "" is had by everybody."""
-        if scope and scope not in self.scopes:
-            details = {"required_scope": scope, "method": method, "scopes": sorted(self.scopes)}
-            raise AwpError("PERMISSION_DENIED", f"{method} needs the scope {scope}.", details)
-
-
-class Callers:
-    """Tells who a caller is. Raises what AuthenticationGate raises for credentials that are wrong."""
-
-    def __init__(self, catalog: Catalog, enforcement: Enforcement, proxies: TrustedProxies) -> None:
-        kinds = enforcement.authenticators
-        self._token_header = _token_header(catalog, kinds)
-        self._proxies = proxies
-        self._gate = enforcement.identify()
-        signs = any(isinstance(one, SharedSecret) for one in kinds)
-        taken = {"auth.none": True, "auth.bearer": self._token_header is not None, "auth.hmac": signs}
-        self.methods = [method for method in METHODS if taken[method]]
-        """The ways to be known that awp.hello can take."""
-
-    async def identify(self, scope: Scope, auth: object, challenge: str) -> Identity:
-        """Who opens a connection: `scope` is its upgrade, `auth` that of awp.hello. Raises a Problem, AwpError."""
-        method, given = _read_auth(auth)
-        if method not in self.methods:
-            raise AwpError("UNSUPPORTED", f"This site does not take {method}.", {"methods": self.methods})
-        header = signed = None
-        if method == "auth.bearer":
-            header = _header_of(self._token_header or "authorization", given)
-        elif method == "auth.hmac":
-            signed = Signed(_read_text(given, "key_id"), challenge, _read_text(given, "signature"))
-        headers = with_header(scope["headers"], header)
-        shown: Credentials = read_credentials(scope, read_fields(headers), self._proxies)._replace(signed=signed)
-        return Identity(method, await self._gate(shown), header, signed)
-
-
-def _token_header(catalog: Catalog, kinds: Sequence[Authenticator]) -> str | None:
-    """The header that a token of awp.hello stands for, None where nobody reads one."""
-    unread = (SharedSecret, SessionUser, ApplicationUser, ApiKey)
-    if any(not isinstance(one, unread) for one in kinds) or any(one.route_authenticates for one in catalog.actions):
-        return "authorization"
-    return next((one.header.lower() for one in kinds if isinstance(one, ApiKey)), None)
-
-
-def new_challenge() -> str:
-    """What a caller signs, once."""
-    return secrets.token_urlsafe(24)
-
-
-def with_header(headers: list[Pair], header: Pair | None) -> list[Pair]:
-    """Headers with another one in place of those of its name, if there is one."""
-    if header is None:
-        return headers
-    return [*(pair for pair in headers if pair[0] != header[0]), header]
-
-
-def _header_of(name: str, given: Mapping[str, object]) -> Pair:
-    token = _read_text(given, "token")
-    if not _TOKEN.fullmatch(token):
-        refuse("auth.token must be visible ASCII characters.", param="auth.token")
-    scheme = "Bearer " if name == "authorization" else ""
-    return name.encode("latin-1"), f"{scheme}{token}".encode("ascii")
-
-
-def _read_auth(auth: object) -> tuple[str, Mapping[str, object]]:
-    """The `auth` of awp.hello: its method, and the rest. Raises AwpError."""
-    given = {"method": "auth.none"} if auth is None else auth
-    if not isinstance(given, dict):
-        refuse("auth must be an object with a method.", param="auth")
-    method = given.get("method", given.get("type"))
-    if method not in METHODS:
-        refuse(f"auth.method must be one of {', '.join(METHODS)}.", param="auth.method", methods=list(METHODS))
-    return method, given
-
-
-def _read_text(given: Mapping[str, object], name: str) -> str:
-    text = given.get(name)
-    if not isinstance(text, str) or not 0 < len(text) <= 20_000:
-        refuse(f"Missing required param: auth.{name}", param=f"auth.{name}")
-    return text
-
-
-# --- `awp.hello` ---
-# The MVP (section 4.1) sends client_name, client_version and awp_version, and is told a list of features; the draft
-# (Handshake) sends client, awp.versions and wants, and is told an object of features. Everything else is in both
-# answers.
-
-VERSION: Final = "0.1"
-ENCODINGS: Final = ("json", "msgpack")
-NAME: Final = "awp-publish"
-FEATURES: Final = (
-    "som.snapshot",
-    "som.mutations",
-    "act.primitive",
-    "extract",
-    "pages",
-    "history",
-    "cookies",
-    "sessions.list",
-    "sessions.resume",
-    "sessions.export",
-    "idempotency",
-    "encoding.msgpack",
-)
-"""What a site has that browses; "skills.invoke" where it has actions."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What a client asked for: its shape of the handshake, the encoding, and the events that it wants to be told."""
-
-    is_draft: bool
-    encoding: str
-    events: frozenset[str]
-
-
-def read_hello(params: Mapping[str, object], *, is_packed: bool) -> Wishes:
-    """What a client asks for. Raises AwpError: INVALID_REQUEST for another version, UNSUPPORTED for other encodings."""
-    is_draft = any(name in params for name in ("client", "awp", "wants"))
-    _check_version(_read_versions(params))
-    wants = _read_object(params, "wants")
-    return Wishes(is_draft, _choose_encoding(wants, is_packed), frozenset(_read_texts(wants, "events")) & {MUTATION})
-
-
-def _read_versions(params: Mapping[str, object]) -> list[str]:
-    """What is missing is taken for 0.1."""
-    single = params.get("awp_version")
-    if single is not None and not isinstance(single, str):
-        refuse("awp_version must be text.", param="awp_version")
-    listed = _read_texts(_read_object(params, "awp"), "versions")
-    return [*listed, *([single] if single is not None else [])] or [VERSION]
-
-
-def _check_version(versions: list[str]) -> None:
-    if VERSION not in versions:
-        named = ", ".join(versions)[:100]
-        raise AwpError("INVALID_REQUEST", f"Unsupported AWP version: {named}", {"supported": [VERSION]})
-
-
-def _choose_encoding(wants: Mapping[str, object], is_packed: bool) -> str:
-    """The first that a client names and we speak; without any, the one it speaks already."""
-    wanted = _read_texts(wants, "encoding")
-    for name in wanted:
-        if name in ENCODINGS:
-            return name
-    if wanted:
-        raise AwpError("UNSUPPORTED", "None of the encodings is spoken here.", {"supported": list(ENCODINGS)})
-    return "msgpack" if is_packed else "json"
-
-
-def _read_object(params: Mapping[str, object], name: str) -> Mapping[str, object]:
-    given = params.get(name)
-    if given is None:
-        return {}
-    if not isinstance(given, dict):
-        refuse(f"{name} must be an object.", param=name)
-    return given
-
-
-def _read_texts(params: Mapping[str, object], name: str) -> list[str]:
-    given = params.get(name)
-    if given is None:
-        return []
-    if isinstance(given, str):
-        return [given]
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-        refuse(f"{name} must be a list of texts.", param=name)
-    return given
-
-
-# --- The answer ---
-
-
-def tell_hello(catalog: Catalog, browsing: Browsing, wishes: Wishes, auth: JsonObject) -> dict[str, object]:
-    """The result of a handshake."""
-    limits = _limits(browsing)
-    features = _features(catalog, browsing, limits) if wishes.is_draft else _feature_names(catalog)
-    return {
-        "awp_version": VERSION,
-        "server_name": NAME,
-        "server_version": awp_publish.__version__,
-        "features": features,
-        "awp": {"version": VERSION},
-        "encoding": {"selected": wishes.encoding},
-        "compression": {"selected": "none"},
-        "server": {"name": NAME, "version": awp_publish.__version__, "site": catalog.site.name, "url": catalog.url},
-        "limits": limits,
-        "events": sorted(wishes.events),
-        "auth": auth,
-    }
-
-
-def _limits(browsing: Browsing) -> dict[str, object]:
-    return {
-        "max_sessions": min(browsing.sessions, browsing.sessions_per_address, browsing.sessions_per_connection),
-        "max_pages_per_session": browsing.pages_per_session,
-        "max_messages_per_second": browsing.messages_per_second,
-    }
-
-
-def _feature_names(catalog: Catalog) -> list[str]:
-    return [*FEATURES, *(["skills.invoke"] if catalog.actions else [])]
-
-
-def _features(catalog: Catalog, browsing: Browsing, limits: JsonObject) -> dict[str, object]:
-    return {
-        "som": {"snapshot": True, "mutation": True, "formats": list(FORMATS), "max_bytes": browsing.page_bytes},
-        "skills": {"invoke": bool(catalog.actions), "registry": True},
-        "network": {"proxy": False, "profiles": []},
-        "limits": limits,
-    }
-
 
 SUBPROTOCOLS: Final = ("awp", "awp.json", "awp.msgpack")
 """Accepted where a client offers them; the frames tell the encoding in any case."""
@@ -312,140 +35,111 @@ _FOREIGN: Final = Reply(403, (_PLAIN,), b"Pages of this origin may not browse he
 
 
 def describe_door(site: Site) -> Door:
-    """What the documents may say about this door."""
+    """Describe the door for the documents."""
     return Door(PROTOCOL, VERSION, site.paths.awp)
 
 
 def open_door(surroundings: Surroundings) -> LiveDoor:
-    """The door of one public address of a site."""
-    door = AwpDoor(surroundings)
-    path = surroundings.catalog.paths.awp
+    """Open the door of one public address of a site."""
+    door, path = AwpDoor(surroundings), surroundings.catalog.paths.awp
     return LiveDoor({path: door.answer_http}, running=door.running, sockets={path: door.answer})
 
 
 class AwpDoor:
-    """Accepts WebSockets, and looks after what outlives one of them."""
+    """Accepts WebSockets, and owns what outlives one of them."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
-        self._telling = telling_of(surroundings.catalog)
-        self._desk = _make_desk(surroundings)
-        self._origins = _own_origins(surroundings)
-        self._tails = Tails()
+    def __init__(self, door: Surroundings) -> None:
+        site, catalog, browsing, guarding = door.site, door.catalog, door.site.limits.browsing, door.site.guarding
+        lifetime = float(seconds_of(browsing.export_lifetime))
+        keys = guarding.secret_keys or (guarding.own_key,)
+        self._door = door
+        self._service = AwpService(
+            catalog,
+            browsing,
+            Sessions(browsing, tuple(url for url in site.urls if urlsplit(url).path == catalog.prefix)),
+            AwpCallers(door),
+            AwpSkills(door),
+            Tokens(keys, f"awp_session:{guarding.host}", lifetime),
+            site.limits.timeout,
+        )
+        # As browsers write them (Fetch, section 3.2): without the port that goes without saying.
+        self._origins = frozenset(parse_address(url).origin for url in site.urls)
+        self._allowed = frozenset(origin.lower() for origin in door.admission.allow_origins)
+        self._tasks = OwnedTasks()
         self._connections: set[Connection] = set()
-
-    # --- WebSocket ---
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one WebSocket, from its handshake (RFC 6455 section 4) to its end."""
         await receive()
-        fields = read_fields(scope["headers"])
+        fields, door, service = read_fields(scope["headers"]), self._door, self._service
         denial = self._deny(fields)
         if denial is not None:
-            await _send_denial(denial, scope, send)
+            if "websocket.http.response" not in scope.get("extensions", {}):
+                await send({"type": "websocket.close", "code": 1008, "reason": ""})
+                return
+            headers = list(denial.headers)
+            await send({"type": "websocket.http.response.start", "status": denial.status, "headers": headers})
+            await send({"type": "websocket.http.response.body", "body": denial.body})
             return
         offered = scope.get("subprotocols") or ()
         subprotocol = next((name for name in offered if name in SUBPROTOCOLS), None)
         await send({"type": "websocket.accept", "subprotocol": subprotocol})
-        connection = self._connect(scope, receive, send)
+        address = client_address(scope, fields, door.admission.trusted_proxies)
+        app, prefix, max_page = door.entrance(scope), service.catalog.prefix, service.browsing.page_bytes
+        client = AwpClient(service, SiteClient(app, scope, prefix, max_page, self._tasks, address))
+        idle = float(seconds_of(service.browsing.idle))
+        connection = Connection(client, receive, send, door.admission.max_body_bytes, idle)
         self._connections.add(connection)
         try:
             await connection.serve()
         finally:
             self._connections.discard(connection)
 
-    def _connect(self, scope: Scope, receive: Receive, send: Send) -> Connection:
-        surroundings, desk = self._surroundings, self._desk
-        most = desk.browsing.page_bytes
-        address = client_address(scope, read_fields(scope["headers"]), surroundings.admission.trusted_proxies)
-        surface = Surface(surroundings.entrance(scope), scope, desk.catalog.prefix, most, self._tails, address)
-        idle = float(seconds_of(desk.browsing.idle))
-        conversation = Conversation(desk, surface)
-        return Connection(conversation, self._telling, receive, send, surroundings.admission.max_body_bytes, idle)
-
     def _deny(self, fields: Fields) -> Reply | None:
-        """WebSockets are not held to CORS: a browser opens one for any page, and sends cookies along.
+        """Return the refusal of a browser's page that may not browse here.
 
-        So an Origin has to be one of the site's own addresses or of `allow_origins`, and Host one of the site's hosts.
+        WebSockets are not held to CORS: a browser opens one for any page, and sends cookies along. So an Origin has to
+        be one of the site's own addresses or of `allow_origins`, and Host one of the site's hosts.
         """
-        admission = self._surroundings.admission
         try:
-            refuse_foreign_host(fields, admission.own_hosts)
-        except ForeignHost as problem:
-            return self._render(problem, fields)
-        origin = fields.get(b"origin")
-        allowed = [one.lower() for one in admission.allow_origins]
-        if origin is None or (named := origin.decode("latin-1").strip().lower()) in self._origins:
-            return None
-        if is_local_page(fields):
-            return None
-        if b"cookie" in fields:
-            detail = "The connection has cookies, but it comes from a page of another site."
-            return self._render(CrossSiteCookies(detail), fields)
-        return None if "*" in allowed or named in allowed else _FOREIGN
-
-    def _render(self, problem: Problem, fields: Fields) -> Reply:
-        request_id, told = read_request_id(fields), self._telling
-        self._surroundings.invoker.note_refusal(PROTOCOL, request_id, problem)
-        return render_problem(problem, told.types, told.recoveries, self._desk.catalog.paths.awp, request_id)
-
-    # --- HTTP ---
+            refuse_foreign_host(fields, self._door.admission.own_hosts)
+            origin = fields.get(b"origin")
+            named = origin.decode("latin-1").strip().lower() if origin is not None else None
+            if named is None or named in self._origins or is_local_page(fields):
+                return None
+            if b"cookie" in fields:
+                raise CrossSiteCookies("The connection has cookies, but it comes from a page of another site.")
+        except (ForeignHost, CrossSiteCookies) as problem:
+            request_id, renderer = read_request_id(fields), self._service.skills.renderer
+            self._door.invoker.note_refusal(PROTOCOL, request_id, problem)
+            path = self._service.catalog.paths.awp
+            return render_problem(problem, renderer.types, renderer.recoveries, path, request_id)
+        return None if self._allowed & {"*", named} else _FOREIGN
 
     async def answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A request that carries a call of skills.invoke through the application; any other is told to upgrade."""
-        carried = scope.get(CARRIED)
-        if isinstance(carried, Carried):
-            await self._desk.skills.answer(carried, scope, receive, send)
-            return
-        await send_reply(_UPGRADE, send)
-
-    # --- While the application runs ---
+        """Answer a request that carries a call of skills.invoke through the application; any other has to upgrade."""
+        skill_call = scope.get(SKILL_CALL)
+        if isinstance(skill_call, SkillCall):
+            await self._service.skills.answer(skill_call, scope, receive, send)
+        else:
+            await send_reply(_UPGRADE, send)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Ends sessions whose time is up, and in the end all. Without a lifespan they end when others are used."""
-        sweeping = asyncio.create_task(self._sweep(), name="awp_publish sessions")
+        """End sessions whose time is up, and in the end all. Without a lifespan they end when others are used."""
+
+        async def sweep() -> None:
+            while True:
+                await asyncio.sleep(SWEEP_INTERVAL)
+                self._service.sessions.sweep()
+
+        sweeping = asyncio.create_task(sweep(), name="awp_publish sessions")
         try:
             yield
         finally:
             sweeping.cancel()
             for connection in tuple(self._connections):
-                connection.end(GOING_AWAY)
-            self._desk.sessions.clear()
+                connection.close(GOING_AWAY)
+            self._service.sessions.clear()
             await asyncio.wait({sweeping})
-            await self._tails.end()
-
-    async def _sweep(self) -> None:
-        while True:
-            await asyncio.sleep(SWEEP)
-            self._desk.sessions.sweep()
-
-
-def _make_desk(surroundings: Surroundings) -> Desk:
-    site, catalog, admission = surroundings.site, surroundings.catalog, surroundings.admission
-    browsing, guarding = site.limits.browsing, site.guarding
-    keys = guarding.secret_keys or (guarding.own_key,)
-    return Desk(
-        catalog,
-        browsing,
-        Sessions(browsing, tuple(url for url in site.urls if urlsplit(url).path == catalog.prefix)),
-        Callers(catalog, surroundings.enforcement, admission.trusted_proxies),
-        Skills(catalog, surroundings.invoker, admission, lists_only_allowed=site.limits.list_only_allowed),
-        Tokens(keys, f"awp_session:{guarding.host}", float(seconds_of(browsing.export_lifetime))),
-        site.limits.timeout,
-    )
-
-
-def _own_origins(surroundings: Surroundings) -> frozenset[str]:
-    """As browsers write them (Fetch, section 3.2): without the port that goes without saying."""
-    return frozenset(parse_address(url).origin for url in surroundings.site.urls)
-
-
-async def _send_denial(reply: Reply, scope: Scope, send: Send) -> None:
-    """The answer to an upgrade that is refused; with words where the server can send them."""
-    if "websocket.http.response" not in scope.get("extensions", {}):
-        await send({"type": "websocket.close", "code": 1008, "reason": ""})
-        return
-    start = {"type": "websocket.http.response.start", "status": reply.status, "headers": list(reply.headers)}
-    await send(start)
-    await send({"type": "websocket.http.response.body", "body": reply.body})
+            await self._tasks.cancel()

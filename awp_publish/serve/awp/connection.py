@@ -1,405 +1,53 @@
 """One WebSocket of the AWP door: it reads frames, has them answered, writes the answers, whatever the other end does.
 
-Requests are answered as soon as they can be; several may be under way. No more than PENDING wait at a time: then
-nothing is read until one of them is answered. A client that does not read its answers for PATIENCE is left.
+Requests are answered as soon as they can be; several may be under way. No more than MAX_PENDING wait at a time: then
+nothing is read until one of them is answered. A client that does not read its answers for CLIENT_TIMEOUT is left.
 """
 
 import asyncio
-import hashlib
 import logging
-import math
-import re
-import secrets
 import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-import msgpack
-import orjson
-
-from awp_publish.browsing.errors import AwpError, Code, refuse
-from awp_publish.browsing.observing import write_cursor
-from awp_publish.browsing.session import METHODS, Method, Session
-from awp_publish.model import Catalog, JsonObject
-from awp_publish.policy.call import RawHeaders
-from awp_publish.problems import ConfirmationRequired, NotJson, PrerequisiteRequired, Problem, StoreUnavailable, code_of
-from awp_publish.serve.awp import Identity, new_challenge, read_hello, tell_hello
-from awp_publish.serve.awp.sessions import (
-    Client,
-    Desk,
-    Held,
-    Surface,
-    close_session,
-    create_session,
-    drive,
-    export_session,
-    has_large_page,
-    import_session,
-    list_sessions,
-    once,
-    read_milliseconds,
-    resume_session,
+from awp_publish.browsing.errors import AwpError, missing, refuse
+from awp_publish.browsing.session import METHODS
+from awp_publish.model import Browsing, Catalog, JsonObject
+from awp_publish.policy.tokens import Expired, NotOurs, Tokens
+from awp_publish.problems import Problem
+from awp_publish.serve.awp.callers import AwpCallers, Identity, new_challenge, read_hello, render_hello
+from awp_publish.serve.awp.messages import (
+    MUTATION,
+    AnswerCache,
+    AwpRequest,
+    Frame,
+    InvalidFrame,
+    error_of,
+    make_error,
+    make_message,
+    mutations_since,
+    read_request,
+    write_frame,
 )
-from awp_publish.serve.awp.skills import invoke_skill, list_skills
-from awp_publish.serve.endpoint import Telling, describe_problem
-from awp_publish.serve.http import Message, Receive, Send, parse_json
-
-# --- MessagePack of the AWP door (extra "awp") ---
-
-
-def read_msgpack(packed: bytes) -> object:
-    """The value of a MessagePack message. Raises NotJson for what JSON could not say, or could say in two ways."""
-    try:
-        value = msgpack.unpackb(packed, object_pairs_hook=_read_pairs, list_hook=_read_list, ext_hook=_refuse_extension)
-        return parse_json(orjson.dumps(_read_list([value])[0]))
-    except NotJson:
-        raise
-    except (ValueError, TypeError, msgpack.UnpackException, RecursionError, MemoryError) as error:
-        raise NotJson(f"The body is not usable MessagePack: {str(error)[:200] or type(error).__name__}.") from error
-
-
-def write_msgpack(value: object, default: Callable[[object], object]) -> bytes:
-    """A message. Raises TypeError, ValueError or OverflowError for what MessagePack cannot say."""
-    packed: bytes = msgpack.packb(value, default=default, unicode_errors="replace")
-    return packed
-
-
-def _read_pairs(pairs: Sequence[tuple[object, object]]) -> dict[object, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise NotJson("The body has the same name twice in one object.")
-    _check_numbers(found.values())
-    return found
-
-
-def _read_list(items: list[object]) -> list[object]:
-    _check_numbers(items)
-    return items
-
-
-def _check_numbers(values: Iterable[object]) -> None:
-    if any(isinstance(value, float) and not math.isfinite(value) for value in values):
-        raise NotJson("The body holds a number that is not finite.")
-
-
-def _refuse_extension(code: int, _: bytes) -> object:
-    raise NotJson(f"The body holds extension type {code}, which JSON does not have.")
-
-
-# --- The messages of the AWP door ---
-# A text frame is JSON, a binary frame MessagePack, and a request is answered in the form that it came in. Unknown
-# members are ignored. A frame that cannot be read is answered with an empty id, since nobody can tell whose it was.
-
-LONGEST_ID: Final = 256
-"""Characters of a request's id: it is sent back."""
-
-_TRACE: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
-
-Frame: TypeAlias = str | bytes
-
-
-class JsonText:
-    """A value that is JSON text already, and stays as it is written."""
-
-    __slots__ = ("body",)
-
-    def __init__(self, body: bytes) -> None:
-        self.body = body
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request. `trace` is the caller's own trace id, or one of ours; `is_packed` tells how it is answered."""
-
-    id: str
-    method: str
-    params: JsonObject
-    key: str | None
-    trace: str
-    is_packed: bool
-
-
-class Unreadable(AwpError):
-    """A frame that is no request. `request_id` is its id as far as that could be read, else empty."""
-
-    def __init__(self, request_id: str, message: str, details: JsonObject | None = None) -> None:
-        super().__init__("INVALID_REQUEST", message, details)
-        self.request_id = request_id
-
-
-def read_request(frame: Frame) -> Request:
-    """The request in a frame. Raises Unreadable."""
-    document = _read_document(frame)
-    if not isinstance(document, dict):
-        raise Unreadable("", "Invalid JSON: a message is one object.")
-    given = document.get("id")
-    if not isinstance(given, str) or not 0 < len(given) <= LONGEST_ID:
-        raise Unreadable("", f"Invalid JSON: id must be a string of 1 to {LONGEST_ID} characters.", {"member": "id"})
-    try:
-        return _read_members(given, document, isinstance(frame, bytes))
-    except AwpError as error:
-        raise Unreadable(given, error.message, error.details) from error
-
-
-def _read_document(frame: Frame) -> object:
-    try:
-        if isinstance(frame, bytes):
-            return read_msgpack(frame)
-        return parse_json(frame.encode("utf-8", "surrogatepass"))
-    except NotJson as problem:
-        form = "MessagePack" if isinstance(frame, bytes) else "JSON"
-        raise Unreadable("", f"Invalid {form}: {problem.detail.replace('The body', 'the message', 1)}") from problem
-
-
-def _read_members(request_id: str, document: Mapping[str, object], is_packed: bool) -> Request:
-    if document.get("type", "request") != "request":
-        refuse("A client sends messages of type request.", member="type")
-    method, params = document.get("method"), document.get("params")
-    if not isinstance(method, str) or not method:
-        refuse("Missing required member: method" if method is None else "method must be text.", member="method")
-    if params is not None and not isinstance(params, dict):
-        refuse("params must be an object.", member="params")
-    meta = document.get("meta")
-    if meta is not None and not isinstance(meta, dict):
-        refuse("meta must be an object.", member="meta")
-    key, trace = _read_meta(meta or {})
-    return Request(request_id, method, params or {}, key, trace, is_packed)
-
-
-def _read_meta(meta: Mapping[str, object]) -> tuple[str | None, str]:
-    """Idempotency key and trace id. A trace id that is not fit to stand in a log is replaced."""
-    key, trace = meta.get("idempotency_key"), meta.get("trace_id")
-    if key is not None and not isinstance(key, str):
-        refuse("meta.idempotency_key must be text.", member="meta.idempotency_key")
-    if isinstance(trace, str) and _TRACE.fullmatch(trace):
-        return key, trace
-    return key, new_trace()
-
-
-# --- Answers ---
-
-
-def tell_result(request: Request, result: JsonObject) -> dict[str, object]:
-    """The response of a request that succeeded."""
-    return {"id": request.id, "type": "response", "result": result, "meta": _meta_of(request.trace)}
-
-
-def tell_error(request_id: str, error: AwpError, request: Request | None = None) -> dict[str, object]:
-    """The response of a request that did not."""
-    trace = new_trace() if request is None else request.trace
-    return {"id": request_id, "type": "response", "error": error.describe(), "meta": _meta_of(trace)}
-
-
-def tell_event(method: str, params: JsonObject, trace: str) -> dict[str, object]:
-    """An event, in the trace of the request that brought it about."""
-    return {"type": "event", "method": method, "params": params, "meta": _meta_of(trace)}
-
-
-def new_trace() -> str:
-    """A trace id of ours."""
-    return secrets.token_hex(16)
-
-
-def _meta_of(trace: str) -> JsonObject:
-    """Draft, Tracing: responses and events should have both."""
-    return {"trace_id": trace, "span_id": secrets.token_hex(8)}
-
-
-def write_frame(message: Mapping[str, object], *, is_packed: bool) -> Message:
-    """The frame of a message. Raises TypeError, ValueError or OverflowError for what the encoding cannot say."""
-    if is_packed:
-        return {"type": "websocket.send", "bytes": write_msgpack(message, _unwrap_value)}
-    return {"type": "websocket.send", "text": write_json(message).decode()}
-
-
-def write_json(value: object) -> bytes:
-    """JSON text, in which JsonText stands as it is. Raises TypeError for what JSON cannot say."""
-    return orjson.dumps(value, default=_unwrap_text)
-
-
-def _unwrap_text(value: object) -> object:
-    if isinstance(value, JsonText):
-        return orjson.Fragment(value.body)
-    raise TypeError(f"{type(value).__name__} is no JSON value.")
-
-
-def _unwrap_value(value: object) -> object:
-    if isinstance(value, JsonText):
-        return orjson.loads(value.body)
-    raise TypeError(f"{type(value).__name__} is no JSON value.")
-
-
-# --- `page.som_mutation` ---
-# Nothing changes by itself where no JavaScript runs, so the event follows the answer to the request that made the
-# change.
-
-MUTATION: Final = "page.som_mutation"
-
-
-def cursors_of(session: Session) -> Mapping[str, int]:
-    """Where the pages of a session are."""
-    return {tab.id: tab.history.cursor for tab in session.tabs.values() if tab.history.current is not None}
-
-
-def tell_changes(session: Session, before: Mapping[str, int], trace: str) -> list[dict[str, object]]:
-    """The events of the pages that have changed since, in the trace of the request that did it.
-
-    The patch makes the present SOM of the one before.
-    """
-    events = []
-    for page_id, cursor in before.items():
-        tab = session.tabs.get(page_id)
-        if tab is None or tab.history.cursor <= cursor:
-            continue
-        told = tab.observe({"mode": "mutations", "cursor": cursor})
-        if told.get("changed"):
-            where = {"session_id": session.id, "page_id": page_id, "cursor": write_cursor(tab.history.cursor)}
-            events.append(tell_event(MUTATION, {**where, "patch": told["patch"]}, trace))
-    return events
-
-
-# --- How the AWP door says a Problem ---
-
-_CODES: Final[dict[int, Code]] = {
-    401: "PERMISSION_DENIED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    409: "CONFLICT",
-    410: "NOT_FOUND",
-    428: "PERMISSION_DENIED",
-    429: "RATE_LIMITED",
-    504: "TIMEOUT",
-}
-RECOVERIES: Final[Mapping[str, str]] = {
-    code_of(ConfirmationRequired.slug): (
-        "Show details.confirmation.summary to your user. Only if they agree, send the same skills.invoke again with "
-        "details.confirmation.token as params.confirmation."
-    ),
-    code_of(PrerequisiteRequired.slug): (
-        "Invoke the skills that details.missing names, then retry with params.receipts: the list of the awp-receipt "
-        "that result.headers of each of their answers has."
-    ),
-}
-"""What callers of this door are told to do, where the way to do it is its own."""
-
-_NOT_TOLD: Final = (b"set-cookie", b"x-ratelimit-")
-"""Beginnings of headers that an agent must not see, or sees under another name."""
-
-
-def telling_of(catalog: Catalog) -> Telling:
-    """How this door tells problems."""
-    return Telling(catalog, RECOVERIES)
-
-
-def tell_problem(problem: Problem, telling: Telling, request_id: str, added: RawHeaders = ()) -> AwpError:
-    """The error that a problem is. `details` is the problem as every door tells it, its headers beside it."""
-    details = describe_problem(problem, telling.types, telling.recoveries, "", request_id)
-    headers = headers_told((*_headers_of(problem), *added))
-    if headers:
-        details["headers"] = headers
-    if headers.get("retry-after", "").isdigit():
-        details["retry_after"] = int(headers["retry-after"])
-        details["retry_after_ms"] = int(headers["retry-after"]) * 1000
-    return AwpError(_code_of(problem), problem.detail, details)
-
-
-def headers_told(headers: RawHeaders) -> dict[str, str]:
-    """What other doors say in headers, by lower-case name."""
-    return {
-        name.decode("latin-1"): value.decode("latin-1")
-        for name, value in headers
-        if not name.startswith(_NOT_TOLD) and name not in (b"content-type", b"content-length")
-    }
-
-
-def _headers_of(problem: Problem) -> RawHeaders:
-    return tuple(
-        (name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers
-    )
-
-
-def _code_of(problem: Problem) -> Code:
-    if isinstance(problem, StoreUnavailable):
-        return "INTERNAL"
-    return _CODES.get(problem.status) or ("SKILL_ERROR" if problem.status >= 500 else "INVALID_REQUEST")
-
-
-# --- `meta.idempotency_key` of the AWP door ---
-# Answers are remembered for each session, and for each connection where there is no session yet; the oldest go first.
-# Errors are not remembered: what failed may be tried again under the same key.
-
-MOST: Final = 64
-"""Answers that are remembered in one place."""
-
-MOST_BYTES: Final = 1_000_000
-"""Of their JSON, all together; the last one is remembered whatever its size."""
-
-
-class Recorded(NamedTuple):
-    """What was asked under a key, what was answered, and how much that is."""
-
-    fingerprint: bytes
-    result: JsonObject
-    size: int
-
-
-class Repeats:
-    """The answers under keys of one session or connection. `turn` has those with keys wait for one another."""
-
-    __slots__ = ("_bytes", "_recorded", "turn")
-
-    def __init__(self) -> None:
-        self.turn = asyncio.Lock()
-        self._recorded: OrderedDict[str, Recorded] = OrderedDict()
-        self._bytes = 0
-
-    def find(self, key: str, fingerprint: bytes) -> JsonObject | None:
-        """The answer under a key. Raises AwpError CONFLICT if something else was asked under it."""
-        recorded = self._recorded.get(key)
-        if recorded is None:
-            return None
-        if recorded.fingerprint != fingerprint:
-            raise AwpError("CONFLICT", "The idempotency key was used for another request.", {"idempotency_key": key})
-        return recorded.result
-
-    def keep(self, key: str, fingerprint: bytes, result: JsonObject) -> None:
-        """Remember an answer."""
-        size = len(write_json(result))
-        self._recorded[key] = Recorded(fingerprint, result, size)
-        self._bytes += size
-        while len(self._recorded) > 1 and (len(self._recorded) > MOST or self._bytes > MOST_BYTES):
-            _, oldest = self._recorded.popitem(last=False)
-            self._bytes -= oldest.size
-
-
-def fingerprint_of(method: str, params: Mapping[str, object]) -> bytes:
-    """What tells one request from another."""
-    return hashlib.sha256(orjson.dumps([method, params], option=orjson.OPT_SORT_KEYS)).digest()
-
-
-# --- What a client says at the AWP door, and what it is answered ---
-# One conversation is one connection. It knows nothing of frames: requests come in, results go out, refusals are
-# raised.
+from awp_publish.serve.awp.sessions import (
+    OpenSession,
+    OwnedTasks,
+    Sessions,
+    SiteClient,
+    drive,
+    has_large_page,
+    not_found,
+    read_milliseconds,
+)
+from awp_publish.serve.awp.skills import AwpSkills
+from awp_publish.serve.http import Receive, Send
+
+# --- Requests and their results, without frames ---
 
 HELLO: Final = "awp.hello"
-
-Answer: TypeAlias = Callable[[Client, Request], Awaitable[JsonObject]]
-
-OWN: Final[Mapping[str, tuple[str, Answer]]] = {
-    "session.create": ("session:write", create_session),
-    "session.close": ("session:write", close_session),
-    "session.list": ("", list_sessions),
-    "session.resume": ("session:write", resume_session),
-    "session.export": ("session:write", export_session),
-    "session.import": ("session:write", import_session),
-    "skills.list": ("", list_skills),
-    "skills.invoke": ("skills:invoke", invoke_skill),
-}
-"""Methods that are not those of a page, and the scopes that they need (paper, Table 3)."""
 
 UNSUPPORTED: Final = (
     "page.evaluate",
@@ -413,220 +61,343 @@ UNSUPPORTED: Final = (
 )
 """Beginnings of methods that one description or another has, and a browser without JavaScript and network has not."""
 
-READING: Final = {method.name for method in METHODS.values() if method.scope == "som:read"} | {"session.cookies.get"}
+SAFE: Final = {method.name for method in METHODS.values() if method.scope == "som:read"} | {"session.cookies.get"}
 """Methods that change nothing: sent again, they are carried out again."""
 
 WAITS: Final = ("dom_content_loaded", "load", "network_idle", "som_stable")
 """Draft, Page Lifecycle. Without JavaScript a page that has come is all of these."""
 
 
-class Conversation(Client):
-    """One client, from its handshake on."""
+@dataclass(frozen=True, slots=True)
+class AwpService:
+    """What all connections share. `max_seconds` is the most that anything may take."""
 
-    def __init__(self, desk: Desk, surface: Surface) -> None:
-        super().__init__(desk, surface)
+    catalog: Catalog
+    browsing: Browsing
+    sessions: Sessions
+    callers: AwpCallers
+    skills: AwpSkills
+    exports: Tokens
+    max_seconds: float
+
+
+class AwpClient:
+    """One client: who it is since its handshake, and what it asks for. `events` follow the next response."""
+
+    def __init__(self, service: AwpService, site: SiteClient) -> None:
+        self.service = service
+        self.identity: Identity | None = None
+        self.events: list[JsonObject] = []
+        self._site = site
+        self._answers = AnswerCache()
+        self._wanted: frozenset[str] = frozenset()
         self._challenge = new_challenge()
 
-    async def answer(self, request: Request) -> JsonObject:
-        """The result of a request. Raises AwpError, Problem."""
-        if request.method == HELLO:
+    async def answer(self, request: AwpRequest) -> JsonObject:
+        """Return the result of a request. Raises AwpError, Problem."""
+        name = request.method
+        if name == HELLO:
             return await self._greet(request)
-        caller, (own, method) = self.caller, (OWN.get(request.method), METHODS.get(request.method))
-        if own is not None:
-            scope, answer = own
-            caller.need(scope, request.method)
-            return await answer(self, request)
+        if self.identity is None:
+            raise AwpError("INVALID_REQUEST", "Must send awp.hello before any other method")
+        if name in OWN_METHODS:
+            scope, answer = OWN_METHODS[name]
+            self.identity.need(scope, name)
+            return await answer(self, self.identity, request)
+        method = METHODS.get(name)
         if method is None:
-            raise _unknown(request.method)
-        caller.need(method.scope, request.method)
-        return await self._browse(method, request)
-
-    def leave(self) -> None:
-        """The connection is gone."""
-        self.desk.sessions.release(self)
-
-    # --- Pages ---
-
-    async def _browse(self, method: Method, request: Request) -> JsonObject:
-        """A method of a session's pages or cookies. What is wrong with the request is told before its session is."""
+            shown = name[:100]
+            if name.startswith(UNSUPPORTED):
+                raise AwpError("UNSUPPORTED", f"Not supported: {shown}", {"method": shown})
+            raise AwpError("INVALID_REQUEST", f"Unknown method: {shown}", {"method": shown})
+        self.identity.need(method.scope, name)
+        # What is wrong with the request is told before its session is looked for.
         method.check(request.params)
-        seconds = _read_wait(request.params)
-        held = self.find(request)
-        async with held.turn:
-            self.check_open(held)
-            run = partial(self._run, method, held, request, min(self.desk.longest, seconds or held.seconds))
-            result = await (run() if method.name in READING else once(held.repeats, request, run))
-            self.desk.sessions.touch(held)
+        wait = request.params.get("wait")
+        if wait is not None and not isinstance(wait, dict):
+            refuse("wait must be an object.", param="wait")
+        if wait and wait.get("until", "load") not in WAITS:
+            refuse(f"wait.until must be one of {', '.join(WAITS)}.", param="wait.until", known=list(WAITS))
+        wanted = read_milliseconds(request.params, "timeout_ms", read_milliseconds(wait or {}, "timeout_ms", 0.0))
+        opened = self._find(self.identity, request)
+        session, seconds = opened.session, min(self.service.max_seconds, wanted or opened.timeout)
+
+        async def run() -> JsonObject:
+            cursors: Mapping[str, int] = {}
+            if MUTATION in self._wanted and method.scope == "page:act":
+                pages = session.tabs.values()
+                cursors = {tab.id: tab.history.cursor for tab in pages if tab.history.current is not None}
+            steps, is_large = method.run(session, request.params), has_large_page(session)
+            result = await drive(steps, self._site.fetch, name, seconds, in_thread=is_large)
+            self.events += mutations_since(session, cursors, request.trace)
             return result
 
-    async def _run(self, method: Method, held: Held, request: Request, seconds: float) -> JsonObject:
-        before = cursors_of(held.session) if MUTATION in self.wanted and method.scope == "page:act" else {}
-        steps, is_large = method.run(held.session, request.params), has_large_page(held.session)
-        result = await drive(steps, self.surface.fetch, method.name, seconds, in_thread=is_large)
-        self.events += tell_changes(held.session, before, request.trace)
-        return result
+        async with opened.lock:
+            self._check_open(opened)
+            result = await (run() if name in SAFE else opened.answers.answer_once(request, run))
+            self.service.sessions.touch(opened)
+            return result
 
-    # --- The handshake ---
-
-    async def _greet(self, request: Request) -> JsonObject:
-        """It may be sent again: by the same caller, or by one who was nobody before."""
-        wishes = read_hello(request.params, is_packed=request.is_packed)
+    async def _greet(self, request: AwpRequest) -> JsonObject:
+        """Answer the handshake. It may be sent again: by the same caller, or by one who was nobody before."""
+        service, before = self.service, self.identity
+        hello = read_hello(request.params, is_packed=request.is_packed)
         auth, challenge = request.params.get("auth"), self._challenge
-        if auth is not None or self.identity is None:
+        if auth is None and before is not None:
+            identity = before
+        else:
             self._challenge = new_challenge()
-            identity = await self._identify(auth, challenge, request)
-            self._check_change(identity)
+            try:
+                identity = await service.callers.identify(self._site.scope, auth, challenge)
+            except Problem as problem:
+                error = service.skills.refusal(problem, request.trace)
+                raise AwpError(error.code, error.message, {**error.details, **self._to_sign()}) from problem
+            if service.browsing.auth_required and identity.principal is None:
+                details = {"methods": service.callers.methods, **self._to_sign()}
+                raise AwpError("PERMISSION_DENIED", "This site asks who is browsing.", details)
+            if before is not None and before.id != identity.id and (before.id or any(service.sessions.of(self))):
+                words = "This connection belongs to another caller, or has sessions."
+                raise AwpError("CONFLICT", words, {"method": HELLO})
             self.identity = identity
-        self.wanted = wishes.events
-        return tell_hello(self.desk.catalog, self.desk.browsing, wishes, self._tell_auth(self.caller))
+        self._wanted = hello.events
+        described = {
+            "method": identity.method,
+            "principal": identity.id or None,
+            "scopes": sorted(identity.scopes),
+            "methods": service.callers.methods,
+            **self._to_sign(),
+        }
+        return render_hello(service.catalog, service.browsing, hello, described)
 
-    async def _identify(self, auth: object, challenge: str, request: Request) -> Identity:
-        callers = self.desk.callers
-        try:
-            identity = await callers.identify(self.surface.scope, auth, challenge)
-        except Problem as problem:
-            raise self._with_challenge(self.desk.skills.refuse(problem, request.trace)) from problem
-        if self.desk.browsing.auth_required and identity.principal is None:
-            details = {"methods": callers.methods}
-            raise self._with_challenge(AwpError("PERMISSION_DENIED", "This site asks who is browsing.", details))
-        return identity
+    def _to_sign(self) -> JsonObject:
+        """Return the challenge for the next attempt, which a refusal carries too."""
+        return {"challenge": self._challenge} if "auth.hmac" in self.service.callers.methods else {}
 
-    def _with_challenge(self, error: AwpError) -> AwpError:
-        """A refusal that tells what to sign for the next attempt."""
-        return AwpError(error.code, error.message, {**error.details, **self._tell_challenge()})
+    def leave(self) -> None:
+        """Have the sessions of a connection that is gone wait for another."""
+        self.service.sessions.release(self)
 
-    def _tell_challenge(self) -> JsonObject:
-        return {"challenge": self._challenge} if "auth.hmac" in self.desk.callers.methods else {}
+    # --- Sessions ---
 
-    def _check_change(self, identity: Identity) -> None:
-        before = self.identity
-        if before is not None and before.id != identity.id and (before.id or any(self.desk.sessions.of(self))):
-            raise AwpError("CONFLICT", "This connection belongs to another caller, or has sessions.", {"method": HELLO})
+    def _find(self, caller: Identity, request: AwpRequest) -> OpenSession:
+        return self.service.sessions.find(self, caller.id, _read_session_id(request))
 
-    def _tell_auth(self, identity: Identity) -> JsonObject:
-        told = {"method": identity.method, "principal": identity.id or None, "scopes": sorted(identity.scopes)}
-        return {**told, "methods": self.desk.callers.methods, **self._tell_challenge()}
+    def _check_open(self, opened: OpenSession) -> None:
+        """Refuse a session that was closed, or resumed elsewhere, while a request waited for its turn."""
+        if not opened.is_open or opened.owner is not self:
+            raise not_found(opened.id)
+
+    def _describe(self, opened: OpenSession) -> JsonObject:
+        sessions = self.service.sessions
+        times = {"idle_ms": round(sessions.idle * 1000), "resume_ms": round(sessions.resume_within * 1000)}
+        return {"session_id": opened.id, "resume_token": opened.token, **times}
+
+    async def create_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
+        """Answer session.create."""
+        params = request.params
+
+        async def run() -> JsonObject:
+            # Draft, Capability Rules: what needs a feature that is not there is refused, not ignored.
+            if params.get("persist"):
+                recovery = "Keep what session.export answers, and session.import it later."
+                details = {"param": "persist", "recovery": recovery}
+                raise AwpError("UNSUPPORTED", "Sessions are not kept over a restart.", details)
+            network = params.get("network")
+            proxy = network.get("proxy") if isinstance(network, dict) else None
+            mode = proxy.get("mode", "none") if isinstance(proxy, dict) else proxy
+            if mode not in (None, "none"):
+                words = "There are no proxies: only this site is browsed."
+                raise AwpError("UNSUPPORTED", words, {"param": "network.proxy"})
+            service, address = self.service, self._site.address
+            return self._describe(service.sessions.create(self, caller.id, params, service.max_seconds, address))
+
+        return await self._answers.answer_once(request, run)
+
+    async def close_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
+        """Answer session.close."""
+        opened = self._find(caller, request)
+        async with opened.lock:
+            self._check_open(opened)
+            self.service.sessions.close(opened)
+        return {"closed": True}
+
+    async def list_sessions(self, caller: Identity, request: AwpRequest) -> JsonObject:
+        """Answer session.list: those of this connection."""
+        sessions = self.service.sessions
+        listed = [sessions.summarise(opened) for opened in sessions.of(self)]
+        return {"sessions": listed, "count": len(listed)}
+
+    async def resume_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
+        """Answer session.resume: for a session whose connection is gone, or is about to be found gone."""
+        session_id, token = _read_session_id(request), request.params.get("resume_token")
+        if not isinstance(token, str):
+            raise missing("resume_token")
+        opened = self.service.sessions.resume(self, caller.id, session_id, token)
+        return {**self._describe(opened), **self.service.sessions.summarise(opened)}
+
+    async def export_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
+        """Answer session.export: all that is worth carrying, signed for this caller."""
+        opened = self._find(caller, request)
+        async with opened.lock:
+            self._check_open(opened)
+            state, expires = self.service.exports.write({"p": caller.id, "s": opened.session.export()})
+        return {"session_id": opened.id, "state": state, "expires_at": int(expires)}
+
+    async def import_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
+        """Answer session.import: a new session like the one that was exported, in this process or another."""
+        service, params = self.service, request.params
+
+        async def run() -> JsonObject:
+            state = params.get("state")
+            if not isinstance(state, str):
+                raise missing("state")
+            try:
+                facts = service.exports.read(state)
+            except NotOurs:
+                refuse("The state is not an export of this site.", param="state")
+            except Expired:
+                refuse("The state has expired.", param="state")
+            if facts.get("p") != caller.id:
+                raise AwpError("PERMISSION_DENIED", "The state was exported for another caller.", {"param": "state"})
+            exported, limit, address = facts.get("s"), service.max_seconds, self._site.address
+            opened = service.sessions.restore(self, caller.id, exported, params, limit, address)
+            return {**self._describe(opened), **service.sessions.summarise(opened)}
+
+        return await self._answers.answer_once(request, run)
+
+    # --- Skills ---
+
+    async def list_skills(self, caller: Identity, request: AwpRequest) -> JsonObject:
+        """Answer skills.list."""
+        return self.service.skills.list(caller.principal)
+
+    async def invoke_skill(self, caller: Identity, request: AwpRequest) -> JsonObject:
+        """Answer skills.invoke: in a session, whose cookies the call has, or without one."""
+        opened = self._find(caller, request) if request.params.get("session_id") is not None else None
+        call = self.service.skills.read(request, caller.signed)
+        if call.action.idempotency is not None:
+            request = replace(request, key=None)  # the action's own gate knows what its keys mean
+        session = opened.session if opened is not None else None
+        run = partial(self.service.skills.invoke, call, self._site, caller, session)
+        if opened is None:
+            return await self._answers.answer_once(request, run)
+        async with opened.lock:
+            self._check_open(opened)
+            return await opened.answers.answer_once(request, run)
 
 
-def _read_wait(params: Mapping[str, object]) -> float | None:
-    """How many seconds a request gives itself: `timeout_ms`, or that of `wait` (draft). Raises AwpError."""
-    wait = params.get("wait")
-    if wait is not None and not isinstance(wait, dict):
-        refuse("wait must be an object.", param="wait")
-    if wait and wait.get("until", "load") not in WAITS:
-        refuse(f"wait.until must be one of {', '.join(WAITS)}.", param="wait.until", known=list(WAITS))
-    within = read_milliseconds(wait or {}, "timeout_ms", 0.0)
-    return read_milliseconds(params, "timeout_ms", within) or None
+Answer: TypeAlias = Callable[[AwpClient, Identity, AwpRequest], Awaitable[JsonObject]]
+
+OWN_METHODS: Final[Mapping[str, tuple[str, Answer]]] = {
+    "session.create": ("session:write", AwpClient.create_session),
+    "session.close": ("session:write", AwpClient.close_session),
+    "session.list": ("", AwpClient.list_sessions),
+    "session.resume": ("session:write", AwpClient.resume_session),
+    "session.export": ("session:write", AwpClient.export_session),
+    "session.import": ("session:write", AwpClient.import_session),
+    "skills.list": ("", AwpClient.list_skills),
+    "skills.invoke": ("skills:invoke", AwpClient.invoke_skill),
+}
+"""Methods that are not those of a page, and the scopes that they need (paper, Table 3)."""
 
 
-def _unknown(method: str) -> AwpError:
-    if method.startswith(UNSUPPORTED):
-        return AwpError("UNSUPPORTED", f"Not supported: {method[:100]}", {"method": method[:100]})
-    return AwpError("INVALID_REQUEST", f"Unknown method: {method[:100]}", {"method": method[:100]})
+def _read_session_id(request: AwpRequest) -> str:
+    given = request.params.get("session_id")
+    if given is None:
+        raise missing("session_id")
+    if not isinstance(given, str):
+        refuse("session_id must be text.", param="session_id")
+    return given
 
+
+# --- Frames ---
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-PENDING: Final = 64
+MAX_PENDING: Final = 64
 """Requests of one connection that are under way at a time."""
 
-PATIENCE: Final = 30.0
+CLIENT_TIMEOUT: Final = 30.0
 """Seconds in which a client has to complete its handshake, whatever else it sends, and to take an answer."""
 
-STRIKES: Final = 1000
+MAX_REFUSED: Final = 1000
 """Requests in a row that are refused as too many, before the connection is closed."""
 
 
-class Ending(NamedTuple):
+class CloseReason(NamedTuple):
     """Why a connection is closed from this side: a code of RFC 6455 section 7.4.1, and words."""
 
     code: int
-    reason: str
+    words: str
 
 
-GOING_AWAY: Final = Ending(1001, "The server stops.")
-_IDLE: Final = Ending(1001, "Nothing was said for too long.")
-_SILENT: Final = Ending(1008, "There was no awp.hello.")
-_FLOOD: Final = Ending(1008, "Too many messages.")
-_TOO_LARGE: Final = Ending(1009, "The message is too large.")
-_UNREAD: Final = Ending(1008, "Answers are not read.")
-
-
-class Pace:
-    """Messages per second: as many at once as two seconds are worth (a token bucket)."""
-
-    __slots__ = ("_left", "_rate", "_seen")
-
-    def __init__(self, rate: int) -> None:
-        self._rate = rate
-        self._left = 2.0 * rate
-        self._seen = time.monotonic()
-
-    def take(self) -> float:
-        """One message: 0 if it is in time, else the seconds until one will be."""
-        now = time.monotonic()
-        self._left = min(2.0 * self._rate, self._left + (now - self._seen) * self._rate)
-        self._seen = now
-        if self._left < 1.0:
-            return (1.0 - self._left) / self._rate
-        self._left -= 1.0
-        return 0.0
+GOING_AWAY: Final = CloseReason(1001, "The server stops.")
+_IDLE: Final = CloseReason(1001, "No message for too long.")
+_NO_HANDSHAKE: Final = CloseReason(1008, "There was no awp.hello.")
+_FLOOD: Final = CloseReason(1008, "Too many messages.")
+_TOO_LARGE: Final = CloseReason(1009, "The message is too large.")
+_UNREAD: Final = CloseReason(1008, "Answers are not read.")
 
 
 class Connection:
-    """One client's WebSocket, once it is accepted."""
+    """One client's WebSocket, once it is accepted. `idle` are the seconds without a message that end it."""
 
-    def __init__(
-        self, conversation: Conversation, telling: Telling, receive: Receive, send: Send, most_bytes: int, idle: float
-    ) -> None:
-        self._conversation = conversation
-        self._telling = telling
+    def __init__(self, client: AwpClient, receive: Receive, send: Send, max_bytes: int, idle: float) -> None:
+        self._client = client
         self._receive = receive
         self._send = send
-        self._most_bytes = most_bytes
+        self._max_bytes = max_bytes
         self._idle = idle
-        self._pace = Pace(conversation.desk.browsing.messages_per_second)
-        self._greeted_by = 0.0
-        self._strikes = 0
-        self._room = asyncio.Semaphore(PENDING)
+        self._rate = client.service.browsing.messages_per_second
+        self._tokens = 2.0 * self._rate  # a token bucket: as many messages at once as two seconds are worth
+        self._filled = time.monotonic()
+        self._refused = 0
+        self._greet_by = 0.0
+        self._room = asyncio.Semaphore(MAX_PENDING)
         self._writing = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._pending = OwnedTasks()
         self._waiting: asyncio.Timeout | None = None
-        self._ending: Ending | None = None
+        self._closing: CloseReason | None = None
 
     async def serve(self) -> None:
-        """Talk until either end has enough. Whatever happens, nothing of this client goes on after it."""
-        self._greeted_by = asyncio.get_running_loop().time() + PATIENCE
+        """Answer requests until either end closes. Whatever happens, nothing of this client goes on after it."""
+        self._greet_by = asyncio.get_running_loop().time() + CLIENT_TIMEOUT
         try:
             while (frame := await self._read()) is not None:
                 await self._take(frame)
-            if self._ending is not None:
-                await self._close(self._ending)
+            if self._closing is not None:
+                code, words = self._closing
+                with suppress(TimeoutError):  # its answers are not read: this would not be either
+                    async with asyncio.timeout(1.0):
+                        await self._send({"type": "websocket.close", "code": code, "reason": words})
         except OSError:
             pass  # the other end is gone, as servers tell who write to it
         finally:
-            self._conversation.leave()
-            await self._end_tasks()
+            self._client.leave()
+            await self._pending.cancel()
 
-    def end(self, ending: Ending) -> None:
+    def close(self, reason: CloseReason) -> None:
         """Close this connection as soon as it can be."""
-        self._ending = self._ending or ending
+        self._closing = self._closing or reason
         if self._waiting is not None and not self._waiting.expired():
             self._waiting.reschedule(asyncio.get_running_loop().time())
 
-    # --- Reading ---
-
     async def _read(self) -> Frame | None:
-        """The next frame, None when there will be none."""
-        while self._ending is None:
+        """Return the next frame, None when there will be none.
+
+        The handshake has one deadline, however many other messages come before it; then each message has its own.
+        """
+        while self._closing is None:
+            is_greeted = self._client.identity is not None
+            until = asyncio.get_running_loop().time() + self._idle if is_greeted else self._greet_by
             try:
-                async with asyncio.timeout_at(self._read_until()) as self._waiting:
+                async with asyncio.timeout_at(until) as self._waiting:
                     message = await self._receive()
             except TimeoutError:
-                if self._conversation.identity is None:
-                    self._ending = self._ending or _SILENT
-                elif not self._tasks:
-                    self._ending = self._ending or _IDLE
+                if self._client.identity is None:
+                    self._closing = self._closing or _NO_HANDSHAKE
+                elif not self._pending:
+                    self._closing = self._closing or _IDLE
                 continue
             finally:
                 self._waiting = None
@@ -637,102 +408,73 @@ class Connection:
             return text if text is not None else packed or b""
         return None
 
-    def _read_until(self) -> float:
-        """The handshake has one deadline, however many other messages come before it; then each message has its own."""
-        if self._conversation.identity is None:
-            return self._greeted_by
-        return asyncio.get_running_loop().time() + self._idle
-
     async def _take(self, frame: Frame) -> None:
         """Have a frame answered. The handshake is waited for, since all that follows depends on it."""
-        if len(frame) > self._most_bytes:
-            error = AwpError("INVALID_REQUEST", "The message is too large.", {"max_bytes": self._most_bytes})
-            await self._write(tell_error("", error), is_packed=isinstance(frame, bytes))
-            self._ending = _TOO_LARGE
+        is_packed = isinstance(frame, bytes)
+        if len(frame) > self._max_bytes:
+            large = AwpError("INVALID_REQUEST", "The message is too large.", {"max_bytes": self._max_bytes})
+            await self._write(make_error("", large), is_packed=is_packed)
+            self._closing = _TOO_LARGE
             return
-        seconds = self._pace.take()
-        if seconds and self._is_flood():
-            return
+        now, rate = time.monotonic(), self._rate
+        self._tokens = min(2.0 * rate, self._tokens + (now - self._filled) * rate)
+        self._filled = now
+        is_too_soon = self._tokens < 1.0
+        if is_too_soon:
+            self._refused += 1
+            if self._refused >= MAX_REFUSED:
+                self._closing = _FLOOD
+                return
+        else:
+            self._tokens -= 1.0
         try:
             request = read_request(frame)
-        except Unreadable as error:
-            await self._write(tell_error(error.request_id, error), is_packed=isinstance(frame, bytes))
+        except InvalidFrame as error:
+            await self._write(make_error(error.request_id, error), is_packed=is_packed)
             return
-        if seconds:
-            await self._slow_down(request, seconds)
+        if is_too_soon:
+            details = {"retry_after_ms": round((1.0 - self._tokens) / rate * 1000) + 1}
+            too_soon = AwpError("RATE_LIMITED", "There were too many messages.", details)
+            await self._write(make_error(request.id, too_soon, request.trace), is_packed=is_packed)
             return
-        self._strikes = 0
+        self._refused = 0
         if request.method == HELLO:
             await self._answer(request)
             return
         await self._room.acquire()
-        task = asyncio.create_task(self._answer(request), name=f"awp_publish {request.method[:50]}")
-        self._tasks.add(task)
-        task.add_done_callback(self._forget)
+        task = self._pending.start(self._answer(request), f"awp_publish {request.method[:50]}")
+        task.add_done_callback(lambda _: self._room.release())
 
-    def _is_flood(self) -> bool:
-        """Whether there were too many messages too often, whatever they said."""
-        self._strikes += 1
-        if self._strikes >= STRIKES:
-            self._ending = _FLOOD
-        return self._strikes >= STRIKES
-
-    async def _slow_down(self, request: Request, seconds: float) -> None:
-        milliseconds = round(seconds * 1000) + 1
-        error = AwpError("RATE_LIMITED", "There were too many messages.", {"retry_after_ms": milliseconds})
-        await self._write(tell_error(request.id, error, request), is_packed=request.is_packed)
-
-    # --- Answering ---
-
-    async def _answer(self, request: Request) -> None:
+    async def _answer(self, request: AwpRequest) -> None:
+        trace = request.trace
         try:
-            told = tell_result(request, await self._conversation.answer(request))
+            message = make_message(trace, id=request.id, type="response", result=await self._client.answer(request))
         except AwpError as error:
-            told = tell_error(request.id, error, request)
+            message = make_error(request.id, error, trace)
         except Problem as problem:
-            told = tell_error(request.id, tell_problem(problem, self._telling, request.trace), request)
+            message = make_error(request.id, error_of(problem, self._client.service.skills.renderer, trace), trace)
         except Exception:
-            logger.exception("the AWP door failed (request_id=%s)", request.trace)
-            told = tell_error(request.id, _failure(request), request)
+            logger.exception("the AWP door failed (request_id=%s)", trace)
+            message = _failure(request.id, trace)
         with suppress(OSError):  # nobody is there to be told; reading ends as well
-            await self._write(told, is_packed=request.is_packed, request=request)
-            while self._conversation.events:
-                await self._write(self._conversation.events.pop(0), is_packed=request.is_packed)
+            await self._write(message, is_packed=request.is_packed, trace=trace)
+            while self._client.events:
+                await self._write(self._client.events.pop(0), is_packed=request.is_packed)
 
-    async def _write(self, message: Mapping[str, object], *, is_packed: bool, request: Request | None = None) -> None:
+    async def _write(self, message: JsonObject, *, is_packed: bool, trace: str | None = None) -> None:
         try:
             frame = write_frame(message, is_packed=is_packed)
         except (TypeError, ValueError, OverflowError):
             logger.exception("an answer of the AWP door cannot be written")
-            failure = tell_error(str(message.get("id", "")), _failure(request), request)
-            frame = write_frame(failure, is_packed=is_packed)
+            frame = write_frame(_failure(str(message.get("id", "")), trace), is_packed=is_packed)
         try:
-            async with self._writing, asyncio.timeout(PATIENCE):
+            async with self._writing, asyncio.timeout(CLIENT_TIMEOUT):
                 await self._send(frame)
         except TimeoutError:
-            self.end(_UNREAD)
-
-    async def _close(self, ending: Ending) -> None:
-        try:
-            async with asyncio.timeout(1.0):
-                await self._send({"type": "websocket.close", "code": ending.code, "reason": ending.reason})
-        except TimeoutError:
-            pass  # its answers are not read: this would not be either
-
-    # --- The end ---
-
-    def _forget(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        self._room.release()
-
-    async def _end_tasks(self) -> None:
-        running = tuple(self._tasks)
-        for task in running:
-            task.cancel()
-        if running:
-            await asyncio.wait(running)
+            self.close(_UNREAD)
 
 
-def _failure(request: Request | None) -> AwpError:
-    details: JsonObject = {"trace_id": request.trace} if request is not None else {}
-    return AwpError("INTERNAL", "The site failed. Its log has the cause under this trace_id.", details)
+def _failure(request_id: str, trace: str | None) -> JsonObject:
+    details = {"trace_id": trace} if trace is not None else {}
+    words = "The site failed. Its log has the cause under this trace_id."
+    return make_error(request_id, AwpError("INTERNAL", words, details), trace)

@@ -1,4 +1,4 @@
-"""The browsing sessions of one process: who holds which, when they end, and how they are found again after a reconnect.
+"""The browsing sessions of one process: who owns which, when they end, and how they reach the site's pages.
 
 A session belongs to the connection that made it. When that is gone the session waits for `resume`, for a connection
 that shows its token, or that is made by the same known caller. To anybody else it is not there.
@@ -9,47 +9,42 @@ import hmac
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, NoReturn
 from urllib.parse import urlsplit
 
 from awp_publish.browsing.addresses import Origins
-from awp_publish.browsing.browser import Limits
-from awp_publish.browsing.errors import AwpError, missing, refuse
+from awp_publish.browsing.browser import SessionLimits
+from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.page import Fetch, Fetched, PageCache, Steps
 from awp_publish.browsing.session import Session
-from awp_publish.model import Browsing, Catalog, JsonObject, seconds_of
-from awp_publish.policy.idempotency import read_key
-from awp_publish.policy.tokens import Expired, NotOurs, Tokens
-from awp_publish.serve.awp import Callers, Identity
-from awp_publish.serve.awp.connection import Repeats, Request, fingerprint_of
-from awp_publish.serve.awp.skills import Skills
+from awp_publish.model import Browsing, JsonObject, seconds_of
+from awp_publish.serve.awp.messages import AnswerCache
 from awp_publish.serve.http import AsgiApp, Scope
-from awp_publish.serve.pages import FORWARDED, PageAnswer, PageExchange, PageRequest
-
-# --- How the AWP door reaches the site's own pages: as a visitor does who has the session's cookies ---
-# Requests come in from outside, so that sessions, authentication and all other middleware hold. Of the WebSocket's
-# own request they have the client's address and the state of the lifespan, no credentials. An answer is given on as
-# soon as it is complete; what a page does after it is done to its end.
+from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
 
-class Tails:
-    """Requests that go on after their answer, as background tasks of an application do: they have an owner."""
+class OwnedTasks:
+    """Tasks that end with their owner. What fails in one is logged."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def add(self, task: "asyncio.Task[None]") -> None:
-        """Look after a task from now on."""
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, work: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
+        """Start a task."""
+        task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._forget)
+        return task
 
-    async def end(self) -> None:
+    async def cancel(self) -> None:
         """Cancel those that still run, and wait for them."""
         running = tuple(self._tasks)
         for task in running:
@@ -60,35 +55,64 @@ class Tails:
     def _forget(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("a page that was browsed failed", exc_info=error)
+            logger.error("%s failed", task.get_name(), exc_info=error)
+
+
+# --- Requests of a session to the site's own pages ---
 
 
 @dataclass(frozen=True, slots=True)
-class Surface:
-    """Where one connection's requests come in: the application, and what its own request said of the client.
+class SiteClient:
+    """Makes one connection's requests to the site's pages, as a visitor does who has the session's cookies.
 
-    `prefix` is the path of the site's public address, `most_bytes` how much of an answer is read, `address` that of the
-    client, "" where it is not known.
+    They come in from outside, so that sessions, authentication and all other middleware hold. Of the WebSocket's own
+    request, `scope`, they have the client's address and the state of the lifespan, no credentials. `prefix` is the path
+    of the site's public address, `max_bytes` how much of an answer is read, `address` that of the client, "" where it
+    is not known. `tasks` are the requests that go on after their answer, as background tasks of an application do.
     """
 
     app: AsgiApp
     scope: Scope
     prefix: str
-    most_bytes: int
-    tails: Tails
+    max_bytes: int
+    tasks: OwnedTasks
     address: str = ""
 
     async def fetch(self, fetch: Fetch, members: Mapping[str, object] | None = None) -> Fetched:
-        """Ask the site. `members` are further members of the scope. Raises AwpError NAVIGATION_FAILED.
+        """Make a request. `members` are further members of the scope. Raises AwpError NAVIGATION_FAILED.
 
         Returns as soon as the answer is complete, or longer than any page may be; then its beginning is returned.
         """
-        exchange = PageExchange(fetch.body, self.most_bytes)
-        scope = {**self._request_of(fetch).scope(self.scope), **(members or {})}
-        task = asyncio.create_task(_run(self.app, scope, exchange), name="awp_publish browsing")
-        self.tails.add(task)
+        target, _, query = fetch.path.partition("?")
+        # A proxy may have taken the site's prefix off, or a server not.
+        path, prefix = target.encode("latin-1", "replace"), self.prefix.encode("latin-1", "replace")
+        if path != prefix and not path.startswith(prefix + b"/"):
+            raise AwpError("NAVIGATION_FAILED", "The address is not one of this site.", {"reason": "foreign_address"})
+        own = ((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in fetch.headers)
+        request = PageRequest(
+            urlsplit(fetch.origin),
+            path.removeprefix(prefix),
+            query.encode("latin-1", "replace"),
+            (*own, *(pair for pair in self.scope["headers"] if pair[0] in FORWARDED)),
+            fetch.method,
+            fetch.body,
+            self.scope.get("state", {}),
+        )
+        scope = {**request.scope(self.scope), **(members or {})}
+        exchange = PageExchange(fetch.body, self.max_bytes)
+
+        async def run() -> None:
+            try:
+                await self.app(scope, exchange.receive, exchange.send)
+            finally:
+                if not exchange.answered.done():  # returned or raised without an answer, where a server would give one
+                    details = {"status": 500, "reason": "no_answer"}
+                    failure = AwpError("NAVIGATION_FAILED", "The site failed to answer.", details)
+                    exchange.answered.set_exception(failure)
+
+        task = self.tasks.start(run(), "a page that was browsed")
         try:
-            return _told(await exchange.answered)
+            answer = await exchange.answered
         except asyncio.CancelledError:
             exchange.hang_up()
             task.cancel()
@@ -96,76 +120,65 @@ class Surface:
         finally:
             if exchange.is_cut:
                 task.cancel()
-
-    def _request_of(self, fetch: Fetch) -> PageRequest:
-        """The session's own request, with its cookies; of the WebSocket's what proxies say, and its state."""
-        path, _, query = fetch.path.partition("?")
-        own = ((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in fetch.headers)
-        return PageRequest(
-            urlsplit(fetch.origin),
-            self._inside(path.encode("latin-1", "replace")),
-            query.encode("latin-1", "replace"),
-            (*own, *(pair for pair in self.scope["headers"] if pair[0] in FORWARDED)),
-            fetch.method,
-            fetch.body,
-            self.scope.get("state", {}),
-        )
-
-    def _inside(self, path: bytes) -> bytes:
-        """A public path as the application knows it: a proxy may have taken the site's prefix off, or a server not."""
-        prefix = self.prefix.encode("latin-1", "replace")
-        if path != prefix and not path.startswith(prefix + b"/"):
-            raise AwpError("NAVIGATION_FAILED", "The address is not one of this site.", {"reason": "foreign_address"})
-        return path.removeprefix(prefix)
+        headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
+        return Fetched(answer.status, headers, answer.body)
 
 
-async def _run(app: AsgiApp, scope: Scope, exchange: PageExchange) -> None:
-    """The application has returned, or raised; a server would answer for it if it has not done so itself."""
-    try:
-        await app(scope, exchange.receive, exchange.send)
-    finally:
-        if not exchange.answered.done():
-            details = {"status": 500, "reason": "no_answer"}
-            exchange.answered.set_exception(AwpError("NAVIGATION_FAILED", "The site failed to answer.", details))
+# --- Methods of a session ---
 
-
-def _told(answer: PageAnswer) -> Fetched:
-    headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
-    return Fetched(answer.status, headers, answer.body)
-
-
-# --- Drives a method of a browsing session ---
-
-LARGE: Final = 64_000
-"""Bytes of a page that is read in a thread: it takes longer than others should wait."""
+INLINE_LIMIT: Final = 64_000
+"""Bytes of a page that is read on the event loop; a larger one takes longer than others should wait."""
 
 _READERS: Final = ThreadPoolExecutor(2, "awp_publish browsing")
-"""Threads of their own, and few: pages that strangers ask for must not keep others from theirs."""
-
-Reach: TypeAlias = Callable[[Fetch], Awaitable[Fetched]]
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The end of a method. StopIteration, which carries its result, cannot leave a thread."""
-
-    result: JsonObject
+"""Threads of their own, and few: pages that agents ask for must not keep visitors from theirs."""
 
 
 def has_large_page(session: Session) -> bool:
-    """Whether a page of a session is large: to look at it again may mean to read it again."""
+    """Tell whether a page of a session is large: to look at it again may mean to read it again."""
     shown = (tab.history.current for tab in session.tabs.values())
-    return any(one is not None and one.page is not None and len(one.page.html) > LARGE for one in shown)
+    return any(one is not None and one.page is not None and len(one.page.html) > INLINE_LIMIT for one in shown)
 
 
-async def drive(steps: Steps, reach: Reach, method: str, seconds: float, *, in_thread: bool = False) -> JsonObject:
-    """What a method comes to. Raises its AwpError; TIMEOUT when its time is up, and then its page is as it was.
+async def drive(
+    steps: Steps,
+    fetch: Callable[[Fetch], Awaitable[Fetched]],
+    method: str,
+    seconds: float,
+    *,
+    in_thread: bool = False,
+) -> JsonObject:
+    """Drive a method to its result. Raises its AwpError; TIMEOUT when its time is up, and then its page is as it was.
 
     `in_thread` says that its first step takes long already.
     """
+
+    def advance(fetched: Fetched | None) -> Fetch | JsonObject:
+        try:
+            return next(steps) if fetched is None else steps.send(fetched)
+        except StopIteration as end:  # cannot leave a thread
+            result: JsonObject = end.value
+            return result
+
+    fetched, is_large = None, in_thread
     try:
         async with asyncio.timeout(seconds):
-            return await _run_steps(steps, reach, in_thread=in_thread)
+            while True:
+                if is_large:
+                    job = _READERS.submit(advance, fetched)
+                    advancing = asyncio.wrap_future(job)
+                    try:
+                        step = await asyncio.shield(advancing)
+                    except asyncio.CancelledError:
+                        # A thread cannot be interrupted: only when it has ended can `steps` be closed.
+                        if not job.cancel():
+                            await asyncio.wait({advancing})
+                        raise
+                else:
+                    step = advance(fetched)
+                if not isinstance(step, Fetch):
+                    return step
+                fetched = await fetch(step)
+                is_large = in_thread or len(fetched.body) > INLINE_LIMIT
     except TimeoutError:
         details = {"timeout_ms": round(seconds * 1000), "method": method}
         raise AwpError("TIMEOUT", f"{method} took longer than {seconds:g} seconds.", details) from None
@@ -173,80 +186,47 @@ async def drive(steps: Steps, reach: Reach, method: str, seconds: float, *, in_t
         steps.close()
 
 
-async def _run_steps(steps: Steps, reach: Reach, *, in_thread: bool) -> JsonObject:
-    step = await _advance_in_thread(steps, None) if in_thread else _advance(steps, None)
-    while isinstance(step, Fetch):
-        fetched = await reach(step)
-        takes_long = in_thread or len(fetched.body) > LARGE
-        step = await _advance_in_thread(steps, fetched) if takes_long else _advance(steps, fetched)
-    return step.result
+# --- Sessions ---
 
-
-def _advance(steps: Steps, fetched: Fetched | None) -> Fetch | Done:
-    try:
-        return next(steps) if fetched is None else steps.send(fetched)
-    except StopIteration as end:
-        return Done(end.value)
-
-
-async def _advance_in_thread(steps: Steps, fetched: Fetched | None) -> Fetch | Done:
-    """A thread cannot be interrupted: whoever is cancelled waits until it has ended, so that `steps` can be closed."""
-    job = _READERS.submit(_advance, steps, fetched)
-    advancing = asyncio.wrap_future(job)
-    try:
-        return await asyncio.shield(advancing)
-    except asyncio.CancelledError:
-        if not job.cancel():
-            await asyncio.wait({advancing})
-        raise
-
-
-SWEEP: Final = 5.0
+SWEEP_INTERVAL: Final = 5.0
 """Seconds between looks for sessions that have ended."""
 
 
-class Held:
-    """A session and what the door knows of it. `holder` is the connection that has it, None after that is gone.
+class OpenSession:
+    """A session and what the door knows of it. `owner` is the connection that has it, None after that is gone.
 
-    `address` is that of the client who made it, "" where it is not known.
-    Methods of one session are carried out one after the other, in the order in which they came: `turn` sees to it.
+    `address` is that of the client who made it, "" where it is not known, `timeout` the seconds that its methods may
+    take. Methods of one session are carried out one after the other, in the order in which they came, under its `lock`.
     """
 
     __slots__ = (
         "address",
+        "answers",
         "created",
-        "ends",
-        "holder",
+        "expires",
         "is_open",
+        "last_used",
+        "lock",
+        "owner",
         "principal",
-        "repeats",
-        "seconds",
         "session",
+        "timeout",
         "token",
-        "turn",
-        "used",
     )
 
     def __init__(
-        self,
-        session: Session,
-        holder: object,
-        principal: str,
-        address: str,
-        seconds: float,
-        now: float,
-        ends: float,
+        self, session: Session, owner: object, principal: str, address: str, timeout: float, now: float, expires: float
     ) -> None:
         self.session = session
-        self.holder: object | None = holder
+        self.owner: object | None = owner
         self.principal = principal
         self.address = address
-        self.seconds = seconds
-        self.created = self.used = now
-        self.ends = ends
+        self.timeout = timeout
+        self.created = self.last_used = now
+        self.expires = expires
         self.token = secrets.token_urlsafe(24)
-        self.turn = asyncio.Lock()
-        self.repeats = Repeats()
+        self.lock = asyncio.Lock()
+        self.answers = AnswerCache()
         self.is_open = True
 
     @property
@@ -255,195 +235,181 @@ class Held:
 
 
 class Sessions:
-    """All sessions of one address of the site in this process."""
+    """All sessions of one address of the site in this process. Times are in seconds of `clock`."""
 
     def __init__(self, browsing: Browsing, urls: tuple[str, ...], clock: Callable[[], float] = time.monotonic) -> None:
         self.browsing = browsing
-        self.limits = Limits(pages=browsing.pages_per_session, page_bytes=browsing.page_bytes)
+        self.idle = float(seconds_of(browsing.idle))
+        self.resume_within = float(seconds_of(browsing.resume))
+        self._limits = SessionLimits(pages=browsing.pages_per_session, page_bytes=browsing.page_bytes)
+        self._lifetime = float(seconds_of(browsing.lifetime))
         self._origins = Origins.of(*urls)
         self._cache = PageCache()
         self._clock = clock
-        self._held: dict[str, Held] = {}
-        self._idle = float(seconds_of(browsing.idle))
-        self._lifetime = float(seconds_of(browsing.lifetime))
-        self._resume = float(seconds_of(browsing.resume))
+        self._open: dict[str, OpenSession] = {}
         self._next_sweep = 0.0
 
     def __len__(self) -> int:
-        return len(self._held)
-
-    @property
-    def times(self) -> JsonObject:
-        """What a client is told of how long sessions last, in milliseconds."""
-        return {"idle_ms": round(self._idle * 1000), "resume_ms": round(self._resume * 1000)}
-
-    # --- Making and ending ---
+        return len(self._open)
 
     def create(
-        self, holder: object, principal: str, params: Mapping[str, object], longest: float, address: str = ""
-    ) -> Held:
-        """A new session. `longest` is the most seconds that anything may take. Raises AwpError."""
-        profile = params.get("profile") if isinstance(params.get("profile"), dict) else {}
-        assert isinstance(profile, dict)
-        self._check_room(holder, address)
-        session = Session(
-            self._origins,
-            user_agent=_read_text(params, "user_agent"),
-            locale=_read_text(params, "locale") or _read_text(profile, "locale"),
-            limits=replace(self.limits, pages=_read_most_pages(params, self.limits.pages)),
-            cache=self._cache,
-        )
-        return self._keep(session, holder, principal, address, params, longest)
+        self, owner: object, principal: str, params: Mapping[str, object], max_seconds: float, address: str = ""
+    ) -> OpenSession:
+        """Make a session. `max_seconds` is the most that anything may take. Raises AwpError."""
+        profile = params.get("profile")
+        self._make_room(owner, address)
+        user_agent = _read_printable(params, "user_agent")
+        locale = _read_printable(params, "locale")
+        if not locale and isinstance(profile, dict):
+            locale = _read_printable(profile, "locale")
+        declared, pages = params.get("limits"), self._limits.pages
+        wanted = declared.get("max_pages") if isinstance(declared, dict) else None  # draft: fewer than the site allows
+        if isinstance(wanted, bool) or (wanted is not None and (not isinstance(wanted, int) or wanted < 1)):
+            refuse("limits.max_pages must be a positive whole number.", param="limits.max_pages")
+        limits = replace(self._limits, pages=min(wanted or pages, pages))
+        session = Session(self._origins, user_agent=user_agent, locale=locale, limits=limits, cache=self._cache)
+        return self._add(session, owner, principal, address, params, max_seconds)
 
     def restore(
-        self, holder: object, principal: str, exported: object, params: JsonObject, longest: float, address: str = ""
-    ) -> Held:
-        """The session that an export describes, under a new id. Raises AwpError."""
-        self._check_room(holder, address)
-        session = Session.restore(exported, self._origins, limits=self.limits, cache=self._cache)
-        return self._keep(session, holder, principal, address, params, longest)
+        self, owner: object, principal: str, exported: object, params: JsonObject, max_seconds: float, address: str = ""
+    ) -> OpenSession:
+        """Make the session that an export describes, under a new id. Raises AwpError."""
+        self._make_room(owner, address)
+        session = Session.restore(exported, self._origins, limits=self._limits, cache=self._cache)
+        return self._add(session, owner, principal, address, params, max_seconds)
 
-    def _keep(
+    def _add(
         self,
         session: Session,
-        holder: object,
+        owner: object,
         principal: str,
         address: str,
         params: Mapping[str, object],
-        longest: float,
-    ) -> Held:
+        max_seconds: float,
+    ) -> OpenSession:
         now = self._clock()
         lifetime = min(self._lifetime, read_milliseconds(params, "ttl_ms", self._lifetime))
-        seconds = min(longest, read_milliseconds(params, "timeout_ms", longest))
-        held = Held(session, holder, principal, address, seconds, now, now + lifetime)
-        self._held[held.id] = held
-        return held
+        timeout = min(max_seconds, read_milliseconds(params, "timeout_ms", max_seconds))
+        opened = OpenSession(session, owner, principal, address, timeout, now, now + lifetime)
+        self._open[opened.id] = opened
+        return opened
 
-    def _check_room(self, holder: object, address: str) -> None:
+    def _make_room(self, owner: object, address: str) -> None:
         """Make room for one more session of a connection. Raises AwpError where there is none.
 
-        A connection at its limit, and then an address, is refused before anybody else's session is closed.
+        A connection at its limit, and then an address, is refused before anybody else's session is closed. Whoever is
+        here goes before whoever may come back: of the sessions without a connection the oldest makes room.
         """
         self.sweep()
-        self._check_connection(holder)
-        if address:
-            self._make_room(self.browsing.sessions_per_address, "address", address)
-        self._make_room(self.browsing.sessions, "server", None)
+        self._check_connection(owner)
+        of_address = (self.browsing.sessions_per_address, "address", lambda one: one.address == address)
+        of_server = (self.browsing.sessions, "server", lambda one: True)
+        for most, of, counts in (of_address, of_server) if address else (of_server,):
+            counted = [one for one in self._open.values() if counts(one)]
+            if len(counted) < most:
+                continue
+            waiting = [one for one in counted if one.owner is None]
+            if not waiting:
+                _refuse_more(most, of)
+            self.close(min(waiting, key=lambda one: one.last_used))
 
-    def _check_connection(self, holder: object) -> None:
-        if sum(1 for _ in self.of(holder)) >= self.browsing.sessions_per_connection:
-            raise _too_many(self.browsing.sessions_per_connection, "connection")
+    def _check_connection(self, owner: object) -> None:
+        most = self.browsing.sessions_per_connection
+        if sum(1 for _ in self.of(owner)) >= most:
+            _refuse_more(most, "connection")
 
-    def _make_room(self, most: int, of: str, address: str | None) -> None:
-        """Whoever is here goes before whoever may come back: of those without a connection the oldest makes room."""
-        counted = [held for held in self._held.values() if address is None or held.address == address]
-        if len(counted) < most:
-            return
-        waiting = [held for held in counted if held.holder is None]
-        if not waiting:
-            raise _too_many(most, of)
-        self.close(min(waiting, key=lambda held: held.used))
-
-    def close(self, held: Held) -> None:
+    def close(self, opened: OpenSession) -> None:
         """End a session."""
-        held.is_open = False
-        self._held.pop(held.id, None)
+        opened.is_open = False
+        self._open.pop(opened.id, None)
 
-    # --- Finding ---
+    def of(self, owner: object) -> Iterator[OpenSession]:
+        """Return the sessions of a connection, the oldest first."""
+        return (opened for opened in self._open.values() if opened.owner is owner)
 
-    def of(self, holder: object) -> Iterator[Held]:
-        """The sessions of a connection, the oldest first."""
-        return (held for held in self._held.values() if held.holder is holder)
-
-    def find(self, holder: object, principal: str, session_id: str) -> Held:
-        """A session of this connection, or one that waits for its known caller. Raises AwpError."""
-        held = self._held.get(session_id)
-        if held is None or self._has_ended(held, self._clock()):
+    def find(self, owner: object, principal: str, session_id: str) -> OpenSession:
+        """Return a session of this connection, or one that waits for its known caller. Raises AwpError."""
+        opened = self._open.get(session_id)
+        if opened is None or self._has_ended(opened, self._clock()):
             self.sweep(at_once=True)
             raise not_found(session_id)
-        if held.holder is not holder:
-            if held.holder is not None or not principal or held.principal != principal:
+        if opened.owner is not owner:
+            if opened.owner is not None or not principal or opened.principal != principal:
                 raise not_found(session_id)
-            self._check_connection(holder)
-            held.holder = holder
-        held.used = self._clock()
-        return held
+            self._check_connection(owner)
+            opened.owner = owner
+        opened.last_used = self._clock()
+        return opened
 
-    def resume(self, holder: object, principal: str, session_id: str, token: str) -> Held:
-        """A session whose token is shown, even from a connection that still has it. Raises AwpError."""
-        held = self._held.get(session_id)
-        known = held.token if held is not None and not self._has_ended(held, self._clock()) else ""
+    def resume(self, owner: object, principal: str, session_id: str, token: str) -> OpenSession:
+        """Return a session whose token is shown, even from a connection that still has it. Raises AwpError."""
+        opened = self._open.get(session_id)
+        known = opened.token if opened is not None and not self._has_ended(opened, self._clock()) else ""
         is_token = hmac.compare_digest(known.encode(), token.encode("utf-8", "replace"))
-        if held is None or not known or not is_token or held.principal != principal:
+        if opened is None or not known or not is_token or opened.principal != principal:
             raise not_found(session_id)
-        if held.holder is not holder:
-            self._check_connection(holder)
-        held.holder, held.used = holder, self._clock()
-        return held
+        if opened.owner is not owner:
+            self._check_connection(owner)
+        opened.owner, opened.last_used = owner, self._clock()
+        return opened
 
-    def touch(self, held: Held) -> None:
-        """A session has been used."""
-        held.used = self._clock()
+    def touch(self, opened: OpenSession) -> None:
+        """Note that a session was used."""
+        opened.last_used = self._clock()
 
-    def uptime_ms(self, held: Held) -> int:
-        """How long a session has been there."""
-        return round((self._clock() - held.created) * 1000)
+    def summarise(self, opened: OpenSession) -> JsonObject:
+        """Describe a session for its client."""
+        return {
+            "session_id": opened.id,
+            "url": opened.session.url,
+            "page_count": opened.session.page_count,
+            "uptime_ms": round((self._clock() - opened.created) * 1000),
+        }
 
-    # --- Ending by time ---
-
-    def release(self, holder: object) -> None:
-        """A connection is gone: its sessions wait for another."""
+    def release(self, owner: object) -> None:
+        """Have the sessions of a connection that is gone wait for another."""
         now = self._clock()
-        for held in tuple(self.of(holder)):
-            held.holder, held.used = None, now
+        for opened in tuple(self.of(owner)):
+            opened.owner, opened.last_used = None, now
         self.sweep()
 
     def sweep(self, *, at_once: bool = False) -> None:
-        """End the sessions whose time is up; at most every SWEEP seconds unless `at_once`."""
+        """End the sessions whose time is up; at most every SWEEP_INTERVAL unless `at_once`."""
         now = self._clock()
-        if now < self._next_sweep and not at_once and len(self._held) < self.browsing.sessions:
+        if now < self._next_sweep and not at_once and len(self._open) < self.browsing.sessions:
             return
-        self._next_sweep = now + SWEEP
-        for held in tuple(self._held.values()):
-            if self._has_ended(held, now):
-                self.close(held)
+        self._next_sweep = now + SWEEP_INTERVAL
+        for opened in tuple(self._open.values()):
+            if self._has_ended(opened, now):
+                self.close(opened)
 
     def clear(self) -> None:
         """End all."""
-        for held in tuple(self._held.values()):
-            self.close(held)
+        for opened in tuple(self._open.values()):
+            self.close(opened)
 
-    def _has_ended(self, held: Held, now: float) -> bool:
-        if now >= held.ends:
+    def _has_ended(self, opened: OpenSession, now: float) -> bool:
+        if now >= opened.expires:
             return True
-        return not held.turn.locked() and now - held.used >= (self._resume if held.holder is None else self._idle)
+        patience = self.resume_within if opened.owner is None else self.idle
+        return not opened.lock.locked() and now - opened.last_used >= patience
 
 
-def _too_many(most: int, of: str) -> AwpError:
+def _refuse_more(most: int, of: str) -> NoReturn:
     recovery = "Close a session with session.close, or come back later."
     details = {"max_sessions": most, "per": of, "recovery": recovery}
-    return AwpError("INTERNAL", f"Maximum sessions ({most}) of this {of} reached", details)
+    raise AwpError("INTERNAL", f"Maximum sessions ({most}) of this {of} reached", details)
 
 
 def not_found(session_id: str) -> AwpError:
-    """What a caller is told of a session that is not there, or not theirs."""
+    """Return the refusal of a session that is not there, or not the caller's."""
     recovery = "Make one with session.create; after a reconnect session.resume, in another process session.import."
     details = {"session_id": session_id[:100], "recovery": recovery}
     return AwpError("NOT_FOUND", f"Session not found: {session_id[:100]}", details)
 
 
-def read_session_id(params: Mapping[str, object]) -> str:
-    """The session that a request is about. Raises AwpError."""
-    given = params.get("session_id")
-    if given is None:
-        raise missing("session_id")
-    if not isinstance(given, str):
-        refuse("session_id must be text.", param="session_id")
-    return given
-
-
 def read_milliseconds(params: Mapping[str, object], name: str, otherwise: float) -> float:
-    """A time in milliseconds, as seconds. Raises AwpError for what is no positive number."""
+    """Read a time in milliseconds, as seconds. Raises AwpError for what is no positive number."""
     given = params.get(name)
     if given is None:
         return otherwise
@@ -452,182 +418,8 @@ def read_milliseconds(params: Mapping[str, object], name: str, otherwise: float)
     return given / 1000
 
 
-def _read_most_pages(params: Mapping[str, object], most: int) -> int:
-    """`limits.max_pages` of the draft: fewer pages than the site allows. Raises AwpError for what is no number."""
-    limits = params.get("limits")
-    wanted = limits.get("max_pages") if isinstance(limits, dict) else None
-    if wanted is None:
-        return most
-    if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
-        refuse("limits.max_pages must be a positive whole number.", param="limits.max_pages")
-    return min(wanted, most)
-
-
-def _read_text(params: Mapping[str, object], name: str) -> str | None:
+def _read_printable(params: Mapping[str, object], name: str) -> str | None:
     given = params.get(name)
     if given is not None and (not isinstance(given, str) or not 0 < len(given) <= 500 or not given.isprintable()):
         refuse(f"{name} must be printable text of 1 to 500 characters.", param=name)
     return given
-
-
-# --- What the methods of the AWP door work with ---
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What all clients share. `longest` are the seconds that anything may take."""
-
-    catalog: Catalog
-    browsing: Browsing
-    sessions: Sessions
-    callers: Callers
-    skills: Skills
-    exports: Tokens
-    longest: float
-
-
-class Client:
-    """One client: where its requests to the site come in, who it is since its handshake, and what it has been told.
-
-    `wanted` are the events that it asked for, `events` those that it is to be told after the present answer.
-    """
-
-    def __init__(self, desk: Desk, surface: Surface) -> None:
-        self.desk = desk
-        self.surface = surface
-        self.identity: Identity | None = None
-        self.repeats = Repeats()
-        self.wanted: frozenset[str] = frozenset()
-        self.events: list[dict[str, object]] = []
-
-    @property
-    def caller(self) -> Identity:
-        """Who it is. Raises AwpError before the handshake."""
-        if self.identity is None:
-            raise AwpError("INVALID_REQUEST", "Must send awp.hello before any other method")
-        return self.identity
-
-    def find(self, request: Request) -> Held:
-        """The session that a request is about. Raises AwpError."""
-        return self.desk.sessions.find(self, self.caller.id, read_session_id(request.params))
-
-    def check_open(self, held: Held) -> None:
-        """A session may have been closed, or resumed elsewhere, while a request waited for its turn."""
-        if not held.is_open or held.holder is not self:
-            raise not_found(held.id)
-
-
-async def once(repeats: Repeats, request: Request, run: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
-    """The answer under a request's idempotency key, if there is one; else what `run` comes to, which is remembered.
-
-    Raises InvalidIdempotencyKey for a key that is none.
-    """
-    if request.key is None:
-        return await run()
-    key, fingerprint = read_key(request.key), fingerprint_of(request.method, request.params)
-    async with repeats.turn:
-        found = repeats.find(key, fingerprint)
-        if found is not None:
-            return found
-        result = await run()
-        repeats.keep(key, fingerprint, result)
-        return result
-
-
-# --- The methods of the AWP door that are about sessions as a whole ---
-
-
-async def create_session(client: Client, request: Request) -> JsonObject:
-    """session.create."""
-    return await once(client.repeats, request, partial(_create, client, request.params))
-
-
-async def _create(client: Client, params: Mapping[str, object]) -> JsonObject:
-    _refuse_unsupported(params)
-    address = client.surface.address
-    held = client.desk.sessions.create(client, client.caller.id, params, client.desk.longest, address)
-    return _tell(client, held)
-
-
-def _refuse_unsupported(params: Mapping[str, object]) -> None:
-    """Draft, Capability Rules: what needs a feature that is not there is refused, not ignored."""
-    if params.get("persist"):
-        details = {"param": "persist", "recovery": "Keep what session.export answers, and session.import it later."}
-        raise AwpError("UNSUPPORTED", "Sessions are not kept over a restart.", details)
-    network = params.get("network")
-    proxy = network.get("proxy") if isinstance(network, dict) else None
-    mode = proxy.get("mode", "none") if isinstance(proxy, dict) else proxy
-    if mode not in (None, "none"):
-        raise AwpError("UNSUPPORTED", "There are no proxies: only this site is browsed.", {"param": "network.proxy"})
-
-
-async def close_session(client: Client, request: Request) -> JsonObject:
-    """session.close."""
-    held = client.find(request)
-    async with held.turn:
-        client.check_open(held)
-        client.desk.sessions.close(held)
-    return {"closed": True}
-
-
-async def list_sessions(client: Client, request: Request) -> JsonObject:
-    """session.list: those of this connection."""
-    listed = [_summarise(client, held) for held in client.desk.sessions.of(client)]
-    return {"sessions": listed, "count": len(listed)}
-
-
-async def resume_session(client: Client, request: Request) -> JsonObject:
-    """session.resume: a session whose connection is gone, or is about to be found gone."""
-    session_id, token = read_session_id(request.params), request.params.get("resume_token")
-    if not isinstance(token, str):
-        raise missing("resume_token")
-    held = client.desk.sessions.resume(client, client.caller.id, session_id, token)
-    return {**_tell(client, held), **_summarise(client, held)}
-
-
-async def export_session(client: Client, request: Request) -> JsonObject:
-    """session.export: all that is worth carrying, signed for this caller."""
-    held = client.find(request)
-    async with held.turn:
-        client.check_open(held)
-        state, expires = client.desk.exports.write({"p": client.caller.id, "s": held.session.export()})
-    return {"session_id": held.id, "state": state, "expires_at": int(expires)}
-
-
-async def import_session(client: Client, request: Request) -> JsonObject:
-    """session.import: a new session like the one that was exported, in this process or another."""
-    return await once(client.repeats, request, partial(_import, client, request.params))
-
-
-async def _import(client: Client, params: JsonObject) -> JsonObject:
-    desk, state = client.desk, params.get("state")
-    if not isinstance(state, str):
-        raise missing("state")
-    exported = _read_export(desk.exports, state, client.caller.id)
-    held = desk.sessions.restore(client, client.caller.id, exported, params, desk.longest, client.surface.address)
-    return {**_tell(client, held), **_summarise(client, held)}
-
-
-def _read_export(exports: Tokens, state: str, caller: str) -> object:
-    try:
-        facts = exports.read(state)
-    except NotOurs:
-        refuse("The state is not an export of this site.", param="state")
-    except Expired:
-        refuse("The state has expired.", param="state")
-    if facts.get("p") != caller:
-        raise AwpError("PERMISSION_DENIED", "The state was exported for another caller.", {"param": "state"})
-    return facts.get("s")
-
-
-def _tell(client: Client, held: Held) -> JsonObject:
-    return {"session_id": held.id, "resume_token": held.token, **client.desk.sessions.times}
-
-
-def _summarise(client: Client, held: Held) -> JsonObject:
-    return {
-        "session_id": held.id,
-        "url": held.session.url,
-        "page_count": held.session.page_count,
-        "uptime_ms": client.desk.sessions.uptime_ms(held),
-    }

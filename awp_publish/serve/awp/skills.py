@@ -7,167 +7,34 @@ in its scope, where nobody outside of this process can put anything.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from awp_publish.browsing.addresses import Address, parse_address
+from awp_publish.browsing.addresses import parse_address
 from awp_publish.browsing.errors import AwpError, missing, refuse
-from awp_publish.browsing.page import Fetch, Fetched
-from awp_publish.invoke import Invoker
-from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject
+from awp_publish.browsing.page import Fetch
+from awp_publish.browsing.session import Session
+from awp_publish.model import DEFAULT_OPERATION, Action, JsonObject
 from awp_publish.policy.authentication import Principal, Signed
 from awp_publish.policy.call import Call, Result
 from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem, UnknownAgent
 from awp_publish.protocols.schema_reading import answer_schema
-from awp_publish.serve.awp import with_header
-from awp_publish.serve.awp.connection import JsonText, Request, headers_told, tell_problem, telling_of
-from awp_publish.serve.awp.sessions import Client, Held, once
+from awp_publish.serve.awp.callers import Identity, with_header
+from awp_publish.serve.awp.messages import RECOVERIES, AwpRequest, JsonText, error_of, shown_headers
+from awp_publish.serve.awp.sessions import SiteClient
 from awp_publish.serve.credentials import read_credentials
-from awp_publish.serve.endpoint import Admission
+from awp_publish.serve.doors import Surroundings
+from awp_publish.serve.endpoint import Telling
 from awp_publish.serve.http import Receive, Scope, Send, read_fields, wait_for_hang_up
 from awp_publish.serve.woa import read_admission
 
 PROTOCOL: Final = "awp"
-CARRIED: Final = "awp_publish.awp"
+
+SKILL_CALL: Final = "awp_publish.awp"
 """The member of a scope that carries a call."""
 
-
-@dataclass(slots=True)
-class Carried:
-    """A call on its way through the application: what it is made of, and what came of it."""
-
-    action: Action
-    given: JsonObject
-    members: Mapping[str, object]
-    trace: str
-    signed: Signed | None
-    call: Call | None = None
-    result: Result | None = None
-
-
-class Skills:
-    """The actions of one catalog, as skills."""
-
-    def __init__(self, catalog: Catalog, invoker: Invoker, admission: Admission, *, lists_only_allowed: bool) -> None:
-        self._actions = {action.id: action for action in catalog.actions}
-        self._listed = [(action, _describe(action)) for action in catalog.actions]
-        self._invoker = invoker
-        self._proxies = admission.trusted_proxies
-        self._telling = telling_of(catalog)
-        self._lists_only_allowed = lists_only_allowed
-
-    def list(self, principal: Principal | None) -> dict[str, object]:
-        """The result of skills.list: all of them, or with `Site(list_only_allowed=True)` what a caller may call."""
-        everything = not self._lists_only_allowed
-        shown = [entry for action, entry in self._listed if everything or _may_call(principal, action)]
-        return {"skills": shown, "count": len(shown)}
-
-    def read(self, params: Mapping[str, object], key: str | None, trace: str, signed: Signed | None) -> Carried:
-        """The call that skills.invoke asks for. Raises AwpError, or a Problem for a skill that is not there."""
-        skill, operation, given = params.get("skill"), params.get("action"), params.get("args", {})
-        if not isinstance(skill, str):
-            raise missing("skill")
-        if operation is not None and not isinstance(operation, str):
-            refuse("action must be text.", param="action")
-        if not isinstance(given, dict):
-            refuse("args must be an object.", param="args")
-        action = self._find(skill, operation)
-        name = action.idempotency.key_field if action.idempotency else "idempotency_key"
-        members = {member: params[member] for member in ("confirmation", "receipts") if params.get(member) is not None}
-        return Carried(action, given, members | ({name: key} if key is not None else {}), trace, signed)
-
-    def _find(self, skill: str, operation: str | None) -> Action:
-        """A skill is an action by its id, or an agent, of which `action` names the operation."""
-        action = self._actions.get(skill)
-        if action is not None and operation in (None, DEFAULT_OPERATION, action.operation, action.id):
-            return action
-        try:
-            return self._invoker.find(skill, operation)
-        except UnknownAgent as problem:
-            recovery = "Use a name that skills.list tells."
-            raise UnknownAgent(f'This site has no skill "{skill[:100]}".', recovery=recovery) from problem
-
-    async def answer(self, carried: Carried, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run a call that has come in through the application; its result stays in this process."""
-        fields = read_fields(scope["headers"])
-        gone = partial(wait_for_hang_up, receive)
-        call = carried.call = Call(carried.action, carried.given, carried.trace, PROTOCOL, scope, gone)
-
-        async def deliver(result: Result) -> None:
-            carried.result = result
-            set_cookies = [pair for pair in result.headers if pair[0] == b"set-cookie"]
-            await send({"type": "http.response.start", "status": 204, "headers": set_cookies})
-            await send({"type": "http.response.body", "body": b""})
-
-        if self._invoker.is_guarded(carried.action):
-            credentials = read_credentials(scope, fields, self._proxies)._replace(signed=carried.signed)
-            call.credentials = lambda: credentials
-            try:
-                read_admission(call, carried.members, {})
-            except Problem as problem:
-                self._invoker.note_refusal(PROTOCOL, carried.trace, problem)
-                await deliver(problem)
-                return
-        await self._invoker.run(call, deliver)
-
-    def tell(self, carried: Carried, fetched: Fetched) -> JsonObject:
-        """The result of skills.invoke. Raises AwpError for a refusal or failure."""
-        added = carried.call.headers if carried.call is not None else ()
-        result = carried.result if carried.result is not None else _refused_outside(fetched)
-        if isinstance(result, Problem):
-            raise tell_problem(result, self._telling, carried.trace, added)
-        told: dict[str, object] = {
-            "status": "accepted" if result.status == 202 else "ok",
-            "skill": carried.action.id,
-            "action": carried.action.operation,
-            "output": JsonText(result.body),
-        }
-        headers = headers_told((*result.headers, *added))
-        return {**told, "headers": headers} if headers else told
-
-    def refuse(self, problem: Problem, trace: str) -> AwpError:
-        """The error for what is no call, noted as at every other door."""
-        self._invoker.note_refusal(PROTOCOL, trace, problem)
-        return tell_problem(problem, self._telling, trace)
-
-
-def _describe(action: Action) -> JsonObject:
-    """The draft says that skills have actions; here each has one, and what it takes."""
-    return {
-        "name": action.id,
-        "title": action.name,
-        "description": action.description,
-        "agent": action.agent_id,
-        "actions": [action.operation],
-        "input_schema": action.inputs,
-        "output_schema": answer_schema(action),
-        "auth_required": action.auth_required,
-        "scopes": list(action.scopes),
-        "side_effect": action.side_effect,
-        "requires_human_confirmation": action.needs_confirmation,
-        "execution": action.execution,
-    }
-
-
-def _may_call(principal: Principal | None, action: Action) -> bool:
-    """What a route with credentials of its own allows is known to the route alone."""
-    if action.route_authenticates or not (action.auth_required or action.scopes):
-        return True
-    return principal is not None and principal.scopes.issuperset(action.scopes)
-
-
-def _refused_outside(fetched: Fetched) -> Problem:
-    """Something around us has answered, and the call was never made."""
-    if fetched.status >= 500:
-        return HandlerFailed("The site failed before the action was called.")
-    detail = f"The site refused the request before the action was called, with status {fetched.status}."
-    return InvalidEnvelope(detail, status=fetched.status if fetched.status >= 400 else 403)
-
-
-# --- The methods of the AWP door that are about the site's own actions ---
-
-_NOT_CARRIED: Final = (
+_OF_UPGRADE: Final = (
     b"accept",
     b"connection",
     b"content-",
@@ -181,52 +48,151 @@ _NOT_CARRIED: Final = (
 """Beginnings of headers that speak about the upgrade, not about its caller."""
 
 
-async def list_skills(client: Client, request: Request) -> JsonObject:
-    """skills.list."""
-    return client.desk.skills.list(client.caller.principal)
+@dataclass(slots=True)
+class SkillCall:
+    """A call on its way through the application: what it is made of, and what came of it."""
+
+    action: Action
+    given: JsonObject
+    members: Mapping[str, object]
+    trace: str
+    signed: Signed | None
+    call: Call | None = None
+    result: Result | None = None
 
 
-async def invoke_skill(client: Client, request: Request) -> JsonObject:
-    """skills.invoke: in a session, whose cookies the call has, or without one."""
-    skills = client.desk.skills
-    held = client.find(request) if request.params.get("session_id") is not None else None
-    try:
-        carried = skills.read(request.params, request.key, request.trace, client.caller.signed)
-    except Problem as problem:
-        raise skills.refuse(problem, request.trace) from problem
-    run = partial(_invoke, client, held, carried)
-    if carried.action.idempotency is not None:
-        request = replace(request, key=None)  # the action's own gate knows what its keys mean
-    if held is None:
-        return await once(client.repeats, request, run)
-    async with held.turn:
-        client.check_open(held)
-        return await once(held.repeats, request, run)
+class AwpSkills:
+    """The actions of one catalog, as skills."""
 
+    def __init__(self, door: Surroundings) -> None:
+        self.renderer = Telling(door.catalog, RECOVERIES)
+        self._catalog = door.catalog
+        self._invoker = door.invoker
+        self._proxies = door.admission.trusted_proxies
+        self._lists_only_allowed = door.site.limits.list_only_allowed
+        self._actions = {action.id: action for action in door.catalog.actions}
+        # The draft says that skills have actions; here each has one, and what it takes.
+        self._listed = {
+            action.id: {
+                "name": action.id,
+                "title": action.name,
+                "description": action.description,
+                "agent": action.agent_id,
+                "actions": [action.operation],
+                "input_schema": action.inputs,
+                "output_schema": answer_schema(action),
+                "auth_required": action.auth_required,
+                "scopes": list(action.scopes),
+                "side_effect": action.side_effect,
+                "requires_human_confirmation": action.needs_confirmation,
+                "execution": action.execution,
+            }
+            for action in door.catalog.actions
+        }
 
-async def _invoke(client: Client, held: Held | None, carried: Carried) -> JsonObject:
-    """One request to our own door, in which the whole application has its say; the cookies are those of the action.
+    def list(self, caller: Principal | None) -> JsonObject:
+        """Return the result of skills.list: all, or with `Site(list_only_allowed=True)` what a caller may call."""
+        shown = [
+            self._listed[action.id]
+            for action in self._actions.values()
+            if not self._lists_only_allowed
+            or action.route_authenticates  # what such a route allows is known to the route alone
+            or not (action.auth_required or action.scopes)
+            or (caller is not None and caller.scopes.issuperset(action.scopes))
+        ]
+        return {"skills": shown, "count": len(shown)}
 
-    A session is a visitor of its own: with one, the connection's cookies stay out of the call, and out of the session.
-    """
-    desk, action = client.desk, carried.action
-    home = parse_address(desk.catalog.absolute(desk.catalog.paths.awp))
-    goal = parse_address(desk.catalog.absolute(desk.catalog.endpoint_of(action)[1]))
-    headers = _headers_of(client, carried, home)
-    if held is not None:
-        browser = held.session.browser
-        visitor = {"user-agent": browser.user_agent, "cookie": browser.jar.header_for(goal, browser.clock())}
-        headers = [*(pair for pair in headers if pair[0] not in visitor), *visitor.items()]
-    fetch = Fetch("POST", home.target, tuple(pair for pair in headers if pair[1]), b"{}", home.origin)
-    fetched = await client.surface.fetch(fetch, {CARRIED: carried})
-    if held is not None:
-        held.session.browser.jar.store_from(fetched.headers, goal, held.session.browser.clock())
-    return desk.skills.tell(carried, fetched)
+    def read(self, request: AwpRequest, signed: Signed | None) -> SkillCall:
+        """Read the call that skills.invoke asks for. Raises AwpError."""
+        params = request.params
+        skill, operation, given = params.get("skill"), params.get("action"), params.get("args", {})
+        if not isinstance(skill, str):
+            raise missing("skill")
+        if operation is not None and not isinstance(operation, str):
+            refuse("action must be text.", param="action")
+        if not isinstance(given, dict):
+            refuse("args must be an object.", param="args")
+        # A skill is an action by its id, or an agent, of which `action` names the operation.
+        action = self._actions.get(skill)
+        if action is None or operation not in (None, DEFAULT_OPERATION, action.operation, action.id):
+            try:
+                action = self._invoker.find(skill, operation)
+            except UnknownAgent:
+                recovery = "Use a name that skills.list tells."
+                unknown = UnknownAgent(f'This site has no skill "{skill[:100]}".', recovery=recovery)
+                raise self.refusal(unknown, request.trace) from unknown
+            except Problem as problem:
+                raise self.refusal(problem, request.trace) from problem
+        name = action.idempotency.key_field if action.idempotency else "idempotency_key"
+        members = {member: params[member] for member in ("confirmation", "receipts") if params.get(member) is not None}
+        if request.key is not None:
+            members[name] = request.key
+        return SkillCall(action, given, members, request.trace, signed)
 
+    def refusal(self, problem: Problem, trace: str) -> AwpError:
+        """Return the error for what is no call, noted as at every other door."""
+        self._invoker.note_refusal(PROTOCOL, trace, problem)
+        return error_of(problem, self.renderer, trace)
 
-def _headers_of(client: Client, carried: Carried, home: Address) -> list[tuple[str, str]]:
-    """What the connection's own request showed, which may tell who calls."""
-    shown = with_header(client.surface.scope["headers"], client.caller.header)
-    kept = [(name, value) for name, value in shown if not name.startswith(_NOT_CARRIED)]
-    own = [("host", home.authority), ("content-type", "application/json"), ("x-request-id", carried.trace)]
-    return [*own, *((name.decode("latin-1"), value.decode("latin-1")) for name, value in kept)]
+    async def invoke(
+        self, skill_call: SkillCall, site: SiteClient, caller: Identity, session: Session | None
+    ) -> JsonObject:
+        """Send a call to our own door, in one request in which the whole application has its say.
+
+        A session is a visitor of its own: with one, the connection's cookies stay out of the call, and out of the
+        session; the cookies are those of the action. Returns the result of skills.invoke. Raises AwpError.
+        """
+        action, catalog = skill_call.action, self._catalog
+        home = parse_address(catalog.absolute(catalog.paths.awp))
+        goal = parse_address(catalog.absolute(catalog.endpoint_of(action)[1]))
+        headers = [("host", home.authority), ("content-type", "application/json"), ("x-request-id", skill_call.trace)]
+        for name, value in with_header(site.scope["headers"], caller.header):
+            if not name.startswith(_OF_UPGRADE):  # what is left may tell who calls
+                headers.append((name.decode("latin-1"), value.decode("latin-1")))
+        if session is not None:
+            browser = session.browser
+            visitor = {"user-agent": browser.user_agent, "cookie": browser.jar.header_for(goal, browser.clock())}
+            headers = [*(pair for pair in headers if pair[0] not in visitor), *visitor.items()]
+        fetch = Fetch("POST", home.target, tuple(pair for pair in headers if pair[1]), b"{}", home.origin)
+        fetched = await site.fetch(fetch, {SKILL_CALL: skill_call})
+        if session is not None:
+            session.browser.jar.store_from(fetched.headers, goal, session.browser.clock())
+        result, added = skill_call.result, skill_call.call.headers if skill_call.call is not None else ()
+        if result is None and fetched.status >= 500:  # something around us has answered, and the call was never made
+            result = HandlerFailed("The site failed before the action was called.")
+        elif result is None:
+            detail = f"The site refused the request before the action was called, with status {fetched.status}."
+            result = InvalidEnvelope(detail, status=fetched.status if fetched.status >= 400 else 403)
+        if isinstance(result, Problem):
+            raise error_of(result, self.renderer, skill_call.trace, added)
+        shown = shown_headers((*result.headers, *added))
+        return {
+            "status": "accepted" if result.status == 202 else "ok",
+            "skill": action.id,
+            "action": action.operation,
+            "output": JsonText(result.body),
+            **({"headers": shown} if shown else {}),
+        }
+
+    async def answer(self, skill_call: SkillCall, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run a call that has come in through the application; its result stays in this process."""
+        action, trace, disconnected = skill_call.action, skill_call.trace, partial(wait_for_hang_up, receive)
+        call = skill_call.call = Call(action, skill_call.given, trace, PROTOCOL, scope, disconnected)
+
+        async def deliver(result: Result) -> None:
+            skill_call.result = result
+            set_cookies = [pair for pair in result.headers if pair[0] == b"set-cookie"]
+            await send({"type": "http.response.start", "status": 204, "headers": set_cookies})
+            await send({"type": "http.response.body", "body": b""})
+
+        if self._invoker.is_guarded(action):
+            fields = read_fields(scope["headers"])
+            credentials = read_credentials(scope, fields, self._proxies)._replace(signed=skill_call.signed)
+            call.credentials = lambda: credentials
+            try:
+                read_admission(call, skill_call.members, {})
+            except Problem as problem:
+                self._invoker.note_refusal(PROTOCOL, trace, problem)
+                await deliver(problem)
+                return
+        await self._invoker.run(call, deliver)

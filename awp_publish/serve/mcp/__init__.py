@@ -9,22 +9,23 @@ browser sends) and Origin are checked against the site's own addresses, as the s
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import mcp_types as types
 import orjson
+from mcp_types import PaginatedRequestParams
 from starlette.requests import Request
 
 from awp_publish import invoke as tracing
-from awp_publish.invoke import Invoker
-from awp_publish.model import Catalog, Door
+from awp_publish.model import Door
 from awp_publish.problems import MethodNotAllowed, NotJson, Problem
 from awp_publish.protocols import mcp_server_card, protected_resource
 from awp_publish.serve.credentials import is_local_page, refuse_foreign_pages
 from awp_publish.serve.doors import LiveDoor, Surroundings
-from awp_publish.serve.endpoint import STATIC_HEADERS, Admission, Telling
+from awp_publish.serve.endpoint import STATIC_HEADERS, Telling
 from awp_publish.serve.http import (
     Cors,
     HungUp,
@@ -38,29 +39,21 @@ from awp_publish.serve.http import (
     read_fields,
     send_reply,
 )
-from awp_publish.serve.mcp.calls import (
-    EXCHANGE,
-    PROTOCOL,
-    RECOVERIES,
-    Addresses,
-    McpExchange,
-    ProgressCalls,
-    ToolCalls,
-    wants_progress,
-)
-from awp_publish.serve.mcp.lists import PageResources, PromptLists, Resources, make_lists
+from awp_publish.serve.mcp.calls import CALL, EXCHANGE, PROTOCOL, RECOVERIES, McpExchange, Tools
+from awp_publish.serve.mcp.resources import PromptHandlers, Resources
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
 from awp_publish.site import Site
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel.server import Server
+from mcp.server.streamable_http import check_accept_headers
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 
 METHODS: Final = "POST, OPTIONS"
-MOST_HEADERS: Final = 200
+
+MAX_OWN_HEADERS: Final = 200
 """Headers of the protocol's own that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
 
-_OWN: Final = b"mcp-"
 _READ: Final = frozenset(
     {
         b"accept",
@@ -68,7 +61,6 @@ _READ: Final = frozenset(
         b"baggage",
         b"content-length",
         b"content-type",
-        b"host",
         b"last-event-id",
         b"origin",
         b"traceparent",
@@ -78,39 +70,36 @@ _READ: Final = frozenset(
 
 
 def describe_door(site: Site) -> Door:
-    """What the documents may say about this door."""
+    """Describe the door for the documents."""
     return Door(PROTOCOL, mcp_server_card.VERSIONS[-1], site.paths.mcp)
 
 
 def open_door(surroundings: Surroundings) -> LiveDoor:
-    """The door of one public address of a site."""
-    catalog, admission = surroundings.catalog, surroundings.admission
-    server = _make_server(surroundings)
-    settings = _security(surroundings.site, admission)
-    door = McpDoor(server, settings, admission, surroundings.invoker, Telling(catalog, RECOVERIES), _addresses(catalog))
+    """Open the door of one public address of a site."""
+    door = McpDoor(surroundings)
     keep_contents_out()
-    return LiveDoor({catalog.paths.mcp: door.answer}, running=door.running)
+    return LiveDoor({surroundings.catalog.paths.mcp: door.answer}, running=door.running)
 
 
 class McpDoor:
     """Hands requests to the SDK, once they are fit for it."""
 
-    def __init__(
-        self,
-        server: Server[Any],
-        settings: TransportSecuritySettings,
-        admission: Admission,
-        invoker: Invoker,
-        telling: Telling,
-        addresses: Addresses | None,
-    ) -> None:
-        self._server = server
-        self._settings = settings
-        self._admission = admission
-        self._invoker = invoker
-        self._telling = telling
-        self._addresses = addresses
-        self._cors = Cors(admission.allow_origins)
+    def __init__(self, door: Surroundings) -> None:
+        catalog = door.catalog
+        self._admission = door.admission
+        self._invoker = door.invoker
+        self._renderer = Telling(catalog, RECOVERIES)
+        self._cors = Cors(door.admission.allow_origins)
+        self._server = make_server(door)
+        # Quoted, as they stand in challenges: one begins as the other does.
+        found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
+        site, own = (f'"{address}"'.encode() for address in found)
+        self._addresses = (site, own) if None not in found else None
+        origins = [f"{parts.scheme}://{parts.netloc.lower()}" for parts in map(urlsplit, door.site.urls)]
+        listed = [origin for origin in door.admission.allow_origins if origin != "*"]
+        host = urlsplit(origins[0]).netloc
+        self._host = (b"host", host.encode("ascii"))
+        self._settings = TransportSecuritySettings(allowed_hosts=[host], allowed_origins=[*listed, *origins])
         self._managers: dict[asyncio.AbstractEventLoop, tuple[StreamableHTTPSessionManager, ...]] = {}
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -119,60 +108,85 @@ class McpDoor:
         if scope["method"] == "OPTIONS":
             await send_reply(self._cors.preflight(fields, METHODS), send)
             return
-        cors = self._cors.headers(fields)
-        exchange = McpExchange(self._telling, self._addresses, scope, fields, receive, send, cors)
+        exchange = McpExchange(
+            self._renderer, self._addresses, scope, fields, receive, send, self._cors.headers(fields)
+        )
         try:
-            body = await self._read(exchange, receive)
+            if scope["method"] != "POST":
+                detail = f"Messages are sent with POST, not {scope['method'][:20]}."
+                raise MethodNotAllowed(detail, headers=[("Allow", METHODS)])
+            refuse_foreign_pages(fields, self._admission.own_hosts)
+            body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
         except HungUp:
             return
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-            await exchange.refuse(problem)
-        else:
-            await self._hand_over(exchange, body)
-
-    async def _read(self, exchange: McpExchange, receive: Receive) -> bytes:
-        """The body of a request that may be a message. Raises HungUp, or the Problem that it is refused with."""
-        method = exchange.scope["method"]
-        if method != "POST":
-            raise MethodNotAllowed(f"Messages are sent with POST, not {method[:20]}.", headers=[("Allow", METHODS)])
-        refuse_foreign_pages(exchange.fields, self._admission.own_hosts)
-        return await read_body(exchange.scope, exchange.fields, receive, self._admission.max_body_bytes)
-
-    async def _hand_over(self, exchange: McpExchange, body: bytes) -> None:
+            await send_reply(exchange.render(problem), send)
+            return
+        # The SDK reads one line of each header and compares it with the body as it is, so lines are joined, and blanks
+        # go that some servers leave at their ends (RFC 9110 sections 5.3 and 5.5). Host is checked by us, so it sees
+        # a known one. And it knows no "any origin" and no page of a developer's own machine, so of these origins it
+        # is told none. For each name it looks through all headers, so it gets no more than it reads.
+        passes = "*" in self._admission.allow_origins or is_local_page(fields)
+        headers = [
+            (name, value.strip(b" \t"))
+            for name, value in fields.items()
+            if name in _READ and not (passes and name == b"origin")
+        ]
+        own = ((name, value.strip(b" \t")) for name, value in fields.items() if name.startswith(b"mcp-"))
+        inner = {**scope, "headers": [*headers, self._host, *islice(own, MAX_OWN_HEADERS)], EXCHANGE: exchange}
+        message: object = None
+        error = {
+            "code": types.INVALID_REQUEST,
+            "message": "The body is not one message, an object. Batches are not taken.",
+        }
         try:
             message = parse_json(body)
         except NotJson as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-            await self._reject(exchange, types.PARSE_ERROR, problem.detail)
-            return
+            error = {"code": types.PARSE_ERROR, "message": problem.detail}
         if not isinstance(message, dict):
-            await self._reject(
-                exchange, types.INVALID_REQUEST, "The body is not one message, an object. Batches are not taken."
-            )
+            # Pages of other origins are refused whatever they send.
+            refusal = await TransportSecurityMiddleware(self._settings).validate_request(Request(inner), is_post=True)
+            if refusal is not None:
+                await refusal(inner, receive, exchange.send)
+            else:
+                answer = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
+                await send_reply(Reply(400, STATIC_HEADERS[:2], answer), exchange.send)
             return
-        scope, replayed = self._scope_of(exchange), _replay(body)
-        exchange.is_streamed = wants_progress(message, scope)
+        # A call whose client wants its progress and takes a stream is answered with one.
+        params = message.get("params")
+        meta = params.get("_meta") if isinstance(params, dict) else None
+        token = meta.get("progressToken") if isinstance(meta, dict) else None
+        if type(token) in (str, int) and message.get("method") == CALL:
+            exchange.is_streamed = check_accept_headers(Request(inner)) == (True, True)
+
+        left = [body]
+
+        async def replay() -> Message:
+            # A disconnect is not told: the SDK would end at once a call that has to come to its end (gates).
+            if not left:
+                await asyncio.get_running_loop().create_future()
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
+
         managers = self._managers.get(asyncio.get_running_loop())
         try:
             with without_contents():
                 if managers is not None:
-                    await managers[exchange.is_streamed].handle_request(scope, replayed, exchange.send)
-                else:
-                    await self._hand_over_alone(exchange, scope, replayed)
+                    await managers[exchange.is_streamed].handle_request(inner, replay, exchange.send)
+                else:  # no lifespan runs in this event loop
+                    manager = self._make_manager(streams=exchange.is_streamed)
+                    async with manager.run():
+                        await manager.handle_request(inner, replay, exchange.send)
         finally:
-            await exchange.settle()
-
-    async def _hand_over_alone(self, exchange: McpExchange, scope: Scope, receive: Receive) -> None:
-        """Where no lifespan runs in this event loop, a request has a manager of its own."""
-        manager = self._make_manager(streams=exchange.is_streamed)
-        async with manager.run():
-            await manager.handle_request(scope, receive, exchange.send)
+            if exchange.ended is not None:  # in older revisions the handler runs in a task of the SDK's
+                await exchange.ended.wait()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """What runs while the application does: managers for all requests of this event loop."""
-        loop, plain, streaming = asyncio.get_running_loop(), self._make_manager(), self._make_manager(streams=True)
+        """Run the managers of all requests of this event loop while the application runs."""
+        loop = asyncio.get_running_loop()
+        plain, streaming = self._make_manager(streams=False), self._make_manager(streams=True)
         async with plain.run(), streaming.run():
             self._managers[loop] = (plain, streaming)
             try:
@@ -180,7 +194,7 @@ class McpDoor:
             finally:
                 del self._managers[loop]
 
-    def _make_manager(self, *, streams: bool = False) -> StreamableHTTPSessionManager:
+    def _make_manager(self, *, streams: bool) -> StreamableHTTPSessionManager:
         return StreamableHTTPSessionManager(
             self._server,
             json_response=not streams,
@@ -189,104 +203,36 @@ class McpDoor:
             max_request_body_size=self._admission.max_body_bytes,
         )
 
-    def _scope_of(self, exchange: McpExchange) -> Scope:
-        """The scope as the SDK sees it.
 
-        It reads one line of each header and compares it with the body as it is, so lines are joined, and blanks go that
-        some servers leave at their ends (RFC 9110 sections 5.3 and 5.5). Host is checked by us, so it sees a known one.
-        And it knows no "any origin" and no page of a developer's own machine, so of these origins it is told none. For
-        each name it looks through all headers, so it gets no more than it reads.
-        """
-        given = {name: value.strip(b" \t") for name, value in exchange.fields.items() if name in _READ}
-        given[b"host"] = self._settings.allowed_hosts[0].encode("ascii")
-        if "*" in self._admission.allow_origins or is_local_page(exchange.fields):
-            given.pop(b"origin", None)
-        own = ((name, value.strip(b" \t")) for name, value in exchange.fields.items() if name.startswith(_OWN))
-        return {**exchange.scope, "headers": [*given.items(), *islice(own, MOST_HEADERS)], EXCHANGE: exchange}
-
-    async def _reject(self, exchange: McpExchange, code: int, words: str) -> None:
-        """Answer what is no message with a JSON-RPC error, unless it comes from where nothing is answered."""
-        scope = self._scope_of(exchange)
-        stranger = await TransportSecurityMiddleware(self._settings).validate_request(Request(scope), is_post=True)
-        if stranger is not None:
-            await stranger(scope, _nothing, exchange.send)
-            return
-        error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": words}}
-        await send_reply(Reply(400, STATIC_HEADERS[:2], orjson.dumps(error)), exchange.send)
-
-
-def _make_server(surroundings: Surroundings) -> Server[Any]:
-    catalog, site = surroundings.catalog, surroundings.catalog.site
-    lists, proxies = make_lists(surroundings), surroundings.admission.trusted_proxies
-    challenges = protected_resource.is_published(catalog)
-    progress = ProgressCalls(surroundings.background.jobs if surroundings.background is not None else None)
-    calls = ToolCalls(lists, progress, surroundings.invoker, proxies, challenges=challenges)
-    pages = PageResources(surroundings.pages) if surroundings.pages is not None else None
-    resources = Resources(surroundings.site, catalog.url, pages)
+def make_server(door: Surroundings) -> Server[Any]:
+    """Make the SDK's server for one public address of a site."""
+    catalog, site = door.catalog, door.catalog.site
+    tools, resources = Tools(door), Resources(door)
     server: Server[Any] = Server(
         mcp_server_card.name_of(catalog),
         version=site.version,
         title=site.name,
         description=site.description,
-        instructions=_instructions(catalog),
+        instructions="\n".join([site.description, *(f"{name}: {hint}" for name, hint in site.hints.items())]),
         website_url=catalog.url,
-        get_tool_input_schema=lists.modern.mirrored_schema,  # without it the SDK lists all tools for every call
+        get_tool_input_schema=tools.mirrored.get,  # without it the SDK lists all tools for every call
     )
-    server.middleware[:] = [*map(_while_tracing, server.middleware), calls]
-    calls.stamp = {types.SERVER_INFO_META_KEY: server.server_info_stamp}
-    server.add_request_handler("tools/list", types.PaginatedRequestParams, lists.list_tools)
-    server.add_request_handler("resources/list", types.PaginatedRequestParams, resources.list_resources)
+    server.middleware[:] = [*(partial(observe_if_traced, observe) for observe in server.middleware), tools]
+    tools.stamp = {types.SERVER_INFO_META_KEY: server.server_info_stamp}
+    server.add_request_handler("tools/list", PaginatedRequestParams, tools.list_tools)
+    server.add_request_handler("resources/list", PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
-    if pages is not None:
-        server.add_request_handler("resources/templates/list", types.PaginatedRequestParams, pages.list_templates)
+    if door.pages is not None:
+        server.add_request_handler("resources/templates/list", PaginatedRequestParams, resources.list_templates)
     if catalog.prompts:
-        prompts = PromptLists(catalog, surroundings.site.limits.timeout)
-        server.add_request_handler("prompts/list", types.PaginatedRequestParams, prompts.list_prompts)
+        prompts = PromptHandlers(catalog, door.site.limits.timeout)
+        server.add_request_handler("prompts/list", PaginatedRequestParams, prompts.list_prompts)
         server.add_request_handler("prompts/get", types.GetPromptRequestParams, prompts.get_prompt)
     return server
 
 
-def _while_tracing(observe: ServerMiddleware[Any]) -> ServerMiddleware[Any]:
-    """The SDK's own middleware opens a span for each message, which is for nothing while nobody collects spans."""
-
-    async def observe_if_wanted(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        return await (observe(ctx, call_next) if tracing.is_on() else call_next(ctx))
-
-    return observe_if_wanted
-
-
-def _instructions(catalog: Catalog) -> str:
-    """What the site says to every agent that connects."""
-    return "\n".join([catalog.site.description, *(f"{name}: {hint}" for name, hint in catalog.site.hints.items())])
-
-
-def _addresses(catalog: Catalog) -> Addresses | None:
-    """Quoted, as they stand in challenges: one begins as the other does."""
-    found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
-    site, own = (f'"{address}"'.encode() for address in found)
-    return (site, own) if None not in found else None
-
-
-def _security(site: Site, admission: Admission) -> TransportSecuritySettings:
-    own = [f"{parts.scheme}://{parts.netloc.lower()}" for parts in map(urlsplit, site.urls)]
-    listed = [origin for origin in admission.allow_origins if origin != "*"]
-    return TransportSecuritySettings(allowed_hosts=[urlsplit(own[0]).netloc], allowed_origins=[*listed, *own])
-
-
-def _replay(body: bytes) -> Receive:
-    """`receive` of a request whose body has been read: the body once more. Who has left is our business, not the SDK's.
-
-    It would end a call at once that has to come to its end (guards).
-    """
-    left = [body]
-
-    async def receive_again() -> Message:
-        if not left:
-            await asyncio.get_running_loop().create_future()
-        return {"type": "http.request", "body": left.pop(), "more_body": False}
-
-    return receive_again
-
-
-async def _nothing() -> Message:
-    return {"type": "http.disconnect"}
+async def observe_if_traced(
+    observe: ServerMiddleware[Any], ctx: ServerRequestContext[Any, Any], call_next: CallNext
+) -> HandlerResult:
+    """Leave out the SDK's own middleware, which opens a span for each message, while nobody collects spans."""
+    return await (observe(ctx, call_next) if tracing.is_on() else call_next(ctx))

@@ -1,17 +1,18 @@
-"""`tools/call`: from a message to a `Call`, and from its outcome to a result.
+"""Actions as tools: `tools/list`, and `tools/call` from a message to a `Call` and from its outcome to a result.
 
-What the envelope of other doors carries stands in the request's `_meta`: `awp/idempotencyKey`, `awp/confirmation` and
-`awp/receipts`; or in the HTTP headers that all doors take. A problem is a result with `isError`, for the model to read.
-Only a challenge of a site with authorization servers is the HTTP status 401 or 403 (specification,
-Basic/Authorization), because clients look for it there.
+Model Context Protocol, revisions 2024-11-05 to 2026-07-28. What the envelope of other doors carries stands in the
+request's `_meta`: `awp/idempotencyKey`, `awp/confirmation` and `awp/receipts`; or in the HTTP headers that all doors
+take. A problem is a result with `isError`, for the model to read. Only a challenge of a site with authorization servers
+is the HTTP status 401 or 403 (specification, Basic/Authorization), because clients look for it there.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 from urllib.parse import quote
 
 import mcp_types as types
@@ -20,10 +21,9 @@ from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
-from awp_publish.invoke import Invoker
 from awp_publish.jobs import Job, Jobs, Progress
 from awp_publish.jobs.worker import open_report
-from awp_publish.model import Action
+from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.policy.call import Call, Outcome, Result
 from awp_publish.problems import (
     ConfirmationExpired,
@@ -34,7 +34,11 @@ from awp_publish.problems import (
     UnknownAgent,
     code_of,
 )
-from awp_publish.serve.credentials import TrustedProxies, read_credentials
+from awp_publish.protocols import protected_resource
+from awp_publish.protocols.schema_reading import answer_schema, embedded
+from awp_publish.schema import DIALECT, compile_schema
+from awp_publish.serve.credentials import read_credentials
+from awp_publish.serve.doors import Surroundings
 from awp_publish.serve.endpoint import Telling, read_request_id, render_problem
 from awp_publish.serve.http import (
     NO_SNIFFING,
@@ -45,79 +49,16 @@ from awp_publish.serve.http import (
     Reply,
     Scope,
     Send,
-    send_reply,
     wait_for_hang_up,
 )
 from awp_publish.serve.jobs import describe_job
-from awp_publish.serve.mcp.lists import Tool, ToolLists, exchange_of, tell_answer, tell_problem
 from awp_publish.serve.woa import read_admission
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.session import ServerSession
-from mcp.server.streamable_http import check_accept_headers
 from mcp.shared.exceptions import MCPError
 
-# --- Confirmation by asking the person at the client (specification ---
-# From 2026-07-28 on a server asks by answering a call with `input_required`: the client asks its user, then sends the
-# call again with the reply and with `requestState`, in which the token travels that the question was asked with. Up
-# to 2025-11-25 a server has to send a request of its own, for which a stateless endpoint has no way back; there, and
-# where a client cannot ask, the problem carries the token.
-
-QUESTION: Final = "confirmation"
-"""The name of our one question among the `inputRequests`."""
-
-ASKED: Final = (ConfirmationRequired, ConfirmationExpired)
-"""The refusals after which a person is asked. Whoever brings a wrong or spent token is told so."""
-
-NO: Final = "Do not repeat the call unless your user asks for it anew."
-
-_NO_FIELDS: Final[Mapping[str, object]] = {"type": "object", "properties": {}}
-"""The form of a question that is answered with yes or no alone."""
-
-
-def ask_person(problem: Problem, context: ServerRequestContext[Any, Any]) -> dict[str, Any] | None:
-    """The result that has the client ask its user; None if it cannot, or if an agreement is not all that is lacking."""
-    question = problem.members.get("confirmation")
-    if not isinstance(problem, ASKED) or not isinstance(question, dict) or not _can_ask(context):
-        return None
-    form = {"mode": "form", "message": question["summary"], "requestedSchema": _NO_FIELDS}
-    return {
-        "resultType": "input_required",
-        "inputRequests": {QUESTION: {"method": "elicitation/create", "params": form}},
-        "requestState": question["token"],
-    }
-
-
-def _can_ask(context: ServerRequestContext[Any, Any]) -> bool:
-    """A client that names neither form nor url can show forms."""
-    if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-        return False
-    capabilities = context.session.client_capabilities
-    elicitation = capabilities.elicitation if capabilities is not None else None
-    return elicitation is not None and (elicitation.form is not None or elicitation.url is None)
-
-
-def read_reply(call: Call, params: Mapping[str, Any]) -> None:
-    """Put the confirmation on a call that was sent again with its user's reply.
-
-    Raises ConfirmationRequired if they did not agree, and InvalidEnvelope for a reply to something else.
-    """
-    if params.get("inputResponses") is None or params.get("requestState") is None:
-        return
-    sent = types.CallToolRequestParams.model_validate(params, by_name=False)
-    reply = (sent.input_responses or {}).get(QUESTION)
-    if not isinstance(reply, types.ElicitResult):
-        raise InvalidEnvelope(f"inputResponses: has no reply to the question {QUESTION}.")
-    if reply.action != "accept":
-        raise ConfirmationRequired("The person who was asked did not agree.", recovery=NO)
-    call.confirmation = sent.request_state
-
-
-# --- One HTTP request to the MCP door: what our calls need of it, and what they add to its answer ---
-# The SDK writes the body of an answer. Headers that gates and routes add stand in the HTTP answer, and again in the
-# result's `_meta`, where clients can read them that never see an HTTP header.
-
-EXCHANGE: Final = "awp_publish.mcp_exchange"
-"""The member of the scope, as the SDK sees it, under which a request's exchange is found again."""
+PROTOCOL: Final = "mcp"
+CALL: Final = "tools/call"
 
 META: Final = "awp/"
 """Prefix of our keys in `_meta` (specification, Basic/General fields)."""
@@ -136,36 +77,41 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "of strings."
     ),
 }
-"""What callers of this door are told to do, where the way to do it is its own."""
+"""Recoveries that read differently at this door."""
 
-Addresses: TypeAlias = tuple[bytes, bytes]
-"""Where the site's metadata is (RFC 9728), which gates name in challenges, and where that of this endpoint is."""
+Context: TypeAlias = ServerRequestContext[Any, Any]
+WireResult: TypeAlias = dict[str, Any]
 
-CHALLENGE: Final = b"www-authenticate"
-_NO_STORE: Final = (b"cache-control", b"no-store")
-_JSON: Final = (b"content-type", b"application/json")
+# --- One HTTP request ---
+# The SDK writes the body of an answer. Headers that gates and routes add stand in the HTTP answer, and again in the
+# result's `_meta`, where clients can read them that never see an HTTP header.
+
+EXCHANGE: Final = "awp_publish.mcp_exchange"
+"""The member of the scope, as the SDK sees it, that holds the request's exchange."""
+
 _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
-"""Beginnings of what a model must not see, or sees under another name."""
+"""Beginnings of headers that a model must not see, or sees under another name."""
 
 
 class McpExchange:
     """One request and its answer.
 
-    `refusal` is the problem whose status the HTTP answer takes, `is_streamed` whether that answer may be a stream,
-    `is_answered` whether it was given, so that what the SDK makes of the request goes nowhere.
+    `refusal` is the problem whose status the HTTP answer takes, `is_streamed` tells that the answer may be a stream,
+    `is_answered` that it was sent, so that what the SDK makes of the request is dropped, and `ended`, in a call, that
+    its handler has returned. `addresses` replace the site's metadata (RFC 9728) by the endpoint's in challenges.
     """
 
     __slots__ = (
         "_added",
         "_addresses",
-        "_ended",
         "_extra",
         "_has_begun",
+        "_renderer",
         "_send",
         "_start",
-        "_telling",
+        "disconnected",
+        "ended",
         "fields",
-        "gone",
         "is_answered",
         "is_streamed",
         "refusal",
@@ -175,8 +121,8 @@ class McpExchange:
 
     def __init__(
         self,
-        telling: Telling,
-        addresses: Addresses | None,
+        renderer: Telling,
+        addresses: tuple[bytes, bytes] | None,
         scope: Scope,
         fields: Fields,
         receive: Receive,
@@ -185,24 +131,22 @@ class McpExchange:
     ) -> None:
         self.scope = scope
         self.fields = fields
-        self.gone = partial(wait_for_hang_up, receive)
+        self.disconnected = partial(wait_for_hang_up, receive)
         self.request_id = read_request_id(fields)
         self.refusal: Problem | None = None
-        self._telling = telling
+        self.ended: asyncio.Event | None = None
+        self.is_answered = False
+        self.is_streamed = False
+        self._renderer = renderer
         self._addresses = addresses
         self._send = send
         self._extra: RawHeaders = (*cors, (b"x-request-id", self.request_id.encode()))
         self._added: RawHeaders = ()
-        self._ended: asyncio.Event | None = None
         self._start: Message | None = None
         self._has_begun = False
-        self.is_answered = False
-        self.is_streamed = False
-
-    # --- The HTTP answer ---
 
     async def send(self, message: Message) -> None:
-        """An answer, with our headers; dropped if one was given before.
+        """Pass on the SDK's answer with our headers, unless the request is answered.
 
         Its start waits for the first of its body: older streams begin before it is known whether the call is refused.
         """
@@ -215,248 +159,116 @@ class McpExchange:
             start, self._start = self._start, None
             headers = [*start.get("headers", ()), NO_SNIFFING, *self._extra, *self._added]
             if all(name != b"cache-control" for name, _ in headers):
-                headers.append(_NO_STORE)
+                headers.append((b"cache-control", b"no-store"))
             status = start["status"] if self.refusal is None else self.refusal.status
             await self._send({**start, "status": status, "headers": headers})
             self._has_begun = True
         await self._send(message)
 
-    async def refuse(self, problem: Problem) -> None:
-        """Answer with a problem in place of the SDK: the request is refused before it is a message."""
-        told, path = self._telling, quote(self.scope["path"])
-        reply = render_problem(problem, told.types, told.recoveries, path, self.request_id, self._extra)
-        await send_reply(reply, self._send)
-
-    # --- A call ---
-
-    async def run(self, invoker: Invoker, call: Call, answer: Callable[[Result], bytes]) -> Result | None:
-        """What a call comes to, None if its caller has gone.
-
-        The message that `answer` makes of the result is sent from here, as it is, while the SDK still waits for the
-        handler: one that works on after its answer, or does not heed its deadline, must not keep its caller waiting.
-        Only into a stream the SDK writes the results that it gets.
-        """
-        own, kept = asyncio.current_task(), list[Result]()
-        self._ended = asyncio.Event()
-
-        async def deliver(result: Result) -> None:
-            kept.append(result)
-            if not self.is_streamed or asyncio.current_task() is not own:
-                await self._answer(answer(result))
-
-        try:
-            await invoker.run(call, deliver)
-        finally:
-            self._ended.set()
-        return kept[0] if kept else None
-
-    async def _answer(self, body: bytes) -> None:
+    async def answer(self, body: bytes) -> None:
+        """Send a whole message in place of the SDK, as the next event if a stream has begun."""
         if self._has_begun:
-            await self._send({"type": "http.response.body", "body": b"event: message\r\ndata: " + body + b"\r\n\r\n"})
+            body = b"event: message\r\ndata: " + body + b"\r\n\r\n"
         else:
-            headers = (_JSON, (b"content-length", b"%d" % len(body)))
-            await send_reply(Reply(200, headers, body), self.send)
+            headers = ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)))
+            self._start = {"type": "http.response.start", "status": 200, "headers": headers}
+        await self.send({"type": "http.response.body", "body": body})
         self.is_answered = True
 
-    async def settle(self) -> None:
-        """Wait until the handler has ended, which in older revisions runs in a task of the SDK's."""
-        if self._ended is not None:
-            await self._ended.wait()
+    def render(self, problem: Problem) -> Reply:
+        """Render a problem as HTTP has it (RFC 9457)."""
+        path, site = quote(self.scope["path"]), self._renderer
+        return render_problem(problem, site.types, site.recoveries, path, self.request_id, self._extra)
 
-    # --- What a result says ---
-
-    def describe(self, problem: Problem) -> bytes:
-        """A problem as JSON text (RFC 9457)."""
-        told, path = self._telling, quote(self.scope["path"])
-        return render_problem(problem, told.types, told.recoveries, path, self.request_id).body
-
-    def meta_of(self, result: Result, call: Call | None = None) -> Mapping[str, object]:
-        """The `_meta` of a result. Its headers go into the HTTP answer too."""
-        added = call.headers if call is not None else ()
-        names = {name for name, _ in added}
-        own = self._headers_of(result)
-        self._added = (*added, *(pair for pair in own if pair[0] not in names))
+    def meta_for(self, result: Result, added: RawHeaders = ()) -> dict[str, object]:
+        """Return the `_meta` of a result, and put its headers, after those that gates `added`, on the HTTP answer."""
+        own: list[tuple[bytes, bytes]] = []
+        if isinstance(result, Problem):
+            for name, text in result.headers:
+                key, value = name.lower().encode("latin-1"), text.encode("latin-1", "replace")
+                if self._addresses is not None and key == b"www-authenticate":
+                    value = value.replace(*self._addresses)
+                own.append((key, value))
+        else:
+            own += result.headers
+        gates = {key for key, _ in added}
+        self._added = (*added, *(pair for pair in own if pair[0] not in gates))
         shown: dict[str, str] = {}
-        for name, value in self._added:
-            if not name.startswith(_NOT_IN_META):
-                key, text = name.decode("latin-1"), value.decode("latin-1")
-                shown[key] = f"{shown[key]}, {text}" if key in shown else text
-        meta: dict[str, Any] = {f"{META}requestId": self.request_id}
+        for key, value in self._added:
+            if not key.startswith(_NOT_IN_META):
+                name, text = key.decode("latin-1"), value.decode("latin-1")
+                shown[name] = f"{shown[name]}, {text}" if name in shown else text
+        meta: dict[str, object] = {f"{META}requestId": self.request_id}
         return meta | {f"{META}headers": shown} if shown else meta
 
-    def _headers_of(self, result: Result) -> RawHeaders:
-        if not isinstance(result, Problem):
-            return result.headers
-        encoded = (
-            (name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in result.headers
-        )
-        return tuple((name, self._challenge(value) if name == CHALLENGE else value) for name, value in encoded)
 
-    def _challenge(self, value: bytes) -> bytes:
-        """MCP clients are sent to the metadata of the endpoint that they call, not to that of the site."""
-        return value if self._addresses is None else value.replace(*self._addresses)
+def exchange_of(context: Context) -> McpExchange:
+    """Return the HTTP request that a message came in."""
+    exchange: McpExchange = cast(Request, context.request).scope[EXCHANGE]
+    return exchange
 
 
-# --- Progress ---
-# Such a call is answered with a stream: notifications of what the handler reports, then the result. A background
-# action's job is followed to its end, for as long as the action may take; a job that has not ended by then is
-# answered as it is answered to everybody else, with the address to poll.
+# --- Tools ---
+# Up to 2025-11-25 a structured result is an object, so an action that answers with anything else is listed with an
+# `outputSchema` whose one member is `result`. From 2026-07-28 on any JSON value will do but null, which the SDK takes
+# for an absent result: what may be null is wrapped there too.
 
-PAUSE: Final = 0.1
-"""Seconds between two notifications, at least: receivers of many may drop the connection."""
-
-FIRST_LOOK: Final = 0.05
-LONGEST_LOOK: Final = 2.0
-"""Seconds between two looks at a job."""
-
-Context: TypeAlias = ServerRequestContext[Any, Any]
-Carry: TypeAlias = Callable[[], Awaitable[Result | None]]
-
-
-def wants_progress(message: Mapping[str, object], scope: Scope) -> bool:
-    """Whether a message is a call that is to be told of, in a stream that its caller takes."""
-    params = message.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    token = meta.get("progressToken") if isinstance(meta, dict) else None
-    if message.get("method") != "tools/call" or isinstance(token, bool) or not isinstance(token, (str, int)):
-        return False
-    return check_accept_headers(Request(scope)) == (True, True)
-
-
-class Teller:
-    """Notifies one caller. The progress of notifications has to grow, so what does not is not told."""
-
-    def __init__(self, session: ServerSession) -> None:
-        self._session = session
-        self._loop = asyncio.get_running_loop()
-        self._heard = asyncio.Event()
-        self._latest: Progress | None = None
-        self._told = -1.0
-
-    def note(self, progress: Progress) -> None:
-        """Take note of progress, in any thread."""
-        with suppress(RuntimeError):  # the loop has ended, and the call with it
-            self._loop.call_soon_threadsafe(self._take, progress)
-
-    def _take(self, progress: Progress) -> None:
-        self._latest = progress
-        self._heard.set()
-
-    async def tell(self) -> None:
-        """Notify of what was noted last, if it is more than the caller knows."""
-        latest = self._latest
-        if latest is not None and latest.fraction > self._told:
-            self._told = latest.fraction
-            await self._session.report_progress(latest.fraction, 1.0, latest.message or None)
-
-    async def keep_telling(self) -> None:
-        """Notify again and again."""
-        while True:
-            await self._heard.wait()
-            self._heard.clear()
-            await self.tell()
-            await asyncio.sleep(PAUSE)
-
-
-@asynccontextmanager
-async def _telling(session: ServerSession) -> AsyncIterator[Teller]:
-    """A teller of all that is reported inside."""
-    teller = Teller(session)
-    open_report(teller.note)
-    task = asyncio.create_task(teller.keep_telling())
-    try:
-        yield teller
-        await asyncio.sleep(0)  # what another thread noted last comes in
-    finally:
-        task.cancel()
-        await asyncio.wait({task})
-    await teller.tell()
-
-
-class ProgressCalls:
-    """Carries out calls whose progress is told."""
-
-    def __init__(self, jobs: Jobs | None) -> None:
-        self._jobs = jobs
-
-    async def carry(self, context: Context, exchange: McpExchange, call: Call, carry: Carry) -> Result | None:
-        """What a call comes to, and a background call's job; None if its caller has gone."""
-        async with _telling(context.session) as teller:
-            result = await carry()
-            if (
-                exchange.is_answered
-                or self._jobs is None
-                or not call.action.is_background
-                or not isinstance(result, Outcome)
-            ):
-                return result
-            return await self._follow(self._jobs, context, exchange, call, result, teller)
-
-    async def _follow(
-        self, jobs: Jobs, context: Context, exchange: McpExchange, call: Call, accepted: Outcome, teller: Teller
-    ) -> Result | None:
-        answer = orjson.loads(accepted.body)
-        following = asyncio.create_task(_end_of(jobs, answer["job_id"], call.caller_id, teller.note))
-        leaving = asyncio.create_task(exchange.gone())
-        try:
-            await asyncio.wait({following, leaving}, timeout=call.action.timeout, return_when=asyncio.FIRST_COMPLETED)
-            if following.done():
-                return _answer_of(following.result(), accepted, answer["poll_endpoint"])
-            if not leaving.done():
-                return accepted
-            await self._heed_leaving(jobs, context, call, answer["job_id"])
-            return None
-        finally:
-            for task in (following, leaving):
-                task.cancel()
-            await asyncio.wait({following, leaving})
-
-    async def _heed_leaving(self, jobs: Jobs, context: Context, call: Call, job_id: str) -> None:
-        """Closing the stream cancels since 2026-07-28, and did not before. A key says that the caller comes back."""
-        if context.protocol_version in MODERN_PROTOCOL_VERSIONS and call.idempotency_key is None:
-            with suppress(Problem):
-                await jobs.cancel(job_id, call.caller_id)
-
-
-async def _end_of(jobs: Jobs, job_id: str, caller: str, note: Callable[[Progress], None]) -> Job | None:
-    """The job once it has ended; None if it is gone, or its store is away."""
-    pause = FIRST_LOOK
-    with suppress(Problem):
-        while not (job := await jobs.show(job_id, caller)).has_ended:
-            if job.progress is not None:
-                note(job.progress)
-            await asyncio.sleep(pause)
-            pause = min(1.5 * pause, LONGEST_LOOK)
-        return job
-    return None
-
-
-def _answer_of(job: Job | None, accepted: Outcome, endpoint: str) -> Result:
-    """What a poll would answer; a job that has failed is told as the problem that it met."""
-    if job is None:
-        return accepted
-    if job.problem is not None:
-        return job.problem
-    described = orjson.dumps(describe_job(job, endpoint))
-    return Outcome(described, None, 200, accepted.headers)
-
-
-PROTOCOL: Final = "mcp"
-METHOD: Final = "tools/call"
-CANCELLED: Final = -32800
-"""What a call is told whose caller has gone: nobody reads it."""
+LIST_TTL: Final = 300_000
+"""Milliseconds for which a client may keep a list: what is listed changes when the site is restarted."""
 
 STRUCTURED_SINCE: Final = "2025-06-18"
 """The revision that brought `structuredContent`."""
 
+CANCELLED: Final = -32800
+"""The error of a call whose client has disconnected: nobody reads it."""
+
 _PLAIN: Final = frozenset({"name", "arguments", "_meta"})
-_CHALLENGES: Final = frozenset({401, 403})
-
-WireResult: TypeAlias = dict[str, Any]
 
 
-class ToolCalls:
-    """Carries out calls of tools. `challenges` says whether clients are sent to an authorization server.
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """An action as one generation of the protocol lists it. If `is_wrapped`, answers are `{"result": ...}`."""
+
+    action: Action
+    entry: Mapping[str, object]
+    is_wrapped: bool
+
+
+def make_tools(catalog: Catalog, *, only_objects: bool) -> Mapping[str, Tool]:
+    """Make the tools of a catalog, by name. `only_objects` is for the revisions up to 2025-11-25."""
+    tools = {}
+    for action in catalog.actions:
+        answered, is_wrapped = answer_schema(action), False
+        entry: dict[str, object] = {
+            "name": action.id,
+            "title": action.name,
+            "description": action.description,
+            "inputSchema": {"type": "object", **action.inputs},
+            "annotations": {  # all of them: what is left out counts as destructive and open to the world
+                "title": action.name,
+                "readOnlyHint": action.intent == "read",
+                "destructiveHint": action.side_effect == "destructive",
+                "idempotentHint": action.is_repeatable,
+                "openWorldHint": False,
+            },
+        }
+        if only_objects:
+            is_wrapped = answered.get("type") != "object"
+        elif answered:
+            is_wrapped = compile_schema(answered).is_valid(None)
+        if answered and is_wrapped:
+            result, definitions = embedded(answered, f"{action.id}_result")
+            dialect = {"$schema": answered["$schema"]} if answered.get("$schema", DIALECT) != DIALECT else {}
+            wrapper: JsonObject = {"type": "object", "properties": {"result": result}, "required": ["result"]}
+            answered = {**dialect, **wrapper, **({"$defs": definitions} if definitions else {})}
+        if answered:
+            entry["outputSchema"] = answered
+        tools[action.id] = Tool(action, entry, is_wrapped)
+    return tools
+
+
+class Tools:
+    """The tools of a site: lists them and carries out calls.
 
     It stands in the SDK's server as a middleware, which may answer in the place of a handler, and sends most answers
     itself: a result goes out as it is made here, without being validated, copied and made JSON once more. For the SDK,
@@ -466,111 +278,299 @@ class ToolCalls:
     stamp: Mapping[str, object] = MappingProxyType({})
     """What every result of the stateless generation says of the server; the SDK would copy it anew for each."""
 
-    def __init__(
-        self, lists: ToolLists, progress: ProgressCalls, invoker: Invoker, proxies: TrustedProxies, *, challenges: bool
-    ) -> None:
-        self._lists = lists
-        self._progress = progress
-        self._invoker = invoker
-        self._proxies = proxies
-        self._challenges = challenges
+    def __init__(self, door: Surroundings) -> None:
+        self._invoker = door.invoker
+        self._proxies = door.admission.trusted_proxies
+        self._jobs = door.background.jobs if door.background is not None else None
+        self._challenges = protected_resource.is_published(door.catalog)
+        differs = door.site.limits.list_only_allowed and door.enforcement.authenticators
+        self._identify = door.enforcement.identify() if differs else None
+        self._classic = make_tools(door.catalog, only_objects=True)
+        self._modern = make_tools(door.catalog, only_objects=False)
         self._valid: tuple[str, object] = ("", None)
+        actions = door.catalog.actions
+        # Streamable HTTP of 2026-07-28: inputs that a header of the request repeats
+        self.mirrored = {one.id: one.inputs for one in actions if b'"x-mcp-header"' in orjson.dumps(one.inputs)}
+        """Schemas of the tools whose arguments are compared with headers, which takes a while."""
+
+    async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> WireResult:
+        """Answer `tools/list`: all tools, or with `Site(list_only_allowed=True)` what the caller may call.
+
+        A list that differs by caller is private. It is a convenience and no guard: a call is refused for what it is,
+        whether its tool was listed or not. Raises MCPError for credentials that are not valid, with their HTTP status.
+        """
+        tools = self._modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+        shown = list(tools.values())
+        if self._identify is not None:
+            exchange = exchange_of(context)
+            try:
+                caller = await self._identify(read_credentials(exchange.scope, exchange.fields, self._proxies))
+            except Problem as problem:
+                exchange.refusal = problem
+                exchange.meta_for(problem)
+                described = orjson.loads(exchange.render(problem).body)
+                raise MCPError(types.INVALID_REQUEST, problem.detail, described) from problem
+            scopes = caller.scopes if caller is not None else frozenset()
+            shown = [
+                tool
+                for tool in shown
+                if tool.action.route_authenticates  # what such a route allows is known to the route alone
+                or not (tool.action.auth_required or tool.action.scopes)
+                or (caller is not None and scopes.issuperset(tool.action.scopes))
+            ]
+        cache_scope = "public" if self._identify is None else "private"
+        entries = [tool.entry for tool in shown]
+        return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": cache_scope, "resultType": "complete"}
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """Answer `tools/call`, and pass on all else. Raises MCPError for a tool that does not exist."""
-        if ctx.method != METHOD or ctx.request_id is None:
-            return await call_next(ctx)
-        params = ctx.params or {}
-        self._validate(ctx.protocol_version, params)
-        exchange, tool = exchange_of(ctx), self._lists.of(ctx).by_name.get(params["name"])
-        if tool is None:
-            raise self._unknown(exchange, params["name"])
-        given = params.get("arguments") or {}
-        call = Call(tool.action, given, exchange.request_id, PROTOCOL, exchange.scope, exchange.gone)
-        tell = partial(self._tell, exchange, tool, call, ctx)
-        result: Result | None = self._read_guards(exchange, call, ctx, params)
-        if result is None:
-            carry = partial(exchange.run, self._invoker, call, partial(_message, ctx.request_id, tell))
-            is_told = exchange.is_streamed
-            result = await (self._progress.carry(ctx, exchange, call, carry) if is_told else carry())
-        if result is None:
-            raise MCPError(CANCELLED, "The caller has gone.")
-        return {"isError": isinstance(result, Problem)} if exchange.is_answered else tell(result)
+        """Answer `tools/call`, and pass on all else.
 
-    def _validate(self, version: str, params: Mapping[str, Any]) -> None:
-        """Refuse params that the revision does not know. Raises pydantic's ValidationError, which the SDK tells.
-
-        What a client says of itself is the same in every call, and takes the longest to look at: it is looked at when
-        it is not what was there last time.
+        Raises MCPError for a tool that does not exist, and pydantic's ValidationError, which the SDK answers, for
+        params that the revision does not know.
         """
+        if ctx.method != CALL or ctx.request_id is None:
+            return await call_next(ctx)
+        params: Mapping[str, Any] = ctx.params or {}
+        # What a client says of itself is the same in every call, and takes the longest to validate.
         is_plain = params.keys() <= _PLAIN and type(params.get("name")) is str
-        if is_plain and type(params.get("arguments", {})) is dict and (version, params.get("_meta")) == self._valid:
-            return
-        validate_client_request(METHOD, version, params)
-        self._valid = (version, params.get("_meta"))
+        seen = (ctx.protocol_version, params.get("_meta"))
+        if not is_plain or type(params.get("arguments", {})) is not dict or seen != self._valid:
+            validate_client_request(CALL, ctx.protocol_version, params)
+            self._valid = seen
+        exchange: McpExchange = cast(Request, ctx.request).scope[EXCHANGE]
+        tools = self._modern if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+        tool = tools.get(params["name"])
+        if tool is None:
+            unknown = UnknownAgent(f'This site has no tool "{params["name"][:100]}".')
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
+            raise MCPError(types.INVALID_PARAMS, unknown.detail)
+        given = params.get("arguments") or {}
+        call = Call(tool.action, given, exchange.request_id, PROTOCOL, exchange.scope, exchange.disconnected)
+        if self._invoker.is_guarded(tool.action):
+            call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
+            key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
+            names = {key_field: "idempotencyKey", "confirmation": "confirmation", "receipts": "receipts"}
+            meta: Mapping[str, Any] = ctx.meta or {}
+            try:
+                members = {name: meta[META + key] for name, key in names.items() if META + key in meta}
+                read_admission(call, members, exchange.fields)
+                read_reply(call, params)
+            except Problem as problem:
+                self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+                return self._render(exchange, tool, call, ctx, problem)
+        own, results = asyncio.current_task(), list[Result]()
+        ended = exchange.ended = asyncio.Event()
 
-    def _unknown(self, exchange: McpExchange, name: str) -> MCPError:
-        problem = UnknownAgent(f'This site has no tool "{name[:100]}".')
-        self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-        return MCPError(types.INVALID_PARAMS, problem.detail)
+        async def deliver(result: Result) -> None:
+            # The message goes out while the SDK still waits for the handler: one that works on after its answer, or
+            # past its deadline, must not keep its caller waiting. Into a stream the SDK writes the results it gets.
+            results.append(result)
+            if exchange.is_streamed and asyncio.current_task() is own:
+                return
+            message: WireResult = {"jsonrpc": "2.0", "id": ctx.request_id}
+            try:
+                message["result"] = self._render(exchange, tool, call, ctx, result)
+            except MCPError as refused:
+                message["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
+            await exchange.answer(orjson.dumps(message))
 
-    def _read_guards(
-        self, exchange: McpExchange, call: Call, context: Context, params: Mapping[str, Any]
-    ) -> Problem | None:
-        """Put on a call what its gates want to know, if it has any; the problem if that cannot be read."""
-        if not self._invoker.is_guarded(call.action):
-            return None
-        call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
-        try:
-            read_admission(call, _members(call.action, context.meta or {}), exchange.fields)
-            read_reply(call, params)
-        except Problem as problem:
-            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-            return problem
-        return None
+        async def run() -> Result | None:
+            try:
+                await self._invoker.run(call, deliver)
+            finally:
+                ended.set()
+            return results[0] if results else None
 
-    # --- Results ---
+        outcome = await (self._run_with_progress(ctx, exchange, call, run) if exchange.is_streamed else run())
+        if outcome is None:
+            raise MCPError(CANCELLED, "The client has disconnected.")
+        if exchange.is_answered:
+            return {"isError": isinstance(outcome, Problem)}
+        return self._render(exchange, tool, call, ctx, outcome)
 
-    def _tell(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> WireResult:
-        """A result as the caller's revision has it. Raises MCPError for a challenge."""
-        if isinstance(result, Problem) and (question := ask_person(result, context)) is not None:
-            return {**question, "_meta": self.stamp}
+    def _render(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> WireResult:
+        """Render a result as the client's revision has it (specification, Server/Tools).
+
+        An answer is structured, and the same JSON as text. A problem is text for the model, and in `_meta` for
+        programs; it is no structured content, which some clients hold to the tool's outputSchema in any case. Raises
+        MCPError for a challenge.
+        """
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
-        meta = {**(self.stamp if is_modern else {}), **exchange.meta_of(result, call)}
+        if isinstance(result, Problem) and (question := question_for(result, context)) is not None:
+            return {**question, "_meta": self.stamp}
+        meta = {**(self.stamp if is_modern else {}), **exchange.meta_for(result, call.headers)}
+        structured: WireResult = {}
         if isinstance(result, Problem):
-            told = self._tell_problem(exchange, result, meta)
+            body = exchange.render(result).body
+            described = orjson.loads(body)
+            is_challenge = any(name.lower() == "www-authenticate" for name, _ in result.headers)
+            if self._challenges and result.status in (401, 403) and is_challenge:
+                exchange.refusal = result
+                raise MCPError(types.INVALID_REQUEST, result.detail, described)
+            text = body.decode()
+            meta[f"{META}problem"] = described
         else:
             output = orjson.loads(result.body) if result.output is None else result.output
-            told = tell_answer(tool, result.body, output, meta)
+            shaped = {"result": output} if tool.is_wrapped else output
+            text = orjson.dumps(shaped).decode() if tool.is_wrapped else result.body.decode()
+            if context.protocol_version >= STRUCTURED_SINCE and (
+                isinstance(shaped, dict) or "outputSchema" in tool.entry
+            ):
+                structured["structuredContent"] = shaped
+        content = [{"type": "text", "text": text}]
+        rendered = {"content": content, "isError": isinstance(result, Problem), "_meta": meta, **structured}
         if is_modern:
-            told["resultType"] = "complete"
-        elif context.protocol_version < STRUCTURED_SINCE:
-            told.pop("structuredContent", None)
-        return told
+            rendered["resultType"] = "complete"
+        return rendered
 
-    def _tell_problem(self, exchange: McpExchange, problem: Problem, meta: WireResult) -> WireResult:
-        body = exchange.describe(problem)
-        if self._challenges and _is_challenge(problem):
-            exchange.refusal = problem
-            raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(body))
-        return tell_problem(body, meta)
+    async def _run_with_progress(
+        self, context: Context, exchange: McpExchange, call: Call, run: Callable[[], Awaitable[Result | None]]
+    ) -> Result | None:
+        """Run a call whose progress goes out in a stream; None if its client has disconnected.
+
+        A background action's job is followed to its end, for as long as the action may take; a job that has not ended
+        by then is answered as everywhere, with the address to poll.
+        """
+        async with notify_progress(context.session) as note:
+            accepted = await run()
+            if exchange.is_answered or self._jobs is None or not call.action.is_background:
+                return accepted
+            if not isinstance(accepted, Outcome):
+                return accepted
+            answer = orjson.loads(accepted.body)
+            job_id, caller = answer["job_id"], call.caller_id
+            following = asyncio.create_task(follow_job(self._jobs, job_id, caller, note))
+            leaving = asyncio.create_task(exchange.disconnected())
+            try:
+                pair, timeout = {following, leaving}, call.action.timeout
+                await asyncio.wait(pair, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+                if following.done():
+                    job = following.result()
+                    if job is None:
+                        return accepted
+                    if job.problem is not None:
+                        return job.problem
+                    described = orjson.dumps(describe_job(job, answer["poll_endpoint"]))
+                    return Outcome(described, None, 200, accepted.headers)
+                if not leaving.done():
+                    return accepted
+                # Closing the stream cancels since 2026-07-28, not before. A key says that the client comes back.
+                if context.protocol_version in MODERN_PROTOCOL_VERSIONS and call.idempotency_key is None:
+                    with suppress(Problem):
+                        await self._jobs.cancel(job_id, caller)
+                return None
+            finally:
+                following.cancel()
+                leaving.cancel()
+                await asyncio.wait({following, leaving})
 
 
-def _message(request_id: types.RequestId, tell: Callable[[Result], WireResult], result: Result) -> bytes:
-    """The whole message (JSON-RPC 2.0 section 5)."""
+# --- Progress ---
+
+PROGRESS_INTERVAL: Final = 0.1
+"""Seconds between two notifications, at least: receivers of many may drop the connection."""
+
+POLL_INTERVAL: Final = 0.05
+MAX_POLL_INTERVAL: Final = 2.0
+"""Seconds between two looks at a job."""
+
+
+@asynccontextmanager
+async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Progress], None]]:
+    """Notify a client of the progress that is reported inside, in any thread. Only what grows is sent."""
+    loop, reported, sent = asyncio.get_running_loop(), asyncio.Event(), -1.0
+    latest: Progress | None = None
+
+    def take(progress: Progress) -> None:
+        nonlocal latest
+        latest = progress
+        reported.set()
+
+    def note(progress: Progress) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and the call with it
+            loop.call_soon_threadsafe(take, progress)
+
+    async def notify() -> None:
+        nonlocal sent
+        if latest is not None and latest.fraction > sent:
+            sent = latest.fraction
+            await session.report_progress(sent, 1.0, latest.message or None)
+
+    async def keep_notifying() -> None:
+        while True:
+            await reported.wait()
+            reported.clear()
+            await notify()
+            await asyncio.sleep(PROGRESS_INTERVAL)
+
+    open_report(note)
+    notifying = asyncio.create_task(keep_notifying())
     try:
-        return orjson.dumps({"jsonrpc": "2.0", "id": request_id, "result": tell(result)})
-    except MCPError as refused:
-        error = refused.error.model_dump(by_alias=True, exclude_none=True)
-        return orjson.dumps({"jsonrpc": "2.0", "id": request_id, "error": error})
+        yield note
+        await asyncio.sleep(0)  # what another thread noted last comes in
+    finally:
+        notifying.cancel()
+        await asyncio.wait({notifying})
+    await notify()
 
 
-def _members(action: Action, meta: Mapping[str, Any]) -> Mapping[str, object]:
-    """What `_meta` holds of ours, under the names that an envelope has for it."""
-    key_field = action.idempotency.key_field if action.idempotency else "idempotency_key"
-    names = {key_field: "idempotencyKey", "confirmation": "confirmation", "receipts": "receipts"}
-    return {name: meta[META + key] for name, key in names.items() if META + key in meta}
+async def follow_job(jobs: Jobs, job_id: str, caller: str, note: Callable[[Progress], None]) -> Job | None:
+    """Return the job once it has ended; None if it was deleted, or its store does not answer."""
+    pause = POLL_INTERVAL
+    with suppress(Problem):
+        while not (job := await jobs.show(job_id, caller)).has_ended:
+            if job.progress is not None:
+                note(job.progress)
+            await asyncio.sleep(pause)
+            pause = min(1.5 * pause, MAX_POLL_INTERVAL)
+        return job
+    return None
 
 
-def _is_challenge(problem: Problem) -> bool:
-    return problem.status in _CHALLENGES and any(name.lower() == "www-authenticate" for name, _ in problem.headers)
+# --- Confirmation by asking the person at the client (specification, Client/Elicitation) ---
+# From 2026-07-28 on a server asks by answering a call with `input_required`: the client asks its user, then sends the
+# call again with the reply and with `requestState`, in which the token travels that the question was asked with. Up
+# to 2025-11-25 a server has to send a request of its own, for which a stateless endpoint has no way back; there, and
+# where a client cannot ask, the problem carries the token.
+
+QUESTION: Final = "confirmation"
+"""The name of our one question among the `inputRequests`."""
+
+
+def question_for(problem: Problem, context: Context) -> WireResult | None:
+    """Return the result that has the client ask its user; None if it cannot, or if more than consent is lacking.
+
+    A client that names neither form nor url can show forms. Whoever brings a wrong or spent token is refused instead.
+    """
+    question = problem.members.get("confirmation")
+    if not isinstance(problem, (ConfirmationRequired, ConfirmationExpired)) or not isinstance(question, dict):
+        return None
+    capabilities = context.session.client_capabilities
+    elicitation = capabilities.elicitation if capabilities is not None else None
+    can_ask = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
+    if context.protocol_version not in MODERN_PROTOCOL_VERSIONS or not can_ask:
+        return None
+    yes_or_no = {"type": "object", "properties": {}}
+    form = {"mode": "form", "message": question["summary"], "requestedSchema": yes_or_no}
+    return {
+        "resultType": "input_required",
+        "inputRequests": {QUESTION: {"method": "elicitation/create", "params": form}},
+        "requestState": question["token"],
+    }
+
+
+def read_reply(call: Call, params: Mapping[str, Any]) -> None:
+    """Put the confirmation on a call that was sent again with its user's reply.
+
+    Raises ConfirmationRequired if they did not agree, and InvalidEnvelope for a reply to something else.
+    """
+    if params.get("inputResponses") is None or params.get("requestState") is None:
+        return
+    sent = types.CallToolRequestParams.model_validate(params, by_name=False)
+    reply = (sent.input_responses or {}).get(QUESTION)
+    if not isinstance(reply, types.ElicitResult):
+        raise InvalidEnvelope(f"inputResponses: has no reply to the question {QUESTION}.")
+    if reply.action != "accept":
+        recovery = "Do not repeat the call unless your user asks for it anew."
+        raise ConfirmationRequired("The person who was asked did not agree.", recovery=recovery)
+    call.confirmation = sent.request_state

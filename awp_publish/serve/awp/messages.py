@@ -1,0 +1,288 @@
+"""The messages of the AWP door: frames of JSON and MessagePack, requests, responses, events, errors.
+
+A text frame is JSON, a binary frame MessagePack (extra "awp"), and a request is answered in the form that it came in.
+Unknown members are ignored. A frame that cannot be read is answered with an empty id, since nobody can tell whose it
+was.
+"""
+
+import asyncio
+import hashlib
+import math
+import re
+import secrets
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import msgpack
+import orjson
+
+from awp_publish.browsing.errors import AwpError, Code
+from awp_publish.browsing.observing import write_cursor
+from awp_publish.browsing.session import Session
+from awp_publish.model import JsonObject
+from awp_publish.policy.call import RawHeaders
+from awp_publish.policy.idempotency import read_key
+from awp_publish.problems import ConfirmationRequired, NotJson, PrerequisiteRequired, Problem, StoreUnavailable, code_of
+from awp_publish.serve.endpoint import Telling, describe_problem
+from awp_publish.serve.http import Message, parse_json
+
+# --- Requests ---
+
+MAX_ID_LENGTH: Final = 256
+"""Characters of a request's id: it is sent back."""
+
+_TRACE: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
+
+Frame: TypeAlias = str | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AwpRequest:
+    """One request. `trace` is the caller's own trace id, or one of ours; `is_packed` tells how it is answered."""
+
+    id: str
+    method: str
+    params: JsonObject
+    key: str | None
+    trace: str
+    is_packed: bool
+
+
+class InvalidFrame(AwpError):
+    """A frame that is no request. `request_id` is its id as far as that could be read, else empty."""
+
+    def __init__(self, request_id: str, message: str, **details: object) -> None:
+        super().__init__("INVALID_REQUEST", message, details)
+        self.request_id = request_id
+
+
+def read_request(frame: Frame) -> AwpRequest:
+    """Read the request in a frame. Raises InvalidFrame. A trace id that is not fit to stand in a log is replaced."""
+    is_packed = isinstance(frame, bytes)
+    try:
+        document = (
+            read_msgpack(frame) if isinstance(frame, bytes) else parse_json(frame.encode("utf-8", "surrogatepass"))
+        )
+    except NotJson as problem:
+        form, detail = "MessagePack" if is_packed else "JSON", problem.detail.replace("The body", "the message", 1)
+        raise InvalidFrame("", f"Invalid {form}: {detail}") from problem
+    if not isinstance(document, dict):
+        raise InvalidFrame("", "Invalid JSON: a message is one object.")
+    given = document.get("id")
+    if not isinstance(given, str) or not 0 < len(given) <= MAX_ID_LENGTH:
+        raise InvalidFrame("", f"Invalid JSON: id must be a string of 1 to {MAX_ID_LENGTH} characters.", member="id")
+    if document.get("type", "request") != "request":
+        raise InvalidFrame(given, "A client sends messages of type request.", member="type")
+    method, params, meta = document.get("method"), document.get("params"), document.get("meta")
+    if not isinstance(method, str) or not method:
+        words = "Missing required member: method" if method is None else "method must be text."
+        raise InvalidFrame(given, words, member="method")
+    if params is not None and not isinstance(params, dict):
+        raise InvalidFrame(given, "params must be an object.", member="params")
+    if meta is not None and not isinstance(meta, dict):
+        raise InvalidFrame(given, "meta must be an object.", member="meta")
+    key, trace = (meta or {}).get("idempotency_key"), (meta or {}).get("trace_id")
+    if key is not None and not isinstance(key, str):
+        raise InvalidFrame(given, "meta.idempotency_key must be text.", member="meta.idempotency_key")
+    if not isinstance(trace, str) or not _TRACE.fullmatch(trace):
+        trace = new_trace()
+    return AwpRequest(given, method, params or {}, key, trace, is_packed)
+
+
+def read_msgpack(packed: bytes) -> object:
+    """Read a MessagePack message. Raises NotJson for what JSON could not say, or could say in two ways."""
+
+    def refuse_extension(code: int, _: bytes) -> object:
+        raise NotJson(f"The body holds extension type {code}, which JSON does not have.")
+
+    def read_pairs(pairs: Sequence[tuple[object, object]]) -> dict[object, object]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise NotJson("The body has the same name twice in one object.")
+        read_items(list(found.values()))
+        return found
+
+    def read_items(items: list[object]) -> list[object]:
+        if any(isinstance(item, float) and not math.isfinite(item) for item in items):
+            raise NotJson("The body holds a number that is not finite.")
+        return items
+
+    try:
+        value = msgpack.unpackb(packed, object_pairs_hook=read_pairs, list_hook=read_items, ext_hook=refuse_extension)
+        return parse_json(orjson.dumps(read_items([value])[0]))
+    except NotJson:
+        raise
+    except (ValueError, TypeError, msgpack.UnpackException, RecursionError, MemoryError) as error:
+        raise NotJson(f"The body is not usable MessagePack: {str(error)[:200] or type(error).__name__}.") from error
+
+
+# --- Responses and events ---
+
+
+class JsonText:
+    """A value that is JSON text already, and stays as it is written."""
+
+    __slots__ = ("body",)
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+
+def make_message(trace: str, **members: object) -> JsonObject:
+    """Make a response or event. Both should have the trace and a span of their own (draft, Tracing)."""
+    return {**members, "meta": {"trace_id": trace, "span_id": secrets.token_hex(8)}}
+
+
+def make_error(request_id: str, error: AwpError, trace: str | None = None) -> JsonObject:
+    """Make the response of a request that failed; of one without a trace id if it could not be read."""
+    return make_message(trace or new_trace(), id=request_id, type="response", error=error.describe())
+
+
+def new_trace() -> str:
+    """Make a trace id of ours."""
+    return secrets.token_hex(16)
+
+
+def write_json(value: object) -> bytes:
+    """Write JSON text, in which JsonText stands as it is. Raises TypeError for what JSON cannot say."""
+
+    def unwrap(value: object) -> object:
+        if isinstance(value, JsonText):
+            return orjson.Fragment(value.body)
+        raise TypeError(f"{type(value).__name__} is no JSON value.")
+
+    return orjson.dumps(value, default=unwrap)
+
+
+def write_frame(message: Mapping[str, object], *, is_packed: bool) -> Message:
+    """Write the frame of a message. Raises TypeError, ValueError or OverflowError for what the encoding cannot say."""
+    if not is_packed:
+        return {"type": "websocket.send", "text": write_json(message).decode()}
+
+    def unwrap(value: object) -> object:
+        if isinstance(value, JsonText):
+            return orjson.loads(value.body)
+        raise TypeError(f"{type(value).__name__} is no JSON value.")
+
+    packed: bytes = msgpack.packb(message, default=unwrap, unicode_errors="replace")
+    return {"type": "websocket.send", "bytes": packed}
+
+
+MUTATION: Final = "page.som_mutation"
+"""The one event. Nothing changes by itself where no JavaScript runs, so it follows the response to what changed a page.
+"""
+
+
+def mutations_since(session: Session, cursors: Mapping[str, int], trace: str) -> list[JsonObject]:
+    """Return the events of the pages that have changed since they were at `cursors`.
+
+    The patch makes the present SOM of the one before.
+    """
+    events = []
+    for page_id, cursor in cursors.items():
+        tab = session.tabs.get(page_id)
+        if tab is None or tab.history.cursor <= cursor:
+            continue
+        observed = tab.observe({"mode": "mutations", "cursor": cursor})
+        if observed.get("changed"):
+            where = {"session_id": session.id, "page_id": page_id, "cursor": write_cursor(tab.history.cursor)}
+            params = {**where, "patch": observed["patch"]}
+            events.append(make_message(trace, type="event", method=MUTATION, params=params))
+    return events
+
+
+# --- Problems as errors ---
+
+_CODES: Final[dict[int, Code]] = {
+    401: "PERMISSION_DENIED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "CONFLICT",
+    410: "NOT_FOUND",
+    428: "PERMISSION_DENIED",
+    429: "RATE_LIMITED",
+    504: "TIMEOUT",
+}
+RECOVERIES: Final[Mapping[str, str]] = {
+    code_of(ConfirmationRequired.slug): (
+        "Show details.confirmation.summary to your user. Only if they agree, send the same skills.invoke again with "
+        "details.confirmation.token as params.confirmation."
+    ),
+    code_of(PrerequisiteRequired.slug): (
+        "Invoke the skills that details.missing names, then retry with params.receipts: the list of the awp-receipt "
+        "that result.headers of each of their answers has."
+    ),
+}
+"""Recoveries that read differently at this door."""
+
+_NOT_SHOWN: Final = (b"set-cookie", b"x-ratelimit-", b"content-type", b"content-length")
+"""Beginnings of headers that an agent must not see, sees under another name, or that speak of the body alone."""
+
+
+def error_of(problem: Problem, renderer: Telling, trace: str, added: RawHeaders = ()) -> AwpError:
+    """Return the error that a problem is. `details` is the problem as every door renders it, its headers beside it."""
+    details = describe_problem(problem, renderer.types, renderer.recoveries, "", trace)
+    own = ((name.lower().encode("latin-1"), text.encode("latin-1", "replace")) for name, text in problem.headers)
+    headers = shown_headers((*own, *added))
+    if headers:
+        details["headers"] = headers
+    if headers.get("retry-after", "").isdigit():
+        details["retry_after"] = int(headers["retry-after"])
+        details["retry_after_ms"] = int(headers["retry-after"]) * 1000
+    otherwise: Code = "SKILL_ERROR" if problem.status >= 500 else "INVALID_REQUEST"
+    code = "INTERNAL" if isinstance(problem, StoreUnavailable) else _CODES.get(problem.status, otherwise)
+    return AwpError(code, problem.detail, details)
+
+
+def shown_headers(headers: RawHeaders) -> dict[str, str]:
+    """Return what other doors answer in headers, by lower-case name."""
+    return {key.decode("latin-1"): text.decode("latin-1") for key, text in headers if not key.startswith(_NOT_SHOWN)}
+
+
+# --- `meta.idempotency_key` ---
+
+MAX_ANSWERS: Final = 64
+MAX_ANSWER_BYTES: Final = 1_000_000
+"""Of their JSON, all together; the last one is remembered whatever its size."""
+
+
+class AnswerCache:
+    """The answers under keys of one session, or of one connection for what has no session; the oldest go first.
+
+    Errors are not remembered: what failed may be tried again under the same key.
+    """
+
+    __slots__ = ("_answers", "_bytes", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._answers: OrderedDict[str, tuple[bytes, JsonObject, int]] = OrderedDict()  # fingerprint, answer, bytes
+        self._bytes = 0
+
+    async def answer_once(self, request: AwpRequest, run: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
+        """Return the answer under a request's key, if there is one; else what `run` returns, and remember it.
+
+        Requests with keys wait for one another. Raises AwpError CONFLICT for the key of another request, and
+        InvalidIdempotencyKey for a key that is none.
+        """
+        if request.key is None:
+            return await run()
+        key = read_key(request.key)
+        asked = orjson.dumps([request.method, request.params], option=orjson.OPT_SORT_KEYS)
+        fingerprint = hashlib.sha256(asked).digest()
+        async with self._lock:
+            if key in self._answers:
+                known, answer, _ = self._answers[key]
+                if known != fingerprint:
+                    words = "The idempotency key was used for another request."
+                    raise AwpError("CONFLICT", words, {"idempotency_key": key})
+                return answer
+            answer = await run()
+            size = len(write_json(answer))
+            self._answers[key] = fingerprint, answer, size
+            self._bytes += size
+            while len(self._answers) > 1 and (len(self._answers) > MAX_ANSWERS or self._bytes > MAX_ANSWER_BYTES):
+                self._bytes -= self._answers.popitem(last=False)[1][2]
+            return answer

@@ -1,0 +1,192 @@
+"""What a model may read of a site besides its tools: documents and pages as resources, and prompts.
+
+Declared pages are listed, and a template says that all others can be read too: as at the endpoint for pages, as
+somebody sees them who is not known, and nothing else than pages of this site.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import mcp_types as types
+import orjson
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from awp_publish.model import Catalog
+from awp_publish.problems import InvalidOutput, PageNotFound, Problem
+from awp_publish.protocols import ALL
+from awp_publish.protocols.protocol import Document
+from awp_publish.serve.doors import Surroundings
+from awp_publish.serve.http import Message, read_fields
+from awp_publish.serve.mcp.calls import LIST_TTL, Context, McpExchange, WireResult, exchange_of
+from awp_publish.serve.negotiation import RequestedFormat
+from mcp.shared.exceptions import MCPError
+
+# --- Resources (specification, Server/Resources) ---
+
+MEDIA_TYPE: Final = "text/markdown"
+
+NOT_FOUND: Final = -32002
+"""What revisions up to 2025-11-25 answer for an unknown resource; later ones say that the params are invalid."""
+
+_MARKDOWN: Final = RequestedFormat("md", "full", by_query=True)
+_MAX_AGE: Final = re.compile(rb"\bmax-age=(\d{1,9})\b")
+_NOT_SHARED: Final = re.compile(rb"\b(?:private|no-store|no-cache)\b")
+_LISTED: Final = {"ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "complete"}
+
+
+class Resources:
+    """Lists and reads what one address of a site has, as it is at the moment."""
+
+    def __init__(self, door: Surroundings) -> None:
+        self._site = door.site
+        self._url = door.catalog.url
+        self._pages = door.pages  # None where pages are HTML only
+
+    async def list_resources(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
+        """Answer `resources/list`."""
+        listed: list[WireResult] = []
+        for catalog, document in self._documents():
+            path, title = document.path_in(catalog), {"title": document.title} if document.title else {}
+            listed.append({"uri": catalog.absolute(path), "name": path, **title, "mimeType": document.media_type})
+        if self._pages is not None:
+            catalog = self._catalog()
+            for page in catalog.pages:
+                described = {"description": page.description} if page.description else {}
+                uri = catalog.absolute(page.path)
+                known = {"uri": uri, "name": page.path, "title": page.title, **described, "mimeType": MEDIA_TYPE}
+                listed.append(known)
+        return {"resources": listed, **_LISTED}
+
+    async def list_templates(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
+        """Answer `resources/templates/list`: one template of all pages (RFC 6570, section 3.2.3)."""
+        template = {
+            "uriTemplate": self._url + "/{+path}",
+            "name": "page",
+            "title": "Any page of this site",
+            "description": "A page as Markdown, as somebody sees it who is not signed in. A query may be part of path.",
+            "mimeType": MEDIA_TYPE,
+        }
+        return {"resourceTemplates": [template], **_LISTED}
+
+    async def read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> WireResult:
+        """Answer `resources/read`. Raises MCPError for what is no document and no page of the site."""
+        uri = params.uri
+        for catalog, document in self._documents():
+            if catalog.absolute(document.path_in(catalog)) == uri:
+                text, milliseconds = document.render(catalog).decode(), document.max_age * 1000
+                contents = [{"uri": uri, "mimeType": document.media_type, "text": text}]
+                return {"contents": contents, **_LISTED, "ttlMs": milliseconds}
+        page = await self._read_page(exchange_of(context), uri)
+        if page is not None:
+            return page
+        is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        code = types.INVALID_PARAMS if is_modern else NOT_FOUND
+        raise MCPError(code, f"This site has no resource {uri[:200]}.", {"uri": uri[:200]})
+
+    async def _read_page(self, exchange: McpExchange, uri: str) -> WireResult | None:
+        """Read the page at `uri`, to be kept as its own answer says; None for what is no page that everybody may see.
+
+        Raises MCPError for a page that failed.
+        """
+        # A resource has an address of its own: the references within the site that the endpoint takes are none.
+        if self._pages is None or re.match(r"https?://", uri, re.IGNORECASE) is None:
+            return None
+
+        async def receive() -> Message:
+            await exchange.disconnected()
+            return {"type": "http.disconnect"}
+
+        try:
+            reply = await self._pages.read(uri, _MARKDOWN, exchange.scope, receive, {})
+        except PageNotFound as problem:
+            if problem.status < 500:
+                return None
+            raise MCPError(types.INTERNAL_ERROR, problem.detail, {"uri": uri[:200]}) from problem
+        except Problem:
+            return None
+        fields = read_fields(reply.headers)
+        caching = fields.get(b"cache-control", b"").lower()
+        max_age = _MAX_AGE.search(caching)
+        is_shared = not _NOT_SHARED.search(caching) and b"accept-language" not in fields.get(b"vary", b"").lower()
+        return {
+            "contents": [{"uri": uri, "mimeType": MEDIA_TYPE, "text": reply.body.decode()}],
+            "ttlMs": int(max_age[1]) * 1000 if max_age is not None and is_shared else 0,
+            "cacheScope": "public" if is_shared else "private",
+            "resultType": "complete",
+        }
+
+    def _catalog(self) -> Catalog:
+        return next(catalog for catalog in self._site.catalogs if catalog.url == self._url)
+
+    def _documents(self) -> Iterator[tuple[Catalog, Document]]:
+        catalog = self._catalog()
+        for protocol in ALL:
+            for document in protocol.documents:
+                if document.condition(catalog) if document.condition else document.path in catalog.documents:
+                    yield catalog, document
+
+
+# --- Prompts (specification, Server/Prompts) ---
+# Arguments are texts in this protocol; what a prompt's function takes as a number is read from one. Writing a prompt
+# is no call of an action: no gate stands before it, and it may take as long as a call.
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+ROLES: Final = ("user", "assistant")
+
+
+class PromptHandlers:
+    """Lists and writes the prompts of a catalog. `timeout` in seconds."""
+
+    def __init__(self, catalog: Catalog, timeout: float) -> None:
+        self._prompts = {prompt.id: prompt for prompt in catalog.prompts}
+        self._timeout = timeout
+
+    async def list_prompts(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
+        """Answer `prompts/list`."""
+        listed = []
+        for prompt in self._prompts.values():
+            entry: WireResult = {"name": prompt.id, "title": prompt.name}
+            if prompt.description:
+                entry["description"] = prompt.description
+            if prompt.arguments:
+                entry["arguments"] = [
+                    {"name": one.name, "required": one.required}
+                    | ({"description": one.description} if one.description else {})
+                    for one in prompt.arguments
+                ]
+            listed.append(entry)
+        return {"prompts": listed, **_LISTED}
+
+    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> WireResult:
+        """Answer `prompts/get`. Raises MCPError."""
+        prompt = self._prompts.get(params.name)
+        if prompt is None:
+            raise MCPError(types.INVALID_PARAMS, f'This site has no prompt "{params.name[:100]}".')
+        given: dict[str, object] = {**(params.arguments or {})}
+        missing = [one.name for one in prompt.arguments if one.required and one.name not in given]
+        if missing:
+            raise MCPError(types.INVALID_PARAMS, f"The prompt needs {', '.join(missing)}.")
+        exchange = exchange_of(context)
+        try:
+            async with asyncio.timeout(self._timeout):
+                written = orjson.loads(await prompt.write(given))
+            pairs = [["user", written]] if isinstance(written, str) else written
+            if not isinstance(pairs, list) or not all(
+                isinstance(pair, list) and len(pair) == 2 and pair[0] in ROLES and isinstance(pair[1], str)
+                for pair in pairs
+            ):
+                raise InvalidOutput("A prompt is a text, or a list of pairs of a role and a text.")
+        except Problem as problem:
+            code = types.INTERNAL_ERROR if problem.status >= 500 else types.INVALID_PARAMS
+            raise MCPError(code, problem.detail, orjson.loads(exchange.render(problem).body)) from problem
+        except Exception as error:
+            logger.exception("prompt %s failed (request_id=%s)", prompt.id, exchange.request_id)
+            words = "did not answer in time" if isinstance(error, TimeoutError) else "failed"
+            raise MCPError(types.INTERNAL_ERROR, f"The prompt {prompt.id} {words}.") from error
+        described = {"description": prompt.description} if prompt.description else {}
+        messages = [{"role": role, "content": {"type": "text", "text": text}} for role, text in pairs]
+        return {**described, "messages": messages, "resultType": "complete"}
