@@ -35,12 +35,12 @@ from awp_publish.problems import InvalidEnvelope, MethodNotAllowed, NotJson, Pro
 from awp_publish.protocols import agent_card
 from awp_publish.serve.a2a.handler import DOOR, REQUEST, A2aHandler, A2aRequest
 from awp_publish.serve.a2a.tasks import describe
-from awp_publish.serve.credentials import refuse_foreign_pages
-from awp_publish.serve.doors import LiveDoor, Surroundings
+from awp_publish.serve.credentials import BROWSER_FIELDS, refuse_foreign_pages
+from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.http import (
     NO_SNIFFING,
+    ClientDisconnect,
     Cors,
-    HungUp,
     Message,
     RawHeaders,
     Receive,
@@ -104,24 +104,24 @@ def describe_door(site: Site) -> Door:
     return Door(DOOR, VERSION, site.paths.a2a)
 
 
-def open_door(surroundings: Surroundings) -> LiveDoor:
+def open_door(door: DoorContext) -> LiveDoor:
     """Make the door of one public address."""
-    path = surroundings.catalog.paths.a2a
-    handler = A2aHandler(surroundings)
-    door = A2aDoor(surroundings, handler)
+    path = door.catalog.paths.a2a
+    handler = A2aHandler(door)
+    answer = A2aDoor(door, handler).answer
     keep_contents_out()
-    return LiveDoor({path: door.answer}, {f"{path}/": door.answer}, handler.running)
+    return LiveDoor({path: answer}, {f"{path}/": answer}, handler.running)
 
 
 class A2aDoor:
     """Takes requests, and hands those that can be read to the SDK."""
 
-    def __init__(self, surroundings: Surroundings, handler: A2aHandler) -> None:
-        self._invoker = surroundings.invoker
-        self._admission = surroundings.admission
-        self._telling = handler.telling
-        self._cors = Cors(surroundings.admission.allow_origins)
-        self._extension = agent_card.extension_uri(surroundings.catalog)
+    def __init__(self, door: DoorContext, handler: A2aHandler) -> None:
+        self._invoker = door.invoker
+        self._admission = door.admission
+        self._renderer = handler.renderer
+        self._cors = Cors(door.admission.allow_origins)
+        self._extension = agent_card.extension_uri(door.catalog)
         contexts = _Contexts()
         explained = PlainTextResponse(EXTENSION_TEXT, media_type="text/markdown")
         unknown = {"code": 404, "status": "NOT_FOUND", "message": "There is no such method."}
@@ -148,7 +148,8 @@ class A2aDoor:
         if self._extension in request.extensions:
             request.headers = (*request.headers, (EXTENSIONS, self._extension.encode()))
         try:
-            refuse_foreign_pages(fields, self._admission.own_hosts)
+            if not BROWSER_FIELDS.isdisjoint(fields):
+                refuse_foreign_pages(fields, self._admission.own_hosts)
             if is_rpc and method != "POST":
                 detail = f"JSON-RPC is spoken with POST, not {method[:20]}."
                 raise MethodNotAllowed(detail, headers=[("Allow", RPC_METHODS)])
@@ -161,7 +162,7 @@ class A2aDoor:
                 if fields.get(b"content-encoding", b"identity") != b"identity":
                     raise UnsupportedMediaType("The body must not be content-encoded.")
                 request.document = parse_json(request.body)
-        except HungUp:
+        except ClientDisconnect:
             return
         except Problem as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
@@ -251,7 +252,7 @@ class A2aDoor:
 
     def _say(self, request: A2aRequest, problem: Problem, *, is_rpc: bool) -> dict[str, object]:
         """Return the body for a problem, of JSON-RPC 2.0 (section 5.1; whose call it was is not known) or AIP-193."""
-        described = describe(problem, self._telling, request.request_id)
+        described = describe(problem, self._renderer, request.request_id)
         info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": problem.code}
         details = [{**info, "domain": "a2a-protocol.org", "metadata": described}]
         if is_rpc:

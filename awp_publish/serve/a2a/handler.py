@@ -80,9 +80,9 @@ from awp_publish.serve.a2a.tasks import (
     submit,
 )
 from awp_publish.serve.credentials import client_address, read_credentials
-from awp_publish.serve.doors import Surroundings
-from awp_publish.serve.endpoint import Telling, read_request_id
-from awp_publish.serve.http import Fields, Message as AsgiMessage, RawHeaders, Receive, Scope, wait_for_hang_up
+from awp_publish.serve.doors import DoorContext
+from awp_publish.serve.endpoint import ProblemRenderer, read_request_id
+from awp_publish.serve.http import Fields, Message as AsgiMessage, RawHeaders, Receive, Scope, wait_for_disconnect
 from awp_publish.serve.woa import read_admission
 
 DOOR: Final = "a2a"
@@ -130,7 +130,7 @@ class A2aRequest:
     problem: Problem | None = None
     is_background = False
     settled: "asyncio.Future[TaskRecord]"
-    _has_left = False
+    _is_disconnected = False
 
     def __init__(self, scope: Scope, receive: Receive, fields: Fields, headers: RawHeaders) -> None:
         self.scope = scope
@@ -142,19 +142,19 @@ class A2aRequest:
         self._leaving = asyncio.Lock()
 
     async def receive(self) -> AsgiMessage:
-        """Give the SDK the body, and later tell it that the caller has left."""
+        """Give the SDK the body, and later tell it that the client has disconnected."""
         if self.body is not None:
             body, self.body = self.body, None
             return {"type": "http.request", "body": body, "more_body": False}
-        await self.hang_up()
+        await self.disconnected()
         return {"type": "http.disconnect"}
 
-    async def hang_up(self) -> None:
-        """Return when the caller has left. Several may wait: only one of them reads."""
+    async def disconnected(self) -> None:
+        """Return when the client has disconnected. Several may wait: only one of them reads."""
         async with self._leaving:
-            if not self._has_left:
-                await wait_for_hang_up(self._receive)
-                self._has_left = True
+            if not self._is_disconnected:
+                await wait_for_disconnect(self._receive)
+                self._is_disconnected = True
 
 
 # --- Fields that A2A requires (`google.api.field_behavior` in a2a.proto) ---
@@ -310,15 +310,15 @@ def _restore_integers(data: JsonObject) -> None:
 class A2aHandler(RequestHandler):
     """Answers what the SDK's dispatchers have read. It owns the tasks of the calls that this process makes."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self.telling = Telling(surroundings.catalog, RECOVERIES)
-        self._invoker = surroundings.invoker
-        self._trusted = surroundings.admission.trusted_proxies
-        self._has_jobs = surroundings.background is not None
-        self._identify = surroundings.enforcement.identify()
+    def __init__(self, door: DoorContext) -> None:
+        self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
+        self._invoker = door.invoker
+        self._trusted = door.admission.trusted_proxies
+        self._has_jobs = door.background is not None
+        self._identify = door.enforcement.identify()
         self._identify_uncounted = replace(self._identify, store=None)
-        self._skills = SkillSelector(surroundings.catalog)
-        self._tasks = Tasks(surroundings, self.telling)
+        self._skills = SkillSelector(door.catalog)
+        self._tasks = Tasks(door, self.renderer)
         self._running: dict[asyncio.Task[None], A2aRequest] = {}
 
     @asynccontextmanager
@@ -344,7 +344,7 @@ class A2aHandler(RequestHandler):
                 await self._claim(request, request.call)
             record = await self._carry_out(request)
             if record.job and not params.configuration.return_immediately:
-                record = await _first(self._tasks.wait(record, MAX_WAIT), request.hang_up()) or record
+                record = await _first(self._tasks.wait(record, MAX_WAIT), request.disconnected()) or record
             return apply_history_length(record.task, params.configuration)
 
     async def on_message_send_stream(
@@ -449,7 +449,7 @@ class A2aHandler(RequestHandler):
         except Problem as problem:
             request.refused = problem
             kind = InternalError if problem.status >= 500 else InvalidRequestError
-            request.error = kind(problem.detail, describe(problem, self.telling, request.request_id))
+            request.error = kind(problem.detail, describe(problem, self.renderer, request.request_id))
             raise request.error from problem
         except Exception as failure:
             logger.exception("the A2A door failed (request_id=%s)", request.request_id)
@@ -574,8 +574,8 @@ class A2aHandler(RequestHandler):
             settled.cancel()
 
     async def _abandoned(self, request: A2aRequest) -> None:
-        """Return when the caller has left, has given its stream up, or has cancelled the task, here or elsewhere."""
-        ends: list[Coroutine[Any, Any, object]] = [request.hang_up(), request.cancelled.wait()]
+        """Return when the client has disconnected, has given its stream up, or has cancelled the task at any worker."""
+        ends: list[Coroutine[Any, Any, object]] = [request.disconnected(), request.cancelled.wait()]
         if request.record.raw:
             ends.append(self._tasks.cancelled(request.record))
         await _first(*ends)
@@ -585,7 +585,7 @@ class A2aHandler(RequestHandler):
         record, call, task = request.record, request.call, request.record.task
         added, record.job = call.headers if call is not None else (), ""
         if isinstance(result, Problem):
-            fail(task, result, self.telling, request.request_id, added)
+            fail(task, result, self.renderer, request.request_id, added)
         else:
             accepted = orjson.loads(result.body) if request.is_background else None
             if isinstance(accepted, dict) and "job_id" in accepted:
@@ -610,7 +610,7 @@ class A2aHandler(RequestHandler):
                     return await self._tasks.find(task.id, record.owner)  # another message was quicker
         except RateLimited as problem:
             if state == INPUT_REQUIRED:  # nobody could go on with it
-                fail(task, problem, self.telling, request.request_id)
+                fail(task, problem, self.renderer, request.request_id)
         except StoreUnavailable as problem:  # must not cost the caller the answer
             logger.warning("task %s is not kept: %s", task.id, problem)
         return record

@@ -28,8 +28,8 @@ from awp_publish import problems
 from awp_publish.jobs import Job, Jobs
 from awp_publish.model import JsonObject
 from awp_publish.problems import JobEnded, Problem, RateLimited, StoreUnavailable, UnknownJob, code_of
-from awp_publish.serve.doors import Surroundings
-from awp_publish.serve.endpoint import Telling, render_problem
+from awp_publish.serve.doors import DoorContext
+from awp_publish.serve.endpoint import ProblemRenderer
 from awp_publish.serve.http import RawHeaders
 from awp_publish.stores.store import Add, Count, Counted, Look, Step, Swap, unavailable
 
@@ -155,9 +155,9 @@ def complete(task: Task, body: bytes, headers: RawHeaders) -> None:
     set_state(task, COMPLETED)
 
 
-def fail(task: Task, problem: Problem, telling: Telling, request_id: str, headers: RawHeaders = ()) -> None:
+def fail(task: Task, problem: Problem, renderer: ProblemRenderer, request_id: str, headers: RawHeaders = ()) -> None:
     """Give a task the state that a problem means, and say what it is: in words, and with all its members."""
-    described = describe(problem, telling, request_id)
+    described = describe(problem, renderer, request_id)
     question = described.get("confirmation")
     summary = question.get("summary") if isinstance(question, Mapping) else None
     words = "\n".join(str(one) for one in (described["detail"], summary, described["recovery"]) if one)
@@ -167,12 +167,12 @@ def fail(task: Task, problem: Problem, telling: Telling, request_id: str, header
     set_state(task, state, [Part(text=words), *data_parts(described)])
 
 
-def show_job(task: Task, job: Job, telling: Telling) -> None:
+def show_job(task: Task, job: Job, renderer: ProblemRenderer) -> None:
     """Show how a task's job stands."""
     if job.result is not None:
         complete(task, job.result.body, job.result.headers)
     elif job.problem is not None:
-        fail(task, job.problem, telling, job.request_id)
+        fail(task, job.problem, renderer, job.request_id)
     else:
         parts: list[Part] = []
         if job.progress is not None:
@@ -184,11 +184,9 @@ def show_job(task: Task, job: Job, telling: Telling) -> None:
     task.status.timestamp.FromDatetime(job.updated)
 
 
-def describe(problem: Problem, telling: Telling, request_id: str) -> dict[str, object]:
-    """Return the members of a problem."""
-    described: dict[str, object] = orjson.loads(
-        render_problem(problem, telling.types, telling.recoveries, "", request_id).body
-    )
+def describe(problem: Problem, renderer: ProblemRenderer, request_id: str) -> dict[str, object]:
+    """Return the members of a problem, as JSON can say them."""
+    described: dict[str, object] = orjson.loads(renderer.reply(problem, "", request_id).body)
     return described
 
 
@@ -301,13 +299,13 @@ class TaskRecord:
 class Tasks:
     """The tasks of one site. Every verb raises StoreUnavailable."""
 
-    def __init__(self, surroundings: Surroundings, telling: Telling) -> None:
-        background = surroundings.background
+    def __init__(self, door: DoorContext, renderer: ProblemRenderer) -> None:
+        background = door.background
         self._jobs: Jobs | None = background.jobs if background is not None else None
-        self._store = surroundings.site.guarding.store
-        self._seconds = surroundings.site.guarding.job_results
-        self._timeouts = {action.id: action.timeout for action in surroundings.catalog.actions}
-        self._telling = telling
+        self._store = door.site.guarding.store
+        self._seconds = door.site.guarding.job_results
+        self._timeouts = {action.id: action.timeout for action in door.catalog.actions}
+        self._renderer = renderer
 
     async def find(self, task_id: str, caller: str) -> TaskRecord:
         """Return a task to its caller; one of nobody known to whoever knows its id. Raises TaskNotFoundError."""
@@ -325,7 +323,7 @@ class Tasks:
             job = await self._jobs.show(record.job, record.owner)
         except UnknownJob as problem:
             raise TaskNotFoundError(problem.detail) from problem
-        show_job(record.task, job, self._telling)
+        show_job(record.task, job, self._renderer)
         # What would not be kept of the task, the job has.
         if job.has_ended and record.task.ByteSize() <= record.max_bytes and not await self.put(record):
             return await self.find(record.task.id, record.owner)
