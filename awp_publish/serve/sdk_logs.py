@@ -27,7 +27,7 @@ def without_contents() -> Iterator[None]:
 
 
 def keep_contents_out() -> None:
-    """Have the loggers of the SDKs, which exist once they are imported, heed `without_contents`."""
+    """Have the loggers of the SDKs, which exist once they are imported, leave out what is logged `without_contents`."""
     for name, logger in list(logging.root.manager.loggerDict.items()):
         if name.startswith(NAMES) and isinstance(logger, logging.Logger):
             logger.addFilter(_leave_out)  # once, however often

@@ -299,6 +299,21 @@ async def test_an_address_that_has_too_many_tasks_is_told_when_to_come_again():
         assert state(await ann.call("pay")) == "input_required"
 
 
+async def test_a_list_of_tasks_is_kept_for_as_long_as_any_task_in_it():
+    now = [0.0]
+    shop = Shop(store=MemoryStore(lambda: now[0]))
+    async with (
+        open_caller(shop.app, headers=ANN) as ann,
+        open_caller(shop.app, headers=ANN, streaming=True) as streaming,
+    ):
+        task = await ann.call("mine")
+        await stream(streaming, {"skill": "mine", "input": {}})
+        now[0] += 3600
+        listed = (await ann.client.list_tasks(ListTasksRequest())).tasks
+    assert len(listed) == 2
+    assert listed[-1].id == task.id
+
+
 # --- Records that are damaged ---
 
 

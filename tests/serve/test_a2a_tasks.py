@@ -244,6 +244,84 @@ async def test_a_call_that_another_request_waits_for_is_cancelled():
     assert state(told[-1].status_update) == "canceled"
 
 
+class Bookings:
+    """An application of several workers on one store, with an action that takes a while."""
+
+    def __init__(self, store: str, **declared) -> None:
+        self.go = asyncio.Event()
+        self.effects: list[str] = []
+        self.workers = [self._work(make_shop(doors=["a2a"], store=store, **OPTIONS), declared) for _ in range(2)]
+
+    def _work(self, site: Site, declared) -> AsgiApp:
+        @site.agent("book", **declared)
+        async def book(title: str) -> str:
+            """Book a room."""
+            await asyncio.wait_for(self.go.wait(), 20)
+            self.effects.append(title)
+            return title
+
+        return AgentPublisher(Starlette(), site=site)
+
+
+OPTIONS = {"secret_keys": KEYS, "authenticate": known_callers()}
+WORKERS = pytest.mark.parametrize("worker", [0, 1], ids=["the same worker", "another worker"])
+
+
+@pytest.fixture
+async def bookings(tmp_path, request):
+    bookings = Bookings(f"sqlite:///{tmp_path}/agents.db", **getattr(request, "param", {}))
+    async with running(bookings.workers[0], {}), running(bookings.workers[1], {}):
+        yield bookings
+
+
+@WORKERS
+async def test_a_stream_is_cancelled_at_any_worker(bookings, worker):
+    first, other = bookings.workers[0], bookings.workers[worker]
+    async with open_caller(first, headers=ANN, streaming=True) as ann, open_caller(other, headers=ANN) as again:
+        begun = asyncio.create_task(stream(ann, {"skill": "book", "input": {"title": "Emma"}}))
+        task = await until(again, await _first_of(again), "working")
+        cancelled = await asyncio.wait_for(again.client.cancel_task(CancelTaskRequest(id=task.id)), 5)
+        told = await asyncio.wait_for(begun, 5)
+        bookings.go.set()
+        assert (state(cancelled), state(told[-1].status_update)) == ("canceled", "canceled")
+        assert state(await get(ann, task)) == "canceled"
+    assert not bookings.effects
+
+
+@WORKERS
+async def test_a_task_that_goes_on_is_cancelled_at_any_worker_or_takes_effect_but_never_both(bookings, worker):
+    first, other = bookings.workers[0], bookings.workers[worker]
+    async with open_caller(first) as caller, open_caller(other) as again:
+        asked = await caller.call("book")
+        goes_on = asyncio.create_task(caller.call("book", {"title": "Emma"}, task=asked))
+        await until(again, asked, "working")
+        with pytest.raises(UnsupportedOperationError):
+            await again.call("book", {"title": "Persuasion"}, task=asked)
+        cancelled = await asyncio.wait_for(again.client.cancel_task(CancelTaskRequest(id=asked.id)), 5)
+        ended = await asyncio.wait_for(goes_on, 5)
+        bookings.go.set()
+        assert (state(cancelled), state(ended), bookings.effects) == ("canceled", "canceled", [])
+        assert state(await get(caller, asked)) == "canceled"
+
+
+@WORKERS
+@pytest.mark.parametrize("bookings", [{"idempotency": "1h"}], indirect=True)
+async def test_a_call_that_is_carried_to_its_end_is_not_told_as_cancelled(bookings, worker, monkeypatch):
+    monkeypatch.setattr("awp_publish.serve.a2a.handler.MAX_CANCEL_WAIT", 1.5)
+    first, other = bookings.workers[0], bookings.workers[worker]
+    async with open_caller(first, headers=ANN, streaming=True) as ann, open_caller(other, headers=ANN) as again:
+        begun = asyncio.create_task(
+            stream(ann, {"skill": "book", "input": {"title": "Emma"}, "idempotency_key": "k-1234567890"})
+        )
+        task = await until(again, await _first_of(again), "working")
+        with pytest.raises(TaskNotCancelableError):
+            await again.client.cancel_task(CancelTaskRequest(id=task.id))
+        bookings.go.set()
+        told = await asyncio.wait_for(begun, 5)
+        assert (state(told[-1].status_update), bookings.effects) == ("completed", ["Emma"])
+        assert state(await get(again, task)) == "completed"
+
+
 async def _first_of(caller: Caller) -> Task:
     for _ in range(200):
         listed = (await caller.client.list_tasks(ListTasksRequest())).tasks

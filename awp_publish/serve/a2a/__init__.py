@@ -1,12 +1,15 @@
 """The A2A door: Agent2Agent protocol 1.0 through the official SDK, as JSON-RPC and as HTTP+JSON, 0.3 understood.
 
-The SDK reads requests and writes answers; this file decides which requests it gets to see. JSON-RPC is spoken at the
-door's own path (with and without a slash at its end), HTTP+JSON below it: `/a2a/message:send`, of 0.3 `/a2a/v1/...`.
+The SDK reads requests and writes answers; this file decides which requests it gets to see, and puts right what it says
+of those that it cannot read. JSON-RPC is spoken at the door's own path (with and without a slash at its end), HTTP+JSON
+below it: `/a2a/message:send`, of 0.3 `/a2a/v1/...`.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
+import orjson
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route, Router
@@ -15,29 +18,36 @@ from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extension
 from a2a.server.context import ServerCallContext
 from a2a.server.routes import create_jsonrpc_routes, create_rest_routes
 from a2a.server.routes.common import ServerCallContextBuilder
-from awp_publish.model import Door
-from awp_publish.problems import MethodNotAllowed, Problem, UnsupportedMediaType
-from awp_publish.protocols import agent_card
-from awp_publish.serve.a2a.handler import (
-    EXCHANGE,
-    A2aExchange,
-    A2aHandler,
-    Dialect,
-    Runs,
-    say_in_http_json,
-    say_in_json_rpc,
+from a2a.utils.constants import A2A_JSON_MEDIA_TYPE
+from a2a.utils.error_handlers import build_rest_error_payload
+from a2a.utils.errors import (
+    JSON_RPC_ERROR_CODE_MAP,
+    A2AError,
+    ContentTypeNotSupportedError,
+    InternalError,
+    InvalidParamsError,
+    InvalidRequestError,
+    JSONParseError,
+    VersionNotSupportedError,
 )
-from awp_publish.serve.a2a.tasks import telling_of
-from awp_publish.serve.credentials import refuse_foreign_pages
-from awp_publish.serve.doors import LiveDoor, Surroundings
+from awp_publish.model import Door
+from awp_publish.problems import InvalidEnvelope, MethodNotAllowed, NotJson, Problem, UnsupportedMediaType
+from awp_publish.protocols import agent_card
+from awp_publish.serve.a2a.handler import DOOR, REQUEST, A2aHandler, A2aRequest
+from awp_publish.serve.a2a.tasks import describe
+from awp_publish.serve.credentials import BROWSER_FIELDS, refuse_foreign_pages
+from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.http import (
+    NO_SNIFFING,
+    ClientDisconnect,
     Cors,
-    Fields,
-    HungUp,
+    Message,
     RawHeaders,
     Receive,
+    Reply,
     Scope,
     Send,
+    accepts,
     parse_json,
     read_body,
     read_fields,
@@ -46,12 +56,34 @@ from awp_publish.serve.http import (
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
 from awp_publish.site import Site
 
-PROTOCOL: Final = "a2a"
 VERSION: Final = "1.0"
 RPC_METHODS: Final = "POST, OPTIONS"
 METHODS: Final = "GET, POST, DELETE, OPTIONS"
 EXTENSIONS: Final = HTTP_EXTENSION_HEADER.lower().encode()
+JSON: Final = b"application/json"
+A2A_JSON: Final = A2A_JSON_MEDIA_TYPE.encode()
 _JSON_TYPE: Final = re.compile(rb'application/(a2a\+)?json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
+_OTHER_VERSION: Final = re.compile("A2A version .* is not supported")
+_NO_STORE: Final = (b"cache-control", b"no-store")
+
+_ERRORS: Final[Mapping[type[Problem], type[A2AError]]] = {
+    NotJson: JSONParseError,
+    InvalidEnvelope: InvalidParamsError,
+    UnsupportedMediaType: ContentTypeNotSupportedError,
+}
+"""Problems of requests that could not be taken. All others are invalid requests."""
+
+_UNREADABLE: Final = frozenset({JSON_RPC_ERROR_CODE_MAP[InternalError], JSON_RPC_ERROR_CODE_MAP[InvalidRequestError]})
+"""What the SDK says of params that it cannot read."""
+
+_STATUSES: Final = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+}
+"""Of HTTP+JSON (AIP-193). Other statuses of 500 and more are INTERNAL, the rest INVALID_ARGUMENT."""
 
 EXTENSION_TEXT: Final = """\
 # Selecting a skill
@@ -68,114 +100,187 @@ A text alone is the input where it can be nothing else.
 
 
 def describe_door(site: Site) -> Door:
-    """What the documents may say about this door."""
-    return Door(PROTOCOL, VERSION, site.paths.a2a)
+    """Return what the documents may say about this door."""
+    return Door(DOOR, VERSION, site.paths.a2a)
 
 
-def open_door(surroundings: Surroundings) -> LiveDoor:
-    """The door of one public address."""
-    path = surroundings.catalog.paths.a2a
-    runs = Runs(surroundings.invoker)
-    door = A2aDoor(surroundings, runs)
+def open_door(door: DoorContext) -> LiveDoor:
+    """Make the door of one public address."""
+    path = door.catalog.paths.a2a
+    handler = A2aHandler(door)
+    answer = A2aDoor(door, handler).answer
     keep_contents_out()
-    return LiveDoor({path: door.answer}, {f"{path}/": door.answer_below}, runs.running)
+    return LiveDoor({path: answer}, {f"{path}/": answer}, handler.running)
 
 
 class A2aDoor:
     """Takes requests, and hands those that can be read to the SDK."""
 
-    def __init__(self, surroundings: Surroundings, runs: Runs) -> None:
-        self._invoker = surroundings.invoker
-        self._admission = surroundings.admission
-        self._telling = telling_of(surroundings.catalog)
-        self._cors = Cors(surroundings.admission.allow_origins)
-        self._extension = agent_card.extension_uri(surroundings.catalog)
-        self._router = _make_router(A2aHandler(surroundings, runs))
+    def __init__(self, door: DoorContext, handler: A2aHandler) -> None:
+        self._invoker = door.invoker
+        self._admission = door.admission
+        self._renderer = handler.renderer
+        self._cors = Cors(door.admission.allow_origins)
+        self._extension = agent_card.extension_uri(door.catalog)
+        contexts = _Contexts()
+        explained = PlainTextResponse(EXTENSION_TEXT, media_type="text/markdown")
+        unknown = {"code": 404, "status": "NOT_FOUND", "message": "There is no such method."}
+        rest = create_rest_routes(handler, contexts, enable_v0_3_compat=True, path_prefix="")
+        routes = [
+            *create_jsonrpc_routes(handler, "/", contexts, enable_v0_3_compat=True),
+            Route(f"/{agent_card.EXTENSION}", explained, methods=["GET"]),
+            *(route for route in rest if isinstance(route, Route)),  # without the SDK's paths of tenants
+        ]
+        not_found = JSONResponse({"error": unknown}, status_code=404)
+        self._router = Router(routes, redirect_slashes=False, default=not_found)
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a JSON-RPC request."""
-        await self._answer(scope, receive, send, "/", say_in_json_rpc)
+    async def answer(self, scope: Scope, receive: Receive, send: Send, rest: str = "") -> None:
+        """Answer a request: at the door's path in JSON-RPC, at the `rest` of a path below it in HTTP+JSON.
 
-    async def answer_below(self, scope: Scope, receive: Receive, send: Send, rest: str) -> None:
-        """Answer a request below the door's path; some clients put a slash at the end of the path itself."""
-        await self._answer(scope, receive, send, f"/{rest}", say_in_http_json if rest else say_in_json_rpc)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, path: str, dialect: Dialect) -> None:
-        fields = read_fields(scope["headers"])
-        if scope["method"] == "OPTIONS":
-            await send_reply(self._cors.preflight(fields, METHODS if path != "/" else RPC_METHODS), send)
+        Some clients put a slash at the end of the path itself.
+        """
+        fields, method, is_rpc = read_fields(scope["headers"]), scope["method"], not rest
+        if method == "OPTIONS":
+            await send_reply(self._cors.preflight(fields, RPC_METHODS if is_rpc else METHODS), send)
             return
-        exchange = A2aExchange(scope, receive, fields, (*self._cors.headers(fields), *self._activated(fields)))
+        request = A2aRequest(scope, receive, fields, self._cors.headers(fields))
+        request.extensions = get_requested_extensions([fields.get(EXTENSIONS, b"").decode("latin-1")])
+        if self._extension in request.extensions:
+            request.headers = (*request.headers, (EXTENSIONS, self._extension.encode()))
         try:
-            await self._read(exchange, receive, dialect)
-        except HungUp:
+            if not BROWSER_FIELDS.isdisjoint(fields):
+                refuse_foreign_pages(fields, self._admission.own_hosts)
+            if is_rpc and method != "POST":
+                detail = f"JSON-RPC is spoken with POST, not {method[:20]}."
+                raise MethodNotAllowed(detail, headers=[("Allow", RPC_METHODS)])
+            request.body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
+            if is_rpc or request.body:
+                content_type = fields.get(b"content-type", b"")
+                if not _JSON_TYPE.fullmatch(content_type.strip()):
+                    named = f'"{content_type[:100].decode("latin-1")}"' if content_type else "no Content-Type"
+                    raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named}.")
+                if fields.get(b"content-encoding", b"identity") != b"identity":
+                    raise UnsupportedMediaType("The body must not be content-encoded.")
+                request.document = parse_json(request.body)
+        except ClientDisconnect:
             return
         except Problem as problem:
-            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-            await send_reply(exchange.render(problem, self._telling, dialect), send)
+            self._invoker.note_refusal(DOOR, request.request_id, problem)
+            await send_reply(self._refuse(request, problem, is_rpc=is_rpc), send)
             return
+        if is_rpc and isinstance(request.document, Mapping):
+            request.envelope, request.document = request.document, request.document.get("params")
         # The SDK reads one line of each header, so they are joined.
-        inner = {**scope, "headers": list(fields.items()), "path": path, "root_path": "", EXCHANGE: exchange}
+        inner = {**scope, "headers": list(fields.items()), "path": f"/{rest}", "root_path": "", REQUEST: request}
         inner.pop("app", None)  # else a route raises where it should answer
         with without_contents():
-            await exchange.run(self._router, inner, send, self._telling)
+            await self._hand_over(request, inner, send)
 
-    def _activated(self, fields: Fields) -> RawHeaders:
-        """Of the extensions that a caller asks for, the one that there is."""
-        asked = get_requested_extensions([fields.get(EXTENSIONS, b"").decode("latin-1")])
-        return ((EXTENSIONS, self._extension.encode()),) if self._extension in asked else ()
+    async def _hand_over(self, request: A2aRequest, inner: Scope, send: Send) -> None:
+        """Have the SDK answer. Our headers are added, the status is that of a refusal, its mistakes are put right.
 
-    async def _read(self, exchange: A2aExchange, receive: Receive, dialect: Dialect) -> None:
-        """Take the request's body, and its parameters. Raises a Problem."""
-        refuse_foreign_pages(exchange.fields, self._admission.own_hosts)
-        is_rpc, method = dialect is say_in_json_rpc, exchange.scope["method"]
-        if is_rpc and method != "POST":
-            detail = f"JSON-RPC is spoken with POST, not {method[:20]}."
-            raise MethodNotAllowed(detail, headers=[("Allow", RPC_METHODS)])
-        body = await read_body(exchange.scope, exchange.fields, receive, self._admission.max_body_bytes)
-        if not is_rpc and not body:
-            exchange.take(body, None, is_rpc=False)
-            return
-        _check_type(exchange.fields)
-        exchange.take(body, parse_json(body), is_rpc=is_rpc)
+        JSON-RPC tells its errors with 200, but HTTP has to tell when it asks for credentials. A2A 1.0.0 calls the media
+        type application/json, 1.0.1 application/a2a+json; a caller may know one of them.
+        """
+        start: Message | None = None  # held until the first of the body tells whether it is right
+        is_replaced = False
+
+        async def send_checked(message: Message) -> None:
+            nonlocal start, is_replaced
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            if start is not None:
+                held, start = start, None
+                reply = self._correct(request, held, message.get("body", b""))
+                is_replaced = reply is not None
+                if reply is not None:
+                    await send_reply(reply, send)
+                else:
+                    refused, status, own = request.refused, held["status"], _own_headers(request, request.refused)
+                    if refused is not None and (status != 200 or refused.status in (401, 403)):
+                        status = refused.status
+                    names, accept = {name for name, _ in own}, request.fields.get(b"accept", b"")
+                    headers = [
+                        (name, JSON if value == A2A_JSON and not accepts(accept, A2A_JSON_MEDIA_TYPE) else value)
+                        for name, value in held.get("headers", ())
+                        if name not in names
+                    ]
+                    await send({**held, "status": status, "headers": [*headers, *own]})
+            if not is_replaced:
+                await send(message)
+
+        try:
+            await self._router(inner, request.receive, send_checked)
+        except Exception:  # HTTP+JSON of 0.3 lets through what is wrong with a stream
+            if request.is_read and request.error is None:
+                raise
+            await send_checked({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _correct(self, request: A2aRequest, start: Message, body: bytes) -> Reply | None:
+        """Return what is answered in place of an answer of the SDK that begins with `body`; None if that is right.
+
+        What the SDK cannot read it calls an error of its own, or a bad envelope, or begins a stream in which nothing
+        comes. A call of JSON-RPC that is one has invalid params, if it has an error and our handler never saw it.
+        """
+        envelope = request.envelope
+        if envelope is not None:
+            is_call = envelope.get("jsonrpc") == "2.0" and isinstance(envelope.get("method"), str)
+            if request.is_read or not is_call or b'"error"' not in body:
+                return None
+            error = orjson.loads(body.removeprefix(b"data:"))["error"]
+            if error["code"] not in _UNREADABLE:
+                return None
+            found = error["data"] if isinstance(error.get("data"), str) else error["message"]
+            problem = InvalidEnvelope(f"The params of {str(envelope['method'])[:100]} cannot be read: {found[:500]}")
+            answer = self._say(request, problem, is_rpc=True)
+            if _OTHER_VERSION.match(found):
+                answer["error"] = {"code": JSON_RPC_ERROR_CODE_MAP[VersionNotSupportedError], "message": found}
+            answer["id"] = given if isinstance(given := envelope.get("id"), str | int) else None
+            return _reply(200, answer, _own_headers(request, None))
+        is_stream = any(name == b"content-type" and value.startswith(b"text/event") for name, value in start["headers"])
+        if request.error is not None and is_stream and not body:
+            told = build_rest_error_payload(request.error)
+            return _reply(told["error"]["code"], told, _own_headers(request, request.refused))
+        if not request.is_read and (is_stream or start["status"] == 500):
+            return self._refuse(request, InvalidEnvelope("The request cannot be read."), is_rpc=False)
+        return None
+
+    def _refuse(self, request: A2aRequest, problem: Problem, *, is_rpc: bool) -> Reply:
+        """Return the answer to a request that could not be taken."""
+        return _reply(problem.status, self._say(request, problem, is_rpc=is_rpc), _own_headers(request, problem))
+
+    def _say(self, request: A2aRequest, problem: Problem, *, is_rpc: bool) -> dict[str, object]:
+        """Return the body for a problem, of JSON-RPC 2.0 (section 5.1; whose call it was is not known) or AIP-193."""
+        described = describe(problem, self._renderer, request.request_id)
+        info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": problem.code}
+        details = [{**info, "domain": "a2a-protocol.org", "metadata": described}]
+        if is_rpc:
+            code = JSON_RPC_ERROR_CODE_MAP[_ERRORS.get(type(problem), InvalidRequestError)]
+            error = {"code": code, "message": described["detail"], "data": details}
+            return {"jsonrpc": "2.0", "id": None, "error": error}
+        status = _STATUSES.get(problem.status, "INTERNAL" if problem.status >= 500 else "INVALID_ARGUMENT")
+        return {"error": {"code": problem.status, "status": status, "message": described["detail"], "details": details}}
 
 
-def _check_type(fields: Fields) -> None:
-    content_type = fields.get(b"content-type", b"")
-    if not _JSON_TYPE.fullmatch(content_type.strip()):
-        named = f'"{content_type[:100].decode("latin-1")}"' if content_type else "no Content-Type"
-        raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named}.")
-    if fields.get(b"content-encoding", b"identity") != b"identity":
-        raise UnsupportedMediaType("The body must not be content-encoded.")
+def _reply(status: int, answer: Mapping[str, object], own: RawHeaders) -> Reply:
+    body = orjson.dumps(answer)
+    return Reply(status, ((b"content-type", JSON), (b"content-length", b"%d" % len(body)), *own), body)
 
 
-# --- The SDK's side ---
+def _own_headers(request: A2aRequest, problem: Problem | None) -> RawHeaders:
+    told = problem.headers if problem is not None else ()
+    pairs = tuple((name.lower().encode("latin-1"), value.encode("latin-1", "replace")) for name, value in told)
+    request_id = (b"x-request-id", request.request_id.encode())
+    return (*pairs, _NO_STORE, NO_SNIFFING, request_id, *request.cookies, *request.headers)
 
 
 class _Contexts(ServerCallContextBuilder):
-    """What the SDK passes on to our handler: our exchange, and the headers for its own check of the version."""
+    """What the SDK passes on to our handler: our request, and the headers for its own check of the version."""
 
     def build(self, request: Request) -> ServerCallContext:
-        """The context of one request."""
-        # Starlette looks through all headers for each name; of several of one name it gives the first.
-        state = {"headers": dict(reversed(request.headers.items())), EXCHANGE: request.scope[EXCHANGE]}
-        asked = get_requested_extensions(request.headers.getlist(HTTP_EXTENSION_HEADER))
-        return ServerCallContext(state=state, requested_extensions=asked)
-
-
-def _make_router(handler: A2aHandler) -> Router:
-    contexts = _Contexts()
-    rpc = create_jsonrpc_routes(handler, "/", contexts, enable_v0_3_compat=True)
-    rest = create_rest_routes(handler, contexts, enable_v0_3_compat=True, path_prefix="")
-    explained = Route(f"/{agent_card.EXTENSION}", _explain, methods=["GET"])
-    plain = [route for route in rest if isinstance(route, Route)]  # without the SDK's paths of tenants: a site has none
-    return Router([*rpc, explained, *plain], redirect_slashes=False, default=_answer_unknown)
-
-
-async def _explain(request: Request) -> PlainTextResponse:
-    return PlainTextResponse(EXTENSION_TEXT, media_type="text/markdown")
-
-
-async def _answer_unknown(scope: Scope, receive: Receive, send: Send) -> None:
-    error = {"code": 404, "status": "NOT_FOUND", "message": "There is no such method."}
-    await JSONResponse({"error": error}, status_code=404)(scope, receive, send)
+        """Return the context of one request."""
+        ours: A2aRequest = request.scope[REQUEST]
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in ours.fields.items()}
+        state = {"headers": headers, REQUEST: ours}
+        return ServerCallContext(state=state, requested_extensions=ours.extensions)

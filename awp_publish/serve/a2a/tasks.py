@@ -1,21 +1,20 @@
-"""Tasks in the site's store: each under its id, seen by the caller whose it is, gone when its time is over.
+"""Tasks: how A2A shows the result of a call, and the record of a task in the site's store.
 
-What only we have to know of a task (whose it is, which skill it asked for, its job, and its input while it waits for
-its caller) is a line of JSON before the task's own bytes. A known caller's tasks are listed, the newest MOST_LISTED;
-nobody lists those of nobody.
-
-A record has a most of bytes, and is made to fit: of a caller's messages their data and files are left out, then what
-is oldest of the history; an output that is too large is given once and not kept. Tasks of nobody known have less room
-and time, and are counted for each address.
+A record is one line of JSON with what only we have to know (owner, skill, job, the input of a task that waits for its
+caller) and then the task's own bytes. A known caller's tasks are listed, the newest MAX_LISTED; those of nobody known
+are not. A record is made to fit: of a caller's messages data and files are left out, then the oldest of the history; an
+output that is too large is given once and not kept. Tasks of nobody known have less room and time, and are counted for
+each address.
 """
 
+import asyncio
 import logging
 import math
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Final
 
@@ -23,20 +22,20 @@ import orjson
 from google.protobuf.message import DecodeError
 from google.protobuf.struct_pb2 import NullValue, Value
 
-from a2a.types.a2a_pb2 import Artifact, Message, Part, Role, Task, TaskState, TaskStatus
-from a2a.utils.errors import TaskNotFoundError
+from a2a.types.a2a_pb2 import Message, Part, Role, Task, TaskState, TaskStatus
+from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from awp_publish import problems
-from awp_publish.jobs import Job
-from awp_publish.model import Catalog, JsonObject
-from awp_publish.problems import Problem, RateLimited, StoreUnavailable, code_of
-from awp_publish.serve.endpoint import Telling, render_problem
+from awp_publish.jobs import Job, Jobs
+from awp_publish.model import JsonObject
+from awp_publish.problems import JobEnded, Problem, RateLimited, StoreUnavailable, UnknownJob, code_of
+from awp_publish.serve.doors import DoorContext
+from awp_publish.serve.endpoint import ProblemRenderer
 from awp_publish.serve.http import RawHeaders
-from awp_publish.stores.store import Add, Count, Counted, Look, Step, Store, Swap, unavailable
+from awp_publish.stores.store import Add, Count, Counted, Look, Step, Swap, unavailable
 
-# --- How A2A tells what became of a call: task states, artifacts, messages of the agent ---
-# A2A 1.0, section "Task": completed with an artifact; failed where the action was tried; rejected where a guard would
-# not let it be tried; input-required where the same task can go on with more; auth-required where it can with
-# credentials.
+# --- Results as states, artifacts and messages (A2A 1.0, section "Task") ---
+# Completed with an artifact; failed where the action was tried; rejected where a guard would not let it be tried;
+# input-required where the same task can go on with more; auth-required where it can with credentials.
 
 SUBMITTED: Final = TaskState.TASK_STATE_SUBMITTED
 WORKING: Final = TaskState.TASK_STATE_WORKING
@@ -48,51 +47,56 @@ INPUT_REQUIRED: Final = TaskState.TASK_STATE_INPUT_REQUIRED
 TERMINAL: Final = frozenset({COMPLETED, CANCELED, TaskState.TASK_STATE_FAILED, REJECTED})
 INTERRUPTED: Final = frozenset({INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
 
-DEEPEST: Final = 20
-"""Levels of JSON that a data part takes: protobuf reads a hundred of its own, of which each of ours makes three."""
+MAX_DEPTH: Final = 20
+"""Levels of JSON in a data part: protobuf reads a hundred of its own, of which each of ours makes three."""
 
-MOST_HISTORY: Final = 50
-"""Messages of a task that are kept."""
+MAX_HISTORY: Final = 50
+"""Messages of a task."""
 
-_UNTOLD: Final = frozenset({"set-cookie", "content-type", "content-length"})
+_HIDDEN: Final = frozenset({"set-cookie", "content-type", "content-length"})
 """Headers that are no business of an agent's user, or that speak about another body."""
 
-_ASKING: Final = (
-    problems.InvalidEnvelope,
-    problems.UnknownOperation,
-    problems.InvalidInput,
-    problems.InvalidIdempotencyKey,
-    problems.ConfirmationRequired,
-    problems.ConfirmationExpired,
-    problems.ConfirmationTampered,
-    problems.ConfirmationForeign,
-    problems.ConfirmationSpent,
-    problems.ConfirmationMismatch,
-    problems.PrerequisiteRequired,
-)
-_REFUSING: Final = (
-    problems.InsufficientScope,
-    problems.ForeignHost,
-    problems.CrossSiteCookies,
-    problems.RateLimited,
-    problems.IdempotencyKeyReused,
-    problems.IdempotencyKeyInFlight,
-    problems.OutcomeUnknown,
-    problems.AnswerNotKept,
-    problems.TemporarilyUnavailable,
-    problems.StoreUnavailable,
-    problems.TooManyJobs,
-    problems.JobQueueFull,
-)
-_KNOWING: Final = (problems.AuthenticationRequired, problems.InvalidCredentials, problems.AuthExpired)
-
 _STATES: Final[Mapping[type[Problem], TaskState]] = {
-    **dict.fromkeys(_ASKING, INPUT_REQUIRED),
-    **dict.fromkeys(_KNOWING, TaskState.TASK_STATE_AUTH_REQUIRED),
-    **dict.fromkeys(_REFUSING, REJECTED),
+    **dict.fromkeys(
+        (
+            problems.InvalidEnvelope,
+            problems.UnknownOperation,
+            problems.InvalidInput,
+            problems.InvalidIdempotencyKey,
+            problems.ConfirmationRequired,
+            problems.ConfirmationExpired,
+            problems.ConfirmationTampered,
+            problems.ConfirmationForeign,
+            problems.ConfirmationSpent,
+            problems.ConfirmationMismatch,
+            problems.PrerequisiteRequired,
+        ),
+        INPUT_REQUIRED,
+    ),
+    **dict.fromkeys(
+        (problems.AuthenticationRequired, problems.InvalidCredentials, problems.AuthExpired),
+        TaskState.TASK_STATE_AUTH_REQUIRED,
+    ),
+    **dict.fromkeys(
+        (
+            problems.InsufficientScope,
+            problems.ForeignHost,
+            problems.CrossSiteCookies,
+            problems.RateLimited,
+            problems.IdempotencyKeyReused,
+            problems.IdempotencyKeyInFlight,
+            problems.OutcomeUnknown,
+            problems.AnswerNotKept,
+            problems.TemporarilyUnavailable,
+            problems.StoreUnavailable,
+            problems.TooManyJobs,
+            problems.JobQueueFull,
+        ),
+        REJECTED,
+    ),
     problems.JobCancelled: CANCELED,
 }
-
+"""All other problems are failures."""
 
 RECOVERIES: Final[Mapping[str, str]] = {
     code_of(problems.ConfirmationRequired.slug): (
@@ -111,161 +115,130 @@ RECOVERIES: Final[Mapping[str, str]] = {
 """What callers of this door are told to do, where the way to do it is its own."""
 
 
-def telling_of(catalog: Catalog) -> Telling:
-    """How this door tells problems."""
-    return Telling(catalog, RECOVERIES)
-
-
-def state_of(problem: Problem) -> TaskState:
-    """The state of a task whose call met a problem."""
-    return _STATES.get(type(problem), TaskState.TASK_STATE_FAILED)
-
-
 def set_state(task: Task, state: TaskState, parts: Iterable[Part] = ()) -> None:
-    """Give a task a new state, now. The agent's last word goes into the history before it is replaced."""
+    """Give a task a new state, now. The agent's last message goes into the history before it is replaced."""
     if task.status.HasField("message"):
         task.history.append(task.status.message)
-        keep_recent(task)
+        del task.history[:-MAX_HISTORY]
     status = TaskStatus(state=state)
     status.timestamp.GetCurrentTime()
-    listed = list(parts)
-    if listed:
-        message = Message(message_id=str(uuid.uuid4()), role=Role.ROLE_AGENT, parts=listed)
-        message.task_id, message.context_id = task.id, task.context_id
-        status.message.CopyFrom(message)
     task.status.CopyFrom(status)
+    for part in parts:
+        _status_message(task).parts.append(part)
 
 
 def say(task: Task, words: str) -> None:
-    """Add words to what the agent says of how a task stands."""
+    """Add words to the agent's message."""
+    _status_message(task).parts.append(Part(text=words))
+
+
+def _status_message(task: Task) -> Message:
     message = task.status.message
     if not message.message_id:
         message.message_id, message.role = str(uuid.uuid4()), Role.ROLE_AGENT
         message.task_id, message.context_id = task.id, task.context_id
-    message.parts.append(Part(text=words))
-
-
-def keep_recent(task: Task) -> None:
-    """Forget the oldest messages of a task that has too many."""
-    del task.history[:-MOST_HISTORY]
+    return message
 
 
 def submit(task: Task, headers: RawHeaders) -> None:
-    """A task whose action is done in the background."""
-    _add_headers(task, headers)
+    """Show that a task's action is done in the background."""
+    _set_headers(task, headers)
     set_state(task, SUBMITTED)
 
 
 def complete(task: Task, body: bytes, headers: RawHeaders) -> None:
     """End a task with what its action answered: as data, and the same as the text that it was."""
-    name = "output"
+    text = Part(text=body.decode("utf-8", "replace"), media_type="application/json")
     del task.artifacts[:]
-    task.artifacts.append(Artifact(artifact_id=f"{task.id}.{name}", name=name, parts=_parts_of(body)))
-    _add_headers(task, headers)
+    task.artifacts.add(artifact_id=f"{task.id}.output", name="output", parts=[*data_parts(orjson.loads(body)), text])
+    _set_headers(task, headers)
     set_state(task, COMPLETED)
 
 
-def fail(task: Task, problem: Problem, telling: Telling, request_id: str, headers: RawHeaders = ()) -> None:
+def fail(task: Task, problem: Problem, renderer: ProblemRenderer, request_id: str, headers: RawHeaders = ()) -> None:
     """Give a task the state that a problem means, and say what it is: in words, and with all its members."""
-    body = render_problem(problem, telling.types, telling.recoveries, "", request_id).body
-    own = tuple((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers)
-    _add_headers(task, (*headers, *own))
-    set_state(task, state_of(problem), [Part(text=_words(orjson.loads(body))), *_data_parts(body)])
-
-
-def _words(described: Mapping[str, object]) -> str:
+    described = describe(problem, renderer, request_id)
     question = described.get("confirmation")
     summary = question.get("summary") if isinstance(question, Mapping) else None
-    said = (described["detail"], summary, described["recovery"])
-    return "\n".join(str(one) for one in said if one)
+    words = "\n".join(str(one) for one in (described["detail"], summary, described["recovery"]) if one)
+    own = tuple((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers)
+    _set_headers(task, (*headers, *own))
+    state = _STATES.get(type(problem), TaskState.TASK_STATE_FAILED)
+    set_state(task, state, [Part(text=words), *data_parts(described)])
 
 
-def _add_headers(task: Task, headers: RawHeaders) -> None:
-    """What gates add to an HTTP answer stands in the task's metadata, under the same names."""
-    told = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
-    kept = {name: value for name, value in told.items() if name not in _UNTOLD}
-    task.ClearField("metadata")
-    if kept:
-        task.metadata.update({"headers": kept})
-
-
-# --- Parts ---
-
-
-def _parts_of(body: bytes) -> list[Part]:
-    text = Part(text=body.decode("utf-8", "replace"), media_type="application/json")
-    return [*_data_parts(body), text]
-
-
-def _data_parts(body: bytes) -> list[Part]:
-    """The one part that holds a JSON value; none for a value that is too deep for protobuf."""
-    value: object = orjson.loads(body)
-    if body.count(b"{") + body.count(b"[") > DEEPEST and not _is_flat(value, DEEPEST):
-        return []
-    part = Part(media_type="application/json")
-    _fill(part.data, value)
-    return [part]
-
-
-def _is_flat(value: object, levels: int) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return levels > 0 and all(_is_flat(one, levels - 1) for one in inner)
-
-
-def _fill(into: Value, value: object) -> None:
-    """Put a JSON value into one of protobuf. Its own `ParseDict` does so in twice the time."""
-    if isinstance(value, str):
-        into.string_value = value
-    elif isinstance(value, bool):
-        into.bool_value = value
-    elif isinstance(value, (int, float)):
-        into.number_value = value
-    elif isinstance(value, dict):
-        into.struct_value.SetInParent()
-        fields = into.struct_value.fields
-        for name, member in value.items():
-            _fill(fields[name], member)
-    elif isinstance(value, list):
-        into.list_value.SetInParent()
-        for member in value:
-            _fill(into.list_value.values.add(), member)
-    else:
-        into.null_value = NullValue.NULL_VALUE
-
-
-# --- Jobs ---
-
-_OF_JOBS: Final[Mapping[str, TaskState]] = {"accepted": SUBMITTED, "running": WORKING}
-
-
-def show_job(task: Task, job: Job, telling: Telling) -> None:
-    """Make a task tell how its job stands."""
+def show_job(task: Task, job: Job, renderer: ProblemRenderer) -> None:
+    """Show how a task's job stands."""
     if job.result is not None:
         complete(task, job.result.body, job.result.headers)
     elif job.problem is not None:
-        fail(task, job.problem, telling, job.request_id)
+        fail(task, job.problem, renderer, job.request_id)
     else:
+        parts: list[Part] = []
+        if job.progress is not None:
+            fraction, message = job.progress.fraction, job.progress.message
+            parts = [Part(text=message or f"{fraction:.0%}")]
+            parts += data_parts({"progress": {"fraction": fraction, "message": message}})
         task.status.ClearField("message")
-        set_state(task, _OF_JOBS[job.status], _progress_of(job))
+        set_state(task, SUBMITTED if job.status == "accepted" else WORKING, parts)
     task.status.timestamp.FromDatetime(job.updated)
 
 
-def _progress_of(job: Job) -> list[Part]:
-    if job.progress is None:
-        return []
-    told = {"progress": {"fraction": job.progress.fraction, "message": job.progress.message}}
-    return [Part(text=job.progress.message or f"{job.progress.fraction:.0%}"), *_data_parts(orjson.dumps(told))]
+def describe(problem: Problem, renderer: ProblemRenderer, request_id: str) -> dict[str, object]:
+    """Return the members of a problem, as JSON can say them."""
+    described: dict[str, object] = orjson.loads(renderer.reply(problem, "", request_id).body)
+    return described
 
 
-MOST_LISTED: Final = 200
-MOST_TRIES: Final = 5
+def data_parts(value: object) -> list[Part]:
+    """Return the one part that holds a JSON value, or none for a value that is too deep for protobuf.
+
+    The SDK's `new_data_part` takes twice the time, in protobuf's `ParseDict`.
+    """
+    part = Part(media_type="application/json")
+    waiting: list[tuple[Value, object, int]] = [(part.data, value, 0)]  # where, what, and how deep
+    while waiting:
+        into, value, depth = waiting.pop()
+        if isinstance(value, str):
+            into.string_value = value
+        elif isinstance(value, bool):
+            into.bool_value = value
+        elif isinstance(value, (int, float)):
+            into.number_value = value
+        elif value is None:
+            into.null_value = NullValue.NULL_VALUE
+        elif depth == MAX_DEPTH:
+            return []
+        elif isinstance(value, dict):
+            into.struct_value.SetInParent()
+            fields = into.struct_value.fields
+            waiting += [(fields[name], member, depth + 1) for name, member in value.items()]
+        elif isinstance(value, list):
+            into.list_value.SetInParent()
+            waiting += [(into.list_value.values.add(), member, depth + 1) for member in value]
+    return [part]
+
+
+def _set_headers(task: Task, headers: RawHeaders) -> None:
+    """Put what gates add to an HTTP answer into the task's metadata, under the same names."""
+    told = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+    shown = {name: value for name, value in told.items() if name not in _HIDDEN}
+    task.ClearField("metadata")
+    if shown:
+        task.metadata.update({"headers": shown})
+
+
+# --- Records ---
+
+MAX_LISTED: Final = 200
+MAX_TRIES: Final = 5
 """Times that a caller's list is changed against others who change it; a task that is not listed is found by its id."""
 
 MAX_BYTES: Final = 262_144
-"""Bytes of a known caller's task, as it is kept."""
+"""Bytes of a known caller's record."""
 
 MAX_ANONYMOUS_BYTES: Final = 32_768
-"""Bytes of a task of nobody known, as it is kept."""
+"""Bytes of a record of nobody known."""
 
 MAX_ANONYMOUS_TASKS: Final = 1000
 """Tasks of nobody known that are kept for one address, in ANONYMOUS_WINDOW seconds."""
@@ -274,20 +247,34 @@ ANONYMOUS_WINDOW: Final = 3600.0
 """Seconds for which a task of nobody known is kept, but for one that has a job."""
 
 MAX_MESSAGE_BYTES: Final = 4096
-"""Bytes of a message, as it is kept in a history."""
+"""Bytes of a message in a history."""
 
 LEFT_OUT: Final = "[What this message brought is not kept.]"
+
+MAX_PENDING: Final = 604_800.0
+"""Seconds for which a job may wait to be run (`Jobs`)."""
+
+LATE: Final = 60.0
+"""Seconds beyond an action's own deadline for which its task is kept as one that is being worked on."""
+
+FIRST_PAUSE: Final = 0.05
+MAX_PAUSE: Final = 2.0
+"""Seconds between two looks at a task: jobs write down how far they are as seldom as that."""
+
+CANCEL_INTERVAL: Final = 1.0
+"""Seconds between two looks of a worker whether the task that it works on was cancelled at another."""
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A task as it is kept. `owner` is the id of its caller, "" for nobody known; `raw` the bytes in the store.
+@dataclass(slots=True)
+class TaskRecord:
+    """A task and what we have to know of it. `owner` is the id of its caller, "" for nobody known.
 
-    `input` is what a task that waits goes on with; None where its caller has to say it again.
+    `input` is what a task that waits goes on with; None where its caller has to say it again. `raw` are the bytes in
+    the store, `listed` is the caller in whose list the task is, `is_cancelled` the mark of a CancelTask.
     """
 
     task: Task
@@ -295,100 +282,184 @@ class Kept:
     skill: str = ""
     input: JsonObject | None = None
     job: str = ""
+    is_cancelled: bool = False
+    listed: str = ""
     raw: bytes = field(default=b"", repr=False)
 
     @property
-    def has_ended(self) -> bool:
-        return self.task.status.state in TERMINAL
+    def state(self) -> TaskState:
+        return self.task.status.state
+
+    @property
+    def max_bytes(self) -> int:
+        """Bytes that are kept of a task, of its input, and of its output."""
+        return MAX_BYTES if self.owner else MAX_ANONYMOUS_BYTES
 
 
 class Tasks:
-    """The tasks of one store. Every verb raises StoreUnavailable."""
+    """The tasks of one site. Every verb raises StoreUnavailable."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, door: DoorContext, renderer: ProblemRenderer) -> None:
+        background = door.background
+        self._jobs: Jobs | None = background.jobs if background is not None else None
+        self._store = door.site.guarding.store
+        self._seconds = door.site.guarding.job_results
+        self._timeouts = {action.id: action.timeout for action in door.catalog.actions}
+        self._renderer = renderer
 
-    async def find(self, task_id: str, caller: str) -> Kept:
-        """A task, to the caller whose it is; one of nobody known to whoever knows its id. Raises TaskNotFoundError."""
-        kept = await self._look(task_id) if _ID.fullmatch(task_id) else None
-        if kept is None or kept.owner not in ("", caller):
+    async def find(self, task_id: str, caller: str) -> TaskRecord:
+        """Return a task to its caller; one of nobody known to whoever knows its id. Raises TaskNotFoundError."""
+        raw = (await self._store.run((Look(_key(task_id)),))).seen[0] if _ID.fullmatch(task_id) else None
+        record = _read(raw) if isinstance(raw, bytes) else None
+        if record is None or record.owner not in ("", caller):
             raise TaskNotFoundError("There is no such task, its time is over, or it is somebody else's.")
-        return kept
+        return record
 
-    async def put(self, kept: Kept, seconds: float, address: str | None = None) -> Kept | None:
-        """Keep a task for `seconds`, in place of the bytes that it has; None if these are not there any more.
+    async def refresh(self, record: TaskRecord) -> TaskRecord:
+        """Return a task as its job stands now. Raises TaskNotFoundError if that is gone."""
+        if not record.job or record.state in TERMINAL or self._jobs is None:
+            return record
+        try:
+            job = await self._jobs.show(record.job, record.owner)
+        except UnknownJob as problem:
+            raise TaskNotFoundError(problem.detail) from problem
+        show_job(record.task, job, self._renderer)
+        # What would not be kept of the task, the job has.
+        if job.has_ended and record.task.ByteSize() <= record.max_bytes and not await self.put(record):
+            return await self.find(record.task.id, record.owner)
+        return record
+
+    async def listed(self, caller: str) -> list[Task]:
+        """Return the tasks of a known caller. One that is damaged hides no other."""
+        task_ids = (await self._read_list(caller))[1] if caller else []
+        records = []
+        for raw in (await self._store.run([Look(_key(task_id)) for task_id in task_ids])).seen:
+            with suppress(StoreUnavailable):
+                records += [_read(raw)] if isinstance(raw, bytes) else []
+        tasks = []
+        for record in records:
+            if record.owner == caller:
+                with suppress(TaskNotFoundError):
+                    record = await self.refresh(record)
+                tasks.append(record.task)
+        return tasks
+
+    async def put(self, record: TaskRecord, address: str | None = None) -> bool:
+        """Keep a task in place of what was read of it; False if that is not there any more, but for a cancel's mark.
 
         With an `address`, a new task of nobody known counts for it. Raises RateLimited if that has too many.
         """
-        written = replace(kept, raw=_write(kept))
-        steps: list[Step] = []
-        if kept.raw:
-            steps.append(Swap(_key(kept.task.id), kept.raw, written.raw, seconds))
-        else:
-            if address is not None and not kept.owner:
-                steps.append(Count(f"a2a:kept:{address}", MAX_ANONYMOUS_TASKS, ANONYMOUS_WINDOW))
-            steps.append(Add(_key(kept.task.id), written.raw, seconds))
-        ran = await self._store.run(steps)
-        if ran.failed is not None:
-            if isinstance(seen := ran.seen[-1], Counted):
-                raise _too_many(seen)
-            return None
-        if kept.owner and kept.owner != _owner_in(kept.raw):
-            await self._enlist(kept.owner, kept.task.id, seconds)
-        return written
+        key, raw, seconds = _key(record.task.id), _write(record), self._seconds_of(record)
+        while True:
+            steps: list[Step] = [Swap(key, record.raw, raw, seconds) if record.raw else Add(key, raw, seconds)]
+            if address is not None and not record.owner and not record.raw:
+                steps.insert(0, Count(f"a2a:kept:{address}", MAX_ANONYMOUS_TASKS, ANONYMOUS_WINDOW))
+            ran = await self._store.run(steps)
+            if ran.failed is None:
+                break
+            seen = ran.seen[-1]
+            if isinstance(seen, Counted):
+                wait = max(1, math.ceil(seen.seconds_left))
+                raise RateLimited(
+                    f"The site keeps {MAX_ANONYMOUS_TASKS} tasks an hour for callers of one address whom it does not "
+                    f"know; the next is possible in {wait} seconds, or with credentials.",
+                    headers=[("Retry-After", str(wait))],
+                    members={"retry_after": wait},
+                )
+            if not record.raw or seen != _marked(record.raw):
+                return False
+            record.raw = _marked(record.raw)
+        record.raw = raw
+        if record.owner != record.listed:
+            await self._enlist(record)
+        return True
 
-    async def remove(self, kept: Kept) -> None:
+    async def remove(self, record: TaskRecord) -> None:
         """Forget a task, if it has not changed since."""
-        await self._store.run((Swap(_key(kept.task.id), kept.raw, None),))
+        await self._store.run((Swap(_key(record.task.id), record.raw, None),))
 
-    async def listed(self, caller: str) -> list[Kept]:
-        """The tasks of a known caller."""
-        raw = await self._read_list(caller) if caller else None
-        if raw is None:
-            return []
-        ran = await self._store.run([Look(_key(task_id)) for task_id in _ids_in(raw)])
-        return [kept for kept in _readable(ran.seen) if kept.owner == caller]
+    async def changes(self, record: TaskRecord) -> AsyncGenerator[TaskRecord, None]:
+        """Yield a task each time that it tells something new, until it has ended or waits for its caller.
 
-    async def _look(self, task_id: str) -> Kept | None:
-        raw = (await self._store.run((Look(_key(task_id)),))).seen[0]
-        return _read(raw) if isinstance(raw, bytes) else None
+        Behind it is a background job, of this process or another, or a call that another request waits for.
+        """
+        pause, shown = FIRST_PAUSE, _progress(record.task)
+        while record.state not in TERMINAL | INTERRUPTED:
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, MAX_PAUSE)
+            record = await (self.refresh(record) if record.job else self.find(record.task.id, record.owner))
+            now = _progress(record.task)
+            if now != shown:
+                yield record
+            shown = now
 
-    async def _read_list(self, caller: str) -> bytes | None:
-        raw = (await self._store.run((Look(_list_key(caller)),))).seen[0]
-        return raw if isinstance(raw, bytes) else None
+    async def wait(self, record: TaskRecord, seconds: float) -> TaskRecord:
+        """Return a task when it has ended or waits for its caller; as it stands if that takes too long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                async for changed in self.changes(record):
+                    record = changed
+        return await self.refresh(record)
 
-    async def _enlist(self, caller: str, task_id: str, seconds: float) -> None:
-        for _ in range(MOST_TRIES):
-            raw = await self._read_list(caller)
-            listed = [task_id, *(_ids_in(raw) if raw is not None else ())][:MOST_LISTED]
-            key, changed = _list_key(caller), orjson.dumps(listed)
+    async def cancel(self, record: TaskRecord) -> None:
+        """End a task that waits, and ask for the end of one that is worked on. Raises TaskNotCancelableError.
+
+        The worker that has it reads the mark in the record (`cancelled`), or the job's.
+        """
+        if record.state in TERMINAL:
+            raise TaskNotCancelableError("The task has ended.")
+        if record.job and self._jobs is not None:
+            try:
+                await self._jobs.cancel(record.job, record.owner)
+            except JobEnded as problem:
+                raise TaskNotCancelableError(problem.detail) from problem
+        elif record.state in INTERRUPTED:
+            set_state(record.task, CANCELED)
+            record.input = None
+            if not await self.put(record):
+                raise TaskNotCancelableError("The task is being worked on for another message.")
+        elif not record.is_cancelled:
+            marked = Swap(_key(record.task.id), record.raw, _marked(record.raw), self._seconds_of(record))
+            await self._store.run((marked,))  # what has changed meanwhile, `changes` tells
+
+    async def cancelled(self, record: TaskRecord) -> None:
+        """Return once a task that this worker works on has the mark of a CancelTask."""
+        while True:
+            await asyncio.sleep(CANCEL_INTERVAL)
+            with suppress(StoreUnavailable, TaskNotFoundError):
+                if (await self.find(record.task.id, record.owner)).is_cancelled:
+                    return
+
+    def _seconds_of(self, record: TaskRecord) -> float:
+        """Return how long a task is kept: its record must not be gone before its job or its call is."""
+        if record.job:
+            return self._seconds + (0.0 if record.state in TERMINAL else MAX_PENDING)
+        if record.state == WORKING:
+            return self._timeouts.get(record.skill, 0.0) + LATE
+        return self._seconds if record.owner else min(self._seconds, ANONYMOUS_WINDOW)
+
+    async def _enlist(self, record: TaskRecord) -> None:
+        """Put a task into its caller's list, which is kept for as long as any task of it may be."""
+        key, seconds = _list_key(record.owner), self._seconds + (MAX_PENDING if self._jobs is not None else 0.0)
+        for _ in range(MAX_TRIES):
+            raw, task_ids = await self._read_list(record.owner)
+            changed = orjson.dumps([record.task.id, *task_ids][:MAX_LISTED])
             step = Add(key, changed, seconds) if raw is None else Swap(key, raw, changed, seconds)
             if (await self._store.run((step,))).failed is None:
-                return
+                break
+        record.listed = record.owner
 
-
-async def put_if_possible(tasks: Tasks, kept: Kept, seconds: float, address: str | None = None) -> Kept | None:
-    """Keep a task whose call was made: a store that is away must not cost its caller the answer. Raises RateLimited."""
-    try:
-        return await tasks.put(kept, seconds, address)
-    except StoreUnavailable as problem:
-        logger.warning("task %s is not kept: %s", kept.task.id, problem)
-        return kept
-
-
-def most_bytes(owner: str) -> int:
-    """Bytes that are kept of a task, of its input, and of its output."""
-    return MAX_BYTES if owner else MAX_ANONYMOUS_BYTES
-
-
-def _too_many(seen: Counted) -> RateLimited:
-    seconds = max(1, math.ceil(seen.seconds_left))
-    return RateLimited(
-        f"The site keeps {MAX_ANONYMOUS_TASKS} tasks an hour for callers of one address whom it does not know; "
-        f"the next is possible in {seconds} seconds, or with credentials.",
-        headers=[("Retry-After", str(seconds))],
-        members={"retry_after": seconds},
-    )
+    async def _read_list(self, caller: str) -> tuple[bytes | None, list[str]]:
+        """Return a caller's list of task ids, and its bytes. One that is damaged begins anew."""
+        raw = (await self._store.run((Look(_list_key(caller)),))).seen[0]
+        if not isinstance(raw, bytes):
+            return None, []
+        with suppress(ValueError):
+            listed = orjson.loads(raw)
+            if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
+                return raw, listed
+        logger.error("a caller's list of tasks cannot be read")
+        return raw, []
 
 
 def _key(task_id: str) -> str:
@@ -400,16 +471,36 @@ def _list_key(caller: str) -> str:
     return f"a2a:tasks:{sha256(caller.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-# --- What is kept of a task ---
+def _progress(task: Task) -> tuple[object, ...]:
+    """Return what of a task its caller can see changing."""
+    return (task.status.state, [part.text for part in task.status.message.parts])
 
 
-def _write(kept: Kept) -> bytes:
-    head = orjson.dumps({"owner": kept.owner, "skill": kept.skill, "input": kept.input, "job": kept.job})
-    return head + b"\n" + _compact(kept.task, most_bytes(kept.owner) - len(head), bool(kept.owner)).SerializeToString()
+def _marked(raw: bytes) -> bytes:
+    """Return a record with the mark of a CancelTask, which the next `put` takes away."""
+    head, _, body = raw.partition(b"\n")
+    return head[:-1] + b',"cancelled":true}\n' + body
 
 
-def _compact(task: Task, room: int, is_known: bool) -> Task:
-    """A task as it is kept, in some bytes: how it stands, its output, and the newest of its history that fits."""
+def _read(raw: bytes) -> TaskRecord:
+    """Return the record of some bytes. Raises StoreUnavailable for one that is damaged."""
+    head, _, body = raw.partition(b"\n")
+    try:
+        told = orjson.loads(head)
+        owner, skill, given, job = (told[name] for name in ("owner", "skill", "input", "job"))
+        if not all(isinstance(one, str) for one in (owner, skill, job)) or not isinstance(given, dict | None):
+            raise TypeError
+        return TaskRecord(Task.FromString(body), owner, skill, given, job, "cancelled" in told, owner, raw)
+    except (ValueError, KeyError, TypeError, DecodeError) as error:
+        logger.error("a task's record cannot be read: %s", type(error).__name__)
+        raise unavailable("The record of this task is damaged.") from error
+
+
+def _write(record: TaskRecord) -> bytes:
+    """Return the bytes of a record, at most `max_bytes`: state, output, and the newest of the history that fits."""
+    task, is_known = record.task, bool(record.owner)
+    head = orjson.dumps({"owner": record.owner, "skill": record.skill, "input": record.input, "job": record.job})
+    room = record.max_bytes - len(head)
     compact = Task(id=task.id, context_id=task.context_id)
     compact.status.CopyFrom(task.status)
     if task.status.HasField("message"):
@@ -424,17 +515,17 @@ def _compact(task: Task, room: int, is_known: bool) -> Task:
     room -= compact.ByteSize()
     history: list[Message] = []
     for message in reversed(task.history):
-        history.append(_compact_message(message, is_known))
-        room -= history[-1].ByteSize() + 8
+        shorter = _compact_message(message, is_known)
+        room -= shorter.ByteSize() + 8
         if room < 0:
-            history.pop()
             break
+        history.append(shorter)
     compact.history.extend(reversed(history))
-    return compact
+    return head + b"\n" + compact.SerializeToString()
 
 
 def _compact_message(message: Message, is_known: bool) -> Message:
-    """A message as it is kept: of the agent as it is if it is short, of its caller the words if we know who that is."""
+    """Return a message as it is kept: of the agent whole if it is short, of a caller whom we know the words."""
     of_agent = message.role == Role.ROLE_AGENT
     compact = Message(message_id=message.message_id, role=message.role)
     compact.task_id, compact.context_id = message.task_id, message.context_id
@@ -446,42 +537,3 @@ def _compact_message(message: Message, is_known: bool) -> Message:
         words = f"{words[: MAX_MESSAGE_BYTES // 4 - 1]}…"
     compact.parts.append(Part(text=words or LEFT_OUT))
     return compact
-
-
-def _read(raw: bytes) -> Kept:
-    """The task of some bytes. Raises StoreUnavailable for a record that is damaged."""
-    head, _, body = raw.partition(b"\n")
-    try:
-        told = orjson.loads(head)
-        owner, skill, given, job = (told[name] for name in ("owner", "skill", "input", "job"))
-        if not all(isinstance(one, str) for one in (owner, skill, job)) or not isinstance(given, dict | None):
-            raise TypeError
-        return Kept(Task.FromString(body), owner, skill, given, job, raw)
-    except (ValueError, KeyError, TypeError, DecodeError) as error:
-        logger.error("a task's record cannot be read: %s", type(error).__name__)
-        raise unavailable("The record of this task is damaged.") from error
-
-
-def _readable(seen: Iterable[object]) -> Iterator[Kept]:
-    """The tasks that can be read. One that is damaged hides no other."""
-    for value in seen:
-        if isinstance(value, bytes):
-            with suppress(StoreUnavailable):
-                yield _read(value)
-
-
-def _ids_in(raw: bytes) -> list[str]:
-    """The ids of a caller's list. One that is damaged begins anew."""
-    try:
-        listed = orjson.loads(raw)
-    except ValueError:
-        listed = None
-    if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
-        return listed
-    logger.error("a caller's list of tasks cannot be read")
-    return []
-
-
-def _owner_in(raw: bytes) -> str:
-    """For whom the task of some bytes was listed: a task begins as nobody's where its caller was not known yet."""
-    return str(orjson.loads(raw.partition(b"\n")[0])["owner"]) if raw else ""
