@@ -406,6 +406,7 @@ async def test_of_two_messages_at_once_one_goes_on_with_the_task():
         go.set()
         first, second = await asyncio.gather(*both, return_exceptions=True)
         kept = await caller.client.get_task(GetTaskRequest(id=asked.id))
+    assert not isinstance(first, BaseException)
     assert ran == ["one"] == [output(first)] == [output(kept)]
     assert isinstance(second, UnsupportedOperationError)
 
