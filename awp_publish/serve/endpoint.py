@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from awp_publish.model import Catalog
-from awp_publish.policy.call import Call, Result, never_disconnected
+from awp_publish.policy.call import Call, Result
 from awp_publish.problems import MethodNotAllowed, Problem, slug_of
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
 from awp_publish.serve.http import (
@@ -20,7 +20,6 @@ from awp_publish.serve.http import (
     ClientDisconnect,
     Cors,
     Fields,
-    Message,
     RawHeaders,
     Receive,
     Reply,
@@ -148,9 +147,6 @@ class ProblemRenderer:
         return render_problem(problem, self.types, self.recoveries, instance, request_id, extra)
 
 
-Telling = ProblemRenderer  # as the live doors still call it
-
-
 class DoorRequest:
     """One request to a door of ours and its answer. `call` is set as soon as the request is known to be one."""
 
@@ -199,21 +195,6 @@ class DoorRequest:
         if self.scope["method"] == "HEAD":
             reply = Reply(reply.status, reply.headers)
         await send_reply(reply, self._send)
-
-
-class Exchange(DoorRequest):
-    """The same for a door that reads its requests itself."""
-
-    __slots__ = ()
-
-    def __init__(self, renderer: ProblemRenderer, scope: Scope, fields: Fields, cors: RawHeaders, send: Send) -> None:
-        super().__init__(renderer, Cors(()), scope, _receive_nothing, send)
-        self._cors = cors
-
-
-async def _receive_nothing() -> Message:
-    await never_disconnected()
-    return {}
 
 
 def read_request_id(fields: Fields) -> str:
