@@ -21,7 +21,7 @@ from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
-from awp_publish.jobs import Job, Jobs, Progress
+from awp_publish.jobs import Job, JobStore, Progress
 from awp_publish.jobs.worker import open_report
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.policy.call import Call, Outcome, Result
@@ -483,7 +483,7 @@ async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Pro
     await notify()
 
 
-async def follow_job(jobs: Jobs, job_id: str, caller: str, note: Callable[[Progress], None]) -> Job | None:
+async def follow_job(jobs: JobStore, job_id: str, caller: str, note: Callable[[Progress], None]) -> Job | None:
     """Return the job once it has ended; None if it was deleted, or its store does not answer."""
     pause = POLL_INTERVAL
     with suppress(Problem):
