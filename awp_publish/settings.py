@@ -1054,7 +1054,7 @@ def _entity_schema(name: str, model: type) -> JsonObject:
 
 
 @dataclass(frozen=True)
-class Limits:
+class CallLimits:
     """What the doors hold every call to. `timeout` in seconds, `max_body_bytes` in bytes.
 
     `list_only_allowed` says that doors which tell their callers what there is tell each what they may call,
@@ -1069,11 +1069,11 @@ class Limits:
     browsing: Browsing = field(default_factory=Browsing)
 
 
-def read_limits(checked: SiteOptions) -> Limits:
+def read_limits(checked: SiteOptions) -> CallLimits:
     """The limits of a site, from options that have been checked."""
-    return Limits(
-        checked.get("timeout", Limits.timeout),
-        checked.get("max_body_bytes", Limits.max_body_bytes),
+    return CallLimits(
+        checked.get("timeout", CallLimits.timeout),
+        checked.get("max_body_bytes", CallLimits.max_body_bytes),
         tuple(checked.get("allow_origins", ())),
         checked.get("list_only_allowed", False),
         checked.get("trust_outer_middleware", False),

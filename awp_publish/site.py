@@ -48,7 +48,7 @@ from awp_publish.settings import (
     NAMES,
     ActionOptions,
     AgentOptions,
-    Limits,
+    CallLimits,
     Offering,
     PageOptions,
     SiteOptions,
@@ -363,7 +363,7 @@ class Site:
         known = published_authentication(self.guarding, checked.get("oauth"))
         self.facts: SiteFacts = replace(read_site_facts(name, description, checked), authentication=known)
         self.paths = checked.get("paths", Paths())
-        self.limits: Limits = read_limits(checked)
+        self.limits: CallLimits = read_limits(checked)
         self.offering: Offering = read_offering(checked)
         self.doors: tuple[str, ...] = tuple(dict.fromkeys(checked.get("doors", ())))
         self.liveness = Liveness(self.paths.status)

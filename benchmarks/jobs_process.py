@@ -9,16 +9,16 @@ import os
 import sys
 from pathlib import Path
 
-from awp_publish.jobs import Job, JobResult, Jobs, Runner, Worker
+from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker
 from awp_publish.stores import open_store
 
 LEASE = 2.0
 """Seconds, so that nobody waits long for what a killed process had in its hands."""
 
 
-def open_jobs(path: str) -> Jobs:
+def open_jobs(path: str) -> JobStore:
     """The jobs in an SQLite file."""
-    return Jobs(open_store(f"sqlite:///{path}", "benchmark"), lease_seconds=LEASE, beat_seconds=LEASE / 4)
+    return JobStore(open_store(f"sqlite:///{path}", "benchmark"), lease_seconds=LEASE, beat_seconds=LEASE / 4)
 
 
 def is_repeatable(action: str) -> bool | None:
@@ -45,7 +45,7 @@ async def work(path: str, log_path: str) -> None:
     os.close(log)
 
 
-async def _is_done(jobs: Jobs, path: str) -> bool:
+async def _is_done(jobs: JobStore, path: str) -> bool:
     ids = Path(path).with_suffix(".ids").read_text().split()
     for job_id in reversed(ids):
         if not (await jobs.show(job_id, "")).has_ended:

@@ -4,7 +4,9 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -99,6 +101,51 @@ def test_arrows_point_inwards():
             if module.startswith("awp_publish.") and (other := module.split(".")[1]) not in allowed | {room}:
                 wrong.append(f"{path.relative_to(PACKAGE)} imports {other}")
     assert wrong == []
+
+
+def test_nothing_is_imported_in_a_circle():
+    names = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in MODULES}
+    arrows: dict[str, set[str]] = {name: set() for name in names.values()}
+    for path, name in names.items():
+        for imported in modules_imported(path):
+            arrows[name] |= {imported} & arrows.keys() - {name}
+    TopologicalSorter(arrows).prepare()  # raises CycleError, which tells the circle
+
+
+def modules_imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports when it is imported, by `from package import module` too."""
+    tree = ast.parse(path.read_text())
+    deferred = {id(node) for outer in ast.walk(tree) if is_deferred(outer) for node in ast.walk(outer)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in deferred:
+            as_modules = [f"{node.module}.{alias.name}" for alias in node.names]
+            known = [name for name in as_modules if (ROOT / f"{name.replace('.', '/')}.py").exists()]
+            yield from known or [node.module]
+
+
+def test_a_type_has_a_name_of_its_own():
+    places: dict[str, list[str]] = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_few_private_functions_are_short_and_have_a_single_reference():
+    """A private function earns its name by a second caller or by being an idea (CONTRIBUTING.md, the rule)."""
+    shallow, functions = [], 0
+    for path in MODULES:
+        text = path.read_text()
+        words = Counter(re.findall(r"[A-Za-z_]\w*", text))
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                functions += 1
+                is_private = node.name.startswith("_") and not node.name.startswith("__")
+                is_short = (node.end_lineno or node.lineno) - node.lineno + 1 < 12
+                if is_private and is_short and words[node.name] == 2:
+                    shallow.append(f"{path.relative_to(PACKAGE)}: {node.name}")
+    assert len(shallow) <= functions * 0.12, shallow
 
 
 def test_every_room_has_a_rank():

@@ -166,7 +166,7 @@ def is_checked(control: Control, overlay: Overlay, markup: Markup) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class SelectOption:
     """One option of a select; `number` is its place among them."""
 
     number: int
@@ -177,9 +177,9 @@ class Option:
     disabled: bool
 
 
-def options_of(select: Node) -> list[Option]:
+def options_of(select: Node) -> list[SelectOption]:
     """Return the options of a select: its children, and those of its groups (HTML 4.10.7)."""
-    found: list[Option] = []
+    found: list[SelectOption] = []
     waiting = [(child, False) for child in reversed(select.children)]
     while waiting:
         node, in_disabled = waiting.pop()
@@ -187,13 +187,15 @@ def options_of(select: Node) -> list[Option]:
         if node.tag == "option":
             text = " ".join(read_text(node).split())
             label = node.attributes.get("label") or text
-            found.append(Option(len(found), node, node.attributes.get("value", text), text or label, label, disabled))
+            found.append(
+                SelectOption(len(found), node, node.attributes.get("value", text), text or label, label, disabled)
+            )
         elif node.tag:
             waiting.extend((child, disabled and node.tag == "optgroup") for child in reversed(node.children))
     return found
 
 
-def selected_options(control: Control, overlay: Overlay) -> list[Option]:
+def selected_options(control: Control, overlay: Overlay) -> list[SelectOption]:
     """Return the chosen options; a menu of one line shows its first enabled one when nothing is chosen (4.10.7)."""
     options = options_of(control.node)
     state = overlay.get(control.place)

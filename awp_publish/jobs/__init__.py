@@ -9,7 +9,7 @@ from awp_publish.jobs.jobs import (
     IsRepeatable as IsRepeatable,
     Job as Job,
     JobResult as JobResult,
-    Jobs as Jobs,
+    JobStore as JobStore,
     Progress as Progress,
 )
 from awp_publish.jobs.worker import (

@@ -1,10 +1,10 @@
-"""`Jobs`: the life of background jobs in a store: accepted -> running -> done | failed | cancelled.
+"""`JobStore`: the life of background jobs in a store: accepted -> running -> done | failed | cancelled.
 
 A job is a record under its id, and a member of a queue that is due when somebody has to look at it: at once when it is
 accepted, and while it runs whenever its lease ends without having been renewed. Every change replaces exactly the bytes
 that it was decided upon, so that of two who want to change a job only one does.
 
-Jobs of one caller do not keep those of others waiting. A job whose caller has no other is queued in QUEUE, like one
+JobStore of one caller do not keep those of others waiting. A job whose caller has no other is queued in QUEUE, like one
 whose run was cut short; all further ones in MORE, for which workers keep one slot less, and there the second job of one
 caller comes before the third of another, unless that has waited a minute longer. Until a job has ended it also is a
 member of two bounded queues that nobody takes from, ALL_JOBS and its caller's.
@@ -270,7 +270,7 @@ QUEUE: Final = "jobs"
 MORE: Final = "jobs:more"
 ALL_JOBS: Final = "jobs:all"
 MAX_JOBS: Final = 10_000
-"""Jobs of a site that have not ended; further ones are refused."""
+"""JobStore of a site that have not ended; further ones are refused."""
 
 MAX_JOBS_OF_CALLER: Final = 1_000
 """The same of one caller: a known one, or an address from which nobody known calls."""
@@ -306,7 +306,7 @@ def read_clock() -> datetime:
     return datetime.now(UTC)
 
 
-class Jobs:
+class JobStore:
     """The background jobs of one store.
 
     A result can be polled for `result_seconds`; a job that nobody gets to run is forgotten after `pending_seconds`. A

@@ -18,7 +18,7 @@ from typing import Final
 from taskiq import AsyncBroker
 from taskiq.receiver import Receiver
 
-from awp_publish.jobs.jobs import IsRepeatable, Jobs, is_id
+from awp_publish.jobs.jobs import IsRepeatable, JobStore, is_id
 from awp_publish.jobs.worker import SETTLE_SECONDS, Runner, set_on_signal
 from awp_publish.problems import StoreUnavailable
 
@@ -56,7 +56,7 @@ class TaskiqQueue:
     names, as they need different namespaces in a store.
     """
 
-    def __init__(self, jobs: Jobs, url: str | AsyncBroker, is_repeatable: IsRepeatable, queue_name: str) -> None:
+    def __init__(self, jobs: JobStore, url: str | AsyncBroker, is_repeatable: IsRepeatable, queue_name: str) -> None:
         self.broker = open_broker(url, queue_name) if isinstance(url, str) else url
         self._jobs = jobs
         self._is_repeatable = is_repeatable

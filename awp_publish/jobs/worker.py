@@ -15,7 +15,7 @@ from awp_publish.jobs.jobs import (
     IsRepeatable,
     Job,
     JobResult,
-    Jobs,
+    JobStore,
     Progress,
     Status,
     Stored,
@@ -120,7 +120,7 @@ Run: TypeAlias = Callable[[Job], Awaitable[Ended]]
 class Runner:
     """Runs jobs in this process. One for each event loop."""
 
-    def __init__(self, jobs: Jobs, run: Run, is_repeatable: IsRepeatable) -> None:
+    def __init__(self, jobs: JobStore, run: Run, is_repeatable: IsRepeatable) -> None:
         self.jobs = jobs
         self._run = run
         self._is_repeatable = is_repeatable
@@ -175,7 +175,7 @@ class Runner:
 class JobRun:
     """A job that this process runs."""
 
-    def __init__(self, jobs: Jobs, stored: Stored, run: Run, is_repeatable: bool) -> None:
+    def __init__(self, jobs: JobStore, stored: Stored, run: Run, is_repeatable: bool) -> None:
         self.token = stored.job.worker
         self._jobs = jobs
         self._stored = stored
@@ -331,7 +331,7 @@ class Worker:
     """
 
     def __init__(
-        self, jobs: Jobs, carrier: Carrier, *, concurrency: int = 4, poll: float = 1.0, lease: float | None = None
+        self, jobs: JobStore, carrier: Carrier, *, concurrency: int = 4, poll: float = 1.0, lease: float | None = None
     ) -> None:
         self._jobs = jobs
         self._carrier = carrier

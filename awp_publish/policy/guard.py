@@ -16,8 +16,8 @@ from awp_publish.model import Action, RateLimit
 from awp_publish.policy.authentication import AuthenticationGate, Authenticator, set_caller
 from awp_publish.policy.call import Call, Claim, Outcome, Result, never_disconnected
 from awp_publish.policy.confirmation import Confirmations
-from awp_publish.policy.idempotency import Keys
-from awp_publish.policy.limits import Limits
+from awp_publish.policy.idempotency import IdempotencyKeys
+from awp_publish.policy.limits import RateLimits
 from awp_publish.policy.prerequisites import Receipts
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import ConfirmationSpent, InvalidInput, Problem, StoreUnavailable
@@ -33,9 +33,9 @@ class Guard:
     def __init__(self, action: Action, enforcement: "Enforcement", inputs: Validator) -> None:
         self._store = enforcement.store
         self._inputs = inputs
-        limits = Limits(action, enforcement.rate_limit)
+        limits = RateLimits(action, enforcement.rate_limit)
         self._limits = limits if limits.names else None
-        self._keys = Keys(action, action.idempotency) if action.idempotency is not None else None
+        self._keys = IdempotencyKeys(action, action.idempotency) if action.idempotency is not None else None
         asks = action.needs_confirmation and enforcement.confirmations is not None
         self._confirmations = Confirmations(action, enforcement.confirmations) if asks else None  # type: ignore[arg-type]
         depends = action.requires

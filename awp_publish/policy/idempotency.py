@@ -96,7 +96,7 @@ def read_key(text: str) -> str:
     return key
 
 
-class Keys:
+class IdempotencyKeys:
     """The idempotency keys of one action: claims them, answers with what is recorded under them, and records."""
 
     def __init__(self, action: Action, declared: Idempotency, clock: Callable[[], float] = time.time) -> None:

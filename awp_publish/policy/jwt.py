@@ -120,7 +120,7 @@ def _algorithms_of(entry: Mapping[str, object]) -> list[str]:
 # --- Where keys come from ---
 
 
-class Keys(Protocol):
+class KeySource(Protocol):
     """Where the keys of an issuer come from."""
 
     async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
@@ -304,7 +304,7 @@ class JwtBearer:
     scope_claim: str | None = None
     principal_claim: str = "sub"
     clock: InitVar[Callable[[], float]] = time.monotonic
-    _keys: Keys = field(init=False, repr=False, compare=False)
+    _keys: KeySource = field(init=False, repr=False, compare=False)
 
     def __post_init__(self, jwks: Mapping[str, object] | None, clock: Callable[[], float]) -> None:
         _check_installed()
@@ -425,7 +425,7 @@ def _read_algorithms(given: object) -> tuple[str, ...]:
     return named
 
 
-def _read_keys(url: str | None, document: object, clock: Callable[[], float]) -> Keys:
+def _read_keys(url: str | None, document: object, clock: Callable[[], float]) -> KeySource:
     if (url is None) == (document is None):
         _refuse("JwtBearer needs either jwks_url or jwks.", _EXAMPLE)
     try:

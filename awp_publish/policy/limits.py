@@ -32,7 +32,7 @@ class _Limit:
     """The form of its item in the field RateLimit: remaining calls and seconds."""
 
 
-class Limits:
+class RateLimits:
     """The site's limit and an action's, in this order, as far as there are any: their `names`."""
 
     def __init__(self, action: Action, site_limit: RateLimit | None, clock: Callable[[], float] = time.time) -> None:

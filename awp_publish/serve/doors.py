@@ -56,9 +56,6 @@ class DoorContext:
     pages: PageReader | None
 
 
-Surroundings = DoorContext  # as the live doors still call it
-
-
 @dataclass(frozen=True, slots=True)
 class LiveDoor:
     """What a live door answers, at which paths, and what has to run for it while the application runs.

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from awp_publish.model import Catalog
-from awp_publish.policy.call import Call, Result, never_disconnected
+from awp_publish.policy.call import Call, Result
 from awp_publish.problems import MethodNotAllowed, Problem, slug_of
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
 from awp_publish.serve.http import (
@@ -20,7 +20,6 @@ from awp_publish.serve.http import (
     ClientDisconnect,
     Cors,
     Fields,
-    Message,
     RawHeaders,
     Receive,
     Reply,
@@ -148,9 +147,6 @@ class ProblemRenderer:
         return render_problem(problem, self.types, self.recoveries, instance, request_id, extra)
 
 
-Telling = ProblemRenderer  # as the live doors still call it
-
-
 class DoorRequest:
     """One request to a door of ours and its answer. `call` is set as soon as the request is known to be one."""
 
@@ -201,21 +197,6 @@ class DoorRequest:
         await send_reply(reply, self._send)
 
 
-class Exchange(DoorRequest):
-    """The same for a door that reads its requests itself."""
-
-    __slots__ = ()
-
-    def __init__(self, renderer: ProblemRenderer, scope: Scope, fields: Fields, cors: RawHeaders, send: Send) -> None:
-        super().__init__(renderer, Cors(()), scope, _receive_nothing, send)
-        self._cors = cors
-
-
-async def _receive_nothing() -> Message:
-    await never_disconnected()
-    return {}
-
-
 def read_request_id(fields: Fields) -> str:
     """The caller's own id, if it is fit to stand in a log and a header; else a new one."""
     given = fields.get(b"x-request-id")
@@ -262,6 +243,9 @@ class Endpoint(ABC):
     usage: ClassVar[str]
     """What a request with another method is told, up to the method."""
 
+    request_type: ClassVar[type[DoorRequest]] = DoorRequest
+    """What `handle` gets: the requests of a door may know more than others."""
+
     def __init__(self, renderer: ProblemRenderer, cors: Cors, own_hosts: frozenset[str]) -> None:
         self._renderer = renderer
         self._cors = cors
@@ -282,7 +266,7 @@ class Endpoint(ABC):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, named: str | None = None) -> None:
         """Answer one request; `named` is what its address names: an agent, a job."""
-        request, method = DoorRequest(self._renderer, self._cors, scope, receive, send), scope["method"]
+        request, method = self.request_type(self._renderer, self._cors, scope, receive, send), scope["method"]
         fields = request.fields
         if method == "OPTIONS":
             await send_reply(self._cors.preflight(fields, self.methods), send)

@@ -236,9 +236,6 @@ class ClientDisconnect(Exception):
     """The client left before its request was complete; there is nobody to answer."""
 
 
-HungUp = ClientDisconnect  # as the live doors still call it
-
-
 async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -> bytes:
     """Return the body, at most `most` bytes.
 
@@ -334,9 +331,6 @@ async def wait_for_disconnect(receive: Receive) -> None:
     """Return when the caller of a request whose body was read has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-wait_for_hang_up = wait_for_disconnect  # as the live doors and the pages still call it
 
 
 def _too_large(most: int) -> BodyTooLarge:

@@ -16,7 +16,7 @@ import orjson
 
 from awp_publish.guarding import make_enforcement
 from awp_publish.invoke import Accept, Invoker, Observer
-from awp_publish.jobs import Job, JobResult, Jobs, Runner, Worker, wait_for_signal
+from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog, Status
 from awp_publish.policy.authentication import Principal, set_caller
 from awp_publish.policy.call import Call, Outcome, Result, never_disconnected
@@ -68,7 +68,7 @@ class JobsDoor(Endpoint):
 
     def __init__(
         self,
-        jobs: Jobs,
+        jobs: JobStore,
         address: str,
         renderer: ProblemRenderer,
         cors: Cors,
@@ -132,7 +132,7 @@ class Background:
 
     def __init__(self, site: Site, catalog: Catalog, app: AsgiApp, routes: object) -> None:
         guarding = site.guarding
-        self.jobs = Jobs(guarding.store, result_seconds=guarding.job_results)
+        self.jobs = JobStore(guarding.store, result_seconds=guarding.job_results)
         self._guarding = guarding
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
         # What is degraded was refused when it was accepted; what was accepted is done.

@@ -26,7 +26,7 @@ from awp_publish.serve.http import (
     Scope,
     mount_of,
     read_fields,
-    wait_for_hang_up,
+    wait_for_disconnect,
 )
 from awp_publish.serve.negotiation import (
     BUDGETS,
@@ -125,7 +125,7 @@ class PageExchange:
             async with asyncio.TaskGroup() as group:
                 ends: tuple[Coroutine[object, object, object], ...] = (
                     self._over.wait(),
-                    wait_for_hang_up(self._outer),
+                    wait_for_disconnect(self._outer),
                 )
                 waiting = {group.create_task(end) for end in ends}
                 await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)

@@ -90,11 +90,11 @@ def ship(mark: str) -> None:
 '''
 ACCEPT = """
 import asyncio
-from awp_publish.jobs import Jobs
+from awp_publish.jobs import JobStore
 from shop.agents import site
 
 async def accept():
-    await Jobs(site.guarding.store).accept("ship", {"mark": "mark"})
+    await JobStore(site.guarding.store).accept("ship", {"mark": "mark"})
     await site.guarding.store.close()
 
 asyncio.run(accept())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from awp_publish.jobs import Job, JobResult, Jobs, Run, Runner, Worker
+from awp_publish.jobs import Job, JobResult, JobStore, Run, Runner, Worker
 from awp_publish.stores import open_store
 from awp_publish.stores.store import Store
 from tests.redis_server import redis_url as redis_url
@@ -41,11 +41,11 @@ class House:
         self.jobs = self.open_jobs()
         self.workers: list[Worker] = []
 
-    def open_jobs(self, **options: Any) -> Jobs:
-        """Jobs as another process sees them."""
-        return Jobs(self.store, **{"lease_seconds": 0.5, "beat_seconds": 0.05, **options})
+    def open_jobs(self, **options: Any) -> JobStore:
+        """JobStore as another process sees them."""
+        return JobStore(self.store, **{"lease_seconds": 0.5, "beat_seconds": 0.05, **options})
 
-    def start(self, run: Run = answer, jobs: Jobs | None = None, **options: Any) -> Worker:
+    def start(self, run: Run = answer, jobs: JobStore | None = None, **options: Any) -> Worker:
         jobs = jobs or self.jobs
         worker = Worker(jobs, Runner(jobs, run, REPEATABLE.get), **{"poll": 0.02, **options})
         worker.start()

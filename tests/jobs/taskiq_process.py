@@ -11,7 +11,7 @@ import sys
 import orjson
 from taskiq import AsyncBroker
 
-from awp_publish.jobs import Job, JobResult, Jobs, Runner, report_progress
+from awp_publish.jobs import Job, JobResult, JobStore, Runner, report_progress
 from awp_publish.jobs.taskiq import TaskiqQueue, serve_worker
 from awp_publish.stores import open_store
 
@@ -28,7 +28,7 @@ async def run(job: Job) -> JobResult:
 
 
 def open_all(store_url: str, queue_url: str, namespace: str) -> tuple[Runner, TaskiqQueue]:
-    jobs = Jobs(open_store(store_url, namespace), lease_seconds=1.0, beat_seconds=0.1)
+    jobs = JobStore(open_store(store_url, namespace), lease_seconds=1.0, beat_seconds=0.1)
     return Runner(jobs, run, REPEATABLE.get), TaskiqQueue(jobs, queue_url, REPEATABLE.get, queue_name=namespace)
 
 

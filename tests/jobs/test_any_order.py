@@ -6,7 +6,7 @@ from collections import Counter
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from awp_publish.jobs import JobResult, Jobs
+from awp_publish.jobs import JobResult, JobStore
 from awp_publish.jobs.jobs import ALL_JOBS, MAX_ATTEMPTS, MORE, QUEUE, Stored
 from awp_publish.problems import JobEnded, JobInterrupted
 from awp_publish.stores.memory import MemoryStore
@@ -28,7 +28,7 @@ class Life(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.clock = Clock()
         self.store = MemoryStore(self.clock)
-        self.jobs = Jobs(self.store, lease_seconds=LEASE, clock=self.clock.day)
+        self.jobs = JobStore(self.store, lease_seconds=LEASE, clock=self.clock.day)
         self.ids: list[str] = []
         self.begun: Counter[str] = Counter()
         self.ended: dict[str, bytes] = {}

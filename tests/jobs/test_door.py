@@ -13,7 +13,7 @@ from awp_publish import AgentPublisher
 from awp_publish.jobs import JobResult, report_progress
 from awp_publish.model import Catalog, SiteFacts
 from awp_publish.problems import InvalidCredentials, OutcomeUnknown, Refused, StoreUnavailable
-from awp_publish.serve.endpoint import Telling
+from awp_publish.serve.endpoint import ProblemRenderer
 from awp_publish.serve.http import Cors
 from awp_publish.serve.jobs import JobsDoor, accepted_reply
 from awp_publish.stores import Look, Swap
@@ -33,7 +33,7 @@ async def identify(scope, fields):
 
 
 def open_door(jobs, origins=()):
-    return JobsDoor(jobs, ADDRESS, Telling(CATALOG), Cors(origins), identify)
+    return JobsDoor(jobs, ADDRESS, ProblemRenderer(CATALOG), Cors(origins), identify)
 
 
 async def ask(door, job_id: str, method: str = "GET", headers: dict[str, str] | None = None) -> Any:

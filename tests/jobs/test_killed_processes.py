@@ -78,10 +78,10 @@ async def test_a_process_killed_in_the_middle_has_its_repeatable_jobs_run_again_
 async def test_what_a_killed_process_had_accepted_runs_in_the_next(house: House, url: str, start):
     script = (
         "import asyncio, os, signal\n"
-        "from awp_publish.jobs import Jobs\n"
+        "from awp_publish.jobs import JobStore\n"
         "from awp_publish.stores import open_store\n"
         "async def accept():\n"
-        f"    jobs = Jobs(open_store({url!r}, 'shop'))\n"
+        f"    jobs = JobStore(open_store({url!r}, 'shop'))\n"
         "    for _ in range(10):\n"
         "        print((await jobs.accept('once', {})).id, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from awp_publish.jobs import Job, JobResult, Jobs, Progress, report_progress
+from awp_publish.jobs import Job, JobResult, JobStore, Progress, report_progress
 from awp_publish.jobs.jobs import store_job
 from awp_publish.jobs.worker import open_report
 from awp_publish.problems import (
@@ -225,12 +225,12 @@ async def test_what_cannot_be_a_job_id_never_reaches_the_store():
             raise AssertionError("the store was asked")
 
     with pytest.raises(UnknownJob):
-        await Jobs(NoStore()).show("job:../x", "")
+        await JobStore(NoStore()).show("job:../x", "")
 
 
 async def test_results_expire():
     clock = Clock()
-    jobs = Jobs(MemoryStore(clock), result_seconds=100, pending_seconds=1000, clock=clock.day)
+    jobs = JobStore(MemoryStore(clock), result_seconds=100, pending_seconds=1000, clock=clock.day)
     job = await jobs.accept("again", {})
     clock.seconds += 999
     begun = await jobs.begin(store_job(job), True)
@@ -428,7 +428,7 @@ async def test_a_handler_that_heeds_nothing_does_not_keep_the_process(house, mon
 
 
 def test_a_process_may_have_a_worker_in_each_of_its_event_loops(store_url, caplog):
-    """Jobs accepted in one loop wake the worker of another, and are cancelled from there."""
+    """JobStore accepted in one loop wake the worker of another, and are cancelled from there."""
     caplog.set_level(logging.ERROR)
     store = open_store(store_url, new_namespace())
     house = House(store)

@@ -9,7 +9,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
-from awp_publish.jobs import Job, JobResult, Jobs
+from awp_publish.jobs import Job, JobResult, JobStore
 from awp_publish.jobs.jobs import MAX_JOBS_OF_CALLER
 from awp_publish.problems import JobQueueFull, TooManyJobs
 from awp_publish.stores.memory import MemoryStore
@@ -33,7 +33,7 @@ def shop(open_client):
             go.wait(30)
         return "written"
 
-    yield open_client(AgentPublisher(Starlette(), site=site)), go, Jobs(site.guarding.store)
+    yield open_client(AgentPublisher(Starlette(), site=site)), go, JobStore(site.guarding.store)
     go.set()
 
 
@@ -89,7 +89,7 @@ def test_unknown_callers_have_their_shares_by_address(shop):
 
 
 async def test_a_site_takes_on_only_so_many_jobs_of_all_callers(store):
-    jobs = Jobs(store, most=3)
+    jobs = JobStore(store, most=3)
     accepted = [await jobs.accept("again", {}, principal=name) for name in ("ann", "ben", "eve")]
     with pytest.raises(JobQueueFull) as caught:
         await jobs.accept("again", {}, principal="joe")
@@ -100,7 +100,7 @@ async def test_a_site_takes_on_only_so_many_jobs_of_all_callers(store):
 
 async def test_jobs_that_expired_without_an_end_take_no_room():
     clock = Clock()
-    jobs = Jobs(MemoryStore(clock), pending_seconds=100, most=3, most_of_caller=2, clock=clock.day)
+    jobs = JobStore(MemoryStore(clock), pending_seconds=100, most=3, most_of_caller=2, clock=clock.day)
     for _ in range(2):
         await jobs.accept("again", {}, principal="ann")
     with pytest.raises(TooManyJobs):

@@ -68,12 +68,12 @@ class Entry:
 @cache
 def make_apps() -> tuple[AgentPublisher, ...]:
     """Two processes of one site, on one store. Made once; what they keep is new in each example."""
-    defaults = idempotency.Keys.__init__.__defaults__
-    idempotency.Keys.__init__.__defaults__ = (CLOCK,)
+    defaults = idempotency.IdempotencyKeys.__init__.__defaults__
+    idempotency.IdempotencyKeys.__init__.__defaults__ = (CLOCK,)
     try:
         return tuple(_make_app() for _ in range(2))
     finally:
-        idempotency.Keys.__init__.__defaults__ = defaults
+        idempotency.IdempotencyKeys.__init__.__defaults__ = defaults
 
 
 def _make_app() -> AgentPublisher:

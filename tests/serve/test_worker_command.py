@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 
 from awp_publish import cli
-from awp_publish.jobs import Jobs
+from awp_publish.jobs import JobStore
 from awp_publish.stores import open_store
 
 SHOP = '''
@@ -93,7 +93,7 @@ async def test_a_worker_process_runs_what_was_accepted_while_it_was_not_there(tm
     url = f"sqlite:///{tmp_path / 'agents.db'}"
     (tmp_path / "shop.py").write_text(SHOP)
     store = open_store(url, "shop.example")
-    jobs = Jobs(store)
+    jobs = JobStore(store)
     job = await jobs.accept("ship", {"parcel": "a"})
     with process(tmp_path, {"STORE": url}, "awp_publish", "worker", "shop:app") as worker:
         async with asyncio.timeout(20):

@@ -10,14 +10,14 @@ from typing import Final
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Idempotency, Site
-from awp_publish.jobs import Jobs
+from awp_publish.jobs import JobStore
 from awp_publish.policy import idempotency
 from tests.soak import TOKEN
 
 TIMEOUT: Final = 2.0
 
 idempotency.MARGIN = 0.5  # type: ignore[misc]
-(Jobs.__init__.__kwdefaults__ or {}).update(lease_seconds=4.0, beat_seconds=1.0)  # what a dead process held, soon
+(JobStore.__init__.__kwdefaults__ or {}).update(lease_seconds=4.0, beat_seconds=1.0)  # what a dead process held, soon
 
 
 def note(action: str, number: str, phase: str) -> None:

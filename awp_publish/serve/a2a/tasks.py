@@ -25,7 +25,7 @@ from google.protobuf.struct_pb2 import NullValue, Value
 from a2a.types.a2a_pb2 import Message, Part, Role, Task, TaskState, TaskStatus
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from awp_publish import problems
-from awp_publish.jobs import Jobs
+from awp_publish.jobs import JobStore
 from awp_publish.model import JsonObject
 from awp_publish.problems import JobEnded, Problem, RateLimited, StoreUnavailable, UnknownJob, code_of
 from awp_publish.serve.doors import DoorContext
@@ -235,7 +235,7 @@ MAX_MESSAGE_BYTES: Final = 4096
 LEFT_OUT: Final = "[What this message brought is not kept.]"
 
 MAX_PENDING: Final = 604_800.0
-"""Seconds for which a job may wait to be run (`Jobs`)."""
+"""Seconds for which a job may wait to be run (`JobStore`)."""
 
 LATE: Final = 60.0
 """Seconds beyond an action's own deadline for which its task is kept as one that is being worked on."""
@@ -284,7 +284,7 @@ class Tasks:
 
     def __init__(self, door: DoorContext, renderer: ProblemRenderer) -> None:
         background = door.background
-        self._jobs: Jobs | None = background.jobs if background is not None else None
+        self._jobs: JobStore | None = background.jobs if background is not None else None
         self._store = door.site.guarding.store
         self._seconds = door.site.guarding.job_results
         self._timeouts = {action.id: action.timeout for action in door.catalog.actions}

@@ -19,8 +19,8 @@ from awp_publish.serve.awp.connection import GOING_AWAY, AwpClient, AwpService, 
 from awp_publish.serve.awp.sessions import SWEEP_INTERVAL, OwnedTasks, Sessions, SiteClient
 from awp_publish.serve.awp.skills import PROTOCOL, SKILL_CALL, AwpSkills, SkillCall
 from awp_publish.serve.credentials import client_address, is_local_page, refuse_foreign_host
-from awp_publish.serve.doors import LiveDoor, Surroundings
-from awp_publish.serve.endpoint import read_request_id, render_problem
+from awp_publish.serve.doors import DoorContext, LiveDoor
+from awp_publish.serve.endpoint import read_request_id
 from awp_publish.serve.http import Fields, Receive, Reply, Scope, Send, read_fields, send_reply
 from awp_publish.site import Site
 
@@ -39,16 +39,16 @@ def describe_door(site: Site) -> Door:
     return Door(PROTOCOL, VERSION, site.paths.awp)
 
 
-def open_door(surroundings: Surroundings) -> LiveDoor:
+def open_door(context: DoorContext) -> LiveDoor:
     """Open the door of one public address of a site."""
-    door, path = AwpDoor(surroundings), surroundings.catalog.paths.awp
+    door, path = AwpDoor(context), context.catalog.paths.awp
     return LiveDoor({path: door.answer_http}, running=door.running, sockets={path: door.answer})
 
 
 class AwpDoor:
     """Accepts WebSockets, and owns what outlives one of them."""
 
-    def __init__(self, door: Surroundings) -> None:
+    def __init__(self, door: DoorContext) -> None:
         site, catalog, browsing, guarding = door.site, door.catalog, door.site.limits.browsing, door.site.guarding
         lifetime = float(seconds_of(browsing.export_lifetime))
         keys = guarding.secret_keys or (guarding.own_key,)
@@ -113,7 +113,7 @@ class AwpDoor:
             request_id, renderer = read_request_id(fields), self._service.skills.renderer
             self._door.invoker.note_refusal(PROTOCOL, request_id, problem)
             path = self._service.catalog.paths.awp
-            return render_problem(problem, renderer.types, renderer.recoveries, path, request_id)
+            return renderer.reply(problem, path, request_id)
         return None if self._allowed & {"*", named} else _FOREIGN
 
     async def answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -24,7 +24,7 @@ from awp_publish.policy.authentication import (
 )
 from awp_publish.serve.awp.messages import MUTATION
 from awp_publish.serve.credentials import read_credentials
-from awp_publish.serve.doors import Surroundings
+from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Scope, read_fields
 
 SCOPES: Final = (
@@ -76,7 +76,7 @@ class Identity:
 class AwpCallers:
     """Identifies callers. `methods` are the ways to be known that awp.hello can take."""
 
-    def __init__(self, door: Surroundings) -> None:
+    def __init__(self, door: DoorContext) -> None:
         kinds = door.enforcement.authenticators
         self._identify = door.enforcement.identify()
         self._proxies = door.admission.trusted_proxies

@@ -25,7 +25,7 @@ from awp_publish.model import JsonObject
 from awp_publish.policy.call import RawHeaders
 from awp_publish.policy.idempotency import read_key
 from awp_publish.problems import ConfirmationRequired, NotJson, PrerequisiteRequired, Problem, StoreUnavailable, code_of
-from awp_publish.serve.endpoint import Telling, describe_problem
+from awp_publish.serve.endpoint import ProblemRenderer
 from awp_publish.serve.http import Message, parse_json
 
 # --- Requests ---
@@ -221,9 +221,9 @@ _NOT_SHOWN: Final = (b"set-cookie", b"x-ratelimit-", b"content-type", b"content-
 """Beginnings of headers that an agent must not see, sees under another name, or that speak of the body alone."""
 
 
-def error_of(problem: Problem, renderer: Telling, trace: str, added: RawHeaders = ()) -> AwpError:
+def error_of(problem: Problem, renderer: ProblemRenderer, trace: str, added: RawHeaders = ()) -> AwpError:
     """Return the error that a problem is. `details` is the problem as every door renders it, its headers beside it."""
-    details = describe_problem(problem, renderer.types, renderer.recoveries, "", trace)
+    details = renderer.describe(problem, "", trace)
     own = ((name.lower().encode("latin-1"), text.encode("latin-1", "replace")) for name, text in problem.headers)
     headers = shown_headers((*own, *added))
     if headers:

@@ -24,9 +24,9 @@ from awp_publish.serve.awp.callers import Identity, with_header
 from awp_publish.serve.awp.messages import RECOVERIES, AwpRequest, JsonText, error_of, shown_headers
 from awp_publish.serve.awp.sessions import SiteClient
 from awp_publish.serve.credentials import read_credentials
-from awp_publish.serve.doors import Surroundings
-from awp_publish.serve.endpoint import Telling
-from awp_publish.serve.http import Receive, Scope, Send, read_fields, wait_for_hang_up
+from awp_publish.serve.doors import DoorContext
+from awp_publish.serve.endpoint import ProblemRenderer
+from awp_publish.serve.http import Receive, Scope, Send, read_fields, wait_for_disconnect
 from awp_publish.serve.woa import read_admission
 
 PROTOCOL: Final = "awp"
@@ -64,8 +64,8 @@ class SkillCall:
 class AwpSkills:
     """The actions of one catalog, as skills."""
 
-    def __init__(self, door: Surroundings) -> None:
-        self.renderer = Telling(door.catalog, RECOVERIES)
+    def __init__(self, door: DoorContext) -> None:
+        self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
         self._catalog = door.catalog
         self._invoker = door.invoker
         self._proxies = door.admission.trusted_proxies
@@ -176,7 +176,7 @@ class AwpSkills:
 
     async def answer(self, skill_call: SkillCall, scope: Scope, receive: Receive, send: Send) -> None:
         """Run a call that has come in through the application; its result stays in this process."""
-        action, trace, disconnected = skill_call.action, skill_call.trace, partial(wait_for_hang_up, receive)
+        action, trace, disconnected = skill_call.action, skill_call.trace, partial(wait_for_disconnect, receive)
         call = skill_call.call = Call(action, skill_call.given, trace, PROTOCOL, scope, disconnected)
 
         async def deliver(result: Result) -> None:

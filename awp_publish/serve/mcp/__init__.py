@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 import mcp_types as types
@@ -21,22 +21,17 @@ from starlette.requests import Request
 
 from awp_publish import invoke as tracing
 from awp_publish.model import Door
-from awp_publish.problems import MethodNotAllowed, NotJson, Problem
+from awp_publish.problems import NotJson, Problem
 from awp_publish.protocols import mcp_server_card, protected_resource
-from awp_publish.serve.credentials import is_local_page, refuse_foreign_pages
-from awp_publish.serve.doors import LiveDoor, Surroundings
-from awp_publish.serve.endpoint import STATIC_HEADERS, Telling
+from awp_publish.serve.credentials import is_local_page
+from awp_publish.serve.doors import DoorContext, LiveDoor
+from awp_publish.serve.endpoint import STATIC_HEADERS, DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
     Cors,
-    HungUp,
     Message,
-    Receive,
     Reply,
-    Scope,
-    Send,
     parse_json,
     read_body,
-    read_fields,
     send_reply,
 )
 from awp_publish.serve.mcp.calls import CALL, EXCHANGE, PROTOCOL, RECOVERIES, McpExchange, Tools
@@ -48,8 +43,6 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http import check_accept_headers
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
-
-METHODS: Final = "POST, OPTIONS"
 
 MAX_OWN_HEADERS: Final = 200
 """Headers of the protocol's own that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
@@ -74,22 +67,25 @@ def describe_door(site: Site) -> Door:
     return Door(PROTOCOL, mcp_server_card.VERSIONS[-1], site.paths.mcp)
 
 
-def open_door(surroundings: Surroundings) -> LiveDoor:
+def open_door(context: DoorContext) -> LiveDoor:
     """Open the door of one public address of a site."""
-    door = McpDoor(surroundings)
+    door = McpDoor(context)
     keep_contents_out()
-    return LiveDoor({surroundings.catalog.paths.mcp: door.answer}, running=door.running)
+    return LiveDoor({context.catalog.paths.mcp: door}, running=door.running)
 
 
-class McpDoor:
+class McpDoor(Endpoint):
     """Hands requests to the SDK, once they are fit for it."""
 
-    def __init__(self, door: Surroundings) -> None:
-        catalog = door.catalog
-        self._admission = door.admission
+    methods = "POST, OPTIONS"
+    usage = "Messages are sent with POST"
+    request_type = McpExchange
+
+    def __init__(self, door: DoorContext) -> None:
+        catalog, admission = door.catalog, door.admission
+        super().__init__(ProblemRenderer(catalog, RECOVERIES), Cors(admission.allow_origins), admission.own_hosts)
+        self._admission = admission
         self._invoker = door.invoker
-        self._renderer = Telling(catalog, RECOVERIES)
-        self._cors = Cors(door.admission.allow_origins)
         self._server = make_server(door)
         # Quoted, as they stand in challenges: one begins as the other does.
         found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
@@ -102,27 +98,15 @@ class McpDoor:
         self._settings = TransportSecuritySettings(allowed_hosts=[host], allowed_origins=[*listed, *origins])
         self._managers: dict[asyncio.AbstractEventLoop, tuple[StreamableHTTPSessionManager, ...]] = {}
 
-    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        fields = read_fields(scope["headers"])
-        if scope["method"] == "OPTIONS":
-            await send_reply(self._cors.preflight(fields, METHODS), send)
-            return
-        exchange = McpExchange(
-            self._renderer, self._addresses, scope, fields, receive, send, self._cors.headers(fields)
-        )
-        try:
-            if scope["method"] != "POST":
-                detail = f"Messages are sent with POST, not {scope['method'][:20]}."
-                raise MethodNotAllowed(detail, headers=[("Allow", METHODS)])
-            refuse_foreign_pages(fields, self._admission.own_hosts)
-            body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
-        except HungUp:
-            return
-        except Problem as problem:
-            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-            await send_reply(exchange.render(problem), send)
-            return
+    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
+        """Note a request that never became a call."""
+        self._invoker.note_refusal(PROTOCOL, request.request_id, problem)
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Answer one message."""
+        exchange, scope, fields = cast(McpExchange, request), request.scope, request.fields
+        exchange.addresses = self._addresses
+        body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
         # The SDK reads one line of each header and compares it with the body as it is, so lines are joined, and blanks
         # go that some servers leave at their ends (RFC 9110 sections 5.3 and 5.5). Host is checked by us, so it sees
         # a known one. And it knows no "any origin" and no page of a developer's own machine, so of these origins it
@@ -143,13 +127,13 @@ class McpDoor:
         try:
             message = parse_json(body)
         except NotJson as problem:
-            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+            self.note_refusal(request, problem)
             error = {"code": types.PARSE_ERROR, "message": problem.detail}
         if not isinstance(message, dict):
             # Pages of other origins are refused whatever they send.
             refusal = await TransportSecurityMiddleware(self._settings).validate_request(Request(inner), is_post=True)
             if refusal is not None:
-                await refusal(inner, receive, exchange.send)
+                await refusal(inner, request.receive, exchange.send)
             else:
                 answer = orjson.dumps({"jsonrpc": "2.0", "id": None, "error": error})
                 await send_reply(Reply(400, STATIC_HEADERS[:2], answer), exchange.send)
@@ -204,7 +188,7 @@ class McpDoor:
         )
 
 
-def make_server(door: Surroundings) -> Server[Any]:
+def make_server(door: DoorContext) -> Server[Any]:
     """Make the SDK's server for one public address of a site."""
     catalog, site = door.catalog, door.catalog.site
     tools, resources = Tools(door), Resources(door)

@@ -21,7 +21,7 @@ from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
-from awp_publish.jobs import Job, Jobs, Progress
+from awp_publish.jobs import Job, JobStore, Progress
 from awp_publish.jobs.worker import open_report
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.policy.call import Call, Outcome, Result
@@ -38,18 +38,17 @@ from awp_publish.protocols import protected_resource
 from awp_publish.protocols.schema_reading import answer_schema, embedded
 from awp_publish.schema import DIALECT, compile_schema
 from awp_publish.serve.credentials import read_credentials
-from awp_publish.serve.doors import Surroundings
-from awp_publish.serve.endpoint import Telling, read_request_id, render_problem
+from awp_publish.serve.doors import DoorContext
+from awp_publish.serve.endpoint import DoorRequest, ProblemRenderer
 from awp_publish.serve.http import (
     NO_SNIFFING,
-    Fields,
+    Cors,
     Message,
     RawHeaders,
     Receive,
-    Reply,
     Scope,
     Send,
-    wait_for_hang_up,
+    wait_for_disconnect,
 )
 from awp_publish.serve.jobs import describe_job
 from awp_publish.serve.woa import read_admission
@@ -93,7 +92,7 @@ _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 """Beginnings of headers that a model must not see, or sees under another name."""
 
 
-class McpExchange:
+class McpExchange(DoorRequest):
     """One request and its answer.
 
     `refusal` is the problem whose status the HTTP answer takes, `is_streamed` tells that the answer may be a stream,
@@ -101,46 +100,15 @@ class McpExchange:
     its handler has returned. `addresses` replace the site's metadata (RFC 9728) by the endpoint's in challenges.
     """
 
-    __slots__ = (
-        "_added",
-        "_addresses",
-        "_extra",
-        "_has_begun",
-        "_renderer",
-        "_send",
-        "_start",
-        "disconnected",
-        "ended",
-        "fields",
-        "is_answered",
-        "is_streamed",
-        "refusal",
-        "request_id",
-        "scope",
-    )
+    __slots__ = ("_added", "_has_begun", "_start", "addresses", "ended", "is_answered", "is_streamed", "refusal")
 
-    def __init__(
-        self,
-        renderer: Telling,
-        addresses: tuple[bytes, bytes] | None,
-        scope: Scope,
-        fields: Fields,
-        receive: Receive,
-        send: Send,
-        cors: RawHeaders,
-    ) -> None:
-        self.scope = scope
-        self.fields = fields
-        self.disconnected = partial(wait_for_hang_up, receive)
-        self.request_id = read_request_id(fields)
+    def __init__(self, renderer: ProblemRenderer, cors: Cors, scope: Scope, receive: Receive, send: Send) -> None:
+        super().__init__(renderer, cors, scope, receive, send)
+        self.addresses: tuple[bytes, bytes] | None = None
         self.refusal: Problem | None = None
         self.ended: asyncio.Event | None = None
         self.is_answered = False
         self.is_streamed = False
-        self._renderer = renderer
-        self._addresses = addresses
-        self._send = send
-        self._extra: RawHeaders = (*cors, (b"x-request-id", self.request_id.encode()))
         self._added: RawHeaders = ()
         self._start: Message | None = None
         self._has_begun = False
@@ -157,7 +125,8 @@ class McpExchange:
             return
         if self._start is not None:
             start, self._start = self._start, None
-            headers = [*start.get("headers", ()), NO_SNIFFING, *self._extra, *self._added]
+            own = (NO_SNIFFING, *self._cors, (b"x-request-id", self.request_id.encode()))
+            headers = [*start.get("headers", ()), *own, *self._added]
             if all(name != b"cache-control" for name, _ in headers):
                 headers.append((b"cache-control", b"no-store"))
             status = start["status"] if self.refusal is None else self.refusal.status
@@ -175,10 +144,9 @@ class McpExchange:
         await self.send({"type": "http.response.body", "body": body})
         self.is_answered = True
 
-    def render(self, problem: Problem) -> Reply:
-        """Render a problem as HTTP has it (RFC 9457)."""
-        path, site = quote(self.scope["path"]), self._renderer
-        return render_problem(problem, site.types, site.recoveries, path, self.request_id, self._extra)
+    def render(self, problem: Problem) -> bytes:
+        """Render a problem as JSON text (RFC 9457)."""
+        return self.renderer.reply(problem, quote(self.scope["path"]), self.request_id).body
 
     def meta_for(self, result: Result, added: RawHeaders = ()) -> dict[str, object]:
         """Return the `_meta` of a result, and put its headers, after those that gates `added`, on the HTTP answer."""
@@ -186,8 +154,8 @@ class McpExchange:
         if isinstance(result, Problem):
             for name, text in result.headers:
                 key, value = name.lower().encode("latin-1"), text.encode("latin-1", "replace")
-                if self._addresses is not None and key == b"www-authenticate":
-                    value = value.replace(*self._addresses)
+                if self.addresses is not None and key == b"www-authenticate":
+                    value = value.replace(*self.addresses)
                 own.append((key, value))
         else:
             own += result.headers
@@ -278,7 +246,7 @@ class Tools:
     stamp: Mapping[str, object] = MappingProxyType({})
     """What every result of the stateless generation says of the server; the SDK would copy it anew for each."""
 
-    def __init__(self, door: Surroundings) -> None:
+    def __init__(self, door: DoorContext) -> None:
         self._invoker = door.invoker
         self._proxies = door.admission.trusted_proxies
         self._jobs = door.background.jobs if door.background is not None else None
@@ -308,7 +276,7 @@ class Tools:
             except Problem as problem:
                 exchange.refusal = problem
                 exchange.meta_for(problem)
-                described = orjson.loads(exchange.render(problem).body)
+                described = orjson.loads(exchange.render(problem))
                 raise MCPError(types.INVALID_REQUEST, problem.detail, described) from problem
             scopes = caller.scopes if caller is not None else frozenset()
             shown = [
@@ -345,7 +313,8 @@ class Tools:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
             raise MCPError(types.INVALID_PARAMS, unknown.detail)
         given = params.get("arguments") or {}
-        call = Call(tool.action, given, exchange.request_id, PROTOCOL, exchange.scope, exchange.disconnected)
+        disconnected = partial(wait_for_disconnect, exchange.receive)
+        call = Call(tool.action, given, exchange.request_id, PROTOCOL, exchange.scope, disconnected)
         if self._invoker.is_guarded(tool.action):
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
             key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
@@ -401,7 +370,7 @@ class Tools:
         meta = {**(self.stamp if is_modern else {}), **exchange.meta_for(result, call.headers)}
         structured: WireResult = {}
         if isinstance(result, Problem):
-            body = exchange.render(result).body
+            body = exchange.render(result)
             described = orjson.loads(body)
             is_challenge = any(name.lower() == "www-authenticate" for name, _ in result.headers)
             if self._challenges and result.status in (401, 403) and is_challenge:
@@ -440,7 +409,7 @@ class Tools:
             answer = orjson.loads(accepted.body)
             job_id, caller = answer["job_id"], call.caller_id
             following = asyncio.create_task(follow_job(self._jobs, job_id, caller, note))
-            leaving = asyncio.create_task(exchange.disconnected())
+            leaving = asyncio.create_task(wait_for_disconnect(exchange.receive))
             try:
                 pair, timeout = {following, leaving}, call.action.timeout
                 await asyncio.wait(pair, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -514,7 +483,7 @@ async def notify_progress(session: ServerSession) -> AsyncIterator[Callable[[Pro
     await notify()
 
 
-async def follow_job(jobs: Jobs, job_id: str, caller: str, note: Callable[[Progress], None]) -> Job | None:
+async def follow_job(jobs: JobStore, job_id: str, caller: str, note: Callable[[Progress], None]) -> Job | None:
     """Return the job once it has ended; None if it was deleted, or its store does not answer."""
     pause = POLL_INTERVAL
     with suppress(Problem):

@@ -18,8 +18,8 @@ from awp_publish.model import Catalog
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem
 from awp_publish.protocols import ALL
 from awp_publish.protocols.protocol import Document
-from awp_publish.serve.doors import Surroundings
-from awp_publish.serve.http import Message, read_fields
+from awp_publish.serve.doors import DoorContext
+from awp_publish.serve.http import Message, read_fields, wait_for_disconnect
 from awp_publish.serve.mcp.calls import LIST_TTL, Context, McpExchange, WireResult, exchange_of
 from awp_publish.serve.negotiation import RequestedFormat
 from mcp.shared.exceptions import MCPError
@@ -40,7 +40,7 @@ _LISTED: Final = {"ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "comp
 class Resources:
     """Lists and reads what one address of a site has, as it is at the moment."""
 
-    def __init__(self, door: Surroundings) -> None:
+    def __init__(self, door: DoorContext) -> None:
         self._site = door.site
         self._url = door.catalog.url
         self._pages = door.pages  # None where pages are HTML only
@@ -96,7 +96,7 @@ class Resources:
             return None
 
         async def receive() -> Message:
-            await exchange.disconnected()
+            await wait_for_disconnect(exchange.receive)
             return {"type": "http.disconnect"}
 
         try:
@@ -182,7 +182,7 @@ class PromptHandlers:
                 raise InvalidOutput("A prompt is a text, or a list of pairs of a role and a text.")
         except Problem as problem:
             code = types.INTERNAL_ERROR if problem.status >= 500 else types.INVALID_PARAMS
-            raise MCPError(code, problem.detail, orjson.loads(exchange.render(problem).body)) from problem
+            raise MCPError(code, problem.detail, orjson.loads(exchange.render(problem))) from problem
         except Exception as error:
             logger.exception("prompt %s failed (request_id=%s)", prompt.id, exchange.request_id)
             words = "did not answer in time" if isinstance(error, TimeoutError) else "failed"
