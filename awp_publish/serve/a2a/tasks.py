@@ -25,7 +25,7 @@ from google.protobuf.struct_pb2 import NullValue, Value
 from a2a.types.a2a_pb2 import Message, Part, Role, Task, TaskState, TaskStatus
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from awp_publish import problems
-from awp_publish.jobs import Job, JobStore
+from awp_publish.jobs import JobStore
 from awp_publish.model import JsonObject
 from awp_publish.problems import JobEnded, Problem, RateLimited, StoreUnavailable, UnknownJob, code_of
 from awp_publish.serve.doors import DoorContext
@@ -150,7 +150,7 @@ def complete(task: Task, body: bytes, headers: RawHeaders) -> None:
     """End a task with what its action answered: as data, and the same as the text that it was."""
     text = Part(text=body.decode("utf-8", "replace"), media_type="application/json")
     del task.artifacts[:]
-    task.artifacts.add(artifact_id=f"{task.id}.output", name="output", parts=[*data_parts(orjson.loads(body)), text])
+    task.artifacts.add(artifact_id=f"{task.id}.output", name="output", parts=[*_data_parts(orjson.loads(body)), text])
     _set_headers(task, headers)
     set_state(task, COMPLETED)
 
@@ -164,24 +164,7 @@ def fail(task: Task, problem: Problem, renderer: ProblemRenderer, request_id: st
     own = tuple((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers)
     _set_headers(task, (*headers, *own))
     state = _STATES.get(type(problem), TaskState.TASK_STATE_FAILED)
-    set_state(task, state, [Part(text=words), *data_parts(described)])
-
-
-def show_job(task: Task, job: Job, renderer: ProblemRenderer) -> None:
-    """Show how a task's job stands."""
-    if job.result is not None:
-        complete(task, job.result.body, job.result.headers)
-    elif job.problem is not None:
-        fail(task, job.problem, renderer, job.request_id)
-    else:
-        parts: list[Part] = []
-        if job.progress is not None:
-            fraction, message = job.progress.fraction, job.progress.message
-            parts = [Part(text=message or f"{fraction:.0%}")]
-            parts += data_parts({"progress": {"fraction": fraction, "message": message}})
-        task.status.ClearField("message")
-        set_state(task, SUBMITTED if job.status == "accepted" else WORKING, parts)
-    task.status.timestamp.FromDatetime(job.updated)
+    set_state(task, state, [Part(text=words), *_data_parts(described)])
 
 
 def describe(problem: Problem, renderer: ProblemRenderer, request_id: str) -> dict[str, object]:
@@ -190,7 +173,7 @@ def describe(problem: Problem, renderer: ProblemRenderer, request_id: str) -> di
     return described
 
 
-def data_parts(value: object) -> list[Part]:
+def _data_parts(value: object) -> list[Part]:
     """Return the one part that holds a JSON value, or none for a value that is too deep for protobuf.
 
     The SDK's `new_data_part` takes twice the time, in protobuf's `ParseDict`.
@@ -323,10 +306,23 @@ class Tasks:
             job = await self._jobs.show(record.job, record.owner)
         except UnknownJob as problem:
             raise TaskNotFoundError(problem.detail) from problem
-        show_job(record.task, job, self._renderer)
+        task = record.task
+        if job.result is not None:
+            complete(task, job.result.body, job.result.headers)
+        elif job.problem is not None:
+            fail(task, job.problem, self._renderer, job.request_id)
+        else:
+            parts: list[Part] = []
+            if job.progress is not None:
+                fraction, message = job.progress.fraction, job.progress.message
+                progress = {"progress": {"fraction": fraction, "message": message}}
+                parts = [Part(text=message or f"{fraction:.0%}"), *_data_parts(progress)]
+            task.status.ClearField("message")
+            set_state(task, SUBMITTED if job.status == "accepted" else WORKING, parts)
+        task.status.timestamp.FromDatetime(job.updated)
         # What would not be kept of the task, the job has.
-        if job.has_ended and record.task.ByteSize() <= record.max_bytes and not await self.put(record):
-            return await self.find(record.task.id, record.owner)
+        if job.has_ended and task.ByteSize() <= record.max_bytes and not await self.put(record):
+            return await self.find(task.id, record.owner)
         return record
 
     async def listed(self, caller: str) -> list[Task]:
