@@ -55,7 +55,10 @@ async def _measure(path: Path, count: int) -> tuple[Counter[str], Counter[tuple[
 
 async def _accept(path: Path, count: int) -> list[str]:
     accepting = open_jobs(str(path))
-    ids = [(await accepting.accept(("again", "once")[number % 2], {"number": number})).id for number in range(count)]
+    ids = []
+    for number in range(count):  # of several callers: each may have a thousand jobs that wait
+        action, caller = ("again", "once")[number % 2], f"caller-{number // 500}"
+        ids.append((await accepting.accept(action, {"number": number}, share=caller)).id)
     await accepting.store.close()
     path.with_suffix(".ids").write_text("\n".join(ids))
     return ids
