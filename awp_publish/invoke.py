@@ -245,7 +245,7 @@ class _Prepared(NamedTuple):
 
 def _prepare(action: Action, enforcement: Enforcement | None, accept: Accept | None) -> _Prepared:
     try:
-        inputs, outputs = compile_schema(action.inputs), compile_schema(action.outputs)
+        inputs, outputs = compile_schema(action.inputs, asserts_formats=True), compile_schema(action.outputs)
     except UnusableSchema as error:
         remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
         raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error

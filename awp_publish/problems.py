@@ -11,8 +11,10 @@ A problem knows what happened; the door that caught it knows how to say it (prob
 lists the concrete classes, from which the documentation, agent.json's `errors` and the problem pages are made.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 from typing import ClassVar, Final
 
 # --- `Problem` ---
@@ -21,12 +23,35 @@ MAX_VIOLATIONS: Final = 20
 """Violations that a problem tells, whatever was sent."""
 
 MAX_TEXT: Final = 300
-"""Characters of a violation's pointer and of its detail, and of what a route says of its refusal."""
+"""Characters of a violation's pointer, and of what a route says of its refusal."""
+
+MAX_DETAIL: Final = 1_000
+"""Characters of a violation's detail, which may name the values of an enumeration."""
+
+MAX_COMPARED: Final = 1_000
+"""Names among which the nearest is looked for."""
 
 
-def shorten(text: str) -> str:
-    """The text, or what goes of it into MAX_TEXT characters."""
-    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+def shorten(text: str, most: int = MAX_TEXT) -> str:
+    """The text, or what goes of it into so many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def nearest(wanted: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """The names that somebody may have meant, the nearest first."""
+    by_folded = {name[:50].lower(): name for name in islice(known, MAX_COMPARED)}
+    return [by_folded[one] for one in get_close_matches(wanted[:50].lower(), by_folded, most)]
+
+
+def did_you_mean(wanted: str, known: Iterable[str]) -> str:
+    """A question for the nearest name, "" where none is near."""
+    found = nearest(wanted, known, 1)
+    return f'Did you mean "{shorten(found[0])}"?' if found else ""
+
+
+def end_sentence(text: str) -> str:
+    """The text with a full stop behind it, unless it ends as a sentence does."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +66,7 @@ class Violation:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "pointer", shorten(self.pointer))
-        object.__setattr__(self, "detail", shorten(self.detail))
+        object.__setattr__(self, "detail", shorten(self.detail, MAX_DETAIL))
 
 
 class Problem(Exception):
@@ -57,6 +82,8 @@ class Problem(Exception):
     title: ClassVar[str] = "The call did not succeed"
     default_status: ClassVar[int] = 500
     default_recovery: ClassVar[str] = "Read detail, then retry the call with a corrected request."
+    recoveries: ClassVar[Mapping[int, str]] = {}
+    """What to do where the status says more than the class: for answers of the site's own routes."""
 
     def __init__(
         self,
@@ -78,8 +105,20 @@ class Problem(Exception):
         self.headers = tuple(headers)
         self.members = dict(members or {})
 
+    @property
+    def advice(self) -> str:
+        """What to do by what is known of the class, the status, and when to come back (RFC 9110, section 10.2.3)."""
+        words = self.recoveries.get(self.status, self.default_recovery)
+        after = next((value for name, value in self.headers if name.lower() == "retry-after"), None)
+        if after is None or _AFTER_A_WHILE not in words:
+            return words
+        return words.replace(_AFTER_A_WHILE, f"after {after} seconds" if after.isdecimal() else f"after {after[:40]}")
+
     def __str__(self) -> str:
         return f"{self.code} ({self.status}): {self.detail}"
+
+
+_AFTER_A_WHILE: Final = "after a minute, then less and less often"
 
 
 def code_of(slug: str) -> str:
@@ -390,7 +429,7 @@ class InvalidInput(Problem):
         first, more = violations[0], more + len(violations) - 1
         listed = f"; the first {MAX_VIOLATIONS} are listed" if more >= MAX_VIOLATIONS else ""
         also = f" (and {more} more{listed})" if more else ""
-        return cls(f"{first.pointer or 'The input'}: {first.detail}{also}.", errors=violations)
+        return cls(end_sentence(f"{first.pointer or 'The input'}: {first.detail}{also}"), errors=violations)
 
 
 class Refused(Problem):
@@ -400,6 +439,24 @@ class Refused(Problem):
     title = "The action refused the call"
     default_status = 409
     default_recovery = "Read detail and code, change the input or the order of calls accordingly, then retry."
+    recoveries = {
+        400: "Correct the input as detail says, then call again.",
+        401: "Sign in, or get credentials, as the site's manifests say, then call again with them.",
+        402: "Payment is asked for: ask your user, pay as detail says, then call again.",
+        403: "The caller may not do this: do not repeat the call as it is. Ask your user for other credentials.",
+        404: "What the input names is not there: look its id up with an action that lists or searches, then call again.",
+        405: "The action cannot be done here: do not repeat the call. Read detail, and choose another action.",
+        409: "It does not go with the present state: read that state first, then change the call, or leave it.",
+        410: "What the input names is gone for good: do not repeat the call. Look for another.",
+        412: "What was to be changed has changed meanwhile: read it again, then call with what it is now.",
+        413: "Send less at a time; detail may name the limit.",
+        422: "Correct the input as detail and response say, then call again.",
+        423: f"It is locked by somebody: call again {_AFTER_A_WHILE}.",
+        425: f"It is too early: call again {_AFTER_A_WHILE}.",
+        428: "A condition is missing: read detail, meet it, then call again.",
+        429: f"These are too many calls: call again {_AFTER_A_WHILE}.",
+        451: "It is withheld for legal reasons: do not repeat the call.",
+    }
 
 
 class HandlerRedirected(Problem):
@@ -413,14 +470,21 @@ class HandlerFailed(Problem):
     slug = "handler-failed"
     title = "The action failed"
     default_status = 500
-    default_recovery = "Retry once later; if it fails again, report request_id to the site's contact."
+    default_recovery = (
+        "An action that only reads may be called once more. Of any other find out first whether it took effect. "
+        "If it fails again, report request_id to the site's contact."
+    )
+    recoveries = {
+        501: "The site cannot do this: do not repeat the call. Choose another action.",
+        507: "The site has no room left: do not repeat the call, and report request_id to the site's contact.",
+    }
 
 
 class HandlerUnavailable(Problem):
     slug = "handler-unavailable"
     title = "The action is unavailable for the moment"
     default_status = 503
-    default_recovery = "Wait for the time in Retry-After (60 seconds if absent), then retry."
+    default_recovery = f"The action is not ready: call again {_AFTER_A_WHILE}."
 
 
 class HandlerTimeout(Problem):

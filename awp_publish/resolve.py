@@ -40,7 +40,7 @@ from awp_publish.model import (
     SiteFacts,
     Target,
 )
-from awp_publish.problems import DeclarationError
+from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.schema import UnusableSchema, compile_schema, object_schema_of, schema_of
 from awp_publish.settings import ActionOptions, AgentOptions
 
@@ -310,12 +310,14 @@ def _refuse_unknown_names(subject: str, option: str, names: Iterable[str | None]
 def _examples(subject: str, options: ActionOptions, inputs: JsonObject) -> tuple[JsonObject, ...]:
     examples = tuple(options.get("examples", ()))
     try:
-        validate = compile_schema(inputs) if examples else None
+        validate = compile_schema(inputs, asserts_formats=True) if examples else None
     except UnusableSchema as error:
         raise DeclarationError(subject, f"{error}.", _REMEDY) from error
     for index, example in enumerate(examples):
         for violation in validate(example) if validate else ():
-            raise DeclarationError(subject, f"examples.{index}: {violation.pointer or 'it'} {violation.detail}.")
+            raise DeclarationError(
+                subject, end_sentence(f"examples.{index}: {violation.pointer or 'it'} {violation.detail}")
+            )
     return examples
 
 

@@ -4,22 +4,30 @@ Two engines, one job each: pydantic writes schemas at start-up, jsonschema-rs ch
 schema is ever fetched: a `$ref` must resolve inside the schema itself.
 """
 
+import base64
+import binascii
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from datetime import date, datetime, time, timedelta
+from functools import partial
+from ipaddress import IPv4Address, IPv6Address
+from itertools import islice
 from time import thread_time
 from typing import Any, Final, Literal, NoReturn, TypeAlias, cast
 from urllib.parse import quote, unquote
+from uuid import UUID
 
 import jsonschema_rs
 from jsonschema_rs import Draft202012Validator as Engine
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AnyUrl, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+from pydantic.networks import validate_email
 from pydantic_core import CoreSchema, core_schema
 
 from awp_publish.model import JsonObject
-from awp_publish.problems import MAX_VIOLATIONS, Violation
+from awp_publish.problems import MAX_VIOLATIONS, Violation, did_you_mean, nearest
 
 Mode: TypeAlias = Literal["validation", "serialization"]
 
@@ -34,11 +42,20 @@ MAX_DESCRIBED_DEPTH: Final = 50
 MAX_READINGS: Final = 20_000
 """Looks at the objects and lists of an instance, for whoever follows every alternative of its unions."""
 
-MAX_SHOWN: Final = 100
-"""Characters of a text of the caller's that are repeated."""
+MAX_SHOWN: Final = 60
+"""Characters of a text of the caller's that is repeated; of a longer one only the length is told."""
+
+MAX_LISTED: Final = 20
+"""Values of an enumeration that are all told; of more the nearest are."""
+
+MAX_LISTING: Final = 800
+"""Characters that a listing of values may have."""
 
 _PATTERNS: Final = jsonschema_rs.FancyRegexOptions(backtrack_limit=1000)
 """Patterns with lookaround or back-references take quadratic time in other engines. What needs more is no match."""
+
+
+NOTHING: Final[Mapping[str, str]] = {}
 
 
 class UnusableSchema(ValueError):
@@ -140,25 +157,32 @@ def schema_of(given: object, mode: Mode) -> dict[str, object]:
 
 
 def object_schema_of(given: object) -> dict[str, object]:
-    """The JSON Schema of declared inputs, which are named: an object. Raises UnusableSchema."""
+    """The JSON Schema of declared inputs, which are named: an object. Raises UnusableSchema.
+
+    A type that says nothing of further members drops them, so its schema is closed: what is told to be taken is heard.
+    A raw schema is meant as it is written.
+    """
     schema = schema_of(given, "validation")
     kind = schema.get("type", "object" if "properties" in schema else None)
     if kind != "object":
         raise UnusableSchema("inputs are named, so they must be described by a model or a schema of type object")
+    if not isinstance(given, Mapping) and "properties" in schema and "additionalProperties" not in schema:
+        closed = {"additionalProperties": False} | {key: schema.pop(key) for key in ("$defs",) if key in schema}
+        schema |= closed
     return {"type": "object", **schema}
 
 
 # --- Checking instances ---
 
 
-def compile_schema(schema: JsonObject) -> "Validator":
-    """The validator of a schema.
+def compile_schema(schema: JsonObject, asserts_formats: bool = False) -> "Validator":
+    """The validator of a schema. With `asserts_formats` texts are held to their `format` and `contentEncoding`.
 
     Raises UnusableSchema if the schema is not valid JSON Schema 2020-12 or refers outside of itself.
     """
     root = dict(schema)
     try:
-        return Validator(root, _compile(root))
+        return Validator(root, _compile(root, asserts_formats=asserts_formats), asserts_formats)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, TypeError) as error:
         raise UnusableSchema(f"not a valid JSON Schema 2020-12: {_first_line(error)}") from error
 
@@ -170,9 +194,10 @@ class Validator:
     follows every alternative of every union. So what is wrong is found by a walk of our own, which has a budget.
     """
 
-    def __init__(self, schema: dict[str, object], engine: Engine) -> None:
+    def __init__(self, schema: dict[str, object], engine: Engine, asserts_formats: bool = False) -> None:
         self._schema = schema
         self._engine = engine
+        self._asserts_formats = asserts_formats
         self._walker: _Walker | None = None
         self.is_valid: Callable[[object], bool] = engine.is_valid
         self._has_readings = _branches_recursively(schema)
@@ -184,24 +209,31 @@ class Validator:
         """What is wrong with an instance, the first MAX_VIOLATIONS; () if nothing is."""
         return () if self.is_valid(instance) else self.describe(instance)[0]
 
-    def describe(self, instance: object) -> tuple[tuple[Violation, ...], int]:
+    def describe(self, instance: object, elsewhere: Mapping[str, str] = NOTHING) -> tuple[tuple[Violation, ...], int]:
         """What is wrong with an instance that does not conform: the first MAX_VIOLATIONS, and how many more there are.
 
-        There may be even more where the budget ends first.
+        There may be even more where the budget ends first. `elsewhere` says where members belong that are often put
+        into an instance by mistake.
         """
         if self._has_readings and self._engine.is_valid(instance):
             return (Violation("", "is nested too deeply: it could be read in too many ways"),), 0
         if self._walker is None:
-            self._walker = _Walker(self._schema)
-        return self._walker.describe(instance)
+            self._walker = _Walker(self._schema, self._asserts_formats)
+        return self._walker.describe(instance, elsewhere)
 
 
 def _compile(
-    schema: dict[str, object], registry: jsonschema_rs.Registry | None = None
+    schema: dict[str, object], registry: jsonschema_rs.Registry | None = None, asserts_formats: bool = False
 ) -> jsonschema_rs.Draft202012Validator:
     try:
         return jsonschema_rs.Draft202012Validator(
-            schema, retriever=_refuse_to_fetch, registry=registry, validate_formats=False, pattern_options=_PATTERNS
+            schema,
+            retriever=_refuse_to_fetch,
+            registry=registry,
+            validate_formats=asserts_formats,
+            formats=_FORMATS if asserts_formats else None,
+            keywords={"contentEncoding": _ContentEncoding} if asserts_formats else None,
+            pattern_options=_PATTERNS,
         )
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # the engine gives up on some schemas with identifiers inside
@@ -211,6 +243,71 @@ def _compile(
 
 def _refuse_to_fetch(uri: str) -> NoReturn:
     raise ValueError(f"{uri} is outside of the schema; put the definition into $defs")
+
+
+# --- Formats ---
+# A text is in a format if its specification says so, or if pydantic reads it: handlers take a `datetime` without an
+# offset and a `UUID` without hyphens, and what a handler takes is never refused before it. Formats that the engine
+# does not know (`binary`, `password`, `json-string`, `path`, ...) are annotations.
+
+MAX_LENIENT: Final = 2_000
+"""Characters of a text that is shown to pydantic too."""
+
+
+def _is_in(strict: Callable[[object], bool], read: Callable[[str], object], text: str) -> bool:
+    if strict(text):
+        return True
+    try:
+        if len(text) <= MAX_LENIENT:
+            read(text)
+            return True
+    except (ValueError, ImportError):  # pydantic's errors are ValueErrors; its e-mail addresses need a package
+        pass
+    return False
+
+
+_READERS: Final[Mapping[str, Callable[[str], object]]] = {
+    **{
+        name: TypeAdapter(cast(Any, kind)).validate_python
+        for name, kind in (
+            ("date", date),
+            ("date-time", datetime),
+            ("time", time),
+            ("duration", timedelta),
+            ("uuid", UUID),
+            ("uri", AnyUrl),
+            ("ipv4", IPv4Address),
+            ("ipv6", IPv6Address),
+        )
+    },
+    "email": validate_email,
+    "regex": re.compile,  # Python's own expressions are what a handler means by a pattern
+}
+_FORMATS: Final[dict[str, Callable[[str], bool]]] = {
+    name: partial(_is_in, Engine({"format": name}, validate_formats=True).is_valid, read)
+    for name, read in _READERS.items()
+}
+
+
+class _ContentEncoding:
+    """The keyword `contentEncoding`, which JSON Schema itself leaves to readers: base64 is what files are sent in."""
+
+    def __init__(self, schema: object, encoding: object, path: object) -> None:
+        self._is_base64 = encoding == "base64"
+
+    def validate(self, instance: object) -> None:
+        """Raise ValueError for a text that is not in the encoding."""
+        if self._is_base64 and isinstance(instance, str) and not is_base64(instance):
+            raise ValueError("not base64")
+
+
+def is_base64(text: str) -> bool:
+    """Return True for the base64 of RFC 4648, section 4."""
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
 
 
 def _first_line(error: Exception) -> str:
@@ -352,10 +449,11 @@ _Path: TypeAlias = tuple[str | int, ...]
 class _Walk:
     """The findings of one walk, and its deadline."""
 
-    def __init__(self) -> None:
+    def __init__(self, elsewhere: Mapping[str, str]) -> None:
         self.found: list[Violation] = []
         self.count = 0
         self.seen: set[tuple[str, _Path]] = set()
+        self.elsewhere = elsewhere
         self._deadline = thread_time() + DESCRIPTION_TIME
 
     def note(self, path: _Path, detail: str) -> None:
@@ -372,23 +470,26 @@ class _Walk:
 class _Walker:
     """Goes down an instance beside its schema, into whatever does not conform."""
 
-    def __init__(self, schema: dict[str, object]) -> None:
+    def __init__(self, schema: dict[str, object], asserts_formats: bool) -> None:
         self._schema = schema
+        self._asserts_formats = asserts_formats
         self._registry = jsonschema_rs.Registry([(_BASE, schema)], retriever=_refuse_to_fetch)
         self._parts: dict[str, Callable[[object], bool]] = {}
         self._keywords: dict[tuple[str, int], Callable[[object], bool]] = {}
+        self._secrets: dict[str, bool] = {}
 
-    def describe(self, instance: object) -> tuple[tuple[Violation, ...], int]:
+    def describe(self, instance: object, elsewhere: Mapping[str, str]) -> tuple[tuple[Violation, ...], int]:
         """What is wrong with an instance that does not conform, and how many more were found."""
-        walk = _Walk()
-        self._describe(walk, "", instance, ())
+        walk = _Walk(elsewhere)
+        self._describe(walk, "", instance, (), False)
         return tuple(walk.found), walk.count - len(walk.found)
 
     def _conforms(self, at: str, value: object) -> bool:
         """Return True if a value conforms to the part of the schema at a pointer."""
         if at not in self._parts:
             try:
-                self._parts[at] = _compile({"$ref": f"{_BASE}#{quote(at)}"}, self._registry).is_valid
+                reference: dict[str, object] = {"$ref": f"{_BASE}#{quote(at)}"}
+                self._parts[at] = _compile(reference, self._registry, self._asserts_formats).is_valid
             except (jsonschema_rs.ReferencingError, ValueError):  # within another $id it has another address
                 self._parts[at] = lambda _: True
         return self._parts[at](value)
@@ -397,41 +498,44 @@ class _Walker:
         """Return True if a value conforms to one keyword without schemas inside. `limit` is part of the schema."""
         key = (keyword, id(limit))
         if key not in self._keywords:
-            self._keywords[key] = _compile({keyword: limit}).is_valid
+            self._keywords[key] = _compile({keyword: limit}, asserts_formats=self._asserts_formats).is_valid
         return self._keywords[key](value)
 
-    def _look(self, walk: _Walk, at: str, value: object, path: _Path) -> None:
+    def _look(self, walk: _Walk, at: str, value: object, path: _Path, is_secret: bool) -> None:
         """Describe a value if it does not conform to the part of the schema at a pointer."""
         if not walk.is_over() and not self._conforms(at, value):
-            self._describe(walk, at, value, path)
+            self._describe(walk, at, value, path, is_secret)
 
-    def _describe(self, walk: _Walk, at: str, value: object, path: _Path) -> None:
+    def _describe(self, walk: _Walk, at: str, value: object, path: _Path, is_secret: bool) -> None:
         before, schema = walk.count, part_at(self._schema, at)
         if (at, path) in walk.seen:
             return
         walk.seen.add((at, path))
+        is_secret = is_secret or self._is_secret(at)
         if isinstance(schema, Mapping) and len(path) < MAX_DESCRIBED_DEPTH:
             for keyword, words in _WORDS.items():
                 if keyword in schema and not self._holds(keyword, schema[keyword], value):
-                    walk.note(path, words.format(_shown(value), _limit(schema[keyword])))
+                    walk.note(path, words(schema[keyword], value) + _told(keyword, value, is_secret))
             if isinstance(value, dict):
-                self._describe_members(walk, at, schema, value, path)
+                self._describe_members(walk, at, schema, value, path, is_secret)
             elif isinstance(value, list):
                 first = len(_list(schema, "prefixItems"))
                 for index, item in enumerate(value if "items" in schema else value[:first]):
                     if walk.is_over():
                         break
                     place = f"{at}/prefixItems/{index}" if index < first else f"{at}/items"
-                    self._look(walk, place, item, (*path, index))
+                    self._look(walk, place, item, (*path, index), is_secret)
             for place in self._beside(at, schema, value):
-                self._look(walk, place, value, path)
+                self._look(walk, place, value, path, is_secret)
+            for keyword in ("anyOf", "oneOf"):
+                if keyword in schema and not walk.is_over():
+                    self._describe_union(walk, f"{at}/{keyword}", schema, value, path, is_secret)
         if walk.count == before:
             keywords = schema if isinstance(schema, Mapping) else ("false",)
-            unexplained = next((words for name, words in _UNEXPLAINED.items() if name in keywords), _OTHERWISE)
-            walk.note(path, unexplained.format(_shown(value)))
+            walk.note(path, next((words for name, words in _UNEXPLAINED.items() if name in keywords), _OTHERWISE))
 
     def _describe_members(
-        self, walk: _Walk, at: str, schema: JsonObject, value: dict[str, object], path: _Path
+        self, walk: _Walk, at: str, schema: JsonObject, value: dict[str, object], path: _Path, is_secret: bool
     ) -> None:
         needed = list(_list(schema, "required"))
         depending = _table(schema, "dependentRequired")
@@ -445,37 +549,42 @@ class _Walker:
         known: Set[str] = named.keys()
         if rest is None and (rest := schema.get("unevaluatedProperties")) is False:
             known = self._known(schema)
+        has_listed = False
         for name, member in value.items():
             places = [f"{at}/properties{pointer_to([name])}"] if name in named else []
             if patterns:
                 matched = [one for one in patterns if self._holds("pattern", one, name)]
                 places += [f"{at}/patternProperties{pointer_to([one])}" for one in matched]
             if rest is False and name not in known and not places:
-                walk.note((*path, name), "is not a known member")
+                detail = "is not a known member"
+                if walk.is_over():
+                    pass  # members that are not known are counted all
+                elif not path and name in walk.elsewhere:
+                    detail = f"is not an input: {walk.elsewhere[name]}"
+                elif meant := did_you_mean(name, known):
+                    detail += f". {meant}"
+                elif not has_listed and known:
+                    has_listed = True
+                    detail += f". Known members: {_listing(list(known), name)}"
+                walk.note((*path, name), detail)
                 continue
             if not places and "additionalProperties" in schema:
                 places = [f"{at}/additionalProperties"]
             if walk.is_over():
-                continue  # members that are not known are counted all
+                continue
             if "propertyNames" in schema and not self._conforms(f"{at}/propertyNames", name):
-                walk.note((*path, name), "is not a name that is allowed here")
+                names = self._resolved(f"{at}/propertyNames")
+                allowed = f": it must be {self._noun(names, name)}" if _values(names) else ""
+                walk.note((*path, name), f"is not a name that is allowed here{allowed}")
             for place in places:
-                self._look(walk, place, member, (*path, name))
+                self._look(walk, place, member, (*path, name), is_secret)
 
     def _beside(self, at: str, schema: JsonObject, value: object) -> Iterable[str]:
-        """The further parts of the schema that a value has to conform to.
-
-        Of a union that is the one alternative that can have been meant, so that no two ways are ever followed.
-        """
+        """The further parts of the schema that a value has to conform to."""
         if (target := _target(schema)) is not None:
             yield target
         for index, _ in enumerate(_list(schema, "allOf")):
             yield f"{at}/allOf/{index}"
-        for keyword in ("anyOf", "oneOf"):
-            places = [f"{at}/{keyword}/{index}" for index, _ in enumerate(_list(schema, keyword))]
-            meant = [place for place in places if self._may_mean(place, value)]
-            if len(meant) == 1:
-                yield meant[0]
         if "if" in schema:
             place = f"{at}/then" if self._conforms(f"{at}/if", value) else f"{at}/else"
             if part_at(self._schema, place) is not None:
@@ -484,23 +593,151 @@ class _Walker:
             if isinstance(value, dict) and name in value:
                 yield f"{at}/dependentSchemas{pointer_to([name])}"
 
-    def _may_mean(self, at: str, value: object) -> bool:
-        """Return True if a value has the type of an alternative, and the constants that tell it from others."""
-        schema = part_at(self._schema, at)
-        for _ in range(MAX_DESCRIBED_DEPTH):  # what it only refers to is what counts
+    # A union is told as the one alternative that was meant, so that no two ways are ever followed.
+
+    def _describe_union(
+        self, walk: _Walk, at: str, schema: JsonObject, value: object, path: _Path, is_secret: bool
+    ) -> None:
+        """Describe a value that fits none of the alternatives listed at a pointer, or several of oneOf."""
+        places = [f"{at}/{index}" for index, _ in enumerate(cast(list[object], part_at(self._schema, at)))]
+        fitting = sum(self._conforms(place, value) for place in places)
+        if fitting == 1 or (fitting and at.endswith("anyOf")):
+            return
+        if fitting:
+            walk.note(path, "fits several of the alternatives, and must fit exactly one")
+            return
+        kinds = {place: self._resolved(place) for place in places}
+        kinds = {place: kind for place, kind in kinds.items() if kind.get("type") != "null"} or kinds
+
+        # A tag tells which one is meant, or is what is wrong.
+        tag, tags = self._tags(schema, kinds)
+        if tag and isinstance(value, dict):
+            if tag not in value or not any(self._holds("enum", allowed, value[tag]) for allowed in tags.values()):
+                allowed = [one for listed in tags.values() for one in listed]
+                choices = _one_of(allowed, value.get(tag))
+                told = f"must be {choices}{_told('enum', value[tag], is_secret)}" if tag in value else ""
+                walk.note((*path, tag), told or f"is required: {choices}")
+                return
+            kinds = {
+                place: kind
+                for place, kind in kinds.items()
+                if place not in tags or self._holds("enum", tags[place], value[tag])
+            }
+
+        typed = [
+            place for place, kind in kinds.items() if "type" not in kind or self._holds("type", kind["type"], value)
+        ]
+        chosen = typed[0] if len(typed) == 1 else None
+        if len(typed) > 1 and isinstance(value, (dict, list)):
+            scores = {place: self._closeness(place, value) for place in typed}
+            best = max(typed, key=scores.__getitem__)
+            chosen = best if scores[best] > (0, 1) or isinstance(value, list) else None
+        if chosen is not None:
+            self._look(walk, chosen, value, path, is_secret)
+            return
+        nouns, values = list[str](), list[object]()
+        for kind in kinds.values():
+            if listed := _values(kind):
+                values += listed
+            else:
+                nouns.append(self._noun(kind, value))
+        nouns += [_one_of(values, value)] if values else []
+        told = " or ".join(dict.fromkeys(nouns))
+        is_plain_kind = bool(typed) and isinstance(value, (dict, list))  # that it is an object helps nobody then
+        walk.note(path, f"must be {told}{'' if is_plain_kind else _told('type', value, is_secret)}")
+
+    def _tags(self, schema: JsonObject, kinds: Mapping[str, JsonObject]) -> tuple[str, dict[str, list[object]]]:
+        """The member that tells objects of a union apart, and its values in each; "" if there is none."""
+        discriminator = _table(schema, "discriminator")
+        named, mapping = discriminator.get("propertyName"), _table(discriminator, "mapping")
+        objects = {place: kind for place, kind in kinds.items() if "properties" in kind}
+        found: dict[str, dict[str, list[object]]] = {}
+        for place, kind in objects.items():
+            for name in _table(kind, "properties"):
+                if values := _values(self._resolved_part(_table(kind, "properties")[name])):
+                    found.setdefault(name, {})[place] = values
+            reference = (part_at(self._schema, place) or {}).get("$ref")  # type: ignore[attr-defined]
+            mapped: list[object] = [value for value, target in mapping.items() if target == reference]
+            if isinstance(named, str) and mapped:
+                found.setdefault(named, {}).setdefault(place, mapped)
+        if isinstance(named, str):
+            return (named, found[named]) if named in found else ("", {})
+        # Without the word of the schema: a member with values in each of the objects, no two of which are the same.
+        for name, tags in found.items():
+            listed = [json.dumps(one) for values in tags.values() for one in values]
+            if len(tags) == len(objects) and len(objects) > 1 and len(set(listed)) == len(listed):
+                return name, tags
+        return "", {}
+
+    def _closeness(self, at: str, value: dict[str, object] | list[object]) -> tuple[int, int, int, int]:
+        """How much of an object or list fits an alternative: the deepest match is the largest."""
+        kind = self._resolved(at)
+        if isinstance(value, list):
+            items = f"{self._address(at)}/items"
+            fitting = sum(self._conforms(items, item) for item in value[:MAX_LISTED]) if "items" in kind else 0
+            return fitting, 0, 0, 0
+        named = _table(kind, "properties")
+        present = [name for name in islice(named, MAX_MEMBERS) if name in value]
+        properties = f"{self._address(at)}/properties"
+        fitting = sum(self._conforms(properties + pointer_to([name]), value[name]) for name in present)
+        missing = sum(name not in value for name in _list(kind, "required"))
+        return fitting, len(present), -missing, len(present) - len(value)
+
+    def _address(self, at: str) -> str:
+        """The pointer of what is at a pointer, behind references."""
+        for _ in range(MAX_DESCRIBED_DEPTH):
+            schema = part_at(self._schema, at)
             target = _target(schema) if isinstance(schema, Mapping) else None
             if target is None:
                 break
-            schema = part_at(self._schema, target)
-        if not isinstance(schema, Mapping):
-            schema = {}
-        if "type" in schema and not self._holds("type", schema["type"], value):
-            return False
-        if not isinstance(value, dict):
-            return True
-        members = _table(schema, "properties").items()
-        tags = [(name, one["const"]) for name, one in members if isinstance(one, Mapping) and "const" in one]
-        return all(name in value and self._holds("const", constant, value[name]) for name, constant in tags)
+            at = target
+        return at
+
+    def _resolved(self, at: str) -> JsonObject:
+        """The part of the schema at a pointer, behind references; {} if it says nothing."""
+        found = part_at(self._schema, self._address(at))
+        return found if isinstance(found, Mapping) else {}
+
+    def _resolved_part(self, part: object) -> JsonObject:
+        target = _target(part) if isinstance(part, Mapping) else None
+        return self._resolved(target) if target is not None else part if isinstance(part, Mapping) else {}
+
+    def _noun(self, kind: JsonObject, value: object, depth: int = 0) -> str:
+        """What a schema allows, as a noun phrase."""
+        if values := _values(kind):
+            return _one_of(values, value)
+        if (name := kind.get("format")) and self._asserts_formats and str(name) in _FORMAT_NOUNS:
+            return _FORMAT_NOUNS[str(name)]
+        if "type" in kind:
+            needed = _list(kind, "required")
+            members = f" with {_listing(needed)}" if kind["type"] == "object" and needed else ""
+            return _type_noun(kind["type"]) + members
+        inner = [*_list(kind, "anyOf"), *_list(kind, "oneOf")]
+        if inner and depth < 3:
+            parts = [self._resolved_part(one) for one in inner]
+            nouns = [self._noun(one, value, depth + 1) for one in parts if one.get("type") != "null"]
+            return " or ".join(dict.fromkeys(nouns)) or "null"
+        return "an object" if "properties" in kind else "what the schema allows"
+
+    def _is_secret(self, at: str) -> bool:
+        """Return True if what is at a pointer holds a password, or what is never given back (`writeOnly`)."""
+        if at not in self._secrets:
+            waiting, seen = [part_at(self._schema, at)], set[int]()
+            while waiting:
+                part = waiting.pop()
+                if not isinstance(part, Mapping) or id(part) in seen:
+                    continue
+                seen.add(id(part))
+                if part.get("writeOnly") is True or part.get("format") == "password":
+                    break
+                target = _target(part)
+                waiting += [part_at(self._schema, target)] if target is not None else []
+                waiting += [one for keyword in ("allOf", "anyOf", "oneOf") for one in _list(part, keyword)]
+                waiting += [part.get("then"), part.get("else")]
+            else:
+                part = None
+            self._secrets[at] = part is not None
+        return self._secrets[at]
 
     def _known(self, schema: JsonObject) -> Set[str]:
         """The names that a schema knows, in all that the same value has to conform to."""
@@ -521,49 +758,144 @@ class _Walker:
 
 _BASE: Final = "https://schema.invalid/"
 """The address that a schema has for the engine, which refers to its parts below it. No such host exists (RFC 6761)."""
-_WORDS: Final = {
-    "type": "{} is not of type {}",
-    "enum": "{} is not one of {}",
-    "const": "{} is not {}",
-    "minimum": "{} is less than the minimum of {}",
-    "maximum": "{} is greater than the maximum of {}",
-    "exclusiveMinimum": "{} is not greater than {}",
-    "exclusiveMaximum": "{} is not less than {}",
-    "multipleOf": "{} is not a multiple of {}",
-    "minLength": "{} is shorter than {} characters",
-    "maxLength": "{} is longer than {} characters",
-    "pattern": "{} does not match {}",
-    "minItems": "has fewer than {1} items",
-    "maxItems": "has more than {1} items",
-    "uniqueItems": "has the same item twice",
-    "minProperties": "has fewer than {1} members",
-    "maxProperties": "has more than {1} members",
+
+MAX_MEMBERS: Final = 50
+"""Members of an alternative that are compared with those of an object."""
+
+
+def _values(kind: JsonObject) -> list[object]:
+    """The values that an enumeration or a constant allows."""
+    if "const" in kind:
+        return [kind["const"]]
+    return list(_list(kind, "enum"))
+
+
+_TYPE_NOUNS: Final = {
+    "object": "an object",
+    "array": "an array",
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "a boolean",
+    "null": "null",
 }
-"""What is wrong with a value ({0}) that does not conform to a keyword, and to what of it ({1})."""
+_FORMAT_NOUNS: Final = {
+    "date": "a date such as 2026-01-31",
+    "date-time": "a date and time such as 2026-01-31T12:00:00Z",
+    "time": "a time such as 12:00:00Z",
+    "duration": "a duration such as P1DT12H",
+    "email": "an e-mail address",
+    "idn-email": "an e-mail address",
+    "hostname": "a host name",
+    "idn-hostname": "a host name",
+    "ipv4": "an IPv4 address",
+    "ipv6": "an IPv6 address",
+    "uri": "an absolute URI such as https://example.com/",
+    "uri-reference": "a URI reference",
+    "iri": "an absolute IRI such as https://example.com/",
+    "iri-reference": "an IRI reference",
+    "uri-template": "a URI template",
+    "uuid": "a UUID",
+    "json-pointer": "a JSON Pointer",
+    "relative-json-pointer": "a relative JSON Pointer",
+    "regex": "a regular expression",
+}
+
+
+def _type_noun(kinds: object) -> str:
+    listed = kinds if isinstance(kinds, list) else [kinds]
+    named = [one for one in listed if one != "null"] or listed
+    return " or ".join(_TYPE_NOUNS.get(str(one), str(one)) for one in named)
+
+
+def _one_of(values: Sequence[object], value: object) -> str:
+    if len(values) == 1:
+        return _shown(values[0])
+    if len(values) <= MAX_LISTED and len(listing := ", ".join(map(_shown, values))) <= MAX_LISTING:
+        return f"one of {listing}"
+    return f"one of {len(values)} values, such as {_listing(values, value)}"
+
+
+def _listing(values: Sequence[object], wanted: object = None) -> str:
+    """Values with commas between: all up to MAX_LISTED, else the nearest to what was wanted."""
+    if len(values) <= MAX_LISTED and len(listing := ", ".join(map(_shown, values))) <= MAX_LISTING:
+        return listing
+    texts = [one for one in values if isinstance(one, str)]
+    near: Sequence[object] = nearest(wanted, texts, MAX_NEAREST) if isinstance(wanted, str) else ()
+    return ", ".join(_shown(one)[: MAX_LISTING // MAX_NEAREST] for one in near or values[:MAX_NEAREST])
+
+
+MAX_NEAREST: Final = 5
+
+
+def _counted(limit: object, noun: str) -> str:
+    return f"{_shown(limit)} {noun}{'' if limit == 1 else 's'}"
+
+
+def _at_least(noun: str) -> Callable[[object, object], str]:
+    return lambda limit, _: "must not be empty" if limit == 1 else f"must have at least {_counted(limit, noun)}"
+
+
+def _at_most(noun: str) -> Callable[[object, object], str]:
+    return lambda limit, _: f"must have at most {_counted(limit, noun)}"
+
+
+def _must_be(words: str) -> Callable[[object, object], str]:
+    return lambda limit, _: f"must be {words}{_shown(limit)}"
+
+
+_WORDS: Final[Mapping[str, Callable[[object, object], str]]] = {
+    "type": lambda limit, _: f"must be {_type_noun(limit)}",
+    "enum": lambda limit, value: f"must be {_one_of(cast(list[object], limit), value)}",
+    "const": _must_be(""),
+    "minimum": _must_be("at least "),
+    "maximum": _must_be("at most "),
+    "exclusiveMinimum": _must_be("greater than "),
+    "exclusiveMaximum": _must_be("less than "),
+    "multipleOf": _must_be("a multiple of "),
+    "minLength": _at_least("character"),
+    "maxLength": _at_most("character"),
+    "pattern": lambda limit, _: f"must match the pattern {limit}",
+    "format": lambda limit, _: f"must be {_FORMAT_NOUNS.get(str(limit), f'of the format {limit}')}",
+    "contentEncoding": lambda limit, _: f"must be {limit}",
+    "minItems": _at_least("item"),
+    "maxItems": _at_most("item"),
+    "uniqueItems": lambda _, __: "must not have the same item twice",
+    "minProperties": _at_least("member"),
+    "maxProperties": _at_most("member"),
+}
+"""What a value must be that does not conform to a keyword, by what the keyword demands and the value."""
+
+_ECHOING: Final = frozenset({"type", "enum", "const", "format", "pattern"})
+"""Keywords of which it helps to be told the value again."""
 
 _UNEXPLAINED: Final = {
-    "anyOf": "{} is none of the kinds that are allowed here",
-    "oneOf": "{} is none of the kinds that are allowed here, or several of them",
-    "not": "{} is of a kind that is not allowed here",
+    "anyOf": "fits none of the alternatives that the schema allows here",
+    "oneOf": "fits none of the alternatives that the schema allows here, or several of them",
+    "not": "is what the schema excludes here",
     "contains": "does not contain what it has to, or too much of it",
     "unevaluatedProperties": "has members that are not known",
     "unevaluatedItems": "has items that are not known",
-    "false": "{} is not allowed here",
+    "false": "is not allowed here",
 }
 _OTHERWISE: Final = "does not conform to the schema"
 
 
+def _told(keyword: str, value: object, is_secret: bool) -> str:
+    """The value, to end a sentence with, where that helps and it is no secret."""
+    if keyword not in _ECHOING or is_secret:
+        return ""
+    if isinstance(value, str) and len(value) > MAX_SHOWN:
+        return f", not a string of {len(value)} characters"
+    return f", not {_shown(value)}"
+
+
 def _shown(value: object) -> str:
-    """A value in a few characters: as JSON, but objects and arrays by what they are."""
+    """A value in a few characters: as JSON, but objects and arrays by what they are, and whole numbers as integers."""
     if isinstance(value, (dict, list)):
         return "an object" if isinstance(value, dict) else "an array"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        value = int(value)
     if isinstance(value, str) and len(value) > MAX_SHOWN:
         return json.dumps(value[:MAX_SHOWN], ensure_ascii=False)[:-1] + '…"'
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _limit(limit: object) -> str:
-    """What a keyword demands."""
-    if not isinstance(limit, (list, tuple)):
-        return _shown(limit)
-    return ", ".join(map(_shown, limit[:MAX_VIOLATIONS])) + (", …" if len(limit) > MAX_VIOLATIONS else "")

@@ -42,7 +42,8 @@ from awp_publish.schema import pointer_to
 from awp_publish.serve.http import AsgiApp, Fields, Message, Scope, mount_of, read_fields
 
 # --- From a route's HTTP answer to an outcome or a problem ---
-# The route's own refusals are carried, not masked; its failures stay opaque. Nothing here knows a framework.
+# The route's own refusals are carried, not masked. So is the JSON body of a failure, which the application chose to
+# send; a failure without one, and an exception, stay opaque. Nothing here knows a framework.
 
 CARRIED_HEADERS: Final = frozenset(
     {
@@ -104,34 +105,40 @@ def _is_json(content_type: bytes) -> bool:
 
 
 def _read_refusal(action: Action, status: int, fields: Fields, body: bytes, codes: Mapping[str, str]) -> Problem:
-    if status == 503:
-        return HandlerUnavailable(f"Action {action.id} is unavailable.")
-    if status >= 500 or status < 300:
-        return HandlerFailed(f"Action {action.id} failed. The site's log has the cause under this request_id.")
-    if status < 400:
+    if 300 <= status < 400:
         location = fields.get(b"location", b"").decode("latin-1")
         return HandlerRedirected(
             f"Action {action.id} answered {status} with a redirect.", members={"location": location} if location else {}
         )
     document = _parse(fields.get(b"content-type", b""), body)
+    if status >= 500 or status < 300:
+        kind, words = HandlerFailed, f"Action {action.id} failed. The site's log has the cause under this request_id."
+        if status == 503:
+            kind, words = HandlerUnavailable, f"Action {action.id} is unavailable."
+        if status < 500 or not isinstance(document, Mapping):
+            return kind(words)
+        return _refused(kind, status, document, codes, words)
     if status == 422 and (errors := _fastapi_errors(action, document)):
         return InvalidInput.of(errors)
-    return _refused(status, document, codes)
+    return _refused(Refused, status, document, codes, _phrase(status))
 
 
-def _refused(status: int, document: object, codes: Mapping[str, str]) -> Refused:
-    """A 4xx: with its own words, a code that the site declares, and its own body. problem+json keeps its members."""
-    words = _words(status, document)
+def _refused(kind: type[Problem], status: int, document: object, codes: Mapping[str, str], otherwise: str) -> Problem:
+    """A problem with the route's own words, a code that the site declares, and its own body.
+
+    problem+json keeps its members.
+    """
+    words = _words(document) or otherwise
     if isinstance(document, Mapping) and isinstance(document.get("type"), str) and "title" in document:
         members = {str(name): value for name, value in document.items() if name not in ("status", "detail", "instance")}
         if document["type"] == "about:blank":
             del members["type"]  # ours says more
-        return Refused(words, status=status, code=_code_in(document), members=members)
+        return kind(words, status=status, code=_code_in(document), members=members)
     inner = document.get("detail") if isinstance(document, Mapping) else None
     found = (_code_in(source) for source in (document, inner))
     code = next((code for code in found if code in codes), None)
     answered = {"response": document} if isinstance(document, (Mapping, list)) else {}
-    return Refused(words, status=status, code=code, members=answered)
+    return kind(words, status=status, code=code, members=answered)
 
 
 def _code_in(source: object) -> str | None:
@@ -139,17 +146,21 @@ def _code_in(source: object) -> str | None:
     return code if isinstance(code, str) and _CODE.fullmatch(code) else None
 
 
-def _words(status: int, document: object) -> str:
-    """What the route says, in its own words, or the phrase of its status."""
+def _words(document: object) -> str:
+    """What the route says in its own words, "" for nothing."""
     if isinstance(document, str) and document.strip():
         return shorten(document.strip())
     if isinstance(document, Mapping):
         for name in _WORDS:
             found = document.get(name)
             if isinstance(found, Mapping):
-                return _words(status, found)
+                return _words(found)
             if isinstance(found, str) and found.strip():
                 return shorten(found.strip())
+    return ""
+
+
+def _phrase(status: int) -> str:
     try:
         return f"{http.HTTPStatus(status).phrase}."
     except ValueError:
@@ -288,6 +299,8 @@ class RouteCaller:
         except Exception:
             if exchange.is_astray:
                 raise _refuse(action, _ELSEWHERE) from None
+            if isinstance(call.answer, HandlerFailed):
+                call.answer = None  # what was said of an exception that then went on is not for callers
             raise
         if exchange.is_astray:
             return _refuse(action, _ELSEWHERE)

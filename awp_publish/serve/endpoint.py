@@ -58,7 +58,7 @@ def describe_problem(
     if instance:
         described["instance"] = f"{instance}#{request_id}" if request_id else instance
     described["code"] = problem.code
-    described["recovery"] = problem.recovery or (recoveries or {}).get(problem.code) or problem.default_recovery
+    described["recovery"] = problem.recovery or (recoveries or {}).get(problem.code) or problem.advice
     if request_id:
         described["request_id"] = request_id
     if problem.errors:

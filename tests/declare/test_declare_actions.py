@@ -390,7 +390,7 @@ def test_declaring_ends_when_the_application_starts(site, start):
         ({"path": "/order"}, "method, path: match none of its routes (POST /orders)."),
         ({"awas": {"selectors": {"books": "#a"}}}, 'awas.selectors: "books" is not an input. There are: book, count.'),
         ({"examples": [{"book": "Emma"}, {"count": 1}]}, "examples.1: /book is required."),
-        ({"examples": [{"book": 3}]}, 'examples.0: /book 3 is not of type "string".'),
+        ({"examples": [{"book": 3}]}, "examples.0: /book must be a string, not 3."),
         ({"depends_on": ["search"]}, 'depends_on: there is no action "search".'),
         ({"requires": ["search"]}, 'requires: there is no action "search".'),
         ({"inputs": list[int]}, "inputs are named, so they must be described by a model or a schema of type object."),
