@@ -8,9 +8,10 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import islice
 from types import ModuleType
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -29,6 +30,7 @@ from awp_publish.problems import (
     TemporarilyUnavailable,
     UnknownAgent,
     UnknownOperation,
+    did_you_mean,
 )
 from awp_publish.schema import UnusableSchema, Validator, compile_schema
 
@@ -256,6 +258,15 @@ def _prepare(action: Action, enforcement: Enforcement | None, accept: Accept | N
     return _Prepared(action, inputs, outputs, guard, later, guard is not None or action.is_background)
 
 
+MAX_KNOWN: Final = 20
+"""Names that are told to somebody who knows none of them."""
+
+
+def _known(what: str, names: Collection[str]) -> str:
+    more = f" and {len(names) - MAX_KNOWN} more" if len(names) > MAX_KNOWN else ""
+    return f"Known {what}: {', '.join(islice(names, MAX_KNOWN)) or 'none'}{more}."
+
+
 class Invoker:
     """Runs calls of one catalog. Everything that depends only on an action is prepared here, once.
 
@@ -291,12 +302,14 @@ class Invoker:
         """
         agent = self._agents.get(agent_id)
         if agent is None:
-            raise UnknownAgent(f'This site has no agent "{agent_id[:100]}".')
+            meant = did_you_mean(agent_id, self._agents) or _known("agents", self._agents)
+            raise UnknownAgent(f'This site has no agent "{agent_id[:100]}". {meant}')
         action_id = agent.operations.get(DEFAULT_OPERATION if operation is None else operation)
         if action_id is None:
-            known = ", ".join(agent.operations)
             named = "no default operation" if operation is None else f'no operation "{operation[:100]}"'
-            raise UnknownOperation(f'Agent "{agent_id}" has {named}. It has: {known}.')
+            meant = did_you_mean(operation or "", agent.operations)
+            known = _known("operations", agent.operations)
+            raise UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{known}')
         return self._actions[action_id].action
 
     def is_guarded(self, action: Action) -> bool:
@@ -328,7 +341,7 @@ class Invoker:
             if guard is not None:
                 result = await guard.admit(call)
             elif not inputs.is_valid(call.input):
-                raise InvalidInput.of(*inputs.describe(call.input))
+                raise InvalidInput.of(*inputs.describe(call.input, call.elsewhere))
         except Problem as problem:
             result = problem
         if result is not None:

@@ -109,16 +109,16 @@ class Problem(Exception):
     def advice(self) -> str:
         """What to do by what is known of the class, the status, and when to come back (RFC 9110, section 10.2.3)."""
         words = self.recoveries.get(self.status, self.default_recovery)
-        after = next((value for name, value in self.headers if name.lower() == "retry-after"), None)
-        if after is None or _AFTER_A_WHILE not in words:
-            return words
-        return words.replace(_AFTER_A_WHILE, f"after {after} seconds" if after.isdecimal() else f"after {after[:40]}")
+        after = next((value[:40] for name, value in self.headers if name.lower() == "retry-after"), None)
+        if after is None:
+            return words.replace(_AFTER_A_WHILE, "after a minute, then less and less often")
+        return words.replace(_AFTER_A_WHILE, f"after {after} seconds" if after.isdecimal() else f"after {after}")
 
     def __str__(self) -> str:
         return f"{self.code} ({self.status}): {self.detail}"
 
 
-_AFTER_A_WHILE: Final = "after a minute, then less and less often"
+_AFTER_A_WHILE: Final = "after the time in Retry-After, a minute if it is absent"
 
 
 def code_of(slug: str) -> str:
@@ -439,12 +439,12 @@ class Refused(Problem):
     title = "The action refused the call"
     default_status = 409
     default_recovery = "Read detail and code, change the input or the order of calls accordingly, then retry."
-    recoveries = {
+    recoveries: ClassVar[Mapping[int, str]] = {
         400: "Correct the input as detail says, then call again.",
         401: "Sign in, or get credentials, as the site's manifests say, then call again with them.",
         402: "Payment is asked for: ask your user, pay as detail says, then call again.",
         403: "The caller may not do this: do not repeat the call as it is. Ask your user for other credentials.",
-        404: "What the input names is not there: look its id up with an action that lists or searches, then call again.",
+        404: "What the input names is not there: look it up with an action that lists or searches, then call again.",
         405: "The action cannot be done here: do not repeat the call. Read detail, and choose another action.",
         409: "It does not go with the present state: read that state first, then change the call, or leave it.",
         410: "What the input names is gone for good: do not repeat the call. Look for another.",
@@ -474,7 +474,7 @@ class HandlerFailed(Problem):
         "An action that only reads may be called once more. Of any other find out first whether it took effect. "
         "If it fails again, report request_id to the site's contact."
     )
-    recoveries = {
+    recoveries: ClassVar[Mapping[int, str]] = {
         501: "The site cannot do this: do not repeat the call. Choose another action.",
         507: "The site has no room left: do not repeat the call, and report request_id to the site's contact.",
     }

@@ -9,6 +9,7 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address
@@ -20,11 +21,12 @@ from uuid import UUID
 
 import jsonschema_rs
 from jsonschema_rs import Draft202012Validator as Engine
-from pydantic import AnyUrl, TypeAdapter, ValidationError
+from pydantic import AnyUrl, BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic.networks import validate_email
 from pydantic_core import CoreSchema, core_schema
+from typing_extensions import is_typeddict
 
 from awp_publish.model import JsonObject
 from awp_publish.problems import MAX_VIOLATIONS, Violation, did_you_mean, nearest
@@ -166,10 +168,26 @@ def object_schema_of(given: object) -> dict[str, object]:
     kind = schema.get("type", "object" if "properties" in schema else None)
     if kind != "object":
         raise UnusableSchema("inputs are named, so they must be described by a model or a schema of type object")
-    if not isinstance(given, Mapping) and "properties" in schema and "additionalProperties" not in schema:
+    if drops_unknown(given) and "properties" in schema and "additionalProperties" not in schema:
         closed = {"additionalProperties": False} | {key: schema.pop(key) for key in ("$defs",) if key in schema}
         schema |= closed
     return {"type": "object", **schema}
+
+
+def drops_unknown(kind: object) -> bool:
+    """Return True for a type that reads its members by the names in its schema, and drops all others in silence."""
+    if not isinstance(kind, type) or not (issubclass(kind, BaseModel) or is_dataclass(kind) or is_typeddict(kind)):
+        return False
+    if not issubclass(kind, BaseModel):
+        return True
+    config, validators = kind.model_config, kind.__pydantic_decorators__.model_validators.values()
+    by_name = config.get("populate_by_name") or config.get("validate_by_name")
+    return (
+        config.get("extra") in (None, "ignore")
+        and not by_name
+        and all(isinstance(one.validation_alias, str | None) for one in kind.model_fields.values())
+        and all(one.info.mode == "after" for one in validators)  # others see what was sent, and may read it
+    )
 
 
 # --- Checking instances ---
@@ -261,7 +279,7 @@ def _is_in(strict: Callable[[object], bool], read: Callable[[str], object], text
         if len(text) <= MAX_LENIENT:
             read(text)
             return True
-    except (ValueError, ImportError):  # pydantic's errors are ValueErrors; its e-mail addresses need a package
+    except (ValueError, ImportError, re.error, RecursionError):  # e-mail addresses need a package
         pass
     return False
 
@@ -476,7 +494,7 @@ class _Walker:
         self._registry = jsonschema_rs.Registry([(_BASE, schema)], retriever=_refuse_to_fetch)
         self._parts: dict[str, Callable[[object], bool]] = {}
         self._keywords: dict[tuple[str, int], Callable[[object], bool]] = {}
-        self._secrets: dict[str, bool] = {}
+        self._secrets: dict[tuple[str, bool], bool] = {}
 
     def describe(self, instance: object, elsewhere: Mapping[str, str]) -> tuple[tuple[Violation, ...], int]:
         """What is wrong with an instance that does not conform, and how many more were found."""
@@ -512,10 +530,11 @@ class _Walker:
             return
         walk.seen.add((at, path))
         is_secret = is_secret or self._is_secret(at)
+        is_told = not (is_secret or self._is_secret(at, within=True))
         if isinstance(schema, Mapping) and len(path) < MAX_DESCRIBED_DEPTH:
             for keyword, words in _WORDS.items():
                 if keyword in schema and not self._holds(keyword, schema[keyword], value):
-                    walk.note(path, words(schema[keyword], value) + _told(keyword, value, is_secret))
+                    walk.note(path, words(schema[keyword], value) + (_told(keyword, value) if is_told else ""))
             if isinstance(value, dict):
                 self._describe_members(walk, at, schema, value, path, is_secret)
             elif isinstance(value, list):
@@ -529,7 +548,7 @@ class _Walker:
                 self._look(walk, place, value, path, is_secret)
             for keyword in ("anyOf", "oneOf"):
                 if keyword in schema and not walk.is_over():
-                    self._describe_union(walk, f"{at}/{keyword}", schema, value, path, is_secret)
+                    self._describe_union(walk, f"{at}/{keyword}", schema, value, path, is_secret, is_told)
         if walk.count == before:
             keywords = schema if isinstance(schema, Mapping) else ("false",)
             walk.note(path, next((words for name, words in _UNEXPLAINED.items() if name in keywords), _OTHERWISE))
@@ -596,7 +615,14 @@ class _Walker:
     # A union is told as the one alternative that was meant, so that no two ways are ever followed.
 
     def _describe_union(
-        self, walk: _Walk, at: str, schema: JsonObject, value: object, path: _Path, is_secret: bool
+        self,
+        walk: _Walk,
+        at: str,
+        schema: JsonObject,
+        value: object,
+        path: _Path,
+        is_secret: bool,
+        is_told: bool,
     ) -> None:
         """Describe a value that fits none of the alternatives listed at a pointer, or several of oneOf."""
         places = [f"{at}/{index}" for index, _ in enumerate(cast(list[object], part_at(self._schema, at)))]
@@ -615,7 +641,7 @@ class _Walker:
             if tag not in value or not any(self._holds("enum", allowed, value[tag]) for allowed in tags.values()):
                 allowed = [one for listed in tags.values() for one in listed]
                 choices = _one_of(allowed, value.get(tag))
-                told = f"must be {choices}{_told('enum', value[tag], is_secret)}" if tag in value else ""
+                told = f"must be {choices}{_told('enum', value[tag]) if is_told else ''}" if tag in value else ""
                 walk.note((*path, tag), told or f"is required: {choices}")
                 return
             kinds = {
@@ -643,8 +669,9 @@ class _Walker:
                 nouns.append(self._noun(kind, value))
         nouns += [_one_of(values, value)] if values else []
         told = " or ".join(dict.fromkeys(nouns))
-        is_plain_kind = bool(typed) and isinstance(value, (dict, list))  # that it is an object helps nobody then
-        walk.note(path, f"must be {told}{'' if is_plain_kind else _told('type', value, is_secret)}")
+        if typed and isinstance(value, (dict, list)):
+            is_told = False  # that it is an object helps nobody
+        walk.note(path, f"must be {told}{_told('type', value) if is_told else ''}")
 
     def _tags(self, schema: JsonObject, kinds: Mapping[str, JsonObject]) -> tuple[str, dict[str, list[object]]]:
         """The member that tells objects of a union apart, and its values in each; "" if there is none."""
@@ -719,25 +746,28 @@ class _Walker:
             return " or ".join(dict.fromkeys(nouns)) or "null"
         return "an object" if "properties" in kind else "what the schema allows"
 
-    def _is_secret(self, at: str) -> bool:
-        """Return True if what is at a pointer holds a password, or what is never given back (`writeOnly`)."""
-        if at not in self._secrets:
-            waiting, seen = [part_at(self._schema, at)], set[int]()
-            while waiting:
+    def _is_secret(self, at: str, within: bool = False) -> bool:
+        """Return True if what is at a pointer is a password, or what is never given back (`writeOnly`).
+
+        `within` asks for what it may hold too: a password where a list of them belongs is one all the same.
+        """
+        if (at, within) not in self._secrets:
+            waiting, seen, found = [part_at(self._schema, at)], set[int](), False
+            while waiting and not found:
                 part = waiting.pop()
                 if not isinstance(part, Mapping) or id(part) in seen:
                     continue
                 seen.add(id(part))
-                if part.get("writeOnly") is True or part.get("format") == "password":
-                    break
+                found = part.get("writeOnly") is True or part.get("format") == "password"
                 target = _target(part)
                 waiting += [part_at(self._schema, target)] if target is not None else []
                 waiting += [one for keyword in ("allOf", "anyOf", "oneOf") for one in _list(part, keyword)]
                 waiting += [part.get("then"), part.get("else")]
-            else:
-                part = None
-            self._secrets[at] = part is not None
-        return self._secrets[at]
+                if within:
+                    waiting += [part.get("items"), part.get("additionalProperties"), *_list(part, "prefixItems")]
+                    waiting += [*_table(part, "properties").values(), *_table(part, "patternProperties").values()]
+            self._secrets[at, within] = found
+        return self._secrets[at, within]
 
     def _known(self, schema: JsonObject) -> Set[str]:
         """The names that a schema knows, in all that the same value has to conform to."""
@@ -881,9 +911,9 @@ _UNEXPLAINED: Final = {
 _OTHERWISE: Final = "does not conform to the schema"
 
 
-def _told(keyword: str, value: object, is_secret: bool) -> str:
-    """The value, to end a sentence with, where that helps and it is no secret."""
-    if keyword not in _ECHOING or is_secret:
+def _told(keyword: str, value: object) -> str:
+    """The value, to end a sentence with, where that helps."""
+    if keyword not in _ECHOING:
         return ""
     if isinstance(value, str) and len(value) > MAX_SHOWN:
         return f", not a string of {len(value)} characters"

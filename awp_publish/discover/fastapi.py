@@ -24,7 +24,7 @@ from starlette.routing import BaseRoute
 from awp_publish.discover.openapi import Components, as_object, read_operation
 from awp_publish.discover.routes import Operation, Route, Walk, methods_of, walk_routes
 from awp_publish.model import Arrival, JsonObject, OpenApi
-from awp_publish.schema import UnusableSchema, reason_of, write_schema
+from awp_publish.schema import UnusableSchema, drops_unknown, reason_of, write_schema
 
 Described: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
 """An API route as it stands in the application: within its routers, or by itself."""
@@ -95,7 +95,15 @@ class _Document:
             except Exception as error:
                 raise UnusableSchema(f"FastAPI cannot describe {context.path}: {reason_of(error)}") from error
             components, found = Components(document), _operation(document, context, method)
-        read = read_operation(found, components, self._prefix + (context.path or ""), document.get("security"))
+        body = context.body_field
+        read = read_operation(
+            found,
+            components,
+            self._prefix + (context.path or ""),
+            document.get("security"),
+            drops_unknown=body is not None and drops_unknown(body.field_info.annotation),
+            drops_empty=True,  # fastapi.dependencies.utils, `_get_value`: it refuses the field, or takes the default
+        )
         outputs = read.outputs  # what the route writes may differ from what FastAPI documents of it
         if context.response_model is not None and not context.response_model_by_alias:
             outputs = write_schema(context.response_model, "serialization", by_alias=False)

@@ -9,7 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
-from awp_publish.discover.routes import FORM_TYPES, Operation, path_parameter_schema, path_parameters
+from awp_publish.discover.routes import (
+    FORM_TYPES,
+    Operation,
+    narrow_to_path,
+    path_parameter_schema,
+    path_parameters,
+)
 from awp_publish.model import JsonObject, Location, Parameter, RouteCredential
 
 # --- The schemas of one OpenAPI 3.1 document, made to stand alone ---
@@ -20,6 +26,8 @@ _SCHEMAS: Final = "#/components/schemas/"
 _DEFINITIONS: Final = "#/$defs/"
 _VERBATIM: Final = frozenset({"default", "const", "enum", "example", "examples"})
 """Keywords that hold data, in which a member called `title` or `$ref` is nothing special."""
+
+_BOUNDS: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 
 _NAMED: Final = frozenset({"properties", "$defs", "patternProperties", "dependentSchemas"})
 """Keywords that hold schemas under names that are not keywords."""
@@ -95,7 +103,9 @@ def _rewrite(schema: object, names: set[str]) -> object:
         elif key in _NAMED and isinstance(value, dict):
             copied[key] = {name: _rewrite(member, names) for name, member in value.items()}
         elif not isinstance(value, (dict, list)) or key in _VERBATIM:
-            if key != "title":
+            if key in _BOUNDS and isinstance(value, float) and value.is_integer():
+                copied[key] = int(value)  # FastAPI keeps every bound as a float
+            elif key != "title":
                 copied[key] = value
         elif key != "discriminator":  # an OpenAPI keyword whose mapping points into the document we leave
             copied[key] = _rewrite(value, names)
@@ -123,13 +133,23 @@ _NULL: Final = {"type": "null"}
 _LISTED: Final = ("anyOf", "oneOf", "allOf")
 
 
-def read_operation(operation: JsonObject, components: Components, path: str, security: object = None) -> Operation:
+def read_operation(
+    operation: JsonObject,
+    components: Components,
+    path: str,
+    security: object = None,
+    *,
+    drops_unknown: bool = False,
+    drops_empty: bool = False,
+) -> Operation:
     """Read one OpenAPI operation.
 
     `path` is the route's template with convertors, from the application's root: it says what spans segments, and may
     hold placeholders of mounts that the document knows nothing of. `security` is what the document asks everywhere.
+    `drops_unknown` says of the body's reader that it drops members of which the schema says nothing, `drops_empty` of
+    a form's that it takes an empty text for a field that is not there.
     """
-    taken = _Taken()
+    taken = _Taken(unsaid=not drops_unknown, drops_empty=drops_empty)
     _read_parameters(taken, operation, components, path)
     content_type = _read_body(taken, components.follow(operation.get("requestBody")), components)
     status, outputs = _read_responses(as_object(operation.get("responses")), components)
@@ -161,13 +181,18 @@ def read_operation(operation: JsonObject, components: Components, path: str, sec
 
 @dataclass(slots=True)
 class _Taken:
-    """The flat inputs as they are put together. `extra` is what an open body says about members not declared."""
+    """The flat inputs as they are put together. `extra` is what an open body says about members not declared.
+
+    `unsaid` stands for a body that says nothing of them: where its reader drops them, agents are told so beforehand.
+    """
 
     parameters: list[Parameter] = field(default_factory=list)
     properties: dict[str, object] = field(default_factory=dict)
     required: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     extra: object = False
+    unsaid: bool = True
+    drops_empty: bool = False
     needs_authorization: bool = False
 
     def add(self, name: str, location: Location, schema: object, required: bool, spans_segments: bool = False) -> None:
@@ -213,7 +238,8 @@ def _read_parameters(taken: _Taken, operation: JsonObject, components: Component
             schema.setdefault("examples", [declared["example"]])
         if location == "path":
             convertor = convertors[name]
-            taken.add(name, location, schema or path_parameter_schema(convertor), True, convertor == "path")
+            told = narrow_to_path(schema, convertor) if schema else path_parameter_schema(convertor)
+            taken.add(name, location, told, True, convertor == "path")
         else:
             # A cookie may just as well come with the call itself, from the caller's own jar.
             taken.add(name, location, _as_sent(schema, required), required and location != "cookie")
@@ -251,7 +277,7 @@ def _read_body(taken: _Taken, body: JsonObject, components: Components) -> str |
         return content_type
     for name, member in members.items():
         taken.add(name, "json", member, name in wanted)
-    taken.extra = schema.get("additionalProperties", True)
+    taken.extra = schema.get("additionalProperties", taken.unsaid)
     return content_type
 
 
@@ -269,8 +295,12 @@ def _read_form(taken: _Taken, form: dict[str, object], components: Components, c
         location: Location = "file" if _is_file(member) else "form"
         locations.add(location)
         fields = _as_base64(member) if location == "file" else dict(as_object(member))
-        taken.add(name, location, _as_sent(fields, name in wanted), name in wanted)
-    taken.extra = schema.get("additionalProperties", True)
+        sent = _as_sent(fields, name in wanted)
+        is_text = location == "form" and sent.get("type") == "string" and {"enum", "const"}.isdisjoint(sent)
+        if taken.drops_empty and is_text and (name in wanted or sent.get("default") not in (None, "")):
+            sent["minLength"] = max(1, cast(int, sent.get("minLength", 1)))
+        taken.add(name, location, sent, name in wanted)
+    taken.extra = schema.get("additionalProperties", taken.unsaid)
     return MULTIPART if "file" in locations else content_type
 
 

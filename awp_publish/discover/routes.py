@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
+from starlette.convertors import CONVERTOR_TYPES
 from starlette.endpoints import HTTPEndpoint
 from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, WebSocketRoute
 
 from awp_publish.model import Arrival, JsonObject, Location, Parameter, RouteCredential
+from awp_publish.schema import UnusableSchema, compile_schema
 
 MARK: Final = "__awp_action_"
 """The prefix of the attributes that a declaration leaves on a function."""
@@ -111,6 +113,8 @@ _CONVERTOR_SCHEMAS: Final[Mapping[str, JsonObject]] = {
     "int": {"type": "integer", "minimum": 0},
     "float": {"type": "number", "minimum": 0},
     "uuid": {"type": "string", "format": "uuid"},
+    "path": {"type": "string", "minLength": 1},
+    "str": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
 }
 
 
@@ -194,8 +198,30 @@ def path_parameters(path: str) -> dict[str, str]:
 
 
 def path_parameter_schema(convertor: str) -> dict[str, object]:
-    """The JSON Schema of what a convertor of Starlette's matches."""
-    return dict(_CONVERTOR_SCHEMAS.get(convertor, {"type": "string", "minLength": 1}))
+    """The JSON Schema of what a convertor of Starlette's matches. One that a site has registered has its expression."""
+    known = _CONVERTOR_SCHEMAS.get(convertor)
+    if known is None and convertor in CONVERTOR_TYPES:
+        known = {"type": "string", "minLength": 1, "pattern": f"^(?:{CONVERTOR_TYPES[convertor].regex})$"}
+        try:
+            compile_schema(known)
+        except UnusableSchema:  # Python's expressions are not all JSON Schema's
+            known = None
+    return dict(known or {"type": "string", "minLength": 1})
+
+
+def narrow_to_path(schema: object, convertor: str) -> object:
+    """The schema of a path parameter with what its convertor demands besides: else the address leads elsewhere."""
+    if not isinstance(schema, Mapping) or not {"enum", "const", "format", "$ref"}.isdisjoint(schema):
+        return schema
+    demanded = path_parameter_schema(convertor)
+    if schema.get("type", "string") != demanded["type"]:
+        demanded = path_parameter_schema("str") if schema.get("type") == "string" else {}
+    bounds: dict[str, object] = {key: value for key, value in demanded.items() if key not in ("type", *schema)}
+    if isinstance(least := schema.get("minLength"), int) and "minLength" in demanded:
+        bounds["minLength"] = max(1, least)
+    if "exclusiveMinimum" in schema:
+        bounds.pop("minimum", None)
+    return {**schema, **bounds}
 
 
 def pattern_of(path: str) -> str:
@@ -261,6 +287,7 @@ def _with_path_parameters(inputs: JsonObject, path: str, described: JsonObject) 
         # One that refers to definitions says nothing here: the declared inputs do not have them.
         is_usable = isinstance(schema, Mapping) and bool(schema) and "$ref" not in schema
         known.setdefault(name, schema if is_usable else path_parameter_schema(convertor))
+        known[name] = narrow_to_path(known[name], convertor)
         wanted += [name] if name not in wanted else []
     added: dict[str, object] = {"properties": known} | ({"required": wanted} if wanted else {})
     return {**inputs, **added}

@@ -4,13 +4,18 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from awp_publish.model import Action, JsonObject
 from awp_publish.policy.authentication import Credentials, Principal
 from awp_publish.problems import Problem
 
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
+
+
+KEY: Final = "idempotency_key"
+"""The member in which an envelope carries its idempotency key, unless the action has a name of its own for it."""
 
 
 class Call:
@@ -33,6 +38,8 @@ class Call:
     address: str = ""
     headers: RawHeaders = ()
     claim: "Claim | None" = None
+    places: Mapping[str, str] = MappingProxyType({})
+    """Where this door takes what is no input, by the names under which callers put it there by mistake."""
 
     deliver: "Deliver"
     deadline: float = math.inf
@@ -58,6 +65,14 @@ class Call:
         self.door = door
         self.context = context
         self.gone = gone
+
+    @property
+    def elsewhere(self) -> Mapping[str, str]:
+        """Where what is no input belongs; an idempotency key by the name that the action has for it."""
+        declared = self.action.idempotency
+        if declared is None or KEY not in self.places:
+            return self.places
+        return {**self.places, declared.key_field: self.places[KEY].replace(KEY, declared.key_field)}
 
     @property
     def caller_id(self) -> str:

@@ -115,7 +115,7 @@ class Guard:
         if self._limits is not None:
             self._limits.tell(call, ran.seen[:counted], failed >= counted)  # type: ignore[arg-type]
         if not is_valid:
-            raise InvalidInput.of(*self._inputs.describe(call.input))
+            raise InvalidInput.of(*self._inputs.describe(call.input, call.elsewhere))
         if claim is not None and self._keys is not None:
             answer = self._keys.answer(claim, ran.seen[counted:claimed], failed >= claimed)
             if answer is not None:

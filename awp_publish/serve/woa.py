@@ -40,6 +40,18 @@ RECEIPTS: Final = (b"awp-receipt", "receipts")
 """Header and member of the envelope, of which either is enough."""
 
 
+PLACES: Final[Mapping[str, str]] = {
+    "agent": "it belongs into the envelope, beside input",
+    "operation": "it belongs into the envelope, beside input",
+    "input": "put its members directly into input",
+    "idempotency_key": "send it beside input, as idempotency_key, or in the header Idempotency-Key",
+    "confirmation": "send it beside input, as confirmation, or in the header AWP-Confirmation",
+    "receipts": "send them beside input, as receipts, or in the header AWP-Receipt",
+    "session": "send it beside input, or in the header AWP-Session",
+}
+"""Where members of the envelope belong that stand inside its input."""
+
+
 def _kind(value: object) -> str:
     """A JSON value's kind, in words."""
     return _KINDS.get(type(value), "a number")
@@ -186,6 +198,7 @@ class WoaDoor(Endpoint):
 
         action = invoker.find(agent, operation)
         call = Call(action, given, request.request_id, PROTOCOL, scope, partial(wait_for_disconnect, receive))
+        call.places = PLACES
         if invoker.is_guarded(action):
             call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
             read_admission(call, envelope, fields)

@@ -20,9 +20,9 @@ _COMPONENT: Final = re.compile(r"<(?:(?P<converter>[^>:]+):)?(?P<name>[^>]+)>")
 _PLACED: Final = re.compile(r"%\((\w+)\)s")
 _KNOWN: Final[Mapping[str, JsonObject]] = {
     "int": {"type": "integer", "minimum": 0},
-    "str": {"type": "string", "minLength": 1},
+    "str": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
     "path": {"type": "string", "minLength": 1},
-    "slug": {"type": "string", "pattern": "^[-a-zA-Z0-9_]+$"},
+    "slug": {"type": "string", "minLength": 1, "pattern": "^[-a-zA-Z0-9_]+$"},
     "uuid": {"type": "string", "format": "uuid"},
 }
 _ANY: Final[JsonObject] = {"type": "string", "minLength": 1}

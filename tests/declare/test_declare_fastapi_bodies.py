@@ -245,6 +245,7 @@ def test_a_model_that_is_written_out_leaves_no_definition_behind(site, start):
         "type": "object",
         "properties": {"title": {"type": "string"}, "pages": {"type": "integer", "default": 1}},
         "required": ["title"],
+        "additionalProperties": False,
     }
 
 

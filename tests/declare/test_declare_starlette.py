@@ -120,7 +120,7 @@ def test_a_route_of_which_nothing_is_said_takes_its_path_and_may_answer_anything
     front = start(echoing(site, "/x/{a}"))
     assert front.inputs("x") == {
         "type": "object",
-        "properties": {"a": {"type": "string", "minLength": 1}},
+        "properties": {"a": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"}},
         "additionalProperties": False,
         "required": ["a"],
     }

@@ -30,7 +30,7 @@ def view(request: HttpRequest) -> HttpResponse:
     ("pattern", "template", "schemas"),
     [
         (path("a/<int:n>/", view), "/a/{n}/", {"n": {"type": "integer", "minimum": 0}}),
-        (path("a/<n>", view), "/a/{n}", {"n": {"type": "string", "minLength": 1}}),
+        (path("a/<n>", view), "/a/{n}", {"n": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"}}),
         (path("a/<uuid:n>", view), "/a/{n}", {"n": {"type": "string", "format": "uuid"}}),
         (path("a/<path:n>", view), "/a/{n:path}", {"n": {"type": "string", "minLength": 1}}),
         (path("a/<awp_code:n>", view), "/a/{n}", {"n": {"type": "string", "pattern": "^(?:[A-Z]{3})$"}}),

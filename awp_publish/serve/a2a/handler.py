@@ -59,6 +59,7 @@ from awp_publish.problems import (
     StoreUnavailable,
     UnknownOperation,
     Violation,
+    did_you_mean,
 )
 from awp_publish.serve.a2a.tasks import (
     CANCELED,
@@ -208,6 +209,15 @@ MAX_CHOICES: Final = 50
 EXACT: Final = 2.0**53
 """Doubles are exact up to here: below it a whole one is the integer that its caller meant."""
 
+_PLACES: Final[Mapping[str, str]] = {
+    "skill": "it is a member of the data part, beside input",
+    "input": "put its members directly into input",
+    "idempotency_key": "send it as idempotency_key in the data part, beside input",
+    "confirmation": "send it as confirmation in the data part, beside input",
+    "receipts": "send them as receipts in the data part, beside input",
+}
+"""Where members of a data part belong that stand inside its input."""
+
 _RECOVERY: Final = (
     'Send a data part {"skill": "<id>", "input": {...}} with the id of a skill of the agent card, and the input that '
     "the card's extension describes."
@@ -271,6 +281,8 @@ class SkillSelector:
             raise InvalidEnvelope("skill: must be the id of a skill, a string.")
         if action is None:
             detail = "The message names no skill." if skill is None else f'There is no skill "{skill[:100]}".'
+            if skill is not None and (meant := did_you_mean(skill, self._actions)):
+                detail += f" {meant}"
             listed = list(self._actions.values())[:MAX_CHOICES]
             raise UnknownOperation(
                 f"{detail} There are: {', '.join(one.id for one in listed)}.",
@@ -278,6 +290,9 @@ class SkillSelector:
                 members={"skills": [{"skill": one.id, "description": one.description} for one in listed]},
             )
 
+        for name in ("args", "arguments"):
+            if given is None and found and name in found[0]:
+                raise InvalidEnvelope(f"A data part has the input of a skill as input, not as {name}.")
         if given is None and text and action.id in self._text_inputs:
             given = {self._text_inputs[action.id]: text}
         elif given is None and action is not earlier:
@@ -506,6 +521,7 @@ class A2aHandler(RequestHandler):
             action, given, members = self._skills.select(request.document, record)
             gone = partial(self._abandoned, request)
             call = Call(action, given, request.request_id, DOOR, request.scope, gone)
+            call.places = _PLACES
             if self._invoker.is_guarded(action):
                 call.credentials = partial(read_credentials, request.scope, request.fields, self._trusted)
                 read_admission(call, members, request.fields)

@@ -18,7 +18,7 @@ from awp_publish.browsing.session import Session
 from awp_publish.model import DEFAULT_OPERATION, Action, JsonObject
 from awp_publish.policy.authentication import Principal, Signed
 from awp_publish.policy.call import Call, Result
-from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem, UnknownAgent
+from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem, UnknownAgent, did_you_mean
 from awp_publish.protocols.schema_reading import answer_schema
 from awp_publish.serve.awp.callers import Identity, with_header
 from awp_publish.serve.awp.messages import RECOVERIES, AwpRequest, JsonText, error_of, shown_headers
@@ -33,6 +33,16 @@ PROTOCOL: Final = "awp"
 
 SKILL_CALL: Final = "awp_publish.awp"
 """The member of a scope that carries a call."""
+
+_PLACES: Final[Mapping[str, str]] = {
+    "skill": "it is a parameter of skills.invoke, beside args",
+    "args": "put its members directly into args",
+    "input": "put its members directly into args",
+    "idempotency_key": "send it as meta.idempotency_key of the message",
+    "confirmation": "it is a parameter of skills.invoke, beside args",
+    "receipts": "they are a parameter of skills.invoke, beside args",
+}
+"""Where parameters of skills.invoke belong that stand inside its args."""
 
 _OF_UPGRADE: Final = (
     b"accept",
@@ -108,6 +118,9 @@ class AwpSkills:
         skill, operation, given = params.get("skill"), params.get("action"), params.get("args", {})
         if not isinstance(skill, str):
             raise missing("skill")
+        for name in ("input", "arguments"):
+            if name in params:
+                refuse(f"skills.invoke takes the input of a skill as args, not as {name}.", param="args")
         if operation is not None and not isinstance(operation, str):
             refuse("action must be text.", param="action")
         if not isinstance(given, dict):
@@ -119,7 +132,8 @@ class AwpSkills:
                 action = self._invoker.find(skill, operation)
             except UnknownAgent:
                 recovery = "Use a name that skills.list tells."
-                unknown = UnknownAgent(f'This site has no skill "{skill[:100]}".', recovery=recovery)
+                meant = did_you_mean(skill, self._actions)
+                unknown = UnknownAgent(f'This site has no skill "{skill[:100]}". {meant}'.rstrip(), recovery=recovery)
                 raise self.refusal(unknown, request.trace) from unknown
             except Problem as problem:
                 raise self.refusal(problem, request.trace) from problem
@@ -178,6 +192,7 @@ class AwpSkills:
         """Run a call that has come in through the application; its result stays in this process."""
         action, trace, disconnected = skill_call.action, skill_call.trace, partial(wait_for_disconnect, receive)
         call = skill_call.call = Call(action, skill_call.given, trace, PROTOCOL, scope, disconnected)
+        call.places = _PLACES
 
         async def deliver(result: Result) -> None:
             skill_call.result = result

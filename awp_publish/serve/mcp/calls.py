@@ -33,6 +33,7 @@ from awp_publish.problems import (
     Problem,
     UnknownAgent,
     code_of,
+    did_you_mean,
 )
 from awp_publish.protocols import protected_resource
 from awp_publish.protocols.schema_reading import answer_schema, embedded
@@ -191,6 +192,13 @@ CANCELLED: Final = -32800
 """The error of a call whose client has disconnected: nobody reads it."""
 
 _PLAIN: Final = frozenset({"name", "arguments", "_meta"})
+_PLACES: Final[Mapping[str, str]] = {
+    "input": "put its members directly into arguments",
+    "arguments": "put its members directly into arguments",
+    "idempotency_key": f"send it in the request's _meta, as {META}idempotencyKey",
+    "confirmation": f"send it in the request's _meta, as {META}confirmation",
+    "receipts": f"send them in the request's _meta, as {META}receipts",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,12 +317,14 @@ class Tools:
         tools = self._modern if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
         tool = tools.get(params["name"])
         if tool is None:
-            unknown = UnknownAgent(f'This site has no tool "{params["name"][:100]}".')
+            meant = did_you_mean(params["name"], tools)
+            unknown = UnknownAgent(f'This site has no tool "{params["name"][:100]}". {meant}'.rstrip())
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
             raise MCPError(types.INVALID_PARAMS, unknown.detail)
         given = params.get("arguments") or {}
         disconnected = partial(wait_for_disconnect, exchange.receive)
         call = Call(tool.action, given, exchange.request_id, PROTOCOL, exchange.scope, disconnected)
+        call.places = _PLACES
         if self._invoker.is_guarded(tool.action):
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
             key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
