@@ -28,7 +28,7 @@ MAX_TEXT: Final = 300
 MAX_DETAIL: Final = 1_000
 """Characters of a violation's detail, which may name the values of an enumeration."""
 
-MAX_COMPARED: Final = 1_000
+MAX_COMPARED: Final = 300
 """Names among which the nearest is looked for."""
 
 

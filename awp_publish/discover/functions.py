@@ -187,7 +187,7 @@ async def _call(function: Callable[..., object], bind: Bind, write: Write, given
         arguments = bind(given)
     except ValidationError as error:
         found = [
-            Violation(pointer_to(one["loc"]), one["msg"].removeprefix("Value error, "))
+            Violation(_pointer(one["loc"], given), one["msg"].removeprefix("Value error, "))
             for one in error.errors(include_url=False, include_input=False)
         ]
         raise InvalidInput.of(found) from error
@@ -198,6 +198,19 @@ async def _call(function: Callable[..., object], bind: Bind, write: Write, given
         if inspect.isawaitable(answer):
             answer = await answer
     return write(answer)
+
+
+def _pointer(location: tuple[int | str, ...], given: object) -> str:
+    """The JSON Pointer of what pydantic means: it names the alternatives of unions on its way, which are no members."""
+    path: list[int | str] = []
+    for index, part in enumerate(location):
+        is_item = isinstance(given, list) and isinstance(part, int) and part < len(given)
+        if is_item or (isinstance(given, Mapping) and part in given):
+            given = cast(Any, given)[part]
+        elif index < len(location) - 1 or not isinstance(given, Mapping):
+            continue
+        path.append(part)
+    return pointer_to(path)
 
 
 def _write_anything(answer: object) -> bytes:

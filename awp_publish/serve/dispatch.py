@@ -112,7 +112,8 @@ def _read_refusal(action: Action, status: int, fields: Fields, body: bytes, code
         )
     document = _parse(fields.get(b"content-type", b""), body)
     if status >= 500 or status < 300:
-        kind, words = HandlerFailed, f"Action {action.id} failed. The site's log has the cause under this request_id."
+        kind: type[Problem] = HandlerFailed
+        words = f"Action {action.id} failed. The site's log has the cause under this request_id."
         if status == 503:
             kind, words = HandlerUnavailable, f"Action {action.id} is unavailable."
         if status < 500 or not isinstance(document, Mapping):

@@ -4,8 +4,6 @@ import ipaddress
 import json
 import uuid
 from datetime import date, datetime, time, timedelta
-from enum import Enum
-from re import Pattern
 from typing import Annotated, Any, Final, Literal
 
 import pytest
@@ -49,7 +47,7 @@ class Letter(BaseModel):
 
 
 File = Annotated[str, Field(json_schema_extra={"contentEncoding": "base64"})]
-Month = Enum("Month", {f"m{number}": f"2026-{number:02}" for number in range(1, 31)}, type=str)
+MONTHS: Final = [f"2026-{number:02}" for number in range(1, 31)]
 
 
 class Wishes(BaseModel):
@@ -59,7 +57,7 @@ class Wishes(BaseModel):
     tagged: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None
     sent: Parcel | Letter | None = None
     when: date | Literal["today"] | None = None
-    month: Month | None = None
+    month: Annotated[str, Field(json_schema_extra={"enum": MONTHS})] | None = None  # type: ignore[dict-item]
     title: Annotated[str, Field(min_length=1, max_length=5)] | None = None
     numbers: list[int] | list[str] | None = None
     scale: Annotated[float, Field(multiple_of=0.5)] | None = None
@@ -196,7 +194,6 @@ FORMATS: Final[dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]]] = {
     "email": (EmailStr, ("ann@books.com", "ü@exämple.com"), ("ann", "a b@c.com", "@c.com")),
     "ipv4": (ipaddress.IPv4Address, ("192.0.2.1",), ("192.0.2", "::1")),
     "ipv6": (ipaddress.IPv6Address, ("::1", "fe80::1%eth0"), ("192.0.2.1", "1")),
-    "regex": (Pattern, ("a+", "(?P<year>[0-9]+)"), ("(", "[")),
 }
 """By format: the type that pydantic writes it for, texts that are taken, and texts that are refused."""
 
@@ -217,7 +214,18 @@ def test_a_text_in_a_wrong_format_is_refused_and_none_that_pydantic_takes():
 
 
 def test_a_format_that_only_describes_refuses_nothing():
-    for name in ("binary", "password", "json-string", "path", "file-path", "base64url", "name-email", "color", "x-own"):
+    for name in (
+        "binary",
+        "password",
+        "json-string",
+        "path",
+        "regex",
+        "file-path",
+        "base64url",
+        "name-email",
+        "color",
+        "x-own",
+    ):
         validator = compile_schema({"type": "string", "format": name}, asserts_formats=True)
         assert validator("anything at all") == ()
 
