@@ -18,7 +18,6 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
-from urllib.parse import unquote
 
 import orjson
 
@@ -39,7 +38,7 @@ from awp_publish.problems import (
     RateLimited,
     StoreUnavailable,
 )
-from awp_publish.schema import part_at
+from awp_publish.schema import member_names
 from awp_publish.stores.store import Add, Count, Counted, Seen, Step, Swap, unavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -104,7 +103,7 @@ class IdempotencyKeys:
     def __init__(self, action: Action, declared: Idempotency, clock: Callable[[], float] = time.time) -> None:
         self._action = action
         self._key_field = declared.key_field
-        self._is_input = _has_member(action.inputs, declared.key_field)
+        self._is_input = declared.key_field in member_names(action.inputs)
         self._longest = action.timeout + MARGIN
         self._window = float(declared.seconds)
         self._keep = self._longest if action.is_repeatable else max(declared.seconds, self._longest)
@@ -234,24 +233,6 @@ def _how(problem: Problem) -> str:
     if isinstance(problem, HandlerFailed):
         return "failed"
     return "interrupted" if isinstance(problem, _INTERRUPTIONS) else "refused"
-
-
-def _has_member(root: JsonObject, name: str) -> bool:
-    """Whether an object schema, or what it is combined of, has a property of that name."""
-    waiting, followed = list[object]([root]), set[str]()
-    while waiting:
-        schema = waiting.pop()
-        if not isinstance(schema, Mapping):
-            continue
-        if isinstance(properties := schema.get("properties"), Mapping) and name in properties:
-            return True
-        reference = schema.get("$ref")
-        if isinstance(reference, str) and reference.startswith("#") and reference not in followed:
-            followed.add(reference)
-            waiting.append(part_at(root, unquote(reference[1:])))
-        for keyword in ("allOf", "anyOf", "oneOf"):
-            waiting += branches if isinstance(branches := schema.get(keyword), list) else []
-    return False
 
 
 def _answer_again(found: bytes, fingerprint: str, now: float) -> Outcome:
