@@ -12,7 +12,9 @@ route is the application's own business. Deliberately not emitted: `error_codes`
 `burst_limit` and `concurrent_requests` (no such limits), and null as a parameter type (1.1 forbids it).
 """
 
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC
 from importlib.resources import files
 from typing import Final
@@ -21,6 +23,7 @@ import orjson
 
 from awp_publish.model import Action, Catalog, JsonObject, RateLimit, SiteFacts
 from awp_publish.protocols.members import (
+    absolute_if,
     credentials_of,
     extended,
     located,
@@ -137,7 +140,7 @@ def render(catalog: Catalog) -> dict[str, object]:
     # The doors go by the origin of a browser's call, and ask for no token.
     origins = list(site.allowed_origins)
     security = {"csrfRequired": False, "allowedOrigins": origins} if origins else None
-    contact = site.contact and present({"email": site.contact.email, "url": located_if(catalog, site.contact.url)})
+    contact = site.contact and present({"email": site.contact.email, "url": absolute_if(catalog, site.contact.url)})
     document = {
         # Clients MUST validate referenced schemas: refer to the one that is served beside this document.
         "$schema": catalog.absolute(SCHEMA_PATH),
@@ -319,7 +322,8 @@ def _parameter(action: Action, field: Field) -> dict[str, object]:
     described = (facts.get("description"), facts.get("title"), field.description)
     in_words = field.name.replace("_", " ").replace("-", " ").strip().capitalize()
     examples = [*field.examples, *examples_in(facts)]
-    shape = facts.get("format")
+    shape, default = facts.get("format"), _as_kind(facts.get("default"), kind)
+    examples = [_as_kind(example, kind) for example in examples]
     return {
         "name": field.name,
         "type": kind,
@@ -328,10 +332,19 @@ def _parameter(action: Action, field: Field) -> dict[str, object]:
         "description": next((text for text in described if isinstance(text, str) and text), in_words),
         "selector": action.selectors.get(field.input_name),
         "validation": rules or None,
-        "default": facts.get("default"),
+        "default": default,
         "example": examples[0] if examples else None,
         "enum": values or None,
     }
+
+
+def _as_kind(value: object, kind: str) -> object:
+    """A number that its model writes as a text, as a Decimal is, where the type told is a number's."""
+    if isinstance(value, str) and kind in ("number", "integer"):
+        with suppress(ValueError):
+            number = float(value)
+            return whole(number) if math.isfinite(number) else value
+    return value
 
 
 def examples_in(facts: JsonObject) -> list[object]:
