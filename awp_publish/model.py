@@ -212,6 +212,9 @@ ActionType: TypeAlias = Literal[
 
 DEFAULT_OPERATION: Final = "default"
 
+EXTENDED_DOCUMENTS: Final = frozenset({"agent_json", "awas", "woa"})
+"""Protocols to whose documents a site may add members under any name: names of `extensions` without `x-`."""
+
 
 # --- Actions and agents ---
 
@@ -275,10 +278,10 @@ class Action:
     """One thing an agent can do.
 
     `inputs` and `outputs` are JSON Schemas. Either `target` (a route) or `function` (a plain function) is behind it.
-    The protocols' words for its consequences are computed from `effect`; `is_effect_declared` says that somebody wrote
-    it down. `examples` are whole inputs. `route_authenticates` says that the route behind it has a security scheme of
-    its own, `route_credentials` in which headers and cookies that scheme looks. `depends_on` names the actions that
-    come before it, `requires` those of them of which a call has to show receipts.
+    The protocols' words for its consequences are computed from `effect`. `examples` are whole inputs.
+    `route_authenticates` says that the route behind it has a security scheme of its own, `route_credentials` in which
+    headers and cookies that scheme looks. `depends_on` names the actions that come before it, `requires` those of them
+    of which a call has to show receipts.
     """
 
     id: str
@@ -292,7 +295,6 @@ class Action:
     function: Function | None = field(default=None, compare=False, repr=False)
     type: ActionType
     effect: Effect
-    is_effect_declared: bool = False
     tags: tuple[str, ...] = ()
     examples: tuple[JsonObject, ...] = ()
     selector: str | None = None
@@ -348,8 +350,8 @@ class Action:
 
     @property
     def sensitivity(self) -> Sensitivity | None:
-        """agent.json section 9; None where it reads, or where nobody declared an effect."""
-        return _SENSITIVITIES[self.effect] if self.is_effect_declared else None
+        """agent.json section 9; None where it reads."""
+        return _SENSITIVITIES[self.effect]
 
     @property
     def is_repeatable(self) -> bool:

@@ -22,7 +22,6 @@ from awp_publish.discover.routes import (
     docstring_of,
     identity_of,
     layers_of,
-    property_names,
     take_inputs,
     wrappings_of,
 )
@@ -41,7 +40,7 @@ from awp_publish.model import (
     Target,
 )
 from awp_publish.problems import DeclarationError, end_sentence
-from awp_publish.schema import UnusableSchema, compile_schema, object_schema_of, schema_of
+from awp_publish.schema import UnusableSchema, compile_schema, member_names, object_schema_of, schema_of
 from awp_publish.settings import ActionOptions, AgentOptions
 
 # --- Which route a declaration means: found by its handler, or by method and path ---
@@ -264,7 +263,6 @@ def make_action(
         function=behind.function,
         type=awas.get("type") or _awas_type(target, effect),
         effect=effect,
-        is_effect_declared="effect" in options,
         tags=tuple(options.get("tags", ())),
         examples=_examples(subject, options, operation.inputs),
         selector=awas.get("selector"),
@@ -300,7 +298,7 @@ def _awas_type(target: Target | None, effect: Effect) -> ActionType:
 
 
 def _refuse_unknown_names(subject: str, option: str, names: Iterable[str | None], operation: Operation) -> None:
-    known = property_names(operation.inputs)
+    known = member_names(operation.inputs)
     for name in names:
         if name is not None and name not in known:
             listed = ", ".join(known) or "none"
@@ -324,7 +322,7 @@ def _examples(subject: str, options: ActionOptions, inputs: JsonObject) -> tuple
 def _selectors(subject: str, action_id: str, given: str | Mapping[str, str], operation: Operation) -> Mapping[str, str]:
     if isinstance(given, str):
         action, parameter = _STYLES[given]
-        names = property_names(operation.inputs)
+        names = member_names(operation.inputs)
         return {name: f"[{action}={_quoted(action_id)}] [{parameter}={_quoted(name)}]" for name in names}
     _refuse_unknown_names(subject, "awas.selectors", given, operation)
     return given

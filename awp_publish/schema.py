@@ -147,8 +147,14 @@ _ORDER: Final = ("type", "description", "properties", "required", "additionalPro
 def check_schema(schema: JsonObject) -> dict[str, object]:
     """A raw JSON Schema, checked against the 2020-12 meta-schema and for unresolvable references, its root written out.
 
-    Raises UnusableSchema.
+    Raises UnusableSchema, for another dialect too: documents promise 2020-12 (WoA section 4.2).
     """
+    dialect = schema.get("$schema", DIALECT)
+    if not isinstance(dialect, str) or dialect.removesuffix("#") != DIALECT:
+        raise UnusableSchema(
+            f"the schema is written in another dialect ($schema {_shown(dialect)}); schemas are read as {DIALECT}, "
+            "so leave $schema out or translate the schema"
+        )
     compile_schema(schema)
     return _inline_root(dict(schema))
 
@@ -346,6 +352,22 @@ def part_at(schema: object, pointer: str) -> object:
         else:
             schema = schema.get(name) if isinstance(schema, Mapping) else None
     return schema
+
+
+def member_names(root: JsonObject) -> list[str]:
+    """Return every property that an object schema names: its own, and those of what it is combined of, in order."""
+    names, followed, waiting = dict[str, None](), set[str](), list[object]([root])
+    for schema in waiting:  # which grows while it is read
+        if not isinstance(schema, Mapping):
+            continue
+        names |= dict.fromkeys(_table(schema, "properties"))
+        target = _target(schema)
+        if target is not None and target not in followed:
+            followed.add(target)
+            waiting.append(part_at(root, target))
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            waiting += _list(schema, keyword)
+    return list(names)
 
 
 def _target(schema: JsonObject) -> str | None:

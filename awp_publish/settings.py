@@ -35,6 +35,7 @@ from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict
 
 from awp_publish.model import (
+    EXTENDED_DOCUMENTS,
     RATE_SCOPES,
     ActionType,
     Browsing,
@@ -426,9 +427,15 @@ def read_entity(value: object) -> object:
 
 
 def check_extensions(value: Mapping[str, object]) -> Mapping[str, object]:
-    for name in value:
-        if not re.fullmatch(r"x-\S+", name):
-            raise ValueError(f"{name!r}: extension names begin with x- (AWAS, section Extensions)")
+    documents = ", ".join(f'"{name}"' for name in sorted(EXTENDED_DOCUMENTS))
+    for name, given in value.items():
+        if name in EXTENDED_DOCUMENTS and not isinstance(given, Mapping):
+            raise ValueError(f"{name!r}: must be a dictionary of the members that this document has besides")
+        if name not in EXTENDED_DOCUMENTS and not re.fullmatch(r"x-\S+", name):
+            raise ValueError(
+                f"{name!r}: extension names begin with x- (AWAS, section Extensions); members of one document go "
+                f"under its name, which is one of {documents}"
+            )
     return check_json(value)
 
 
@@ -534,7 +541,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "is_instance_of": "must be a list",  # of our annotations only Sequence is checked by pydantic in this way
     "float_type": "must be a number",
     "int_type": "must be a whole number",
-    "string_pattern_mismatch": 'must look like "1.0"',  # only a site's version has a pattern of pydantic's
+    "string_pattern_mismatch": 'must look like "1.0" or "1.0.3"',  # only a site's version has a pattern of pydantic's
 }
 """pydantic's kinds of error in our words; its own words for every other."""
 
@@ -637,7 +644,11 @@ _STRICT: Final = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 class SiteOptions(TypedDict, total=False):
     """Everything a `Site` may say besides name, description and url. See docs/site.md for one line on each."""
 
-    version: Annotated[str, Field(pattern=r"^\d+\.\d+$"), Option('version of your manifest, `"1.0"`', "AWAS `version`")]
+    version: Annotated[
+        str,
+        Field(pattern=r"^\d+\.\d+(\.\d+)?$"),
+        Option('version of what you publish, `"1.0"` or `"2.1.3"`', "cards, bridge manifests, AWAS `x-version`"),
+    ]
     contact: Annotated[
         Contact,
         BeforeValidator(unpack),
@@ -697,7 +708,14 @@ class SiteOptions(TypedDict, total=False):
             "AWAS 1.1 `lastUpdated`, `Last-Modified`",
         ),
     ]
-    extensions: Annotated[Extensions, Option("members of your own, named `x-...`, any JSON", "AWAS and agent.json")]
+    extensions: Annotated[
+        Extensions,
+        Option(
+            'members of your own: `x-...` for all documents, and under `"agent_json"`, `"awas"` or `"woa"` members '
+            "of any name for that [document](documents.md#members-of-your-own)",
+            "all documents",
+        ),
+    ]
     paths: Annotated[
         Paths,
         BeforeValidator(unpack),
@@ -931,7 +949,14 @@ class ActionOptions(TypedDict, total=False):
     awas: Annotated[AwasOptions, Option("what only AWAS says, see below", "none")]
     execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")]
     timeout: Annotated[Seconds, Option("seconds that it may take", "the site's; an hour in the background")]
-    extensions: Annotated[Extensions, Option("members of your own, named `x-...`, any JSON", "none")]
+    extensions: Annotated[
+        Extensions,
+        Option(
+            'members of your own: `x-...`, and under `"agent_json"` or `"awas"` members of any name for that '
+            "[document](documents.md#members-of-your-own)",
+            "none",
+        ),
+    ]
 
 
 @pydantic_config(_STRICT)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 from awp_publish.model import Action, Catalog
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, som
+from awp_publish.protocols.members import located
 from awp_publish.protocols.protocol import Protocol as Published
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ Style: TypeAlias = Literal["data-awas", "data-ai"]
 
 ALTERNATE: Final = "alternate"
 """The relation of what can be read in a page's place."""
+
+OPENAPI_TYPE: Final = "application/json"
+"""What frameworks serve their OpenAPI document as."""
 
 AWAS: Final[tuple[Style, ...]] = ("data-awas",)
 
@@ -51,6 +55,8 @@ def _links(catalog: Catalog, protocols: Sequence[Published]) -> Iterator[_Link]:
             if document.rel is not None and is_published:
                 media_type = document.media_type.split(";", 1)[0]
                 yield _Link(catalog.prefix + document.path, document.rel, media_type, document.title)
+    if catalog.openapi is not None:
+        yield _Link(located(catalog, catalog.openapi.path), "service-desc", OPENAPI_TYPE, "OpenAPI")
 
 
 def link_header(catalog: Catalog, protocols: Sequence[Published] = ALL, *, of_pages: bool = True) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from awp_publish.checks import awas, site, text
-from awp_publish.checks.engine import LEVELS, Check, Finding, Specification, finding, position
+from awp_publish.checks.engine import LEVELS, Check, Finding, Specification, finding, position, subject_of
 from awp_publish.checks.text import ParsedDocument
 
 __all__ = ["ALL_CHECKS", "Finding", "check_document", "check_documents"]
@@ -55,7 +55,8 @@ def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
         if kind is not None and not seen:
             findings += _judge(reading, kind, path)
     order = {path: index for index, path in enumerate(parsed)}
-    findings += sorted(site.SITE.judge(parsed), key=lambda found: order[found.document])
+    for found in sorted(site.SITE.judge(parsed), key=lambda found: order[found.document]):
+        findings.append(replace(found, subject=subject_of(parsed[found.document], found.pointer)))
     return sorted(findings, key=lambda found: LEVELS.index(found.level))
 
 
@@ -65,7 +66,7 @@ def _judge(reading: ParsedDocument, kind: Specification | None, path: str) -> li
         findings += _findings(reading.document, kind, reading.size)
     orders: dict[int, dict[str, int]] = {}
     findings.sort(key=lambda one: (LEVELS.index(one.level), position(reading.document, one.pointer, orders)))
-    return [replace(one, document=path) for one in findings]
+    return [replace(one, document=path, subject=subject_of(reading.document, one.pointer)) for one in findings]
 
 
 def _findings(document: Mapping[str, object], kind: Specification | None, size: int) -> Iterator[Finding]:

@@ -396,7 +396,7 @@ def unknown_entities(document: JsonObject) -> Iterator[Finding]:
 @check("agent-json-array-item", WARNING, "8", hint="Declare the entity in entities, or write a defined type.")
 def unknown_items(document: JsonObject) -> Iterator[Finding]:
     """`array[x]` contains a defined type or a declared entity."""
-    known = {*members(document.get("entities")), "object", "array", "enum"}
+    known = {*members(document.get("entities")), "object", "array", "enum", "any"}
     for pointer, text, reading in each_type(document):
         if reading.item and reading.item not in known:
             message = f"{shown(text)} contains {shown(reading.item)}, which is no type and no declared entity."

@@ -58,7 +58,7 @@ def _schema_1_0() -> Schema:
         del schema["properties"][name]
     for name in ("type", "intent", "sideEffect", "conformanceLevel"):
         del schema["$defs"]["action"]["properties"][name]
-    return schema
+    return _as_the_samples(schema)
 
 
 @DocumentSchema
@@ -70,6 +70,12 @@ def _schema_1_1() -> Schema:
 def _members_of_1_0() -> Schema:
     schema = read_schema("awp_publish.protocols", "schemas/awas.json")
     del schema["required"], schema["$defs"]["action"]["required"]
+    return _as_the_samples(schema)
+
+
+def _as_the_samples(schema: Schema) -> Schema:
+    """Leave out what the text calls required and its own samples do not have: it is recommended, and no more."""
+    schema["$defs"]["parameter"]["required"].remove("description")
     return schema
 
 
@@ -144,6 +150,14 @@ def empty_texts(document: JsonObject) -> Iterator[Finding]:
         "/actions/[]/parameters/[]/description",
         "/actions/[]/result/type|selector",
     )
+
+
+@check("awas-parameter-description", WARNING, PARAMETERS, hint="Say what the parameter represents.")
+def undescribed_parameters(document: JsonObject) -> Iterator[Finding]:
+    """Parameters have a description; the text calls it required, and its own samples leave it out."""
+    for pointer, parameter in objects(document, "/actions/[]/parameters/[]"):
+        if "description" not in parameter:
+            yield finding(f"{pointer}/description", '"description" is missing.')
 
 
 row(

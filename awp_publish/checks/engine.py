@@ -31,7 +31,7 @@ class Finding:
 
     An `error` breaks a requirement of the specification named in `source`, a `warning` a recommendation of it or
     plain good sense. `pointer` is an RFC 6901 JSON Pointer; where a member is missing it points to the place at which
-    the member should stand.
+    the member should stand. `subject` is what stands there in words: `action "search_books", input q`.
     """
 
     level: Level
@@ -41,9 +41,13 @@ class Finding:
     hint: str
     source: str
     document: str = ""
+    subject: str = ""
 
     def __str__(self) -> str:
         place = f"{self.document}#{self.pointer}" if self.document else self.pointer or "(root)"
+        if self.check.startswith("start-"):  # about the site and none of its documents
+            place = "site"
+        place = f"{self.subject} ({place})" if self.subject else place
         sentence = f"{self.level}: {place}: {self.message} {self.hint} [{self.check}; {self.source}]"
         return sentence.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -266,6 +270,25 @@ def exists(document: object, pointer: str) -> bool:
         else:
             return False
     return True
+
+
+def subject_of(document: object, pointer: str) -> str:
+    """Name the action or agent, and the input, in which a pointer ends; "" where it is in none."""
+    steps = tokens(pointer)
+    if len(steps) < 2 or steps[0] not in ("actions", "agents") or not steps[1].isdecimal():
+        return ""
+    listed = members(document).get(steps[0])
+    owner = members(listed[int(steps[1])]) if isinstance(listed, list) and int(steps[1]) < len(listed) else {}
+    name = owner.get("id")
+    if not isinstance(name, str):
+        return ""
+    words = [f"{steps[0][:-1]} {shown(name)}"]
+    if len(steps) > 3 and steps[2] in ("inputs", "parameters"):
+        inputs, which = owner.get(steps[2]), steps[3]
+        if isinstance(inputs, list) and which.isdecimal() and int(which) < len(inputs):
+            which = str(members(inputs[int(which)]).get("name", which))
+        words.append(f"input {which}" if steps[0] == "actions" else steps[2])
+    return ", ".join(words)
 
 
 def position(document: object, pointer: str, known: dict[int, dict[str, int]] | None = None) -> tuple[int, ...]:

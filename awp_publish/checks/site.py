@@ -37,10 +37,12 @@ def recognised(document: JsonObject | None, path: str = "") -> Specification | N
     A document that could not be read is None; only the path tells its kind.
     """
     at_path = next((kind for kind in SPECIFICATIONS if path in kind.paths), None)
+    if at_path is None:  # of a site below a path
+        at_path = next((kind for kind in SPECIFICATIONS if path.endswith(tuple(kind.paths))), None)
     if document is None:
         return at_path
     marked = next((kind for kind in _MOST_TELLING_FIRST if kind.marks(document)), None)
-    if marked or path in _OTHERS:
+    if marked or path.endswith(tuple(_OTHERS)):
         return marked
     return at_path or next((kind for kind in _MOST_TELLING_FIRST if kind.resembles(document)), None)
 
@@ -60,13 +62,18 @@ def _path_of(url: str) -> str:
     return parts.path if is_absolute(url) and parts is not None else url.partition("?")[0].partition("#")[0]
 
 
+def _stands(site: JsonObject, path: str) -> bool:
+    """Whether one of the documents is at a path, or at its end: the site's own path may be left out on either side."""
+    return any(path.endswith(known) or known.endswith(path) for known in site)
+
+
 @check("site-catalogue", ERROR, "AWAS 1.0, Manifest Requirements", hint="Publish it there, or correct the endpoint.")
 def missing_catalogue(site: JsonObject) -> Iterator[Finding]:
     """The catalogue of actions that the MCP and A2A manifests refer to is published."""
     for kind in (MCP, A2A):
         for path, manifest in _of_kind(site, kind):
             found = catalogue(manifest)
-            if found and _path_of(found[1]) not in site:
+            if found and not _stands(site, _path_of(found[1])):
                 yield finding(found[0], f"Nothing is published at {shown(found[1])}.", document=path)
 
 
@@ -80,7 +87,9 @@ def misplaced(site: JsonObject) -> Iterator[Finding]:
     """Every document is served where its specification wants it."""
     for kind in SPECIFICATIONS:
         places = [path for path, _ in _of_kind(site, kind)]
-        if places and kind.paths[0] not in site:
+        # A site below a path serves all of them below it; another place of the kind is none of that.
+        below = [path for path in places if path.endswith(kind.paths[0]) and path not in kind.paths[1:]]
+        if places and not below:
             yield finding("", f"The document is at {places[0]} and not at {kind.paths[0]}.", document=places[0])
 
 

@@ -16,7 +16,7 @@ from starlette.endpoints import HTTPEndpoint
 from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, WebSocketRoute
 
 from awp_publish.model import Arrival, JsonObject, Location, Parameter, RouteCredential
-from awp_publish.schema import UnusableSchema, compile_schema
+from awp_publish.schema import UnusableSchema, compile_schema, member_names
 
 MARK: Final = "__awp_action_"
 """The prefix of the attributes that a declaration leaves on a function."""
@@ -261,14 +261,9 @@ def take_inputs(
     kept = (one for one in operation.parameters if same_body or one.location in _OUTSIDE_BODY)
     known = {one.name: one for one in kept} | _path_parameters(path)
     taken = _with_path_parameters(inputs, path, operation.inputs)
-    names = [*path_parameters(path), *(name for name in property_names(taken) if name not in path_parameters(path))]
+    names = [*path_parameters(path), *(name for name in member_names(taken) if name not in path_parameters(path))]
     parameters = tuple(known.get(name) or Parameter(name, location, name) for name in names)
     return replace(operation, inputs=taken, parameters=parameters, content_type=body_type)
-
-
-def property_names(schema: JsonObject) -> list[str]:
-    properties = schema.get("properties")
-    return list(properties) if isinstance(properties, Mapping) else []
 
 
 def _path_parameters(path: str) -> dict[str, Parameter]:

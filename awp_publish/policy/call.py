@@ -32,6 +32,7 @@ class Call:
     # Defaults of the class: most calls meet no gate and end soon, and should not pay for what others want to know.
     credentials: Callable[[], Credentials] | None = None
     idempotency_key: str | None = None
+    key_in_input: object = None
     confirmation: str | None = None
     receipts: tuple[str, ...] = ()
     principal: Principal | None = None

@@ -84,6 +84,8 @@ class Guard:
         claim: Claim | None = None
         confirmed: tuple[Add, Callable[[type[Problem], str], Problem]] | None = None
         objection: Problem | None = None
+        if self._keys is not None:
+            self._keys.take(call)
         is_valid = self._inputs.is_valid(call.input)
         if is_valid:
             try:

@@ -38,6 +38,7 @@ from awp_publish.problems import (
     RateLimited,
     StoreUnavailable,
 )
+from awp_publish.schema import member_names
 from awp_publish.stores.store import Add, Count, Counted, Seen, Step, Swap, unavailable
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -101,25 +102,34 @@ class IdempotencyKeys:
 
     def __init__(self, action: Action, declared: Idempotency, clock: Callable[[], float] = time.time) -> None:
         self._action = action
-        self._in_input = declared.key_field if declared.key_field in _properties(action.inputs) else None
+        self._key_field = declared.key_field
+        self._is_input = declared.key_field in member_names(action.inputs)
         self._longest = action.timeout + MARGIN
         self._window = float(declared.seconds)
         self._keep = self._longest if action.is_repeatable else max(declared.seconds, self._longest)
         self._is_irreversible = action.is_irreversible
         self.clock = clock
 
+    def take(self, call: Call) -> None:
+        """Read the key that stands among the inputs, and take it out where the action itself has no such input.
+
+        agent.json names the field beside the inputs, so callers write it there too, whatever the envelope has for it.
+        """
+        if self._key_field in call.input:
+            call.key_in_input = call.input[self._key_field]
+            if not self._is_input:
+                call.input = {name: value for name, value in call.input.items() if name != self._key_field}
+
     def claim(self, call: Call) -> Claim | None:
         """Return the claim of a call's key, None for a call without one. Raises InvalidIdempotencyKey."""
-        sent = call.idempotency_key
-        if self._in_input is not None:  # a key may come beside the input or in it
-            inside = call.input.get(self._in_input)
-            several = {read_key(str(key)) for key in (sent, inside) if key is not None}
-            if len(several) > 1:
-                detail = f"The idempotency key and the input's member {self._in_input} differ."
-                raise InvalidIdempotencyKey(detail)
-            key = next(iter(several), None)
-        else:
-            key = None if sent is None else read_key(sent)
+        sent, inside = call.idempotency_key, call.key_in_input
+        key = None if sent is None else read_key(sent)
+        if inside is not None:
+            if isinstance(inside, bool | list | dict):
+                raise InvalidIdempotencyKey(f"{self._key_field}: must be a string.")
+            if key not in (None, read_key(str(inside))):
+                raise InvalidIdempotencyKey(f"The idempotency key and the input's member {self._key_field} differ.")
+            key = read_key(str(inside))
         if key is None:
             return None
         fingerprint, until = _fingerprint_of_call(call), self.clock() + self._longest
@@ -223,11 +233,6 @@ def _how(problem: Problem) -> str:
     if isinstance(problem, HandlerFailed):
         return "failed"
     return "interrupted" if isinstance(problem, _INTERRUPTIONS) else "refused"
-
-
-def _properties(schema: JsonObject) -> JsonObject:
-    properties = schema.get("properties")
-    return properties if isinstance(properties, dict) else {}
 
 
 def _answer_again(found: bytes, fingerprint: str, now: float) -> Outcome:

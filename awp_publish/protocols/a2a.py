@@ -3,7 +3,7 @@
 It points A2A agents at the catalogue of actions and at its schema, and tells with what else the site can be spoken to.
 Deliberately not emitted: the sample's `$schema` (its address belongs to nobody, and clients MUST validate referenced
 schemas), "state_management" and "100% interoperability" (nothing here measures them), `supported_agents`, `protocol`
-and `integration` without an A2A server.
+and `integration` without an A2A server. It is not published without the catalogue, which it MUST reference.
 """
 
 from typing import Final
@@ -54,5 +54,5 @@ def render(catalog: Catalog) -> dict[str, object]:
 
 PROTOCOL = Protocol(
     "a2a",
-    documents=(Document(PATH, awas.MEDIA_TYPE, to_json(render), max_age=awas.MAX_AGE),),
+    documents=(Document(PATH, awas.MEDIA_TYPE, to_json(render), max_age=awas.MAX_AGE, condition=awas.is_published),),
 )

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.model import Authentication, Catalog
-from awp_publish.protocols.members import absolute_if, extension_members, present
+from awp_publish.model import Authentication, Catalog, Paths
+from awp_publish.protocols.members import absolute_if, extension_members, present, sign_in_of
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 PATH: Final = "/.well-known/agent-card.json"
@@ -20,8 +20,22 @@ DOOR: Final = "a2a"
 BINDINGS: Final = ("JSONRPC", "HTTP+JSON")
 """Both are spoken at one address: JSON-RPC at the address itself, HTTP+JSON below it. The first is preferred."""
 
-EXTENSION: Final = "skills"
+EXTENSION: Final = "/skills"
 """The place where the extension is explained, below the address of the door: that is its URI."""
+
+EXTENSION_TYPE: Final = "text/markdown; charset=utf-8"
+EXTENSION_TEXT: Final = """\
+# Selecting a skill
+
+A message to this agent selects a skill with one data part:
+
+    {"skill": "<id of a skill of the agent card>", "input": {...}}
+
+The id may stand in the message's metadata instead; then the data part is the input. The schemas of each skill's input
+and output are in the params of this extension on the agent card. Beside `input` may stand `idempotency_key`,
+`confirmation` (the token that an input-required task hands out, once a person has agreed) and `receipts`.
+A text alone is the input where it can be nothing else.
+"""
 
 INPUT_MODES: Final = ("application/json", "text/plain")
 OUTPUT_MODES: Final = ("application/json", "text/plain")
@@ -35,7 +49,17 @@ def is_published(catalog: Catalog) -> bool:
 
 def extension_uri(catalog: Catalog) -> str:
     """The name of the extension that selects skills."""
-    return f"{catalog.absolute(catalog.paths.a2a)}/{EXTENSION}"
+    return catalog.absolute(extension_path(catalog))
+
+
+def extension_path(catalog: Catalog) -> str:
+    """Return the path of the page that explains the extension, wherever the site has put the door."""
+    return catalog.paths.a2a + EXTENSION
+
+
+def render_extension(catalog: Catalog) -> bytes:
+    """Return the page that explains the extension."""
+    return EXTENSION_TEXT.encode()
 
 
 def render(catalog: Catalog) -> dict[str, object]:
@@ -121,7 +145,10 @@ def _security_schemes(catalog: Catalog) -> dict[str, object]:
     if kinds & {"oauth2", "oauth"}:
         schemes["oauth2"] = _oauth2(catalog, declared)
     if "session" in kinds and declared.session_cookie is not None:
-        schemes["session"] = {"apiKeySecurityScheme": {"location": "cookie", "name": declared.session_cookie}}
+        begun = sign_in_of(catalog)
+        told = {"description": f"Begin a session with {begun}, which sets this cookie."} if begun else {}
+        cookie = {**told, "location": "cookie", "name": declared.session_cookie}
+        schemes["session"] = {"apiKeySecurityScheme": cookie}
     return schemes
 
 
@@ -146,5 +173,15 @@ def _oauth2(catalog: Catalog, declared: Authentication) -> dict[str, object]:
 
 PROTOCOL = Protocol(
     "agent_card",
-    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "describedby", "A2A agent card", condition=is_published),),
+    documents=(
+        Document(PATH, MEDIA_TYPE, to_json(render), "describedby", "A2A agent card", condition=is_published),
+        Document(
+            Paths().a2a + EXTENSION,
+            EXTENSION_TYPE,
+            render_extension,
+            title="How an A2A message selects a skill",
+            condition=is_published,
+            moved=extension_path,
+        ),
+    ),
 )

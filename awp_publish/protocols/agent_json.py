@@ -15,10 +15,11 @@ from typing import Final, NamedTuple, TypeAlias
 from awp_publish import problems
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.protocols import agent_card, awas, woa
-from awp_publish.protocols.members import extension_members, located, located_if, present
+from awp_publish.protocols.members import credentials_of, extended, located, located_if, present, whole
 from awp_publish.protocols.plain_request import IDEMPOTENCY_HEADER, listed_actions, request_fields
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 from awp_publish.protocols.schema_reading import (
+    answer_schema,
     branches,
     follow,
     guarded_endpoint,
@@ -31,6 +32,7 @@ from awp_publish.protocols.schema_reading import (
     resolved,
 )
 
+NAME: Final = "agent_json"
 PATH: Final = "/agent.json"
 MEDIA_TYPE: Final = "application/json"
 VERSION: Final = "0.2"
@@ -45,6 +47,9 @@ SOCKETS: Final = frozenset({"awp"})
 """Doors that speak WebSocket. (The Agent Web Protocol of that door is another than that of this document.)"""
 
 WHOLE_ANSWER: Final = "$"
+
+DOCUMENT_PATHS: Final = re.compile(r"(?<![\w/])/(?:\.well-known/[\w.-]*\w|agent\.json)")
+"""Addresses of documents in the words of a recovery, which are followed from the origin."""
 
 
 def render(catalog: Catalog) -> dict[str, object]:
@@ -62,13 +67,30 @@ def render(catalog: Catalog) -> dict[str, object]:
             "type": declared and declared.type,
             "token_expiry": declared and declared.token_expiry,
             "refresh_endpoint": declared and located_if(catalog, declared.refresh_endpoint),
+            "x-credentials": credentials_of(catalog),
         }
     turned_by = {name for action in actions if not action.is_write for name in members(action.inputs)}
+    # Section 6: flags that nothing here tells are left out, for "false" would say that it is so.
+    capabilities = {
+        "streaming": True if catalog.door("a2a") else None,
+        # Pages of results are turned by an input of that name.
+        "pagination": next((way for way in ("cursor", "offset", "page") if way in turned_by), None),
+        "idempotency": True if any(action.idempotency for action in actions) else None,
+    }
     # Section 10: every problem a call can meet, with the site's own words over ours.
-    recoveries = {problems.code_of(problem.slug): problem.default_recovery for problem in problems.ALL}
+    unheard = _unheard(catalog)
+    recoveries = {
+        problems.code_of(problem.slug): DOCUMENT_PATHS.sub(
+            lambda found: catalog.prefix + found[0], problem.default_recovery
+        )
+        for problem in problems.ALL
+        if not problem.slug.startswith(unheard)
+    }
     agent_status = {
         "operational": status.operational,
-        "degraded_actions": sorted(status.degraded_actions),
+        "degraded_actions": sorted(status.degraded_actions)
+        if status.operational
+        else sorted(action.id for action in actions),
         "status_endpoint": located_if(catalog, status.status_endpoint),
     }
     document = {
@@ -76,14 +98,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         "domain": catalog.domain,
         "intent": site.description,
         "protocols": _protocols(catalog),
-        "capabilities": {
-            "streaming": False,
-            "batch_actions": False,
-            "webhooks": False,
-            # Pages of results are turned by an input of that name.
-            "pagination": next((way for way in ("cursor", "offset", "page") if way in turned_by), "none"),
-            "idempotency": any(action.idempotency for action in actions),
-        },
+        "capabilities": present(capabilities) or None,
         "auth": present(auth),
         "entities": entities.render() or None,
         "actions": described,
@@ -92,7 +107,22 @@ def render(catalog: Catalog) -> dict[str, object]:
         "agent_hints": dict(site.hints) or None,
         "agent_status": present(agent_status),
     }
-    return present(document) | extension_members(site.extensions)
+    return extended(present(document), site.extensions, NAME)
+
+
+def _unheard(catalog: Catalog) -> tuple[str, ...]:
+    """How the problems begin that no call here can meet: those of gates that stand before no action, and of jobs."""
+    actions = catalog.actions
+    reasons: tuple[tuple[bool, tuple[str, ...]], ...] = (
+        (
+            any(action.idempotency for action in actions),
+            ("idempotency-", "invalid-idempotency-", "outcome-unknown", "answer-not-kept"),
+        ),
+        (any(action.needs_confirmation for action in actions), ("confirmation-",)),
+        (any(action.requires for action in actions), ("prerequisite-",)),
+        (any(action.is_background for action in actions), ("job-", "unknown-job", "too-many-jobs")),
+    )
+    return tuple(slug for has_reason, slugs in reasons if not has_reason for slug in slugs)
 
 
 def _protocols(catalog: Catalog) -> dict[str, object]:
@@ -121,21 +151,26 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
     method, path = catalog.endpoint_of(action)
     inputs = _inputs(catalog, action, entities)
     outputs: Mapping[str, str] = {}
-    if action.outputs:
-        names, facts = entities.learn(action.outputs), resolved(action.outputs, action.outputs)
-        if kinds(facts, action.outputs) == ["object"]:
-            outputs = spelled_members(facts, action.outputs, names)
+    if answer := answer_schema(action):
+        names, facts = entities.learn(answer), resolved(answer, answer)
+        if kinds(facts, answer) == ["object"]:
+            outputs = spelled_members(facts, answer, names)
         else:
-            outputs = {WHOLE_ANSWER: spelled(action.outputs, action.outputs, names)}
+            outputs = {WHOLE_ANSWER: spelled(answer, answer, names)}
+        result = resolved(action.outputs, action.outputs)
+        if action.is_background and members(result):  # what a job ends with is an entity of its own
+            fields = spelled_members(result, action.outputs, entities.learn(action.outputs))
+            outputs = {**outputs, "result": f"object[{entities.add(f'{action.id}_result', fields)}]"}
     idempotency: dict[str, object] | None = None
     if action.idempotency is not None:
-        # The key is a field of the envelope; a request to a route has no envelope, there it is a header.
-        field = {"key_field": action.idempotency.key_field}
-        if action.direct is not None:
-            field = {"key_field": IDEMPOTENCY_HEADER, "x-in": "header"}
-        idempotency = {"supported": True, **field, "window": action.idempotency.window}
+        idempotency = {
+            "supported": True,
+            "key_field": action.idempotency.key_field,
+            "window": action.idempotency.window,
+            "x-header": IDEMPOTENCY_HEADER,
+        }
     encoding = action.direct.content_type if action.direct else None
-    return present(
+    described = present(
         {
             "id": action.id,
             "description": action.description,
@@ -155,7 +190,8 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
             "x-encoding": encoding if encoding != awas.JSON_TYPE else None,
             "x-invoke": guarded_endpoint(catalog, action),
         }
-    ) | extension_members(action.extensions)
+    )
+    return extended(described, action.extensions, NAME)
 
 
 def _inputs(catalog: Catalog, action: Action, entities: "Entities") -> dict[str, object]:
@@ -180,6 +216,7 @@ def _inputs(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
                 "default": facts.get("default"),
                 "options": values or None,
                 "description": facts.get("description"),
+                **{word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), str | int | float)},
                 **field.marks,
             }
         described[field.name] = present(entry)
@@ -194,6 +231,24 @@ def _inputs(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
 
 Names: TypeAlias = Mapping[str, str]
 """Reference to a model ("#/$defs/Book") to the name of its entity ("book")."""
+
+LIMITS: Final = (
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+)
+"""What the types cannot say of an input, in JSON Schema's own words. (Section 15 allows members it does not define.)"""
+
+OWN_TYPE: Final = "x-type"
+"""The keyword of a JSON Schema that names a type of the site's own, such as the specification's `airport_code`."""
 
 ANY: Final = "any"
 PRIMITIVES: Final = {
@@ -227,6 +282,9 @@ def spelled(schema: object, root: JsonObject, names: Names, seen: set[str] | Non
     if reference in followed:
         return ANY
     facts = resolved(schema, root, followed)
+    own = facts.get(OWN_TYPE)
+    if isinstance(own, str) and re.fullmatch(r"[A-Za-z_]\w*", own):
+        return own
     values = options(facts, root)
     if values and all(isinstance(value, str | int | float) for value in values):
         texts = ["true" if value is True else "false" if value is False else str(value) for value in values]
@@ -353,6 +411,6 @@ def _models_in(schema: JsonObject) -> dict[str, _Model]:
 
 
 PROTOCOL = Protocol(
-    "agent_json",
+    NAME,
     documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "agent.json"),),
 )

@@ -1,8 +1,9 @@
 """AWAS, the AI-readable Web Action Standard: the wiki's specification 1.0 and the schema of its successor 1.1.
 
 One manifest carries the union of both, so that readers of either accept it: 1.0 requires `path` and `parameters`, 1.1
-`endpoint`, `type` and `inputs`. `version` is the specification's version to 1.0 and the version of the site's manifest
-to 1.1; the site's version has the form both expect and starts at "1.0", the only one that 1.0 knows.
+`endpoint`, `type` and `inputs`. `version` is the specification's version to 1.0, so it is always the one that it knows;
+the site's own is `x-version`, and stands in the bridge manifests. What both versions have a word for is said to each in
+its own; what only one of them asks for is said once: examples in `parameters`, `rateLimitHint` where a site is L3.
 
 Parameters tell what a plain HTTP client sends (`plain_request.py`): names are those on the wire, and an action without
 a route takes the invoke envelope. `x-invoke` is where limits, keys and the like of an action with a route hold: its
@@ -11,7 +12,9 @@ route is the application's own business. Deliberately not emitted: `error_codes`
 `burst_limit` and `concurrent_requests` (no such limits), and null as a parameter type (1.1 forbids it).
 """
 
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC
 from importlib.resources import files
 from typing import Final
@@ -19,7 +22,17 @@ from typing import Final
 import orjson
 
 from awp_publish.model import Action, Catalog, JsonObject, RateLimit, SiteFacts
-from awp_publish.protocols.members import extension_members, located, located_if, origin, present
+from awp_publish.protocols.members import (
+    absolute_if,
+    credentials_of,
+    extended,
+    located,
+    located_if,
+    methods_of_route,
+    origin,
+    present,
+    whole,
+)
 from awp_publish.protocols.plain_request import (
     IDEMPOTENCY_HEADER,
     Field,
@@ -30,11 +43,13 @@ from awp_publish.protocols.plain_request import (
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 from awp_publish.protocols.schema_reading import answer_schema, guarded_endpoint, kinds, options, resolved
 
+NAME: Final = "awas"
 PATH: Final = "/.well-known/ai-actions.json"
 ALIAS_PATH: Final = "/.well-known/awas.json"
 SCHEMA_PATH: Final = "/schema/awas-schema.json"
 MEDIA_TYPE: Final = "application/json; charset=utf-8"
 VERSION: Final = "1.1"
+VERSION_1_0: Final = "1.0"
 MAX_AGE: Final = 3600
 HEADERS: Final = (("AWAS-Version", VERSION),)
 
@@ -72,8 +87,11 @@ PARAMETER_MEMBERS: Final = (
 )
 """The members of a parameter in 1.0 (Parameter Object Structure)."""
 
-INPUT_MEMBERS: Final = ("name", "type", "required", "default", "selector", "description", "examples", "validation")
-"""The members of an input in 1.1 (definitions/input)."""
+INPUT_MEMBERS: Final = ("name", "type", "required", "default", "selector", "description", "validation")
+"""The members of an input in 1.1 (definitions/input) but for its examples, which stand in `parameters`."""
+
+TYPES_OF_1_0: Final = {"integer": "number"}
+"""1.0 (Data Types) calls integers and floats alike."""
 
 FORMATS: Final = {"date-time": "datetime"}
 """JSON Schema formats that 1.0 (String Formats) spells otherwise."""
@@ -96,11 +114,17 @@ FALLBACK_TYPE: Final = "string"
 """Both versions require a type. Where any value will do, a text will."""
 
 
+def is_published(catalog: Catalog) -> bool:
+    """Return True while the catalogue of actions is among a site's documents."""
+    return ALIAS_PATH in catalog.documents
+
+
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the manifest: 1.1's members in the order of its schema, 1.0's beside those that mean the same."""
     site, actions, limit = catalog.site, listed_actions(catalog), catalog.site.rate_limit
     updated = site.updated and (site.updated if site.updated.tzinfo else site.updated.replace(tzinfo=UTC))
-    described = [_action(catalog, action) for action in actions]
+    level = _site_level(catalog, actions)
+    described = [_action(catalog, action, level) for action in actions]
     workflows = [
         present({"id": flow.id, "name": flow.name, "description": flow.description, "steps": list(flow.steps)})
         for flow in site.workflows
@@ -111,16 +135,18 @@ def render(catalog: Catalog) -> dict[str, object]:
         authentication["optional_for"] = [action.id for action in actions if not action.auth_required]
     if site.authentication is not None:
         endpoints = {name: located(catalog, address) for name, address in site.authentication.endpoints.items()}
-        authentication |= _methods(site) | ({"endpoints": endpoints} if endpoints else {})
+        authentication |= _methods(site) | present({"endpoints": endpoints or None})
+        authentication |= present({"x-credentials": credentials_of(catalog)})
     # The doors go by the origin of a browser's call, and ask for no token.
     origins = list(site.allowed_origins)
     security = {"csrfRequired": False, "allowedOrigins": origins} if origins else None
-    contact = site.contact and present({"email": site.contact.email, "url": located_if(catalog, site.contact.url)})
+    contact = site.contact and present({"email": site.contact.email, "url": absolute_if(catalog, site.contact.url)})
     document = {
         # Clients MUST validate referenced schemas: refer to the one that is served beside this document.
         "$schema": catalog.absolute(SCHEMA_PATH),
         "specVersion": VERSION,
-        "version": site.version,
+        "version": VERSION_1_0,
+        "x-version": site.version if site.version != VERSION_1_0 else None,
         # RFC 3339, as 1.1's format date-time wants it. A time without zone is UTC.
         "lastUpdated": updated and updated.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         "name": site.name,
@@ -129,7 +155,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         # resolving it against this document's address (1.1) all give the same URL, also for a site below a path.
         "baseUrl": origin(catalog),
         "contact": contact or None,
-        "conformanceLevel": _site_level(catalog, actions),
+        "conformanceLevel": level,
         "actions": described,
         "workflows": workflows or None,
         "rateLimit": _rate_limit(limit),
@@ -140,7 +166,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         "authentication": authentication,
         "security": security,
     }
-    return present(document) | extension_members(site.extensions)
+    return extended(present(document), site.extensions, NAME)
 
 
 def _site_level(catalog: Catalog, actions: Sequence[Action]) -> str | None:
@@ -193,32 +219,38 @@ def _methods(site: SiteFacts) -> dict[str, object]:
     return present({"methods": known or None, "x-methods": others or None})
 
 
-def _action(catalog: Catalog, action: Action) -> dict[str, object]:
+def _action(catalog: Catalog, action: Action, level: str | None) -> dict[str, object]:
     method, path = catalog.endpoint_of(action)
     address = located(catalog, path)
-    methods = _methods(catalog.site) if action.auth_required else {}
+    # The site's methods hold where an action names none.
+    methods = methods_of_route(action)
+    own_methods = methods if methods != _methods(catalog.site).get("methods") else None
     preconditions = [*action.preconditions, *(f"{one} has been called successfully." for one in action.depends_on)]
     limit = _rate_limit(action.rate_limit)
     fields = request_fields(catalog, action)
     facts = [(_parameter(action, field), field.marks) for field in fields]
-    parameters, inputs = (
-        [{name: fact[name] for name in names if fact[name] is not None} | dict(marks) for fact, marks in facts]
-        for names in (PARAMETER_MEMBERS, INPUT_MEMBERS)
-    )
+    inputs = [{name: fact[name] for name in INPUT_MEMBERS if fact[name] is not None} | dict(m) for fact, m in facts]
+    parameters = []
+    for fact, marks in facts:
+        kind, rules = str(fact["type"]), fact["validation"]
+        rules = {name: rule for name, rule in rules.items() if name != "enum"} if isinstance(rules, dict) else None
+        of_1_0 = fact | {"type": TYPES_OF_1_0.get(kind, kind), "validation": rules or None}
+        parameters.append({name: of_1_0[name] for name in PARAMETER_MEMBERS if of_1_0[name] is not None} | dict(marks))
     encoding = action.direct.content_type if action.direct else None
     outputs = {
         "type": JSON_TYPE if action.outputs else None,
         "success_codes": [action.success_status],
-        "examples": examples_in(action.outputs) or None,
     }
     result, paging = action.result, action.result and action.result.pagination
     pagination = paging and present(
         {"selector": paging.selector, "nextButton": paging.next_button, "currentPage": paging.current_page}
     )
     operation = None
-    if catalog.openapi is not None and action.operation_id is not None:
+    target = action.target
+    is_route = target is not None and (method, path) == (target.method, target.path)  # OpenAPI describes nothing else
+    if catalog.openapi is not None and action.operation_id is not None and is_route:
         operation = {"documentUrl": located(catalog, catalog.openapi.path), "operationId": action.operation_id}
-    return present(
+    described = present(
         {
             "id": action.id,
             "type": action.type,
@@ -231,13 +263,17 @@ def _action(catalog: Catalog, action: Action) -> dict[str, object]:
             "path": address,
             "selector": action.selector,
             "authentication_required": action.auth_required,
-            "authentication": {"required": action.auth_required, **methods},
+            "authentication": present({"required": True, "methods": own_methods or None})
+            if action.auth_required
+            else None,
             "authScopes": action.scopes or None,
             "idempotencyKeySupported": True if action.idempotency else None,
             "idempotencyKeyHeader": IDEMPOTENCY_HEADER if action.idempotency else None,
             "preconditions": preconditions or None,
             "rateLimit": limit,
-            "rateLimitHint": limit and {"requests": limit["requests"], "window": limit["window"]},
+            "rateLimitHint": {"requests": limit["requests"], "window": limit["window"]}
+            if limit and level == "L3"
+            else None,
             "previewUrl": located_if(catalog, action.preview_url),
             "dryRunSupported": action.dry_run or None,
             "conformanceLevel": _action_level(catalog, action),
@@ -261,7 +297,8 @@ def _action(catalog: Catalog, action: Action) -> dict[str, object]:
             "x-tags": action.tags or None,
             "x-invoke": guarded_endpoint(catalog, action),
         }
-    ) | extension_members(action.extensions)
+    )
+    return extended(described, action.extensions, NAME)
 
 
 def _parameter(action: Action, field: Field) -> dict[str, object]:
@@ -278,14 +315,15 @@ def _parameter(action: Action, field: Field) -> dict[str, object]:
         for keyword, name, types in VALIDATION:
             rule = facts.get(keyword)
             if isinstance(rule, types) and not isinstance(rule, bool):
-                rules[name] = rule
+                rules[name] = whole(rule)
     if values:
         rules["enum"] = values
     # 1.0 requires a description: a title or the name in words stands in for one.
     described = (facts.get("description"), facts.get("title"), field.description)
     in_words = field.name.replace("_", " ").replace("-", " ").strip().capitalize()
     examples = [*field.examples, *examples_in(facts)]
-    shape = facts.get("format")
+    shape, default = facts.get("format"), _as_kind(facts.get("default"), kind)
+    examples = [_as_kind(example, kind) for example in examples]
     return {
         "name": field.name,
         "type": kind,
@@ -294,11 +332,19 @@ def _parameter(action: Action, field: Field) -> dict[str, object]:
         "description": next((text for text in described if isinstance(text, str) and text), in_words),
         "selector": action.selectors.get(field.input_name),
         "validation": rules or None,
-        "default": facts.get("default"),
+        "default": default,
         "example": examples[0] if examples else None,
-        "examples": examples or None,
         "enum": values or None,
     }
+
+
+def _as_kind(value: object, kind: str) -> object:
+    """A number that its model writes as a text, as a Decimal is, where the type told is a number's."""
+    if isinstance(value, str) and kind in ("number", "integer"):
+        with suppress(ValueError):
+            number = float(value)
+            return whole(number) if math.isfinite(number) else value
+    return value
 
 
 def examples_in(facts: JsonObject) -> list[object]:
@@ -318,7 +364,7 @@ def render_schema(catalog: Catalog) -> dict[str, object]:
 _MANIFEST: Final = to_json(render)
 
 PROTOCOL = Protocol(
-    "awas",
+    NAME,
     documents=(
         Document(PATH, MEDIA_TYPE, _MANIFEST, "ai-actions", "AWAS actions", MAX_AGE, HEADERS),
         Document(ALIAS_PATH, MEDIA_TYPE, _MANIFEST, max_age=MAX_AGE, headers=HEADERS),

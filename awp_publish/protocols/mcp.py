@@ -2,7 +2,7 @@
 
 It points MCP clients at the catalogue of actions and at its schema, and at the MCP server while that door is open.
 Deliberately not emitted: the sample's `$schema` (its address belongs to nobody, and clients MUST validate referenced
-schemas), the capability "resources" (no declaration makes any), `integration` without an MCP server.
+schemas), `integration` without an MCP server. It is not published without the catalogue, which it MUST reference.
 """
 
 from typing import Final
@@ -22,6 +22,7 @@ def render(catalog: Catalog) -> dict[str, object]:
     capabilities = {
         "actions": bool(listed_actions(catalog)),
         "workflows": bool(site.workflows),
+        "resources": door is not None,  # documents and pages
         "prompts": bool(catalog.prompts) and door is not None,
     }
     manifest = {
@@ -43,5 +44,5 @@ def render(catalog: Catalog) -> dict[str, object]:
 
 PROTOCOL = Protocol(
     "mcp",
-    documents=(Document(PATH, awas.MEDIA_TYPE, to_json(render), max_age=awas.MAX_AGE),),
+    documents=(Document(PATH, awas.MEDIA_TYPE, to_json(render), max_age=awas.MAX_AGE, condition=awas.is_published),),
 )

@@ -1,15 +1,16 @@
 """Small rules that every manifest of ours follows.
 
 Absent facts are absent members; paths that a client resolves against the origin carry the path of the site's url;
-what a site adds of its own is marked `x-`.
+what a site adds of its own is marked `x-`, or given for one document by its name, and never replaces what we say.
 """
 
 from collections.abc import Mapping
+from typing import Final
 from urllib.parse import urlsplit
 
-from awp_publish.model import Catalog, JsonObject
+from awp_publish.model import EXTENDED_DOCUMENTS, Action, Catalog, JsonObject
 
-EXTENSION_PREFIX = "x-"
+EXTENSION_PREFIX: Final = "x-"
 
 
 def present(members: Mapping[str, object]) -> dict[str, object]:
@@ -17,9 +18,82 @@ def present(members: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in members.items() if value is not None}
 
 
+def whole(value: object) -> object:
+    """A limit as people write it: 20, not 20.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def extension_members(extensions: JsonObject) -> dict[str, object]:
     """A site's own members, marked as the AWAS text (section Extensions) asks: `x-`."""
-    return {EXTENSION_PREFIX + name.removeprefix(EXTENSION_PREFIX): value for name, value in extensions.items()}
+    return {
+        EXTENSION_PREFIX + name.removeprefix(EXTENSION_PREFIX): value
+        for name, value in extensions.items()
+        if name not in EXTENDED_DOCUMENTS
+    }
+
+
+def extended(document: Mapping[str, object], extensions: JsonObject, name: str) -> dict[str, object]:
+    """Return a document, or an action in it, with the site's own members: those marked `x-`, and those for it alone."""
+    own = extensions.get(name)
+    marked = {**document, **extension_members(extensions)}
+    return completed(marked, own) if isinstance(own, Mapping) else marked
+
+
+def completed(document: JsonObject, own: JsonObject) -> dict[str, object]:
+    """Add members to an object and to the objects in it. What we say ourselves is not replaced."""
+    result = dict(document)
+    for name, value in own.items():
+        ours = result.get(name)
+        if name not in result:
+            result[name] = value
+        elif isinstance(ours, Mapping) and isinstance(value, Mapping):
+            result[name] = completed(ours, value)
+    return result
+
+
+SIGN_IN: Final = ("login", "sign_in", "sign-in", "signin")
+"""Names under which a site tells where its sessions begin."""
+
+BEARER_METHODS: Final = frozenset({"bearer", "jwt", "oauth", "oauth2"})
+"""Methods whose credentials travel in the header Authorization."""
+
+
+def sign_in_of(catalog: Catalog) -> str | None:
+    """Return the action that begins a session, else the address at which one begins; None where none is told."""
+    declared = catalog.site.authentication
+    endpoints = declared.endpoints if declared else {}
+    address = next((endpoints[name] for name in SIGN_IN if name in endpoints), None)
+    for action in catalog.actions:
+        if address is not None and action.target is not None and action.target.path == address and action.is_write:
+            return action.id
+    return located_if(catalog, address)
+
+
+def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
+    """Return how callers show who they are: the method, the header or cookie, and how that is had; None if untold."""
+    declared = catalog.site.authentication
+    if declared is None:
+        return None
+    ways: list[dict[str, object]] = []
+    for method in declared.methods or ((declared.type,) if declared.type else ()):
+        way: dict[str, object | None] = {"method": method}
+        if method in BEARER_METHODS:
+            way |= {"in": "header", "name": "Authorization", "scheme": "Bearer"}
+        elif method == "api_key":
+            way |= {"in": "header", "name": declared.api_key_header}
+        elif method == "session":
+            way |= {"in": "cookie", "name": declared.session_cookie, "sign_in": sign_in_of(catalog)}
+        if way.get("name") or way.get("sign_in"):  # else nobody could do anything with it
+            ways.append(present(way))
+    return ways or None
+
+
+def methods_of_route(action: Action) -> list[str]:
+    """Return the methods by which the route behind an action knows its callers, as its security scheme tells them."""
+    names = []
+    for place, name in action.route_credentials if action.route_authenticates else ():
+        names.append("session" if place == "cookie" else "bearer" if name == "authorization" else "api_key")
+    return list(dict.fromkeys(names))
 
 
 def origin(catalog: Catalog) -> str:

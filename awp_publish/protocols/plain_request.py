@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, Target
 from awp_publish.protocols.members import present
-from awp_publish.protocols.schema_reading import NOTHING, embedded, members, required_members, resolved
+from awp_publish.protocols.schema_reading import NOTHING, embedded, members, object_facts, required_members, resolved
 
 QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE"})
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
@@ -54,7 +54,7 @@ def request_fields(catalog: Catalog, action: Action) -> list[Field]:
             envelope.append(Field("operation", _only(action.operation, "The operation of the agent."), True))
         whole = "The input of the action."
         return [*envelope, Field("input", action.inputs, True, action.examples, description=whole)]
-    facts = resolved(action.inputs, action.inputs)
+    facts = object_facts(action.inputs, action.inputs)
     schemas, required, names = members(facts), required_members(facts), published_names(action.direct)
     # A reader assumes the query for methods without a body, and else a member of the body.
     assumed = ("query",) if action.direct.method in QUERY_METHODS else ("json", "form")

@@ -77,6 +77,28 @@ def resolved(schema: object, root: JsonObject, seen: set[str] | None = None) -> 
     return merged
 
 
+def object_facts(schema: JsonObject, root: JsonObject, seen: set[str] | None = None) -> JsonObject:
+    """The keywords that bind an object, with the members of every branch of its unions.
+
+    A member that several branches describe is any of theirs, and required where each branch requires it. A union says
+    more than that: which of its members go together. Manifests have no words for it; the schema beside them has.
+    """
+    followed = set() if seen is None else seen
+    facts = resolved(schema, root, followed)
+    alternatives = [object_facts(one, root, followed) for one in branches(facts) if isinstance(one, OBJECT)]
+    if not any(members(one) for one in alternatives):
+        return facts
+    described: dict[str, list[object]] = {}
+    for alternative in alternatives:
+        for name, member in members(alternative).items():
+            known = described.setdefault(name, [])
+            known += [member] if member not in known else []
+    of_branches = {name: found[0] if len(found) == 1 else {"anyOf": found} for name, found in described.items()}
+    everywhere = frozenset[str].intersection(*(required_members(one) for one in alternatives))
+    required = [*required_members(facts), *sorted(everywhere - required_members(facts))]
+    return {**facts, "properties": {**of_branches, **members(facts)}, "required": required}
+
+
 def members(facts: JsonObject) -> Mapping[str, object]:
     """The `properties` of a resolved object schema: name to schema."""
     properties = facts.get("properties")

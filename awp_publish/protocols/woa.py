@@ -3,20 +3,21 @@
 Operations are always listed, so that a client sees what there is besides "default". Where an agent has no operation
 "default", its own `inputs` and `outputs` are open objects and every operation overrides them (section 4.1). A transport
 is listed while its door is open: "rest" for the WoA door, "mcp" for agents whose `agent` field is the name of a tool.
-Deliberately not emitted: private transports (section 4.3.3), since no client knows a name for ours. Authorization
-metadata (section 6) is deployment specific and passes through from the extensions of site and agents, under its own
-name (`authz`).
+Private transports (section 4.3.3) are the site's own, given in `extensions["woa"]["transports"]`; what is null there is
+not listed. Authorization metadata (section 6) is deployment specific: a site's and an agent's pass through under
+their own name, and without any `authz` tells how callers show who they are.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject
-from awp_publish.protocols.members import present
+from awp_publish.protocols.members import completed, credentials_of, extension_members, present
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 from awp_publish.protocols.schema_reading import answer_schema
 from awp_publish.schema import DIALECT
 
+NAME: Final = "woa"
 PATH: Final = "/.well-known/woa.json"
 MEDIA_TYPE: Final = "application/woa+json"
 VERSION: Final = "1"
@@ -42,12 +43,20 @@ def render(catalog: Catalog) -> dict[str, object]:
             "tool_namespace": catalog.domain,
             "tool_field": MCP_TOOL_FIELD,
         }
-    document = {
+    own = catalog.site.extensions.get(NAME)
+    added = dict(own) if isinstance(own, Mapping) else {}
+    if isinstance(private := added.pop("transports", None), Mapping):
+        merged = {**transports, **{name: value for name, value in private.items() if name not in transports}}
+        transports = {name: value for name, value in merged.items() if private.get(name, value) is not None}
+    ways = credentials_of(catalog)
+    document: dict[str, object] = {
         "woa_version": VERSION,
         "agents": [_agent(agent, actions, transports) for agent in catalog.agents],
         "transports": transports,
     }
-    return document | _additions(catalog.site.extensions, document)
+    if ways and "authz" not in added:
+        document["authz"] = {"credentials": ways}
+    return completed(document | extension_members(catalog.site.extensions), added)
 
 
 def _agent(agent: Agent, actions: Mapping[str, Action], transports: Mapping[str, object]) -> dict[str, object]:
@@ -66,6 +75,9 @@ def _agent(agent: Agent, actions: Mapping[str, Action], transports: Mapping[str,
         }
         operations.append(present(operation))
     is_tool = set(agent.operations.values()) == {agent.id}
+    reachable = [name for name in transports if name != "mcp" or is_tool]
+    if isinstance(chosen := agent.extensions.get("transports"), list):
+        reachable = [name for name in chosen if name in transports]
     described = present(
         {
             "id": agent.id,
@@ -75,11 +87,11 @@ def _agent(agent: Agent, actions: Mapping[str, Action], transports: Mapping[str,
             "capabilities": agent.capabilities or None,
             "inputs": _schema(inputs),
             "outputs": _schema(outputs),
-            "transports": [name for name in transports if name != "mcp" or is_tool],
+            "transports": reachable,
             "operations": operations,
         }
     )
-    return described | _additions(agent.extensions, described)
+    return completed(described, agent.extensions)
 
 
 def _schema(schema: JsonObject) -> dict[str, object]:
@@ -87,12 +99,7 @@ def _schema(schema: JsonObject) -> dict[str, object]:
     return {"$schema": DIALECT, **schema}
 
 
-def _additions(extensions: JsonObject, document: JsonObject) -> dict[str, object]:
-    """A site's own members; they never replace the specification's."""
-    return {name: value for name, value in extensions.items() if name not in document}
-
-
 PROTOCOL = Protocol(
-    "woa",
+    NAME,
     documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "WoA agents", MAX_AGE),),
 )

@@ -1,20 +1,17 @@
 """`AgentPublisher`: the one middleware. Documents and doors are answered here, all else goes to the application."""
 
 import gc
-import logging
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
 
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish.checks import check_documents
-from awp_publish.discover import routed
-from awp_publish.guarding import remembering_actions
+from awp_publish.discover import find_routes, routed
+from awp_publish.guarding import count_workers
 from awp_publish.model import Catalog
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL
@@ -27,36 +24,11 @@ from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
 from awp_publish.serve.negotiation import NegotiatedPages, NegotiatedRequest, PageRenderer, negotiate
 from awp_publish.serve.pages import PageReader, describe_pages
+from awp_publish.serve.startup import is_first_worker, report, root_path_of_server
 from awp_publish.serve.status import StatusKeeper
 from awp_publish.serve.woa import door_of
 from awp_publish.site import Site
 from awp_publish.templating import link_header
-
-# --- What is said in the log at start-up ---
-
-logger: Final = logging.getLogger("awp_publish.checks")
-
-_LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING}
-
-
-def warn_of_memory(site: Site) -> None:
-    """Say that what calls leave behind is gone with the process, and unknown to others, if that is so."""
-    actions = remembering_actions(site.catalog)
-    if actions and not site.guarding.store.is_shared:
-        logger.warning(
-            "actions %s keep confirmations, keys or jobs in the memory of this process: they are lost when it ends, "
-            'and other workers do not know them. Give Site(store="sqlite:///agents.db") or "redis://...".',
-            ", ".join(actions),
-        )
-
-
-def report(documents: Mapping[str, Prepared], prefix: str) -> None:
-    """Log what the checks find in the documents of one address, whose paths lie below `prefix`."""
-    json_documents = {
-        prefix + path: prepared.body for path, prepared in documents.items() if prepared.media_type.endswith("json")
-    }
-    for finding in check_documents(json_documents):
-        logger.log(_LEVELS[finding.level], "%s", finding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +146,10 @@ class AgentPublisher:
                 await receive()
                 await send({"type": "lifespan.startup.failed", "message": str(error)})
                 raise
-            if self._check:
-                warn_of_memory(self.site)
-                report(self._published[0].documents, self.site.catalog.prefix)
+            # A reloader starts one process after the other, each with what was written meanwhile.
+            if self._check and (count_workers() == 1 or is_first_worker()):
+                root_path = scope.get("root_path") or root_path_of_server()
+                report(self.site, self._published[0].documents, find_routes(self._application(scope)), root_path)
         if scope["type"] == "lifespan":
             await run_lifespan(self.app, scope, receive, send, partial(self._running, scope))
         elif scope["type"] == "websocket":

@@ -53,7 +53,7 @@ class Prepared:
 
     def answer(self, method: str, headers: Headers) -> Reply:
         """The reply to a request, by method, `Accept-Encoding` and the conditional headers (RFC 9110 section 13)."""
-        accepted = wanted = since = None
+        accepted = wanted = since = required = unless = None
         for name, value in headers:
             if name == b"accept-encoding":
                 accepted = value if accepted is None else accepted + b", " + value
@@ -61,7 +61,22 @@ class Prepared:
                 wanted = value if wanted is None else wanted + b", " + value
             elif name == b"if-modified-since":
                 since = value
+            elif name == b"if-match":
+                required = value if required is None else required + b", " + value
+            elif name == b"if-unmodified-since":
+                unless = value
+        is_conditional = (required is not None or unless is not None) and method in ("GET", "HEAD")
+        if is_conditional and self._has_changed(required, unless):
+            return _CHANGED
         return _decide(self, method, accepted, wanted, since)
+
+    def _has_changed(self, required: bytes | None, unless: bytes | None) -> bool:
+        """Whether If-Match fails, which compares strongly (RFC 9110 section 13.1.1), else If-Unmodified-Since."""
+        if required is None:
+            date = _date(unless or b"")
+            return date is not None and self.modified > date
+        tags = {tag.strip() for tag in required.split(b",")}
+        return required.strip() != b"*" and not any(variant.etag in tags for variant in self.variants)
 
 
 @lru_cache(maxsize=256)
@@ -78,15 +93,20 @@ def _decide(
         tags = {tag.strip().removeprefix(b"W/") for tag in wanted.split(b",")}
         is_unchanged = variant.etag in tags or wanted.strip() == b"*"
     elif since is not None:
-        try:
-            date = parsedate_to_datetime(since.decode("latin-1"))
-        except (ValueError, OverflowError):
-            pass  # what is no date is not there
-        else:
-            is_unchanged = date.tzinfo is not None and document.modified <= date
+        date = _date(since)
+        is_unchanged = date is not None and document.modified <= date
     if is_unchanged:
         return variant.unchanged
     return variant.full if method == "GET" else variant.head
+
+
+def _date(value: bytes) -> datetime | None:
+    """Return the time that a header tells; what is no date is not there."""
+    try:
+        date = parsedate_to_datetime(value.decode("latin-1"))
+    except (ValueError, OverflowError):
+        return None
+    return date if date.tzinfo is not None else None
 
 
 # --- Preparing ---
@@ -155,6 +175,8 @@ _PREFLIGHT: Final = preflight(METHODS)
 _NOT_ALLOWED: Final = render_problem(
     MethodNotAllowed(f"Documents are read: use one of {METHODS}.", headers=[("Allow", METHODS)]), extra=(ANY_ORIGIN,)
 )
+_CHANGED: Final = Reply(412, ((b"content-length", b"0"), ANY_ORIGIN))
+"""RFC 9110 section 15.5.13: what was asked for is not what stands here now."""
 
 
 # --- A page for each problem type ---

@@ -78,7 +78,8 @@ class StatusDoor(Endpoint):
 
     def _describe(self) -> dict[str, object]:
         status, actions = self._site.liveness.status, self._site.catalog.actions
-        degraded = status.degraded_actions
+        # A site that does not work has no action that does.
+        degraded = status.degraded_actions if status.operational else {action.id for action in actions}
         return {
             "operational": status.operational,
             "degraded_actions": sorted(degraded),

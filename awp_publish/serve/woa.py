@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import parse_qs, parse_qsl
 
 from awp_publish.invoke import Invoker
-from awp_publish.model import Catalog, Door
+from awp_publish.model import Catalog, Door, Idempotency
 from awp_publish.policy.call import Call
 from awp_publish.policy.idempotency import read_key
 from awp_publish.problems import (
@@ -39,6 +39,9 @@ CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
 RECEIPTS: Final = (b"awp-receipt", "receipts")
 """Header and member of the envelope, of which either is enough."""
 
+KEY_FIELD: Final = Idempotency().key_field
+"""The member that holds an idempotency key, understood beside the name that an action declares for it."""
+
 
 PLACES: Final[Mapping[str, str]] = {
     "agent": "it belongs into the envelope, beside input",
@@ -66,8 +69,10 @@ _KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a 
 def read_admission(call: Call, members: Mapping[str, object], fields: Fields) -> None:
     """Put key, confirmation and receipts on a call, from the headers or from the envelope. Raises a Problem."""
     declared = call.action.idempotency
-    name = declared.key_field if declared is not None else "idempotency_key"
-    member = _text(members, name) if name in members else None
+    name = declared.key_field if declared is not None else KEY_FIELD
+    if name not in members:
+        name = KEY_FIELD
+    member = _text(members, name)
     if (header := fields.get(b"idempotency-key")) is None:
         call.idempotency_key = member
     else:

@@ -65,7 +65,7 @@ def test_what_an_action_says_reaches_the_awas_manifest(site, start, options, pub
 @pytest.mark.parametrize(
     ("options", "published"),
     [
-        ({}, {"auth_required": False, "execution_model": "sync", "sensitivity": None}),
+        ({}, {"auth_required": False, "execution_model": "sync", "sensitivity": "standard"}),
         ({"auth_required": True}, {"auth_required": True}),
         ({"execution": "async"}, {"execution_model": "async"}),
         ({"effect": "read"}, {"sensitivity": None, "reversible": None}),
@@ -76,7 +76,7 @@ def test_what_an_action_says_reaches_the_awas_manifest(site, start, options, pub
             {"effect": "irreversible"},
             {"sensitivity": "irreversible", "reversible": False, "requires_human_confirmation": True},
         ),
-        ({"confirm": True}, {"requires_human_confirmation": True, "sensitivity": None}),
+        ({"confirm": True}, {"requires_human_confirmation": True, "sensitivity": "standard"}),
         ({"confirm": "Order {count} of {book}."}, {"requires_human_confirmation": True}),
         ({"rate_limit": "30/minute"}, {"rate_limit": "30/minute"}),
         ({"idempotency": False}, {"idempotency": None}),
@@ -325,7 +325,12 @@ TOKEN = "must be letters, digits, - and _."
         ("awas", {"dry_run": "no"}, "awas.dry_run: must be True or False."),
         ("execution", "later", "execution: must be 'sync' or 'async', not 'later'."),
         ("timeout", -1, "timeout: must be greater than 0."),
-        ("extensions", {"shelf": 1}, "extensions: 'shelf': extension names begin with x- (AWAS, section Extensions)."),
+        (
+            "extensions",
+            {"shelf": 1},
+            "extensions: 'shelf': extension names begin with x- (AWAS, section Extensions); members of one document go "
+            'under its name, which is one of "agent_json", "awas", "woa".',
+        ),
     ],
 )
 def test_a_wrong_value_is_refused_where_it_is_written(site, field, value, words):

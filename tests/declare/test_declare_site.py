@@ -49,7 +49,11 @@ def document(site: Site, path: str) -> Any:
 @pytest.mark.parametrize(
     ("options", "path", "member", "published"),
     [
-        ({"version": "1.1"}, "/.well-known/ai-actions.json", "version", "1.1"),
+        ({"version": "2.1.3"}, "/.well-known/ai-actions.json", "x-version", "2.1.3"),
+        ({"version": "2.1.3"}, "/.well-known/mcp-manifest.json", "version", "2.1.3"),
+        ({"extensions": {"awas": {"payment": "x402"}}}, "/.well-known/ai-actions.json", "payment", "x402"),
+        ({"extensions": {"agent_json": {"source": "native"}}}, "/agent.json", "source", "native"),
+        ({"extensions": {"woa": {"authz": {"scheme": "s"}}}}, "/.well-known/woa.json", "authz", {"scheme": "s"}),
         ({"contact": Contact(email="a@shop.example")}, "ai-actions", "contact", {"email": "a@shop.example"}),
         ({"contact": {"url": "https://shop.example/us"}}, "ai-actions", "contact", {"url": "https://shop.example/us"}),
         ({"rate_limit": "100/hour"}, "ai-actions", "rateLimit", {"requests": 100, "window": "1h"}),
@@ -109,13 +113,13 @@ def test_workflows_and_allowed_origins_reach_the_awas_manifest(make_site):
 
 @pytest.mark.parametrize(
     ("inputs", "pagination"),
-    [(["word"], "none"), (["word", "page"], "page"), (["offset", "limit"], "offset"), (["cursor"], "cursor")],
+    [(["word"], None), (["word", "page"], "page"), (["offset", "limit"], "offset"), (["cursor"], "cursor")],
 )
 def test_how_pages_of_results_are_turned_is_read_from_the_inputs_of_what_reads(make_site, inputs, pagination):
     site = make_site()
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in inputs}}
     site.declare("find", method="GET", path="/find", description="Find.", inputs=schema)
-    assert document(site, "/agent.json")["capabilities"]["pagination"] == pagination
+    assert document(site, "/agent.json").get("capabilities", {}).get("pagination") == pagination
 
 
 @pytest.mark.parametrize("path", ["/.well-known/mcp-manifest.json", "/.well-known/a2a-manifest.json"])
@@ -252,7 +256,7 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         ("forwarded", "x real", "forwarded: 'x real' is not the name of a header, such as 'x-forwarded-for' or"),
         ("forwarded", "", "forwarded: '' is not the name of a header, such as 'x-forwarded-for' or"),
         ("contcat", {}, 'contcat: there is no such option; did you mean "contact"?'),
-        ("version", "1", 'version: must look like "1.0".'),
+        ("version", "1", 'version: must look like "1.0" or "1.0.3".'),
         ("version", 1.0, "version: must be text."),
         ("contact", "a@shop.example", "contact: must be Contact(...) or a dictionary of its fields."),
         ("contact", {"mail": "a@shop.example"}, "contact.mail: there is no such option."),
@@ -314,7 +318,17 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         ("license", "", "license: must not be empty."),
         ("updated", "yesterday", "updated: 'yesterday' is not a date; write it as \"2026-03-31\"."),
         ("updated", 1774915200, "updated: must be a date or a datetime, not 1774915200."),
-        ("extensions", {"shop": 1}, "extensions: 'shop': extension names begin with x- (AWAS, section Extensions)."),
+        (
+            "extensions",
+            {"shop": 1},
+            "extensions: 'shop': extension names begin with x- (AWAS, section Extensions); members of one document go "
+            'under its name, which is one of "agent_json", "awas", "woa".',
+        ),
+        (
+            "extensions",
+            {"woa": 1},
+            "extensions: 'woa': must be a dictionary of the members that this document has besides.",
+        ),
         ("extensions", {"x-shop": {1, 2}}, "extensions: {1, 2} is not JSON."),
         ("extensions", {"x-shop": float("nan")}, "extensions: nan is not JSON."),
         ("extensions", {"x-shop": 2**70}, "extensions: 1180591620717411303424 is not JSON."),

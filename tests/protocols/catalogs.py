@@ -183,7 +183,6 @@ ORDER: Final = make_route_action(
     outputs={"type": "object", "properties": {"number": {"type": "string"}}, "required": ["number"]},
     type="state_change",
     effect="irreversible",
-    is_effect_declared=True,
     auth_required=True,
     scopes=("orders:write",),
     rate_limit=RateLimit(5, unit="h"),

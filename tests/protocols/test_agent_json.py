@@ -1,5 +1,6 @@
 """agent.json 0.2, which 0.1 readers understand too."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from awp_publish.model import (
     RateLimit,
     Status,
 )
+from awp_publish.protocols import awas
 from awp_publish.protocols.agent_json import PROTOCOL
 
 from .catalogs import BOOKSHOP, WOA_DOOR, make_action, make_catalog, make_function_action, make_route_action, read
@@ -117,10 +119,14 @@ def test_addresses_of_a_site_below_a_path_are_complete() -> None:
     assert document["auth"]["refresh_endpoint"] == "https://sso.example/refresh"
 
 
-def test_idempotency_is_a_capability_when_an_action_has_it() -> None:
-    flags = {"streaming": False, "batch_actions": False, "webhooks": False, "pagination": "none", "idempotency": False}
-    assert _document(make_catalog(make_action()))["capabilities"] == flags
-    assert _document(BOOKSHOP)["capabilities"] == flags | {"idempotency": True}
+def test_only_capabilities_that_are_known_are_told() -> None:
+    assert "capabilities" not in _document(make_catalog(make_action()))
+    assert _document(BOOKSHOP)["capabilities"] == {"streaming": True, "idempotency": True}
+    turned = make_route_action("list", {"cursor": {"type": "string"}})
+    own = {"extensions": {"agent_json": {"capabilities": {"webhooks": True, "pagination": "page"}, "source": "native"}}}
+    document = _document(make_catalog(turned, site=own))
+    assert document["capabilities"] == {"pagination": "cursor", "webhooks": True}
+    assert document["source"] == "native"
 
 
 def test_authentication_is_computed_from_the_actions() -> None:
@@ -130,6 +136,10 @@ def test_authentication_is_computed_from_the_actions() -> None:
         "type": "oauth2",
         "token_expiry": "24h",
         "refresh_endpoint": "/auth/refresh",
+        "x-credentials": [
+            {"method": "session", "in": "cookie", "sign_in": "/auth/login"},
+            {"method": "oauth2", "in": "header", "name": "Authorization", "scheme": "Bearer"},
+        ],
     }
     assert _document(make_catalog(make_action()))["auth"] == {"type": "none"}
     assert _document(make_catalog(make_action(auth_required=True)))["auth"] == {
@@ -144,11 +154,26 @@ def test_a_kind_of_authentication_that_nobody_told_is_not_made_up() -> None:
 
 
 def test_errors_are_the_problems_of_a_call_under_the_sites_own_words() -> None:
-    errors = _document(BOOKSHOP)["errors"]
+    everything = make_action("job", execution="async", requires=("search_books",), idempotency=Idempotency())
+    errors = _document(replace(BOOKSHOP, actions=(*BOOKSHOP.actions, everything)))["errors"]
     assert {problems.code_of(problem.slug) for problem in problems.ALL} | {"SOLD_OUT"} == errors.keys()
     assert errors["BODY_TOO_LARGE"] == {"recovery": problems.BodyTooLarge.default_recovery}
     assert errors["INVALID_INPUT"] == {"recovery": "Read errors."}
     assert errors["SOLD_OUT"] == {"recovery": "Call search_books for another edition."}
+
+
+def test_errors_of_gates_and_jobs_are_told_where_an_action_has_them() -> None:
+    few = _document(make_catalog(make_action()))["errors"]
+    for code in ("OUTCOME_UNKNOWN", "CONFIRMATION_SPENT", "PREREQUISITE_REQUIRED", "UNKNOWN_JOB"):
+        assert code not in few
+    assert "INVALID_IDEMPOTENCY_KEY" in _document(make_catalog(make_action(idempotency=Idempotency())))["errors"]
+    assert "CONFIRMATION_SPENT" in _document(make_catalog(make_action(needs_confirmation=True)))["errors"]
+
+
+def test_recoveries_name_addresses_that_can_be_followed_from_the_origin() -> None:
+    errors = _document(make_catalog(make_action(), url="https://books.example/shop"))["errors"]
+    assert "/shop/.well-known/woa.json" in errors["UNKNOWN_AGENT"]["recovery"]
+    assert "/shop/agent.json" in errors["TEMPORARILY_UNAVAILABLE"]["recovery"]
 
 
 def test_only_actions_with_prerequisites_are_dependencies() -> None:
@@ -167,9 +192,9 @@ def test_the_status_lists_degraded_actions_in_order() -> None:
         "degraded_actions": ["order_book", "summarize"],
         "status_endpoint": "/agents/status",
     }
-    assert _document(make_catalog(status=Status(operational=False)))["agent_status"] == {
+    assert _document(make_catalog(make_action(), status=Status(operational=False)))["agent_status"] == {
         "operational": False,
-        "degraded_actions": [],
+        "degraded_actions": ["ping"],
     }
 
 
@@ -204,20 +229,60 @@ def test_a_limit_over_several_units_is_told() -> None:
     assert _described(make_action(rate_limit=RateLimit(100, 5)))["rate_limit"] == "100/5 minutes"
 
 
-def test_the_idempotency_key_is_where_a_client_has_to_put_it() -> None:
+def test_the_field_of_the_idempotency_key_is_the_declared_one() -> None:
     supported = Idempotency("48h", "key")
-    by_header = {"supported": True, "key_field": "Idempotency-Key", "x-in": "header", "window": "48h"}
-    in_envelope = {"supported": True, "key_field": "key", "window": "48h"}
-    assert _described(make_action(idempotency=supported))["idempotency"] == by_header
-    assert _described(make_function_action("think", {}, idempotency=supported))["idempotency"] == in_envelope
+    told = {"supported": True, "key_field": "key", "window": "48h", "x-header": "Idempotency-Key"}
+    assert _described(make_action(idempotency=supported))["idempotency"] == told
+    assert _described(make_function_action("think", {}, idempotency=supported))["idempotency"] == told
+
+
+def test_what_a_call_does_follows_from_its_effect_in_both_documents() -> None:
+    awas_manifest = awas.PROTOCOL.documents[0]
+    for effect, sensitivity, side_effect in (
+        ("read", None, "safe"),
+        ("idempotent", "standard", "idempotent"),
+        ("write", "standard", "destructive"),  # AWAS 1.1 has no other word for what adds something each time
+        ("delete", "destructive", "destructive"),
+        ("irreversible", "irreversible", "destructive"),
+    ):
+        for idempotency in (None, Idempotency()):
+            catalog = make_catalog(make_action(effect=effect, idempotency=idempotency))
+            action = _document(catalog)["actions"][0]
+            assert action.get("sensitivity") == sensitivity
+            assert action.get("reversible") == (False if effect == "irreversible" else None)
+            softened = "idempotent" if effect == "write" and idempotency else side_effect
+            assert read(awas_manifest, catalog)["actions"][0]["sideEffect"] == softened
+
+
+def test_a_type_of_the_sites_own_is_told_by_its_name() -> None:
+    airport = {"type": "string", "pattern": "^[A-Z]{3}$", "x-type": "airport_code"}
+    action = make_route_action("fly", {"origin": airport, "via": {"type": "array", "items": airport}})
+    inputs = _described(action)["inputs"]
+    assert (inputs["origin"]["type"], inputs["via"]["type"]) == ("airport_code", "array[airport_code]")
+    assert inputs["origin"]["pattern"] == "^[A-Z]{3}$"
+
+
+def test_a_background_action_answers_with_its_job_as_in_awas() -> None:
+    job = make_function_action("print_book", {"type": "object"}, execution="async", outputs={"type": "object"})
+    catalog = make_catalog(job)
+    assert set(_document(catalog)["actions"][0]["outputs"]) == {"job_id", "status", "poll_endpoint", "result"}
+    told = read(awas.PROTOCOL.documents[0], catalog)["actions"][0]["outputSchema"]["properties"]
+    assert set(told) == {"job_id", "status", "poll_endpoint", "result"}
 
 
 def test_inputs_tell_their_facts() -> None:
     search = _document(BOOKSHOP)["actions"][0]
     assert search["inputs"] == {
-        "q": {"type": "string", "required": True, "description": "What to look for."},
+        "q": {
+            "type": "string",
+            "required": True,
+            "description": "What to look for.",
+            "minLength": 1,
+            "maxLength": 80,
+            "pattern": r"\S",
+        },
         "sort": {"type": "enum", "required": False, "default": "relevance", "options": ["relevance", "price"]},
-        "limit": {"type": "integer", "required": False, "default": 20},
+        "limit": {"type": "integer", "required": False, "default": 20, "minimum": 1, "maximum": 50},
         "since": {"type": "ISO8601", "required": False},
     }
 
@@ -265,7 +330,7 @@ def test_actions_behind_a_shut_door_are_not_claimed() -> None:
     document = _document(catalog)
     assert document["actions"] == []
     assert document["auth"] == {"type": "none"}
-    assert document["capabilities"]["idempotency"] is False
+    assert "capabilities" not in document
 
 
 # --- Outputs and entities --------------------------------------------------------------------------------------------

@@ -122,7 +122,6 @@ def _one_action(draw: st.DrawFn, action_id: str) -> Action:
         agent_id="group" if grouped else action_id,
         operation=action_id if grouped else "default",
         effect=draw(st.sampled_from(["read", "idempotent", "write", "delete", "irreversible"])),
-        is_effect_declared=draw(st.booleans()),
         auth_required=draw(st.booleans()),
         examples=tuple(draw(st.lists(st.dictionaries(NAMES, SCALARS, max_size=2), max_size=2))),
         rate_limit=draw(st.sampled_from([None, RateLimit(3, 2, "d", "ip")])),
@@ -158,7 +157,7 @@ GENEROUS = settings(deadline=None, max_examples=75, suppress_health_check=[Healt
 def test_every_document_of_any_site_is_deterministic_json(catalog: Catalog) -> None:
     for document in (document for protocol in ALL for document in protocol.documents):
         assert document.render(catalog) == document.render(catalog)
-        assert isinstance(read(document, catalog), dict)
+        assert "json" not in document.media_type or isinstance(read(document, catalog), dict)
 
 
 @GENEROUS

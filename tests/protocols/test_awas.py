@@ -15,6 +15,7 @@ from awp_publish.model import (
     Pagination,
     RateLimit,
     Result,
+    RouteCredential,
 )
 from awp_publish.protocols.awas import PROTOCOL
 
@@ -83,9 +84,10 @@ def test_every_member_that_1_0_requires_is_there() -> None:
             assert parameter["description"]
 
 
-def test_the_version_is_the_one_of_1_0_until_the_site_says_otherwise() -> None:
-    assert _manifest(make_catalog())["version"] == "1.0"
-    assert _manifest(BOOKSHOP)["version"] == "2.1"
+def test_the_version_is_the_one_that_1_0_knows_whatever_the_site_has() -> None:
+    assert _manifest(make_catalog())["version"] == _manifest(BOOKSHOP)["version"] == "1.0"
+    assert _manifest(BOOKSHOP)["x-version"] == "2.1"
+    assert "x-version" not in _manifest(make_catalog())
     assert _manifest(BOOKSHOP)["specVersion"] == "1.1"
 
 
@@ -94,7 +96,14 @@ def test_what_both_versions_call_differently_says_the_same() -> None:
     assert search["path"] == search["endpoint"] == "/search"
     assert [parameter["name"] for parameter in search["parameters"]] == [one["name"] for one in search["inputs"]]
     assert search["rateLimit"] == {"requests": 30, "window": "1m", "scope": "ip"}
-    assert search["rateLimitHint"] == {"requests": 30, "window": "1m"}
+    assert "rateLimitHint" not in search  # which 1.1 asks for at level 3
+    limit, of_1_1 = search["parameters"][2], search["inputs"][2]
+    assert (limit["type"], of_1_1["type"]) == ("number", "integer")
+    assert limit["example"] == 5
+    assert "examples" not in of_1_1
+    sort, of_1_1 = search["parameters"][1], search["inputs"][1]
+    assert sort["enum"] == of_1_1["validation"]["enum"]
+    assert "validation" not in sort
 
 
 # --- The site --------------------------------------------------------------------------------------------------------
@@ -210,7 +219,7 @@ def test_methods_of_either_version_are_known(declared: tuple[str, ...], told: li
     authentication = _manifest(make_catalog(site={"authentication": Authentication("bearer", declared)}))[
         "authentication"
     ]
-    assert authentication == {"required": False, "optional_for": [], "methods": told}
+    assert authentication["methods"] == told
 
 
 @pytest.mark.parametrize(
@@ -225,10 +234,60 @@ def test_methods_follow_from_the_type_where_none_are_named(kind: Any, methods: o
 def test_an_action_tells_its_own_requirement() -> None:
     search, order, _ = _manifest(BOOKSHOP)["actions"]
     assert search["authentication_required"] is False
-    assert search["authentication"] == {"required": False}
+    assert "authentication" not in search
     assert order["authentication_required"] is True
-    assert order["authentication"] == {"required": True, "methods": ["session", "oauth"], "x-methods": ["mtls"]}
+    assert order["authentication"] == {"required": True}  # in the site's ways
     assert order["authScopes"] == ["orders:write"]
+
+
+def test_an_action_whose_route_knows_callers_in_its_own_way_names_that() -> None:
+    own = make_action(
+        auth_required=True,
+        route_authenticates=True,
+        route_credentials=(RouteCredential("header", "x-api-key"), RouteCredential("cookie", "session")),
+    )
+    told = _action(make_catalog(own, site={"authentication": Authentication("bearer")}))["authentication"]
+    assert told == {"required": True, "methods": ["api_key", "session"]}
+
+
+def test_the_manifest_says_what_shows_who_calls_and_where_that_is_had() -> None:
+    declared = Authentication(
+        "bearer",
+        ("session", "bearer", "api_key", "mtls"),
+        endpoints={"login": "/sign-in"},
+        api_key_header="X-Key",
+        session_cookie="sid",
+    )
+    sign_in = make_route_action("sign_in", {}, method="POST", path="/sign-in", effect="write")
+    told = _manifest(make_catalog(sign_in, site={"authentication": declared}))["authentication"]
+    assert told["x-credentials"] == [
+        {"method": "session", "in": "cookie", "name": "sid", "sign_in": "sign_in"},
+        {"method": "bearer", "in": "header", "name": "Authorization", "scheme": "Bearer"},
+        {"method": "api_key", "in": "header", "name": "X-Key"},
+    ]
+
+
+def test_members_of_a_site_are_added_and_replace_nothing() -> None:
+    own = {
+        "awas": {"name": "Other", "payment": {"scheme": "x402"}, "security": {"sameSite": "Lax"}},
+        "woa": {"authz": {}},
+    }
+    catalog = make_catalog(
+        make_action(
+            auth_required=True, extensions={"awas": {"authentication": {"methods": ["mtls"], "required": False}}}
+        ),
+        site={"extensions": own, "allowed_origins": ("https://books.example",)},
+    )
+    manifest = _manifest(catalog)
+    assert (manifest["name"], manifest["payment"]) == ("Bookshop", {"scheme": "x402"})
+    assert manifest["security"] == {
+        "csrfRequired": False,
+        "allowedOrigins": ["https://books.example"],
+        "sameSite": "Lax",
+    }
+    assert "authz" not in manifest
+    assert "x-woa" not in manifest
+    assert manifest["actions"][0]["authentication"] == {"required": True, "methods": ["mtls"]}
 
 
 # --- An action -------------------------------------------------------------------------------------------------------
@@ -257,7 +316,6 @@ def test_what_an_action_does_not_have_is_not_mentioned() -> None:
         "endpoint": "/ping",
         "path": "/ping",
         "authentication_required": False,
-        "authentication": {"required": False},
         "conformanceLevel": "L1",
         "inputSchema": {"type": "object", "properties": {}},
         "outputs": {"success_codes": [200]},
@@ -294,7 +352,7 @@ def test_empty_facts_are_absent_too() -> None:
 
 def test_an_action_tells_what_it_answers() -> None:
     search = _action(BOOKSHOP)
-    assert search["outputs"]["examples"] == [{"books": [], "total": 0}]
+    assert search["outputSchema"]["examples"] == [{"books": [], "total": 0}]
     assert search["outputSchema"]["required"] == ["books", "total"]
 
 
@@ -302,6 +360,8 @@ def test_an_action_refers_to_its_openapi_operation_if_both_are_known() -> None:
     assert _action(BOOKSHOP)["openapi"] == {"documentUrl": "/openapi.json", "operationId": "search_search_get"}
     assert "openapi" not in _action(BOOKSHOP, 1)
     assert "openapi" not in _action(make_catalog(make_action(operation_id="ping")))
+    job = make_action(operation_id="ping", execution="async")  # what OpenAPI describes is another request
+    assert "openapi" not in _action(make_catalog(job, openapi=OpenApi("/openapi.json", "3.1.0")))
 
 
 def test_tags_and_extensions_are_marked_as_such() -> None:

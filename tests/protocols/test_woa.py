@@ -9,7 +9,7 @@ import jsonschema_rs
 import orjson
 import pytest
 
-from awp_publish.model import Agent, Catalog, Door, JsonObject, Paths
+from awp_publish.model import Agent, Authentication, Catalog, Door, JsonObject, Paths
 from awp_publish.protocols.woa import PROTOCOL
 from awp_publish.schema import DIALECT
 
@@ -179,11 +179,31 @@ def test_authorization_metadata_passes_through() -> None:
     agent = Agent(
         id="ping", name="Ping", description="Hi.", operations={"default": "ping"}, extensions={"authz": AUTHZ}
     )
-    catalog = make_catalog(make_action(), agents=(agent,), site={"extensions": {"authz": AUTHZ}})
+    catalog = make_catalog(make_action(), agents=(agent,), site={"extensions": {"woa": {"authz": AUTHZ}}})
     assert _agent(catalog)["authz"] == _document(catalog)["authz"] == AUTHZ
 
 
 @pytest.mark.parametrize("member", ["agents", "transports", "woa_version"])
 def test_an_addition_never_replaces_what_the_draft_defines(member: str) -> None:
     plain = make_catalog(make_action())
-    assert _document(make_catalog(make_action(), site={"extensions": {member: "mine"}})) == _document(plain)
+    assert _document(make_catalog(make_action(), site={"extensions": {"woa": {member: "mine"}}})) == _document(plain)
+
+
+def test_a_site_may_have_transports_of_its_own_and_leave_rest_out() -> None:
+    queue = {"broker": "amqps://broker.example"}
+    own = {"woa": {"transports": {"com.example.queue": queue, "rest": {"base": "https://elsewhere.example"}}}}
+    document = _document(make_catalog(make_action(), site={"extensions": own}))
+    assert document["transports"]["rest"]["base"] == "https://books.example"
+    assert document["transports"]["com.example.queue"] == queue
+    assert document["agents"][0]["transports"] == ["rest", "com.example.queue"]
+
+    alone = {"woa": {"transports": {"com.example.queue": queue, "rest": None}}}
+    document = _document(make_catalog(make_action(), site={"extensions": alone}))
+    assert document["transports"] == {"com.example.queue": queue}
+    assert document["agents"][0]["transports"] == ["com.example.queue"]
+
+
+def test_without_metadata_of_its_own_a_site_says_how_callers_show_who_they_are() -> None:
+    declared = Authentication("api_key", ("api_key",), api_key_header="X-Key")
+    told = _document(make_catalog(make_action(), site={"authentication": declared}))["authz"]
+    assert told == {"credentials": [{"method": "api_key", "in": "header", "name": "X-Key"}]}

@@ -228,3 +228,54 @@ def test_problem_types_resolve_to_pages(client):
     for words in ("UNKNOWN_AGENT", problem["title"], problem["recovery"], "404"):
         assert words in page.text
     assert client.get("/agents/problems/unheard-of").status_code == 404
+
+
+def test_a_document_that_changed_fails_a_request_that_asks_for_the_old_one(client):
+    path = "/agent.json"
+    now = client.get(path, headers=UNENCODED)
+    for wanted in (now.headers["etag"], f'"old", {now.headers["etag"]}', "*"):
+        assert client.get(path, headers={**UNENCODED, "if-match": wanted}).status_code == 200
+    for method in ("GET", "HEAD"):
+        refused = client.request(method, path, headers={"if-match": '"old"', "if-none-match": now.headers["etag"]})
+        assert (refused.status_code, refused.content) == (412, b"")
+        assert refused.headers["access-control-allow-origin"] == "*"
+    assert client.get(path, headers={"if-match": "W/" + now.headers["etag"]}).status_code == 412  # compared strongly
+    modified = parsedate_to_datetime(now.headers["last-modified"])
+    before = format_datetime(modified - timedelta(days=1), usegmt=True)
+    assert client.get(path, headers={"if-unmodified-since": before}).status_code == 412
+    assert client.get(path, headers={"if-unmodified-since": now.headers["last-modified"]}).status_code == 200
+    assert client.get(path, headers={"if-unmodified-since": "yesterday"}).status_code == 200
+
+
+def test_documents_point_at_the_openapi_of_the_application(client):
+    link = client.get("/agent.json").headers["link"]
+    assert '</openapi.json>; rel="service-desc"; type="application/json"' in link
+    assert client.get("/openapi.json").status_code == 200
+
+
+def test_what_the_a2a_extension_means_is_a_document_like_all_others(client):
+    answer = client.get("/a2a/skills")
+    assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert client.get("/a2a/skills", headers={"if-none-match": answer.headers["etag"]}).status_code == 304
+    card = client.get("/.well-known/agent-card.json").json()
+    assert card["capabilities"]["extensions"][0]["uri"] == "https://shop.example/a2a/skills"
+
+
+def test_bridge_manifests_stand_only_where_the_catalogue_that_they_refer_to_does(site, open_client):
+    site.declare("search", method="GET", path="/search", description="Search.")
+    without = [protocol for protocol in ALL if protocol.name != "awas"]
+    client = open_client(AgentPublisher(Starlette(), site, protocols=without))
+    for path in ("/.well-known/mcp-manifest.json", "/.well-known/a2a-manifest.json", "/.well-known/awas.json"):
+        assert client.get(path).status_code == 404
+
+
+def test_while_a_site_does_not_work_no_action_of_it_is_called_operational(site, open_client):
+    site.declare("search", method="GET", path="/search", description="Search.")
+    client = open_client(AgentPublisher(Starlette(routes=[Route("/search", PlainTextResponse("x"))]), site))
+    site.set_status(operational=False)
+    site.refresh()
+    told = client.get("/agents/status").json()
+    assert (told["operational"], told["degraded_actions"]) == (False, ["search"])
+    assert told["actions"] == {"search": "degraded"}
+    assert client.get("/agent.json").json()["agent_status"]["degraded_actions"] == ["search"]

@@ -168,6 +168,29 @@ def test_a_key_stands_in_the_member_of_the_envelope_that_is_declared(open_client
     assert told(invoke(client, "order", headers={"idempotency-key": "r-2"}, ref="r-1"))[0] == 400
 
 
+@pytest.mark.parametrize("closed", [True, False])
+@pytest.mark.parametrize("field", ["ref", "idempotency_key"])
+def test_a_key_among_the_inputs_of_an_action_without_such_an_input_is_a_key(open_client, field, closed):
+    site, given = make_shop(), []
+    inputs = {"type": "object", "properties": {"item": {"type": "string"}}, "additionalProperties": not closed}
+
+    @site.agent("order", idempotency={"window": "1h", "key_field": field}, inputs=inputs)
+    async def order(given_inputs: dict[str, object]) -> int:
+        """Order something."""
+        given.append(given_inputs)
+        return len(given)
+
+    client = publish(site, open_client)
+    assert [invoke(client, "order", {"item": "a", field: "r-1"}).json() for _ in range(2)] == [1, 1]
+    assert invoke(client, "order", {"item": "a"}, **{field: "r-1"}).json() == 1
+    assert invoke(client, "order", {"item": "a"}, idempotency_key="r-1").json() == 1
+    assert given == [{"item": "a"}]
+    for wrong in ("", True, ["r-2"], {"r": 2}):
+        assert told(invoke(client, "order", {"item": "a", field: wrong})) == (400, "INVALID_IDEMPOTENCY_KEY")
+    assert told(invoke(client, "order", {field: "r-1"}, {"idempotency-key": "r-2"})) == (400, "INVALID_IDEMPOTENCY_KEY")
+    assert len(given) == 1
+
+
 @pytest.mark.parametrize("field", ["agent", "operation", "input", "confirmation", "receipts", ""])
 def test_a_key_cannot_stand_where_the_envelope_has_something_else(field):
     with pytest.raises(DeclarationError, match="key_field"):

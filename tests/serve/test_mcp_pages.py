@@ -65,9 +65,9 @@ def make_app(**options: Any) -> Starlette:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_declared_pages_are_listed_after_the_documents(mode):
+async def test_declared_pages_are_listed_before_the_documents(mode):
     async with connect(make_app(), mode) as client:
-        listed = (await client.list_resources()).resources[-2:]
+        listed = (await client.list_resources()).resources[:2]
     assert [(one.uri, one.name, one.title, one.description, one.mime_type) for one in listed] == [
         (f"{OWN}/about", "/about", "About us", "What we are.", "text/markdown"),
         (f"{OWN}/kept", "/kept", "Kept", "Stays the same.", "text/markdown"),

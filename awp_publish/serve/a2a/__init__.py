@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import JSONResponse
 from starlette.routing import Route, Router
 
 from a2a.extensions.common import HTTP_EXTENSION_HEADER, get_requested_extensions
@@ -85,19 +85,6 @@ _STATUSES: Final = {
 }
 """Of HTTP+JSON (AIP-193). Other statuses of 500 and more are INTERNAL, the rest INVALID_ARGUMENT."""
 
-EXTENSION_TEXT: Final = """\
-# Selecting a skill
-
-A message to this agent selects a skill with one data part:
-
-    {"skill": "<id of a skill of the agent card>", "input": {...}}
-
-The id may stand in the message's metadata instead; then the data part is the input. The schemas of each skill's input
-and output are in the params of this extension on the agent card. Beside `input` may stand `idempotency_key`,
-`confirmation` (the token that an input-required task hands out, once a person has agreed) and `receipts`.
-A text alone is the input where it can be nothing else.
-"""
-
 
 def describe_door(site: Site) -> Door:
     """Return what the documents may say about this door."""
@@ -123,12 +110,10 @@ class A2aDoor:
         self._cors = Cors(door.admission.allow_origins)
         self._extension = agent_card.extension_uri(door.catalog)
         contexts = _Contexts()
-        explained = PlainTextResponse(EXTENSION_TEXT, media_type="text/markdown")
         unknown = {"code": 404, "status": "NOT_FOUND", "message": "There is no such method."}
         rest = create_rest_routes(handler, contexts, enable_v0_3_compat=True, path_prefix="")
         routes = [
             *create_jsonrpc_routes(handler, "/", contexts, enable_v0_3_compat=True),
-            Route(f"/{agent_card.EXTENSION}", explained, methods=["GET"]),
             *(route for route in rest if isinstance(route, Route)),  # without the SDK's paths of tenants
         ]
         not_found = JSONResponse({"error": unknown}, status_code=404)

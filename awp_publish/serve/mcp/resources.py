@@ -16,7 +16,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.model import Catalog
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem
-from awp_publish.protocols import ALL
+from awp_publish.protocols import ALL, mcp_server_card
 from awp_publish.protocols.protocol import Document
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Message, read_fields, wait_for_disconnect
@@ -46,11 +46,8 @@ class Resources:
         self._pages = door.pages  # None where pages are HTML only
 
     async def list_resources(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
-        """Answer `resources/list`."""
+        """Answer `resources/list`: the site's pages first, then each document once, whatever other places it has."""
         listed: list[WireResult] = []
-        for catalog, document in self._documents():
-            path, title = document.path_in(catalog), {"title": document.title} if document.title else {}
-            listed.append({"uri": catalog.absolute(path), "name": path, **title, "mimeType": document.media_type})
         if self._pages is not None:
             catalog = self._catalog()
             for page in catalog.pages:
@@ -58,6 +55,13 @@ class Resources:
                 uri = catalog.absolute(page.path)
                 known = {"uri": uri, "name": page.path, "title": page.title, **described, "mimeType": MEDIA_TYPE}
                 listed.append(known)
+        renderers = set[object]()
+        for catalog, document in self._documents():
+            if document.render in renderers or document in mcp_server_card.PROTOCOL.documents:
+                continue  # who reads this is connected already
+            renderers.add(document.render)
+            path, title = document.path_in(catalog), {"title": document.title} if document.title else {}
+            listed.append({"uri": catalog.absolute(path), "name": path, **title, "mimeType": document.media_type})
         return {"resources": listed, **_LISTED}
 
     async def list_templates(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:

@@ -1,0 +1,149 @@
+"""What is said in the log when a server starts: findings of the checks, and addresses that lead nowhere.
+
+Equal findings are one line, and there are at most MOST_LINES; one of several workers speaks for all.
+"""
+
+import logging
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from awp_publish.checks import Finding, check_documents
+from awp_publish.checks.urls import is_loopback
+from awp_publish.discover import Route
+from awp_publish.guarding import remembering_actions
+from awp_publish.model import Catalog
+from awp_publish.serve.documents import Prepared
+from awp_publish.site import Site
+
+logger: Final = logging.getLogger("awp_publish.checks")
+
+MOST_LINES: Final = 10
+COMMAND: Final = "awp-publish check module:app"
+
+_LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING}
+_OF_DEVELOPMENT: Final = frozenset({"woa-base", "woa-loopback", "woa-private-address"})
+"""Checks that say no more of a site on a loopback address than that it is one."""
+
+
+def report(site: Site, documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str) -> None:
+    """Log what is found about the first address of a site. Worker processes but the first keep silent."""
+    catalog = site.catalog
+    remembering = remembering_actions(catalog)
+    if remembering and not site.guarding.store.is_shared:
+        logger.warning(
+            "actions %s keep confirmations, keys or jobs in the memory of this process: they are lost when it ends, "
+            'and other workers do not know them. Give Site(store="sqlite:///agents.db") or "redis://...".',
+            ", ".join(remembering),
+        )
+    json_documents = {
+        catalog.prefix + path: prepared.body
+        for path, prepared in documents.items()
+        if prepared.media_type.endswith("json")
+    }
+    found = [*check_addresses(catalog, documents, routes, root_path), *check_documents(json_documents)]
+    if is_loopback(urlsplit(catalog.url).hostname or ""):
+        found = [one for one in found if one.check not in _OF_DEVELOPMENT]
+    for level, line in summarize(found):
+        logger.log(level, "%s", line)
+
+
+def summarize(findings: Iterable[Finding]) -> Iterator[tuple[int, str]]:
+    """Return lines for a log, errors first: one for all that a check finds in documents, and not too many."""
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for one in sorted(findings, key=lambda one: one.level != "error"):
+        own = "" if one.document else one.message  # what is about the site itself is a thing of its own each time
+        groups.setdefault((one.level, one.check, own), []).append(one)
+    listed = list(groups.items())
+    shown = listed if len(listed) <= MOST_LINES else listed[: MOST_LINES - 1]
+    for (level, check, _), found in shown:
+        first = str(found[0]).removeprefix(f"{level}: ")
+        many = f"{level}: {len(found)} x {check}, first: {first} All of them: {COMMAND}"
+        yield _LEVELS[level], many if len(found) > 1 else str(found[0])
+    if rest := [one for _, found in listed[len(shown) :] for one in found]:
+        kinds = len(listed) - len(shown)
+        yield _LEVELS[rest[0].level], f"{len(rest)} more findings of {kinds} kinds; run {COMMAND} to see them."
+
+
+def check_addresses(
+    catalog: Catalog, documents: Iterable[str], routes: Sequence[Route], root_path: str
+) -> Iterator[Finding]:
+    """Find addresses that the site names and nothing answers, and routes of its own that we answer instead.
+
+    `root_path` is the path under which the server says that the application is reached.
+    """
+    if root_path.rstrip("/") not in ("", catalog.prefix):
+        yield _warning(
+            "start-root-path",
+            f"The server says that the application is below {root_path} (root_path), and the site's url is "
+            f"{catalog.url}: no address in its documents leads there.",
+            f'Write Site(url="{catalog.url.removesuffix(catalog.prefix)}{root_path.rstrip("/")}").',
+        )
+    ours = {*documents, *(door.path for door in catalog.doors), catalog.paths.status, catalog.paths.som}
+    for route in routes:
+        if not route.is_opaque and route.path in ours:
+            name = f"{' and '.join(route.methods)} {route.path}"
+            yield _warning(
+                "start-shadowed",
+                f"The application's own route {name} is never reached: AgentPublisher answers there.",
+                "Remove one of the two: move the route, give Site(paths=...) another address, or leave the protocol "
+                "out of AgentPublisher(protocols=...).",
+            )
+    for name, address in _named(catalog):
+        path = urlsplit(address).path
+        is_known = path in ours or any(route.takes(method, path) for route in routes for method in route.methods)
+        if routes and address.startswith("/") and not is_known:
+            yield _warning(
+                "start-address",
+                f"{name} names {address}, and no route of this application answers there.",
+                "Correct the address, add the route, or write the whole URL if it is somebody else's.",
+            )
+
+
+def _named(catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """The addresses in a site's declarations, with the places where they were written."""
+    site, declared = catalog.site, catalog.site.authentication
+    found: dict[str, str | None] = {"Site(documentation=...)": site.documentation}
+    if site.contact is not None:
+        found["Site(contact=...)"] = site.contact.url
+    if declared is not None:
+        found["The refresh_endpoint"] = declared.refresh_endpoint
+        found |= {f'The endpoint "{name}" of authentication': address for name, address in declared.endpoints.items()}
+    found["The status_endpoint"] = catalog.status.status_endpoint
+    found |= {f'action "{action.id}": preview_url': action.preview_url for action in catalog.actions}
+    return ((name, address) for name, address in found.items() if address is not None)
+
+
+def _warning(check: str, message: str, hint: str) -> Finding:
+    return Finding("warning", check, "", message, hint, "awp_publish")
+
+
+# --- Servers: what they say only on the stack, as in `guarding.count_workers` ---
+
+
+def is_first_worker() -> bool:
+    """Whether this process is the first, or the only one, of those that a server started with this application.
+
+    A worker that takes the place of another one is none: what it would say was said.
+    """
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        module, here = frame.f_globals.get("__name__"), frame.f_locals
+        if module == "gunicorn.arbiter" and "worker" in here:
+            return getattr(here["worker"], "age", 1) == 1
+        if module == "multiprocessing.process" and "self" in here:
+            return not getattr(here["self"], "_identity", ()) or here["self"]._identity[-1] == 1
+        frame = frame.f_back
+    return True
+
+
+def root_path_of_server() -> str:
+    """Return what uvicorn was told by `--root-path`: its lifespan does not tell it to the application."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "uvicorn.server":
+            return str(getattr(getattr(frame.f_locals.get("self"), "config", None), "root_path", ""))
+        frame = frame.f_back
+    return ""
