@@ -4,9 +4,9 @@ One manifest carries the union of both, so that readers of either accept it: 1.0
 `endpoint`, `type` and `inputs`. `version` is the specification's version to 1.0 and the version of the site's manifest
 to 1.1; the site's version has the form both expect and starts at "1.0", the only one that 1.0 knows.
 
-Parameters tell what a plain HTTP client sends (`plain_request.py`): names are those on the wire, and an action without
-a route takes the invoke envelope. `x-invoke` is where limits, keys and the like of an action with a route hold: its
-route is the application's own business. Deliberately not emitted: `error_codes` (how a route fails is not declared),
+Parameters tell what a plain HTTP client sends (`plain_request.py`) to `path`: the action's inputs at the plain door, or
+those of its own route, where names are those on the wire. `x-page` is the page in which the selectors of an action hold
+whose `path` is not that page. Deliberately not emitted: `error_codes` (how a route fails is not declared),
 `outputs.schema` (it is `outputSchema`), `openapi.$ref` (the operationId identifies the operation already),
 `burst_limit` and `concurrent_requests` (no such limits), and null as a parameter type (1.1 forbids it).
 """
@@ -23,12 +23,11 @@ from awp_publish.protocols.members import extension_members, located, located_if
 from awp_publish.protocols.plain_request import (
     IDEMPOTENCY_HEADER,
     Field,
-    listed_actions,
     request_fields,
     request_schema,
 )
 from awp_publish.protocols.protocol import Document, Protocol, to_json
-from awp_publish.protocols.schema_reading import answer_schema, guarded_endpoint, kinds, options, resolved
+from awp_publish.protocols.schema_reading import answer_schema, kinds, options, resolved
 
 PATH: Final = "/.well-known/ai-actions.json"
 ALIAS_PATH: Final = "/.well-known/awas.json"
@@ -98,7 +97,7 @@ FALLBACK_TYPE: Final = "string"
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the manifest: 1.1's members in the order of its schema, 1.0's beside those that mean the same."""
-    site, actions, limit = catalog.site, listed_actions(catalog), catalog.site.rate_limit
+    site, actions, limit = catalog.site, catalog.actions, catalog.site.rate_limit
     updated = site.updated and (site.updated if site.updated.tzinfo else site.updated.replace(tzinfo=UTC))
     described = [_action(catalog, action) for action in actions]
     workflows = [
@@ -205,7 +204,9 @@ def _action(catalog: Catalog, action: Action) -> dict[str, object]:
         [{name: fact[name] for name in names if fact[name] is not None} | dict(marks) for fact, marks in facts]
         for names in (PARAMETER_MEMBERS, INPUT_MEMBERS)
     )
-    encoding = action.direct.content_type if action.direct else None
+    route = catalog.own_route(action)
+    encoding = route.content_type if route is not None else None
+    has_selectors = bool(action.selector or action.selectors or action.result)
     outputs = {
         "type": JSON_TYPE if action.outputs else None,
         "success_codes": [action.success_status],
@@ -243,7 +244,7 @@ def _action(catalog: Catalog, action: Action) -> dict[str, object]:
             "conformanceLevel": _action_level(catalog, action),
             "parameters": parameters or None,
             "inputs": inputs or None,
-            "inputSchema": request_schema(action, fields),
+            "inputSchema": request_schema(catalog, action, fields),
             "x-encoding": encoding if encoding != JSON_TYPE else None,
             "outputs": present(outputs),
             "outputSchema": dict(answer_schema(action)) or None,
@@ -259,7 +260,7 @@ def _action(catalog: Catalog, action: Action) -> dict[str, object]:
             ),
             "openapi": operation,
             "x-tags": action.tags or None,
-            "x-invoke": guarded_endpoint(catalog, action),
+            "x-page": located_if(catalog, action.page) if has_selectors and action.page != path else None,
         }
     ) | extension_members(action.extensions)
 
@@ -282,7 +283,7 @@ def _parameter(action: Action, field: Field) -> dict[str, object]:
     if values:
         rules["enum"] = values
     # 1.0 requires a description: a title or the name in words stands in for one.
-    described = (facts.get("description"), facts.get("title"), field.description)
+    described = (facts.get("description"), facts.get("title"))
     in_words = field.name.replace("_", " ").replace("-", " ").strip().capitalize()
     examples = [*field.examples, *examples_in(facts)]
     shape = facts.get("format")

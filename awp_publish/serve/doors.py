@@ -20,6 +20,7 @@ from awp_publish.serve.endpoint import Admission, ProblemRenderer, read_admissio
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send
 from awp_publish.serve.jobs import Background, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
+from awp_publish.serve.plain import PlainDoor, UnknownActionDoor
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.site import Site
@@ -144,7 +145,7 @@ def open_doors(
     invoker = Invoker(catalog, RouteCaller(app, catalog), enforcement, accept, observer)
     admission = read_admission_of(site)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
-    calls = {path: partial(woa, named=agent_id) for path, agent_id in address.calls(catalog).items()}
+    calls = address.calls(catalog)
     live = open_live_doors(DoorContext(site, catalog, invoker, enforcement, admission, background, entrance, pages))
     below: dict[str, AnswerRest] = {}
     if background is not None:
@@ -161,7 +162,14 @@ def open_doors(
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status, admission.own_hosts)}
     if pages is not None:
         exact[catalog.paths.som] = SomDoor(pages, admission.own_hosts)
-    exact |= calls
+    exact |= {catalog.plain_path_of(one): PlainDoor(one, catalog, invoker, admission) for one in catalog.actions}
+    below[f"{catalog.paths.actions}/"] = UnknownActionDoor(catalog, admission)
+    for path in calls.keys() & exact.keys():
+        remedy = "Give the agent another id, or our addresses other paths: Site(paths=...)."
+        raise DeclarationError(
+            f'agent "{calls[path]}"', f"is called at {path}, which is another address of ours.", remedy
+        )
+    exact |= {path: partial(woa, named=agent_id) for path, agent_id in calls.items()}
     for one in live:
         exact |= one.exact
         below |= one.below

@@ -1,5 +1,6 @@
 """AWAS 1.0 and 1.1 in one manifest."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -18,7 +19,7 @@ from awp_publish.model import (
 )
 from awp_publish.protocols.awas import PROTOCOL
 
-from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, make_route_action, read
+from .catalogs import BOOKSHOP, make_action, make_catalog, make_route_action, read
 from .conftest import Check
 
 MANIFEST, ALIAS, SCHEMA = PROTOCOL.documents
@@ -91,7 +92,7 @@ def test_the_version_is_the_one_of_1_0_until_the_site_says_otherwise() -> None:
 
 def test_what_both_versions_call_differently_says_the_same() -> None:
     search = _action(BOOKSHOP)
-    assert search["path"] == search["endpoint"] == "/search"
+    assert search["path"] == search["endpoint"] == "/agents/actions/search_books"
     assert [parameter["name"] for parameter in search["parameters"]] == [one["name"] for one in search["inputs"]]
     assert search["rateLimit"] == {"requests": 30, "window": "1m", "scope": "ip"}
     assert search["rateLimitHint"] == {"requests": 30, "window": "1m"}
@@ -237,7 +238,7 @@ def test_an_action_tells_its_own_requirement() -> None:
 def test_an_action_tells_what_a_call_does() -> None:
     order = _action(BOOKSHOP, 1)
     assert (order["type"], order["intent"], order["sideEffect"]) == ("state_change", "write", "destructive")
-    assert (order["method"], order["path"]) == ("POST", "/books/{isbn}/orders")
+    assert (order["method"], order["path"]) == ("POST", "/agents/actions/order_book")
     assert order["idempotencyKeySupported"] is True
     assert order["idempotencyKeyHeader"] == "Idempotency-Key"
     assert order["previewUrl"] == "/orders/preview"
@@ -310,9 +311,11 @@ def test_tags_and_extensions_are_marked_as_such() -> None:
     assert _action(make_catalog(make_action(extensions={"team": 1})))["x-team"] == 1
 
 
-def test_an_action_that_only_a_shut_door_could_reach_is_not_listed() -> None:
-    catalog = make_catalog(make_action(), make_function_action("think", {"type": "object"}), doors=())
-    assert [action["id"] for action in _manifest(catalog)["actions"]] == ["ping"]
+def test_the_page_where_selectors_hold_is_named_beside_the_address_that_is_called() -> None:
+    form = make_action("order", effect="write", rate_limit=RateLimit(5), selector="form", page="/checkout")
+    assert _action(make_catalog(form, url="https://a.example/shop"))["x-page"] == "/shop/checkout"
+    assert "x-page" not in _action(make_catalog(replace(form, selector=None)))
+    assert "x-page" not in _action(make_catalog(make_action(selector="form", page="/ping")))
 
 
 # --- Conformance -----------------------------------------------------------------------------------------------------
