@@ -156,7 +156,7 @@ class IdempotencyKeys:
                     headers.append((name.decode("latin-1"), value.decode("latin-1")))
             # One line of JSON, then the body as it was.
             facts = claim.fingerprint.encode(), result.status, orjson.dumps(headers) if headers else b"[]"
-            content = b',"content":' + orjson.dumps(result.content) if result.content is not None else b""
+            content = b',"content":' + orjson.dumps(list(result.content)) if result.content is not None else b""
             record = b'{"state":"done","for":"%b","status":%d,"headers":%b%b}\n%b' % (*facts, content, result.body)
             if len(record) <= (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
                 return Swap(claim.key, claim.value, record, self._window)

@@ -208,7 +208,7 @@ def _action(catalog: Catalog, action: Action) -> dict[str, object]:
     encoding = route.content_type if route is not None else None
     has_selectors = bool(action.selector or action.selectors or action.result)
     outputs = {
-        "type": JSON_TYPE if action.outputs else None,
+        "type": action.outputs.get("contentMediaType", JSON_TYPE) if action.outputs else None,
         "success_codes": [action.success_status],
         "examples": examples_in(action.outputs) or None,
     }
