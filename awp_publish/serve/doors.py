@@ -17,6 +17,7 @@ from awp_publish.protocols import protected_resource
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller
 from awp_publish.serve.endpoint import Admission, ProblemRenderer, read_admission_of
+from awp_publish.serve.guarded_routes import GuardedRoutes
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send
 from awp_publish.serve.jobs import Background, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
@@ -176,6 +177,18 @@ def open_doors(
     heads = (catalog.paths.invoke.partition("{")[0].partition("?")[0], *below)
     sockets = {path: answer for one in live for path, answer in one.sockets.items()}
     return Doors(invoker, exact, below, heads, woa, address, live, sockets)
+
+
+def guard_routes(site: Site, catalog: Catalog, app: AsgiApp, routes: object) -> GuardedRoutes | None:
+    """The application behind the gates of its actions' routes, None where no route is to be guarded."""
+    by_site = site.limits.guard_routes
+    actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
+    if not any(action.target is not None for action in actions):
+        return None
+    enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
+    observer = Observer(site.guarding.log_inputs, site.call_listeners)
+    guarded = GuardedRoutes(app, routes, catalog, actions, enforcement, observer, read_admission_of(site))
+    return guarded if guarded.is_needed else None
 
 
 async def _pass_rest(answer: AnswerRest, rest: str, scope: Scope, receive: Receive, send: Send) -> None:
