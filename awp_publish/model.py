@@ -280,8 +280,10 @@ class Action:
     `inputs` and `outputs` are JSON Schemas. Either `target` (a route) or `function` (a plain function) is behind it.
     The protocols' words for its consequences are computed from `effect`. `examples` are whole inputs.
     `route_authenticates` says that the route behind it has a security scheme of its own, `route_credentials` in which
-    headers and cookies that scheme looks. `depends_on` names the actions that come before it, `requires` those of them
-    of which a call has to show receipts.
+    headers and cookies that scheme looks. `answers_json` says that the route gives JSON whatever a request accepts,
+    `guards_route` that direct requests of it meet the same gates as calls (None: as the site says); `page` is the page
+    at its path. `depends_on` names the actions that come before it, `requires` those of them of which a call has to
+    show receipts; `is_required` says that another one requires it.
     """
 
     id: str
@@ -311,6 +313,10 @@ class Action:
     preconditions: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
+    is_required: bool = False
+    answers_json: bool = True
+    guards_route: bool | None = None
+    page: str | None = None
     preview_url: str | None = None
     dry_run: bool = False
     execution: Execution = "sync"
@@ -320,14 +326,9 @@ class Action:
     extensions: JsonObject = field(default_factory=dict)
 
     @property
-    def direct(self) -> Target | None:
-        """The route that a plain HTTP client calls. A background action has none: only our doors make jobs of calls."""
-        return None if self.is_background else self.target
-
-    @property
-    def is_guarded(self) -> bool:
-        """Whether calls meet gates that a request straight to the route does not meet."""
-        return any((self.rate_limit, self.idempotency, self.needs_confirmation, self.requires))
+    def method(self) -> str:
+        """The HTTP method that it is called with: its route's."""
+        return "POST" if self.target is None else self.target.method
 
     @property
     def intent(self) -> Intent:
@@ -436,6 +437,7 @@ class Paths:
     """Where things of ours live. `invoke` may hold `{agent_id}` and a query (WoA section 4.3.1)."""
 
     invoke: str = "/agents/{agent_id}/invoke"
+    actions: str = "/agents/actions"
     problems: str = "/agents/problems"
     jobs: str = "/agents/jobs"
     status: str = "/agents/status"
@@ -523,11 +525,30 @@ class Catalog:
     def door(self, protocol: str) -> Door | None:
         return next((door for door in self.doors if door.protocol == protocol), None)
 
+    def is_guarded(self, action: Action) -> bool:
+        """Whether a gate of ours stands in front of an action, or hands something out that another one asks for."""
+        asks_who = action.auth_required and not action.route_authenticates
+        limit = self.site.rate_limit or action.rate_limit
+        gates = limit, action.idempotency, action.needs_confirmation, action.requires, action.is_required, asks_who
+        return any(gates)
+
+    def own_route(self, action: Action) -> Target | None:
+        """The route at which the documents publish an action; None where the plain door stands in for it.
+
+        What they promise holds at the route itself if no gate of ours guards it, it gives JSON to whoever calls, and it
+        is not run in the background: only our doors make jobs of calls.
+        """
+        is_true = action.answers_json and not action.is_background and not self.is_guarded(action)
+        return action.target if is_true else None
+
+    def plain_path_of(self, action: Action) -> str:
+        """The path below the site's url at which the plain door takes calls of an action."""
+        return f"{self.paths.actions}/{action.id}"
+
     def endpoint_of(self, action: Action) -> tuple[str, str]:
         """Method and path (below the site's url) with which a plain HTTP client calls an action."""
-        if action.direct is not None:
-            return action.direct.method, action.direct.path
-        return "POST", self.invoke_path_of(action)
+        route = self.own_route(action)
+        return action.method, self.plain_path_of(action) if route is None else route.path
 
     def invoke_path_of(self, action: Action) -> str:
         """The path below the site's url at which the WoA door takes calls of an action."""

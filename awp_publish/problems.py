@@ -199,6 +199,13 @@ class UnknownAgent(Problem):
     default_recovery = "GET /.well-known/woa.json and use the id of an agent listed there."
 
 
+class UnknownAction(Problem):
+    slug = "unknown-action"
+    title = "There is no such action"
+    default_status = 404
+    default_recovery = "GET /agent.json and use the endpoint of an action listed there."
+
+
 class UnknownOperation(Problem):
     slug = "unknown-operation"
     title = "The agent has no such operation"
@@ -607,6 +614,7 @@ ALL: tuple[type[Problem], ...] = (
     MissingInput,
     AgentMismatch,
     UnknownAgent,
+    UnknownAction,
     UnknownOperation,
     MethodNotAllowed,
     NotAcceptable,

@@ -18,6 +18,7 @@ from awp_publish.discover.routes import (
     Mode,
     Operation,
     Route,
+    answers_json,
     describe_by_path,
     docstring_of,
     identity_of,
@@ -174,7 +175,11 @@ def describe_route_action(subject: str, chosen: tuple[Route, str], options: Acti
 
 def _describe(route: Route, method: str, options: ActionOptions) -> Operation:
     if route.describe is None:
-        return describe_by_path(route.path, docstring_of(route.handlers[0]) if route.handlers else None)
+        if not route.handlers:
+            return describe_by_path(route.path)
+        handler = route.handlers[0]
+        operation = describe_by_path(route.path, docstring_of(handler))
+        return replace(operation, answers_json=answers_json(handler) is True)
     try:
         return route.describe(method)
     except UnusableSchema:
@@ -279,6 +284,8 @@ def make_action(
         preconditions=tuple(options.get("preconditions", ())),
         depends_on=tuple(dict.fromkeys((*requires, *options.get("depends_on", ())))),
         requires=tuple(dict.fromkeys(requires)),
+        answers_json=operation.answers_json and "contentMediaType" not in operation.outputs,
+        guards_route=options.get("guard_routes"),
         preview_url=awas.get("preview_url"),
         dry_run=awas.get("dry_run", False),
         execution="async" if is_background else "sync",
@@ -512,7 +519,17 @@ def resolve(
     for inclusion in inclusions:
         actions += include_routes(inclusion, routes, actions, timeout)
     _check_dependencies(actions)
-    return tuple(actions), tuple(_group(actions, agents))
+    required = {needed for action in actions for needed in action.requires}
+    pages = {route.template for route in routes if "GET" in route.methods and not route.is_opaque}
+    known = [
+        replace(
+            action,
+            is_required=action.id in required,
+            page=action.target.path if action.target is not None and action.target.path in pages else None,
+        )
+        for action in actions
+    ]
+    return tuple(known), tuple(_group(known, agents))
 
 
 # --- One declaration ---

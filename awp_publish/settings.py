@@ -112,7 +112,7 @@ def check_paths(paths: Paths) -> Paths:
         raise ValueError(f'invoke {paths.invoke!r} must be a path such as "/agents/{{agent_id}}/invoke"')
     if paths.invoke.count("{agent_id}") > 1 or re.search(r"[{}]", paths.invoke.replace("{agent_id}", "")):
         raise ValueError(f"invoke {paths.invoke!r} may hold {{agent_id}} once and no other placeholder")
-    for name in ("problems", "jobs", "status", "mcp", "a2a", "awp", "som"):
+    for name in ("actions", "problems", "jobs", "status", "mcp", "a2a", "awp", "som"):
         plain = getattr(paths, name)
         if not _PATH.fullmatch(plain) or re.search(r"[{}]|/$", plain):
             raise ValueError(f'{name} {plain!r} must be a path such as "/agents/{name}"')
@@ -721,10 +721,10 @@ class SiteOptions(TypedDict, total=False):
         BeforeValidator(unpack),
         AfterValidator(check_paths),
         Option(
-            '`Paths(invoke="/agents/{agent_id}/invoke", problems="/agents/problems", '
+            '`Paths(invoke="/agents/{agent_id}/invoke", actions="/agents/actions", problems="/agents/problems", '
             'jobs="/agents/jobs", status="/agents/status", mcp="/mcp", a2a="/a2a", awp="/awp", '
             'som="/agents/som")`: where our own addresses are',
-            "WoA `invoke_path`, problem types, `poll_endpoint`, `status_endpoint`",
+            "WoA `invoke_path`, AWAS `path`, agent.json `endpoint`, problem types, `poll_endpoint`, `status_endpoint`",
         ),
     ]
     doors: Annotated[
@@ -764,6 +764,14 @@ class SiteOptions(TypedDict, total=False):
         Option(
             "`True`: no middleware outside of `AgentPublisher` decides by the path, so calls of "
             "routes do not [go through it](guards.md) a second time",
+            "not published",
+        ),
+    ]
+    guard_routes: Annotated[
+        Flag,
+        Option(
+            "`True`: direct requests of the actions' routes meet the same [gates](guards.md) as calls; an action may "
+            "say otherwise",
             "not published",
         ),
     ]
@@ -947,6 +955,9 @@ class ActionOptions(TypedDict, total=False):
         Sequence[str], Option("ids of actions that come before it, of which a call has to show receipts", "none")
     ]
     awas: Annotated[AwasOptions, Option("what only AWAS says, see below", "none")]
+    guard_routes: Annotated[
+        Flag, Option("whether direct requests of its route meet the same [gates](guards.md) as calls", "as the site")
+    ]
     execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")]
     timeout: Annotated[Seconds, Option("seconds that it may take", "the site's; an hour in the background")]
     extensions: Annotated[
@@ -1083,7 +1094,8 @@ class CallLimits:
     """What the doors hold every call to. `timeout` in seconds, `max_body_bytes` in bytes.
 
     `list_only_allowed` says that doors which tell their callers what there is tell each what they may call,
-    `trust_outer_middleware` that no middleware outside of us decides by the path of a request.
+    `trust_outer_middleware` that no middleware outside of us decides by the path of a request, `guard_routes` that
+    direct requests of routes meet the same gates as calls.
     """
 
     timeout: float = 30.0
@@ -1091,6 +1103,7 @@ class CallLimits:
     allow_origins: tuple[str, ...] = ()
     list_only_allowed: bool = False
     trust_outer_middleware: bool = False
+    guard_routes: bool = False
     browsing: Browsing = field(default_factory=Browsing)
 
 
@@ -1102,6 +1115,7 @@ def read_limits(checked: SiteOptions) -> CallLimits:
         tuple(checked.get("allow_origins", ())),
         checked.get("list_only_allowed", False),
         checked.get("trust_outer_middleware", False),
+        checked.get("guard_routes", False),
         checked.get("browsing", Browsing()),
     )
 

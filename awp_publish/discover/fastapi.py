@@ -22,7 +22,7 @@ from fastapi.security.base import SecurityBase
 from starlette.routing import BaseRoute
 
 from awp_publish.discover.openapi import Components, as_object, read_operation
-from awp_publish.discover.routes import Operation, Route, Walk, methods_of, walk_routes
+from awp_publish.discover.routes import Operation, Route, Walk, answers_json, methods_of, walk_routes
 from awp_publish.model import Arrival, JsonObject, OpenApi
 from awp_publish.schema import UnusableSchema, drops_unknown, reason_of, write_schema
 
@@ -116,6 +116,7 @@ class _Document:
             read,
             outputs=outputs,
             auth_required=read.auth_required and refuses,
+            answers_json=read.answers_json and answers_json(context.endpoint) is not False,
             operation_id=operation_id if isinstance(operation_id, str) else None,
         )
 

@@ -173,6 +173,7 @@ def read_operation(
         (bool(asked) and all(asked)) or taken.needs_authorization,
         tuple(dict.fromkeys(str(scope) for scopes in listed for scope in scopes)) if all(asked) else (),
         tuple(dict.fromkeys((*headers, *cookies))),
+        _answers_json(as_object(operation.get("responses")), components),
     )
 
 
@@ -358,6 +359,15 @@ def _read_responses(responses: JsonObject, components: Components) -> tuple[int,
         outputs = schemas[0]
     number = int(found[0][0]) if found[0][0].isdigit() else 200
     return number, with_definitions(outputs, components.definitions(names))
+
+
+def _answers_json(responses: JsonObject, components: Components) -> bool:
+    """Whether every answer that is no refusal is JSON or empty: pages and redirects are for people."""
+    for status, response in responses.items():
+        content, kind = as_object(components.follow(response).get("content")), str(status)[:1]
+        if kind == "3" or (kind == "2" and not all("json" in name and "jsonl" not in name for name in content)):
+            return False
+    return True
 
 
 def _text(value: object) -> str | None:

@@ -9,10 +9,12 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, TypeAlias
+from types import UnionType
+from typing import Annotated, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from starlette.convertors import CONVERTOR_TYPES
 from starlette.endpoints import HTTPEndpoint
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, WebSocketRoute
 
 from awp_publish.model import Arrival, JsonObject, Location, Parameter, RouteCredential
@@ -100,6 +102,32 @@ def docstring_of(handler: object) -> str | None:
     return next((text for text in texts if text), None)
 
 
+def answers_json(handler: object) -> bool | None:
+    """Whether a handler is annotated to answer JSON in every case (`-> JSONResponse`); None if nothing tells.
+
+    Responses are told by their `media_type`, as Starlette's have it, or as Django's by their name.
+    """
+    function = next((layer for layer in layers_of(handler) if inspect.isfunction(layer)), None)
+    try:
+        annotation = get_type_hints(function).get("return") if function is not None else None
+    except Exception:  # a name that is imported for type checkers only
+        return None
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    is_union = get_origin(annotation) in (Union, UnionType)
+    kinds = get_args(annotation) if is_union else (annotation,)
+    ancestors = [kind.__mro__ for kind in kinds if isinstance(kind, type)]
+    responses = [
+        one for one in ancestors if any(kind is Response or kind.__name__ == "HttpResponseBase" for kind in one)
+    ]
+    if not responses:
+        return None
+    return len(responses) == len(kinds) and all(
+        "json" in str(getattr(own, "media_type", None)) or any(kind.__name__ == "JsonResponse" for kind in (own, *rest))
+        for own, *rest in responses
+    )
+
+
 # --- What discovery finds ---
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -123,7 +151,8 @@ class Operation:
     """The inputs and outputs of one method of a route, as its framework already knows it.
 
     `parameters` say where each input travels; `content_type` is the body's media type, None without a body.
-    `description` is what somebody wrote about the operation, `summary` perhaps only its name in words.
+    `description` is what somebody wrote about the operation, `summary` perhaps only its name in words. `answers_json`
+    is only said where it is known: of each success, and whatever the request accepts.
     """
 
     inputs: JsonObject
@@ -137,6 +166,7 @@ class Operation:
     auth_required: bool = False
     scopes: tuple[str, ...] = ()
     credentials: tuple[RouteCredential, ...] = ()
+    answers_json: bool = False
 
 
 @dataclass(frozen=True, slots=True)

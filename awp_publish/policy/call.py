@@ -1,6 +1,7 @@
 """What goes through the gates: a `Call` on its way in, an `Outcome` or a Problem on its way out."""
 
 import asyncio
+import base64
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -87,14 +88,30 @@ class Call:
             self.task.cancel()
 
 
+class Content(NamedTuple):
+    """What a JSON string stands for, where a route has answered something else: a text in a charset, "" for base64."""
+
+    media_type: str
+    charset: str
+
+    def bytes_of(self, output: object) -> bytes:
+        """The answer as the route has sent it."""
+        text = str(output)
+        return text.encode(self.charset) if self.charset else base64.b64decode(text)
+
+
 @dataclass(slots=True)
 class Outcome:
-    """What an action answered: JSON text, the same decoded, and the headers worth carrying to the caller."""
+    """What an action answered: JSON text, the same decoded, and the headers worth carrying to the caller.
+
+    `content` is there where the JSON is a string that stands for something else.
+    """
 
     body: bytes
     output: object
     status: int = 200
     headers: RawHeaders = ()
+    content: Content | None = None
 
 
 Result: TypeAlias = Outcome | Problem

@@ -23,7 +23,7 @@ import orjson
 
 from awp_publish.model import Action, Idempotency, JsonObject, RouteCredential
 from awp_publish.policy.authentication import Credentials
-from awp_publish.policy.call import Call, Claim, Outcome, Result
+from awp_publish.policy.call import Call, Claim, Content, Outcome, Result
 from awp_publish.problems import (
     AnswerNotKept,
     HandlerFailed,
@@ -165,8 +165,9 @@ class IdempotencyKeys:
                 if name in _RECORDED_HEADERS:
                     headers.append((name.decode("latin-1"), value.decode("latin-1")))
             # One line of JSON, then the body as it was.
-            facts = claim.fingerprint.encode(), result.status, orjson.dumps(headers) if headers else b"[]", result.body
-            record = b'{"state":"done","for":"%b","status":%d,"headers":%b}\n%b' % facts
+            facts = claim.fingerprint.encode(), result.status, orjson.dumps(headers) if headers else b"[]"
+            content = b',"content":' + orjson.dumps(list(result.content)) if result.content is not None else b""
+            record = b'{"state":"done","for":"%b","status":%d,"headers":%b%b}\n%b' % (*facts, content, result.body)
             if len(record) <= (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
                 return Swap(claim.key, claim.value, record, self._window)
             logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
@@ -253,7 +254,8 @@ def _replay(found: bytes, fingerprint: str, now: float) -> Outcome:
         raise IdempotencyKeyReused("This idempotency key came with another input, or other credentials, before.")
     if state == "done":
         headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in facts["headers"])
-        return Outcome(body, orjson.loads(body), int(facts["status"]), (REPLAYED, *headers))
+        content = Content(*facts["content"]) if "content" in facts else None
+        return Outcome(body, orjson.loads(body), int(facts["status"]), (REPLAYED, *headers), content)
     if state == "too large":
         raise AnswerNotKept("The first call with this idempotency key succeeded; its answer was too large to be kept.")
     if state == "running" and now < facts["until"]:

@@ -11,7 +11,6 @@ from typing import Final
 from awp_publish.model import Catalog
 from awp_publish.protocols import agent_card, awas
 from awp_publish.protocols.members import door_addresses, extension_members, located, metadata, origin, present
-from awp_publish.protocols.plain_request import listed_actions
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 PATH: Final = "/.well-known/a2a-manifest.json"
@@ -22,7 +21,7 @@ PARTNERS: Final = {"mcp": "MCP", "woa": "WoA", "awp": "AWP"}
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the manifest, in the order of the sample."""
-    site, actions, door = catalog.site, listed_actions(catalog), catalog.door("a2a")
+    site, actions, door = catalog.site, catalog.actions, catalog.door("a2a")
     compatible = [name for partner, name in PARTNERS.items() if catalog.door(partner)]
     compatible += ["OpenAPI"] if catalog.openapi else []
     card = {"agent_card": located(catalog, agent_card.PATH)} if agent_card.is_published(catalog) else {}

@@ -1,9 +1,8 @@
 """agent.json of the Agent Web Protocol: specification 0.2, which keeps every field of 0.1.
 
-`inputs` tell what a plain HTTP client sends to `endpoint` (`plain_request.py`): fields under their names on the wire,
-and the WoA envelope for actions without a route, whose `input` is an entity of its own. `outputs` name the members of
-the answer; an answer that is no object is the one output "$", which is how JSONPath (RFC 9535) names a whole value.
-`x-invoke` is where limits, keys, confirmations and receipts of an action with a route hold (`answers.py`).
+`inputs` tell what a plain HTTP client sends to `endpoint` (`plain_request.py`): an action's inputs as they are at the
+plain door, or the fields of its own route under their names on the wire. `outputs` name the members of the answer; an
+answer that is no object is the one output "$", which is how JSONPath (RFC 9535) names a whole value.
 Deliberately not emitted: `via` and `operation` (they would make 0.2 readers wrap the described request once more), the
 members of synthetic files (section 14), an `auth.type` where actions require authentication of an undeclared kind.
 """
@@ -16,19 +15,17 @@ from awp_publish import problems
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.protocols import agent_card, awas, woa
 from awp_publish.protocols.members import credentials_of, extended, located, located_if, present, whole
-from awp_publish.protocols.plain_request import IDEMPOTENCY_HEADER, listed_actions, request_fields
+from awp_publish.protocols.plain_request import IDEMPOTENCY_HEADER, request_fields
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 from awp_publish.protocols.schema_reading import (
     answer_schema,
     branches,
     follow,
-    guarded_endpoint,
     kinds,
     members,
     options,
     reference_of,
     references,
-    required_members,
     resolved,
 )
 
@@ -54,7 +51,7 @@ DOCUMENT_PATHS: Final = re.compile(r"(?<![\w/])/(?:\.well-known/[\w.-]*\w|agent\
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the document, in the order of section 5."""
-    site, actions, status = catalog.site, listed_actions(catalog), catalog.status
+    site, actions, status = catalog.site, catalog.actions, catalog.status
     entities = Entities(site.entities, site.entity_schemas)
     described = [_action(catalog, action, entities) for action in actions]
     # Section 7.
@@ -163,13 +160,15 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
             outputs = {**outputs, "result": f"object[{entities.add(f'{action.id}_result', fields)}]"}
     idempotency: dict[str, object] | None = None
     if action.idempotency is not None:
+        # A field beside the inputs; the plain door takes it in the header as well.
         idempotency = {
             "supported": True,
             "key_field": action.idempotency.key_field,
             "window": action.idempotency.window,
             "x-header": IDEMPOTENCY_HEADER,
         }
-    encoding = action.direct.content_type if action.direct else None
+    route = catalog.own_route(action)
+    encoding = route.content_type if route is not None else None
     described = present(
         {
             "id": action.id,
@@ -188,7 +187,6 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
             "requires_human_confirmation": action.needs_confirmation or None,
             "reversible": False if action.is_irreversible else None,
             "x-encoding": encoding if encoding != awas.JSON_TYPE else None,
-            "x-invoke": guarded_endpoint(catalog, action),
         }
     )
     return extended(described, action.extensions, NAME)
@@ -198,27 +196,16 @@ def _inputs(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
     names, described = entities.learn(action.inputs), dict[str, object]()
     for field in request_fields(catalog, action):
         facts = resolved(field.schema, action.inputs)
-        if field.schema is action.inputs:  # the envelope's `input`
-            fields = spelled_members(facts, action.inputs, names)
-            entity = entities.add(f"{action.id}_input", fields) if fields else None
-            # An entity has no required fields, so the description names them.
-            required = [name for name in members(facts) if name in required_members(facts)]
-            entry: dict[str, object] = {
-                "type": f"object[{entity}]" if entity else "object",
-                "required": True,
-                "description": f"Required: {', '.join(required)}." if required else None,
-            }
-        else:
-            values = options(facts, action.inputs)
-            entry = {
-                "type": "enum" if values else spelled(field.schema, action.inputs, names),
-                "required": field.required,
-                "default": facts.get("default"),
-                "options": values or None,
-                "description": facts.get("description"),
-                **{word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), str | int | float)},
-                **field.marks,
-            }
+        values = options(facts, action.inputs)
+        entry: dict[str, object] = {
+            "type": "enum" if values else spelled(field.schema, action.inputs, names),
+            "required": field.required,
+            "default": facts.get("default"),
+            "options": values or None,
+            "description": facts.get("description"),
+            **{word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), str | int | float)},
+            **field.marks,
+        }
         described[field.name] = present(entry)
     return described
 

@@ -5,9 +5,9 @@ One manifest carries the union of both, so that readers of either accept it: 1.0
 the site's own is `x-version`, and stands in the bridge manifests. What both versions have a word for is said to each in
 its own; what only one of them asks for is said once: examples in `parameters`, `rateLimitHint` where a site is L3.
 
-Parameters tell what a plain HTTP client sends (`plain_request.py`): names are those on the wire, and an action without
-a route takes the invoke envelope. `x-invoke` is where limits, keys and the like of an action with a route hold: its
-route is the application's own business. Deliberately not emitted: `error_codes` (how a route fails is not declared),
+Parameters tell what a plain HTTP client sends (`plain_request.py`) to `path`: the action's inputs at the plain door, or
+those of its own route, where names are those on the wire. `x-page` is the page in which the selectors of an action hold
+whose `path` is not that page. Deliberately not emitted: `error_codes` (how a route fails is not declared),
 `outputs.schema` (it is `outputSchema`), `openapi.$ref` (the operationId identifies the operation already),
 `burst_limit` and `concurrent_requests` (no such limits), and null as a parameter type (1.1 forbids it).
 """
@@ -36,12 +36,11 @@ from awp_publish.protocols.members import (
 from awp_publish.protocols.plain_request import (
     IDEMPOTENCY_HEADER,
     Field,
-    listed_actions,
     request_fields,
     request_schema,
 )
 from awp_publish.protocols.protocol import Document, Protocol, to_json
-from awp_publish.protocols.schema_reading import answer_schema, guarded_endpoint, kinds, options, resolved
+from awp_publish.protocols.schema_reading import answer_schema, kinds, options, resolved
 
 NAME: Final = "awas"
 PATH: Final = "/.well-known/ai-actions.json"
@@ -121,7 +120,7 @@ def is_published(catalog: Catalog) -> bool:
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the manifest: 1.1's members in the order of its schema, 1.0's beside those that mean the same."""
-    site, actions, limit = catalog.site, listed_actions(catalog), catalog.site.rate_limit
+    site, actions, limit = catalog.site, catalog.actions, catalog.site.rate_limit
     updated = site.updated and (site.updated if site.updated.tzinfo else site.updated.replace(tzinfo=UTC))
     level = _site_level(catalog, actions)
     described = [_action(catalog, action, level) for action in actions]
@@ -236,9 +235,11 @@ def _action(catalog: Catalog, action: Action, level: str | None) -> dict[str, ob
         rules = {name: rule for name, rule in rules.items() if name != "enum"} if isinstance(rules, dict) else None
         of_1_0 = fact | {"type": TYPES_OF_1_0.get(kind, kind), "validation": rules or None}
         parameters.append({name: of_1_0[name] for name in PARAMETER_MEMBERS if of_1_0[name] is not None} | dict(marks))
-    encoding = action.direct.content_type if action.direct else None
+    route = catalog.own_route(action)
+    encoding = route.content_type if route is not None else None
+    has_selectors = bool(action.selector or action.selectors or action.result)
     outputs = {
-        "type": JSON_TYPE if action.outputs else None,
+        "type": action.outputs.get("contentMediaType", JSON_TYPE) if action.outputs else None,
         "success_codes": [action.success_status],
     }
     result, paging = action.result, action.result and action.result.pagination
@@ -279,7 +280,7 @@ def _action(catalog: Catalog, action: Action, level: str | None) -> dict[str, ob
             "conformanceLevel": _action_level(catalog, action),
             "parameters": parameters or None,
             "inputs": inputs or None,
-            "inputSchema": request_schema(action, fields),
+            "inputSchema": request_schema(catalog, action, fields),
             "x-encoding": encoding if encoding != JSON_TYPE else None,
             "outputs": present(outputs),
             "outputSchema": dict(answer_schema(action)) or None,
@@ -295,7 +296,7 @@ def _action(catalog: Catalog, action: Action, level: str | None) -> dict[str, ob
             ),
             "openapi": operation,
             "x-tags": action.tags or None,
-            "x-invoke": guarded_endpoint(catalog, action),
+            "x-page": located_if(catalog, action.page) if has_selectors and action.page != path else None,
         }
     )
     return extended(described, action.extensions, NAME)
@@ -319,7 +320,7 @@ def _parameter(action: Action, field: Field) -> dict[str, object]:
     if values:
         rules["enum"] = values
     # 1.0 requires a description: a title or the name in words stands in for one.
-    described = (facts.get("description"), facts.get("title"), field.description)
+    described = (facts.get("description"), facts.get("title"))
     in_words = field.name.replace("_", " ").replace("-", " ").strip().capitalize()
     examples = [*field.examples, *examples_in(facts)]
     shape, default = facts.get("format"), _as_kind(facts.get("default"), kind)

@@ -10,7 +10,6 @@ from typing import Final
 from awp_publish.model import Catalog
 from awp_publish.protocols import awas
 from awp_publish.protocols.members import door_addresses, extension_members, located, metadata, present
-from awp_publish.protocols.plain_request import listed_actions
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 PATH: Final = "/.well-known/mcp-manifest.json"
@@ -20,7 +19,7 @@ def render(catalog: Catalog) -> dict[str, object]:
     """Return the manifest, in the order of the sample."""
     site, door = catalog.site, catalog.door("mcp")
     capabilities = {
-        "actions": bool(listed_actions(catalog)),
+        "actions": bool(catalog.actions),
         "workflows": bool(site.workflows),
         "resources": door is not None,  # documents and pages
         "prompts": bool(catalog.prompts) and door is not None,

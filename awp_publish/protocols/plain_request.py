@@ -1,20 +1,20 @@
 """The request that a plain HTTP client, which has read one manifest and nothing else, sends for an action.
 
-For an action with a route that is one field for each input of the route. A field is named as it is named on the wire,
-because `name` is what such a client sends; `x-input` tells the name that the agent doors take where it differs. Two
-inputs that share a wire name (a path's `id` and a body's) would be told apart by nobody, so there the input's own name
-is published and `x-name` tells the wire's. `x-in` says where a field goes wherever a reader would assume otherwise.
+At the plain door (`Catalog.plain_path_of`) that is one field for each input, under the name that every door takes: in
+the query for methods without a body, else a member of the body.
 
-For an action without a route the truth is the WoA envelope (draft-gaikwad-woa-00, section 5.1): `agent` where the URL
-does not name it, `operation` where it is not the default, and `input`.
+At an action's own route a field is named as it is named on the wire, because `name` is what such a client sends;
+`x-input` tells the name that the agent doors take where it differs. Two inputs that share a wire name (a path's `id`
+and a body's) would be told apart by nobody, so there the input's own name is published and `x-name` tells the wire's.
+`x-in` says where a field goes wherever a reader would assume otherwise.
 """
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, Target
+from awp_publish.model import Action, Catalog, JsonObject, Target
 from awp_publish.protocols.members import present
-from awp_publish.protocols.schema_reading import NOTHING, embedded, members, object_facts, required_members, resolved
+from awp_publish.protocols.schema_reading import NOTHING, members, object_facts, required_members, resolved
 
 QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE"})
 IDEMPOTENCY_HEADER: Final = "Idempotency-Key"
@@ -24,8 +24,7 @@ OBJECT_KEYWORDS: Final = ("description", "properties", "required", "additionalPr
 class Field(NamedTuple):
     """One thing to send. `schema` is as declared (read it with `resolved`), `marks` are its `x-` members.
 
-    `input_name` is the action's own name for it, "" for a member of the envelope. `description` stands in where the
-    schema has none.
+    `input_name` is the action's own name for it.
     """
 
     name: str
@@ -34,32 +33,21 @@ class Field(NamedTuple):
     examples: tuple[object, ...] = ()
     input_name: str = ""
     marks: JsonObject = NOTHING
-    description: str = ""
-
-
-def listed_actions(catalog: Catalog) -> tuple[Action, ...]:
-    """The actions that HTTP alone can reach: those with a route, and all of them while the WoA door is open."""
-    if catalog.door("woa") is not None:
-        return catalog.actions
-    return tuple(action for action in catalog.actions if action.direct is not None)
 
 
 def request_fields(catalog: Catalog, action: Action) -> list[Field]:
     """The fields to send to `catalog.endpoint_of(action)`, in order."""
-    if action.direct is None:
-        envelope = []
-        if "{agent_id}" not in catalog.paths.invoke:
-            envelope.append(Field("agent", _only(action.agent_id, "The agent to invoke."), True))
-        if action.operation != DEFAULT_OPERATION:
-            envelope.append(Field("operation", _only(action.operation, "The operation of the agent."), True))
-        whole = "The input of the action."
-        return [*envelope, Field("input", action.inputs, True, action.examples, description=whole)]
     facts = object_facts(action.inputs, action.inputs)
-    schemas, required, names = members(facts), required_members(facts), published_names(action.direct)
+    schemas, required = members(facts), required_members(facts)
+    examples = {name: tuple(one[name] for one in action.examples if one.get(name) is not None) for name in schemas}
+    route = catalog.own_route(action)
+    if route is None:
+        return [Field(name, schema, name in required, examples[name], name) for name, schema in schemas.items()]
+    names = published_names(route)
     # A reader assumes the query for methods without a body, and else a member of the body.
-    assumed = ("query",) if action.direct.method in QUERY_METHODS else ("json", "form")
+    assumed = ("query",) if route.method in QUERY_METHODS else ("json", "form")
     fields = []
-    for parameter in action.direct.parameters:
+    for parameter in route.parameters:
         own, wire, name = parameter.name, parameter.wire_name, names[parameter.name]
         marks = NOTHING
         if parameter.location not in assumed or wire != own:
@@ -72,19 +60,13 @@ def request_fields(catalog: Catalog, action: Action) -> list[Field]:
                 }
             )
         is_required = own in required or parameter.location == "path"
-        examples = tuple(given[own] for given in action.examples if given.get(own) is not None)
-        fields.append(Field(name, schemas.get(own, NOTHING), is_required, examples, own, marks))
+        fields.append(Field(name, schemas.get(own, NOTHING), is_required, examples.get(own, ()), own, marks))
     return fields
 
 
-def request_schema(action: Action, fields: list[Field]) -> dict[str, object]:
+def request_schema(catalog: Catalog, action: Action, fields: list[Field]) -> dict[str, object]:
     """The JSON Schema of all that is sent, keyed as the fields are named."""
-    if action.direct is None:
-        nested, definitions = embedded(action.inputs, f"{action.id}_input")
-        properties = {field.name: field.schema for field in fields} | {"input": nested}
-        required = [field.name for field in fields]
-        return present({"type": "object", "properties": properties, "required": required, "$defs": definitions})
-    if all(field.name == field.input_name for field in fields):
+    if catalog.own_route(action) is None or all(field.name == field.input_name for field in fields):
         return dict(action.inputs)
     facts = resolved(action.inputs, action.inputs)
     renamed = {
@@ -105,7 +87,3 @@ def published_names(target: Target) -> Mapping[str, str]:
         names[parameter.name] = parameter.wire_name if is_free else parameter.name
         taken.add(names[parameter.name])
     return names
-
-
-def _only(value: str, description: str) -> JsonObject:
-    return {"type": "string", "enum": [value], "description": description}

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import unquote
 
-from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.protocols.members import located
+from awp_publish.model import Action, JsonObject
 from awp_publish.schema import part_at
 
 NOTHING: Final[JsonObject] = {}
@@ -249,10 +248,3 @@ def answer_schema(action: Action) -> JsonObject:
         "required": ["job_id", "status", "poll_endpoint"],
     }
     return schema | ({"$defs": definitions} if definitions else {})
-
-
-def guarded_endpoint(catalog: Catalog, action: Action) -> str | None:
-    """The endpoint at which an action's limits, keys, confirmations and receipts hold, if not its own."""
-    if action.direct is None or not action.is_guarded or catalog.door("woa") is None:
-        return None
-    return located(catalog, catalog.invoke_path_of(action))

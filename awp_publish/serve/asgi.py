@@ -18,7 +18,8 @@ from awp_publish.protocols import ALL
 from awp_publish.protocols.protocol import Document, Protocol
 from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication
 from awp_publish.serve.documents import Prepared, prepare, problem_documents
-from awp_publish.serve.doors import ENTRANCE, Answer, Doors, describe_live_doors, open_doors
+from awp_publish.serve.doors import ENTRANCE, Answer, Doors, describe_live_doors, guard_routes, open_doors
+from awp_publish.serve.guarded_routes import GuardedRoutes
 from awp_publish.serve.http import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
@@ -35,7 +36,8 @@ from awp_publish.templating import link_header
 class _Published:
     """What one public address of the site serves; replaced as a whole, so that no request sees half of it.
 
-    `go_on` is how all other requests reach the application, `pages` what they may ask of it, None for HTML only.
+    `go_on` is how all other requests reach the application, `pages` what they may ask of it, None for HTML only;
+    `guarded` stands before its routes, None where none is guarded.
     """
 
     host: str
@@ -43,6 +45,7 @@ class _Published:
     doors: Doors
     pages: NegotiatedPages | None
     go_on: Answer
+    guarded: GuardedRoutes | None
     exact: Mapping[str, Answer] = field(init=False)
     heads: tuple[str, ...] = field(init=False)
 
@@ -129,6 +132,14 @@ class AgentPublisher:
             or path in here.exact
             or (path.startswith(here.heads) and here.doors.find(scope, path) is not None)
         )
+
+    def guards(self, scope: Scope) -> bool:
+        """Whether a request that is the application's arrives at a route that is guarded: for adapters.
+
+        They pass it on to us, for the gates, with a way to the route behind us.
+        """
+        guarded = (self._here or self._of_host(scope)).guarded
+        return guarded is not None and guarded.find(scope) is not None
 
     def asked(self, scope: Scope) -> NegotiatedRequest | None:
         """What a request that is the application's asks for besides HTML, None for nothing: for adapters.
@@ -255,11 +266,14 @@ class AgentPublisher:
         documents = prepare(self._documents(catalog), catalog, link, before.documents if before else {}, now)
         if before is not None:
             before.doors.invoker.heed(catalog.status)
+            if before.guarded is not None:
+                before.guarded.heed(catalog.status)
             return replace(before, documents=documents)
         pages = NegotiatedPages(catalog, self.site.offering, self._renderer) if self._renderer else None
         links = link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None
-        onward = negotiate(self.app, pages, links, self.site.limits.timeout)
-        return _Published(_host_of(catalog), documents, self._open_doors(catalog), pages, onward)
+        guarded = guard_routes(self.site, catalog, self.app, self._called.routes)
+        onward = negotiate(guarded or self.app, pages, links, self.site.limits.timeout)
+        return _Published(_host_of(catalog), documents, self._open_doors(catalog), pages, onward, guarded)
 
     def _open_doors(self, catalog: Catalog) -> Doors:
         reader = None

@@ -24,7 +24,7 @@ from starlette.exceptions import HTTPException
 from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival
 from awp_publish.discover.routes import pattern_of
 from awp_publish.model import Action, Catalog, JsonObject, Target
-from awp_publish.policy.call import Call, Outcome, Result
+from awp_publish.policy.call import Call, Content, Outcome, Result
 from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,
@@ -87,12 +87,14 @@ def read_answer(
         return Outcome(b"null", None, shown, tuple(carried))
     if content_type != b"application/json" and not _is_json(content_type):
         # Text as it is; anything else as base64, which is what JSON Schema's contentEncoding calls it.
-        charset = _CHARSET.search(content_type.decode("latin-1"))
+        named = _CHARSET.search(content_type.decode("latin-1"))
+        charset = named[1] if named else "utf-8"
         try:
-            text = body.decode(charset[1] if charset else "utf-8")
+            text = body.decode(charset)
         except (UnicodeDecodeError, LookupError):
-            text = base64.b64encode(body).decode("ascii")
-        return Outcome(orjson.dumps(text), text, shown, tuple(carried))
+            text, charset = base64.b64encode(body).decode("ascii"), ""
+        content = Content(content_type.decode("latin-1"), charset) if content_type else None
+        return Outcome(orjson.dumps(text), text, shown, tuple(carried), content)
     try:
         return Outcome(body, orjson.loads(body), shown, tuple(carried))
     except orjson.JSONDecodeError:
@@ -533,7 +535,14 @@ def _rivals(catalog: Catalog, target: Target) -> list[re.Pattern[str]]:
     paths = catalog.paths
     known = {action.target.path for action in catalog.actions if action.target is not None}
     known |= {unquote(page.path) for page in catalog.pages} | catalog.documents | {door.path for door in catalog.doors}
-    known |= {paths.status, paths.som, paths.invoke.partition("?")[0], f"{paths.jobs}/{{job_id}}", paths.problems}
+    known |= {
+        f"{paths.actions}/{{action_id}}",
+        paths.status,
+        paths.som,
+        paths.invoke.partition("?")[0],
+        f"{paths.jobs}/{{job_id}}",
+        paths.problems,
+    }
     patterns = [re.compile(pattern_of(path), re.IGNORECASE | re.DOTALL) for path in known if path != target.path]
     return [pattern for pattern in patterns if not pattern.fullmatch(target.path)]
 

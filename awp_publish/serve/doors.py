@@ -17,9 +17,11 @@ from awp_publish.protocols import protected_resource
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller
 from awp_publish.serve.endpoint import Admission, ProblemRenderer, read_admission_of
+from awp_publish.serve.guarded_routes import GuardedRoutes
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send
 from awp_publish.serve.jobs import Background, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
+from awp_publish.serve.plain import PlainDoor, UnknownActionDoor
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.site import Site
@@ -144,7 +146,7 @@ def open_doors(
     invoker = Invoker(catalog, RouteCaller(app, catalog), enforcement, accept, observer)
     admission = read_admission_of(site)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
-    calls = {path: partial(woa, named=agent_id) for path, agent_id in address.calls(catalog).items()}
+    calls = address.calls(catalog)
     live = open_live_doors(DoorContext(site, catalog, invoker, enforcement, admission, background, entrance, pages))
     below: dict[str, AnswerRest] = {}
     if background is not None:
@@ -161,13 +163,32 @@ def open_doors(
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status, admission.own_hosts)}
     if pages is not None:
         exact[catalog.paths.som] = SomDoor(pages, admission.own_hosts)
-    exact |= calls
+    exact |= {catalog.plain_path_of(one): PlainDoor(one, catalog, invoker, admission) for one in catalog.actions}
+    below[f"{catalog.paths.actions}/"] = UnknownActionDoor(catalog, admission)
+    for path in calls.keys() & exact.keys():
+        remedy = "Give the agent another id, or our addresses other paths: Site(paths=...)."
+        raise DeclarationError(
+            f'agent "{calls[path]}"', f"is called at {path}, which is another address of ours.", remedy
+        )
+    exact |= {path: partial(woa, named=agent_id) for path, agent_id in calls.items()}
     for one in live:
         exact |= one.exact
         below |= one.below
     heads = (catalog.paths.invoke.partition("{")[0].partition("?")[0], *below)
     sockets = {path: answer for one in live for path, answer in one.sockets.items()}
     return Doors(invoker, exact, below, heads, woa, address, live, sockets)
+
+
+def guard_routes(site: Site, catalog: Catalog, app: AsgiApp, routes: object) -> GuardedRoutes | None:
+    """The application behind the gates of its actions' routes, None where no route is to be guarded."""
+    by_site = site.limits.guard_routes
+    actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
+    if not any(action.target is not None for action in actions):
+        return None
+    enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
+    observer = Observer(site.guarding.log_inputs, site.call_listeners)
+    guarded = GuardedRoutes(app, routes, catalog, actions, enforcement, observer, read_admission_of(site))
+    return guarded if guarded.is_needed else None
 
 
 async def _pass_rest(answer: AnswerRest, rest: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from awp_publish.model import Catalog
-from awp_publish.policy.call import Call, Result
+from awp_publish.policy.call import Call, Outcome, Result
 from awp_publish.problems import MethodNotAllowed, Problem, slug_of
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
 from awp_publish.serve.http import (
@@ -185,10 +185,15 @@ class DoorRequest:
         if added and carried:
             replaced = {name for name, _ in added}
             carried = tuple(pair for pair in carried if pair[0] not in replaced)
-        length = (b"content-length", b"%d" % len(result.body))
-        headers = [*STATIC_HEADERS, length, *self._cors, request_id, *added, *carried]
+        static, body = self.write(result)
+        length = (b"content-length", b"%d" % len(body))
+        headers = [*static, length, *self._cors, request_id, *added, *carried]
         await self._send({"type": "http.response.start", "status": result.status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": b"" if self.scope["method"] == "HEAD" else result.body})
+        await self._send({"type": "http.response.body", "body": b"" if self.scope["method"] == "HEAD" else body})
+
+    def write(self, outcome: Outcome) -> tuple[RawHeaders, bytes]:
+        """The body of a success, and the headers that every one of its kind has."""
+        return STATIC_HEADERS, outcome.body
 
     async def reply(self, reply: Reply) -> None:
         """Answer the request with what is rendered already; HEAD without its body."""
@@ -237,10 +242,10 @@ class Endpoint(ABC):
     Before: preflights, the request's id, CORS, pages of other sites, methods. After: problems, each with its headers.
     """
 
-    methods: ClassVar[str]
+    methods: str
     """What an `Allow` field says; OPTIONS is answered here."""
 
-    usage: ClassVar[str]
+    usage: str
     """What a request with another method is told, up to the method."""
 
     request_type: ClassVar[type[DoorRequest]] = DoorRequest

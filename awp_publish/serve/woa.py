@@ -176,7 +176,7 @@ class WoaDoor(Endpoint):
         if accept is not None and accept != b"*/*" and not accepts(accept, "application/json"):
             raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
         content_type = fields.get(b"content-type", b"")
-        if content_type != b"application/json" and not _JSON_TYPE.fullmatch(content_type.strip()):
+        if not is_json(content_type):
             named_type = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
             raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named_type}.")
         if fields.get(b"content-encoding", b"identity") != b"identity":
@@ -213,6 +213,11 @@ class WoaDoor(Endpoint):
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
         """Note a request that never became a call."""
         self._invoker.note_refusal(PROTOCOL, request.request_id, problem)
+
+
+def is_json(content_type: bytes) -> bool:
+    """Whether a body is said to be application/json, in UTF-8 as JSON is (RFC 8259 section 8.1)."""
+    return content_type == b"application/json" or _JSON_TYPE.fullmatch(content_type.strip()) is not None
 
 
 def _shown(value: bytes) -> str:

@@ -63,7 +63,7 @@ def _check_url(publication: Publication) -> Iterator[CheckMessage]:
 def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
     """Paths that the project answers too, which nobody reaches any more."""
     catalog = publication.site.catalog
-    calls = [catalog.invoke_path_of(action) for action in catalog.actions]
+    calls = [path for one in catalog.actions for path in (catalog.invoke_path_of(one), catalog.plain_path_of(one))]
     doors = [getattr(catalog.paths, name) for name in publication.site.doors]
     for path in sorted({*publication.documents(), catalog.paths.status, *calls, *doors}):
         try:

@@ -202,7 +202,6 @@ def test_an_asgi_application_as_endpoint_answers_to_every_method(site, start):
 def test_nested_mounts_with_parameters(site, start):
     inner = Mount("/{area:path}/in", routes=[Route("/x/{a}", site.action("x")(echo))])
     front = start(Starlette(routes=[Mount("/{tenant:int}", routes=[inner])]))
-    assert front.awas("x")["path"] == "/{tenant}/{area}/in/x/{a}"
     assert front.call("x", {"tenant": 1, "area": "b/c", "a": "d"})["path"] == {"tenant": 1, "area": "b/c", "a": "d"}
 
 

@@ -194,6 +194,11 @@ ORDER: Final = make_route_action(
     success_status=201,
 )
 
+UNGUARDED_ORDER: Final = replace(
+    ORDER, auth_required=False, scopes=(), rate_limit=None, idempotency=None, needs_confirmation=False
+)
+"""Published with its own route."""
+
 SUMMARIZE: Final = make_function_action(
     "summarize",
     {

@@ -15,14 +15,21 @@ from awp_publish.model import (
     JsonObject,
     OpenApi,
     Parameter,
-    Paths,
     RateLimit,
     Status,
 )
 from awp_publish.protocols import awas
 from awp_publish.protocols.agent_json import PROTOCOL
 
-from .catalogs import BOOKSHOP, WOA_DOOR, make_action, make_catalog, make_function_action, make_route_action, read
+from .catalogs import (
+    BOOKSHOP,
+    UNGUARDED_ORDER,
+    make_action,
+    make_catalog,
+    make_function_action,
+    make_route_action,
+    read,
+)
 from .conftest import Check
 
 (DOCUMENT,) = PROTOCOL.documents
@@ -113,7 +120,7 @@ def test_addresses_of_a_site_below_a_path_are_complete() -> None:
     )
     document = _document(catalog)
     assert document["protocols"]["openapi"]["endpoint"] == "https://example.com/shop/openapi.json"
-    assert document["actions"][0]["endpoint"] == "/shop/agents/wait/invoke"
+    assert document["actions"][0]["endpoint"] == "/shop/agents/actions/wait"
     assert document["actions"][0]["poll_endpoint"] == "/shop/agents/jobs/{job_id}"
     assert document["agent_status"]["status_endpoint"] == "/shop/status"
     assert document["auth"]["refresh_endpoint"] == "https://sso.example/refresh"
@@ -288,7 +295,8 @@ def test_inputs_tell_their_facts() -> None:
 
 
 def test_inputs_are_what_a_plain_client_sends() -> None:
-    order = _document(BOOKSHOP)["actions"][1]
+    order = _document(make_catalog(UNGUARDED_ORDER))["actions"][0]
+    assert order["endpoint"] == "/books/{isbn}/orders"
     assert order["inputs"]["isbn"] == {"type": "string", "required": True, "x-in": "path"}
     assert order["inputs"]["X-Api-Version"] == {
         "type": "enum",
@@ -297,6 +305,10 @@ def test_inputs_are_what_a_plain_client_sends() -> None:
         "x-in": "header",
         "x-input": "api_version",
     }
+    guarded = _document(BOOKSHOP)["actions"][1]
+    assert guarded["endpoint"] == "/agents/actions/order_book"
+    assert guarded["inputs"]["isbn"] == {"type": "string", "required": False}
+    assert guarded["inputs"]["api_version"] == {"type": "enum", "required": False, "options": ["2"]}
     form = make_route_action(
         "send", {"text": {}}, (Parameter("text", "form", "text"),), method="POST", content_type="multipart/form-data"
     )
@@ -307,30 +319,13 @@ def test_extensions_of_an_action_are_told() -> None:
     assert _document(BOOKSHOP)["actions"][0]["x-team"] == "catalogue"
 
 
-def test_an_action_without_a_route_takes_the_envelope() -> None:
-    document = _document(BOOKSHOP)
-    summarize = document["actions"][2]
-    assert (summarize["method"], summarize["endpoint"]) == ("POST", "/agents/summarize/invoke")
+def test_an_action_without_a_route_takes_its_inputs_at_the_plain_door() -> None:
+    summarize = _document(BOOKSHOP)["actions"][2]
+    assert (summarize["method"], summarize["endpoint"]) == ("POST", "/agents/actions/summarize")
     assert summarize["inputs"] == {
-        "input": {"type": "object[summarize_input]", "required": True, "description": "Required: text."}
+        "text": {"type": "string", "required": True, "description": "What to summarise."},
+        "max_words": {"type": "integer", "required": False, "default": 100},
     }
-    assert document["entities"]["summarize_input"] == {"fields": {"text": "string", "max_words": "integer"}}
-
-
-def test_the_envelope_names_operation_and_agent_where_they_are_needed() -> None:
-    action = make_function_action("shorten", {"type": "object"}, agent_id="editor", operation="shorten")
-    inputs = _described(action, paths=Paths(invoke="/invoke"))["inputs"]
-    assert list(inputs) == ["agent", "operation", "input"]
-    assert inputs["operation"]["options"] == ["shorten"]
-    assert inputs["input"] == {"type": "object", "required": True}
-
-
-def test_actions_behind_a_shut_door_are_not_claimed() -> None:
-    catalog = make_catalog(make_function_action("think", {}, auth_required=True, idempotency=Idempotency()), doors=())
-    document = _document(catalog)
-    assert document["actions"] == []
-    assert document["auth"] == {"type": "none"}
-    assert "capabilities" not in document
 
 
 # --- Outputs and entities --------------------------------------------------------------------------------------------
@@ -423,15 +418,6 @@ def test_an_entity_is_never_called_like_a_type() -> None:
     entities, outputs = _told(_holding("Url", Url=BOOK))
     assert entities == {"url_2": {"fields": {"title": "string"}}}
     assert outputs == [{"one": "object[url_2]"}]
-
-
-def test_the_input_of_an_action_does_not_take_the_name_of_a_model() -> None:
-    inputs = {**_holding("ThinkInput", ThinkInput=BOOK), "required": ["one"]}
-    document = _document(make_catalog(make_function_action("think", inputs), doors=(WOA_DOOR,)))
-    assert document["entities"] == {
-        "think_input": {"fields": {"title": "string"}},
-        "think_input_2": {"fields": {"one": "object[think_input]"}},
-    }
 
 
 def test_a_site_without_models_has_no_entities() -> None:

@@ -2,9 +2,10 @@
 
 import json
 
+import pytest
 from jsonschema import Draft202012Validator
 
-from awp_publish.model import Idempotency
+from awp_publish.model import Idempotency, RateLimit
 from awp_publish.protocols import agent_json, awas, woa
 from tests.protocols.catalogs import make_action, make_catalog
 
@@ -35,23 +36,37 @@ def test_an_action_that_is_answered_at_once_is_answered_with_its_output():
         assert {name: schema[name] for name in OUTPUTS} == OUTPUTS
 
 
-def test_a_background_action_is_called_at_the_invoke_door_where_calls_become_jobs():
+def test_a_background_action_is_called_at_the_plain_door_where_calls_become_jobs():
     described = agent_json.render(make_catalog(make_action("ship", execution="async")))["actions"][0]  # type: ignore[index]
-    assert (described["method"], described["endpoint"]) == ("POST", "/agents/ship/invoke")
+    assert (described["method"], described["endpoint"]) == ("GET", "/agents/actions/ship")
     assert described["poll_endpoint"] == "/agents/jobs/{job_id}"
-    assert "x-invoke" not in described
 
 
-def test_where_the_guards_of_a_route_hold_is_told_beside_the_route():
-    catalog = make_catalog(
-        make_action("order", idempotency=Idempotency()), make_action("look"), url="https://a.example/shop"
-    )
+GUARDED = {
+    "a limit": {"rate_limit": RateLimit(5)},
+    "keys": {"idempotency": Idempotency()},
+    "a confirmation": {"needs_confirmation": True},
+    "receipts": {"requires": ("look",)},
+    "a receipt that another one asks for": {"is_required": True},
+    "authentication": {"auth_required": True},
+    "no JSON": {"answers_json": False},
+}
+
+
+@pytest.mark.parametrize("facts", GUARDED.values(), ids=GUARDED)
+def test_an_action_is_published_where_what_is_said_of_it_holds(facts):
+    catalog = make_catalog(make_action("order", **facts), make_action("look"), url="https://a.example/shop")
     for render in (agent_json.render, awas.render):
         order, look = json.loads(json.dumps(render(catalog)))["actions"]
-        assert order["x-invoke"] == "/shop/agents/order/invoke"
-        assert "x-invoke" not in look
+        assert (order["endpoint"], look["endpoint"]) == ("/shop/agents/actions/order", "/shop/ping")
+        assert "x-invoke" not in order
 
 
-def test_no_guarded_endpoint_is_named_while_the_door_is_shut():
-    catalog = make_catalog(make_action("order", idempotency=Idempotency()), doors=())
-    assert "x-invoke" not in agent_json.render(catalog)["actions"][0]  # type: ignore[index]
+def test_a_limit_of_the_site_holds_for_every_action():
+    catalog = make_catalog(make_action("look"), site={"rate_limit": RateLimit(5)})
+    assert agent_json.render(catalog)["actions"][0]["endpoint"] == "/agents/actions/look"  # type: ignore[index]
+
+
+def test_a_route_that_authenticates_by_itself_is_published_as_it_is():
+    catalog = make_catalog(make_action("look", auth_required=True, route_authenticates=True))
+    assert agent_json.render(catalog)["actions"][0]["endpoint"] == "/ping"  # type: ignore[index]

@@ -1,5 +1,6 @@
 """AWAS 1.0 and 1.1 in one manifest."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -19,7 +20,7 @@ from awp_publish.model import (
 )
 from awp_publish.protocols.awas import PROTOCOL
 
-from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, make_route_action, read
+from .catalogs import BOOKSHOP, make_action, make_catalog, make_route_action, read
 from .conftest import Check
 
 MANIFEST, ALIAS, SCHEMA = PROTOCOL.documents
@@ -93,7 +94,7 @@ def test_the_version_is_the_one_that_1_0_knows_whatever_the_site_has() -> None:
 
 def test_what_both_versions_call_differently_says_the_same() -> None:
     search = _action(BOOKSHOP)
-    assert search["path"] == search["endpoint"] == "/search"
+    assert search["path"] == search["endpoint"] == "/agents/actions/search_books"
     assert [parameter["name"] for parameter in search["parameters"]] == [one["name"] for one in search["inputs"]]
     assert search["rateLimit"] == {"requests": 30, "window": "1m", "scope": "ip"}
     assert "rateLimitHint" not in search  # which 1.1 asks for at level 3
@@ -296,7 +297,7 @@ def test_members_of_a_site_are_added_and_replace_nothing() -> None:
 def test_an_action_tells_what_a_call_does() -> None:
     order = _action(BOOKSHOP, 1)
     assert (order["type"], order["intent"], order["sideEffect"]) == ("state_change", "write", "destructive")
-    assert (order["method"], order["path"]) == ("POST", "/books/{isbn}/orders")
+    assert (order["method"], order["path"]) == ("POST", "/agents/actions/order_book")
     assert order["idempotencyKeySupported"] is True
     assert order["idempotencyKeyHeader"] == "Idempotency-Key"
     assert order["previewUrl"] == "/orders/preview"
@@ -357,8 +358,11 @@ def test_an_action_tells_what_it_answers() -> None:
 
 
 def test_an_action_refers_to_its_openapi_operation_if_both_are_known() -> None:
-    assert _action(BOOKSHOP)["openapi"] == {"documentUrl": "/openapi.json", "operationId": "search_search_get"}
-    assert "openapi" not in _action(BOOKSHOP, 1)
+    described = OpenApi("/openapi.json", "3.1.0")
+    known = make_catalog(make_action(operation_id="ping"), openapi=described)
+    assert _action(known)["openapi"] == {"documentUrl": "/openapi.json", "operationId": "ping"}
+    assert "openapi" not in _action(BOOKSHOP)  # its calls are taken at an address of ours
+    assert "openapi" not in _action(make_catalog(make_action(), openapi=described))
     assert "openapi" not in _action(make_catalog(make_action(operation_id="ping")))
     job = make_action(operation_id="ping", execution="async")  # what OpenAPI describes is another request
     assert "openapi" not in _action(make_catalog(job, openapi=OpenApi("/openapi.json", "3.1.0")))
@@ -370,9 +374,11 @@ def test_tags_and_extensions_are_marked_as_such() -> None:
     assert _action(make_catalog(make_action(extensions={"team": 1})))["x-team"] == 1
 
 
-def test_an_action_that_only_a_shut_door_could_reach_is_not_listed() -> None:
-    catalog = make_catalog(make_action(), make_function_action("think", {"type": "object"}), doors=())
-    assert [action["id"] for action in _manifest(catalog)["actions"]] == ["ping"]
+def test_the_page_where_selectors_hold_is_named_beside_the_address_that_is_called() -> None:
+    form = make_action("order", effect="write", rate_limit=RateLimit(5), selector="form", page="/checkout")
+    assert _action(make_catalog(form, url="https://a.example/shop"))["x-page"] == "/shop/checkout"
+    assert "x-page" not in _action(make_catalog(replace(form, selector=None)))
+    assert "x-page" not in _action(make_catalog(make_action(selector="form", page="/ping")))
 
 
 # --- Conformance -----------------------------------------------------------------------------------------------------

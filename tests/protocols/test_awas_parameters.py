@@ -7,9 +7,8 @@ from jsonschema_rs import Draft202012Validator, ValidationError
 
 from awp_publish.model import Action, Parameter, Paths
 from awp_publish.protocols.awas import PROTOCOL
-from awp_publish.schema import DIALECT
 
-from .catalogs import BOOKSHOP, ORDER, SEARCH, make_catalog, make_function_action, make_route_action, read
+from .catalogs import ORDER, SEARCH, UNGUARDED_ORDER, make_catalog, make_function_action, make_route_action, read
 
 
 def _described(action: Action, **changes: Any) -> Any:
@@ -191,11 +190,22 @@ def test_selectors_are_those_of_the_input() -> None:
 
 
 def test_a_parameter_is_named_as_on_the_wire() -> None:
-    order = read(PROTOCOL.documents[0], BOOKSHOP)["actions"][1]
+    order = _described(UNGUARDED_ORDER)
     assert [one["name"] for one in order["parameters"]] == ["isbn", "copies", "X-Api-Version"]
     assert _marks(order["parameters"][2]) == {"x-in": "header", "x-input": "api_version"}
     assert list(order["inputSchema"]["properties"]) == ["isbn", "copies", "X-Api-Version"]
     assert order["inputSchema"]["required"] == ["isbn", "copies"]
+
+
+def test_a_guarded_action_is_described_as_the_plain_door_takes_it() -> None:
+    order = _described(ORDER)
+    assert (order["method"], order["path"]) == ("POST", "/agents/actions/order_book")
+    assert [(one["name"], _marks(one)) for one in order["parameters"]] == [
+        ("isbn", {}),
+        ("copies", {}),
+        ("api_version", {}),
+    ]
+    assert order["inputSchema"] == ORDER.inputs
 
 
 def test_the_schema_of_inputs_named_as_on_the_wire_is_left_alone() -> None:
@@ -265,73 +275,31 @@ def test_a_body_that_is_not_json_is_told() -> None:
     assert "x-encoding" not in _described(ORDER)
 
 
-# --- Without a route: the envelope -----------------------------------------------------------------------------------
+# --- Without a route -------------------------------------------------------------------------------------------------
 
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
 
-def _names(action: Any) -> list[str]:
-    return [parameter["name"] for parameter in action["parameters"]]
-
-
-def test_an_action_without_a_route_takes_the_envelope() -> None:
+def test_an_action_without_a_route_takes_its_inputs_at_the_plain_door() -> None:
     action = _described(make_function_action("summarize", TEXT, examples=({"text": "Call me Ishmael."},)))
-    assert (action["method"], action["path"]) == ("POST", "/agents/summarize/invoke")
+    assert (action["method"], action["path"]) == ("POST", "/agents/actions/summarize")
     assert action["parameters"] == [
         {
-            "name": "input",
-            "type": "object",
+            "name": "text",
+            "type": "string",
             "required": True,
-            "description": "The input of the action.",
-            "example": {"text": "Call me Ishmael."},
+            "description": "Text",
+            "example": "Call me Ishmael.",
         }
     ]
-    assert action["inputSchema"] == {"type": "object", "properties": {"input": TEXT}, "required": ["input"]}
+    assert action["inputSchema"] == TEXT
 
 
-def test_an_operation_other_than_the_default_has_to_be_named() -> None:
+def test_an_operation_of_an_agent_has_an_address_of_its_own() -> None:
     action = _described(make_function_action("shorten", TEXT, agent_id="editor", operation="shorten"))
-    assert action["path"] == "/agents/editor/invoke"
-    assert _names(action) == ["operation", "input"]
-    assert action["parameters"][0]["enum"] == ["shorten"]
-    assert action["inputSchema"]["required"] == ["operation", "input"]
-    Draft202012Validator(action["inputSchema"]).validate({"operation": "shorten", "input": {"text": ""}})
+    assert action["path"] == "/agents/actions/shorten"
 
 
-def test_the_agent_has_to_be_named_where_the_url_does_not() -> None:
-    action = _described(make_function_action("summarize", TEXT), paths=Paths(invoke="/invoke?v=1"))
-    assert action["path"] == "/invoke?v=1"
-    assert _names(action) == ["agent", "input"]
-    assert action["parameters"][0]["enum"] == ["summarize"]
-
-
-def test_references_of_an_input_still_lead_somewhere_inside_the_envelope() -> None:
-    books = {"type": "array", "items": {"$ref": "#/$defs/Book"}}
-    inputs: dict[str, object] = {"$schema": DIALECT, "type": "object"}
-    inputs |= {"properties": {"books": books}, "$defs": {"Book": {"type": "string"}}}
-    schema = _described(make_function_action("sort", inputs))["inputSchema"]
-    assert "$schema" not in schema["properties"]["input"]
-    Draft202012Validator(schema).validate({"input": {"books": ["Emma"]}})
-    with pytest.raises(ValidationError):
-        Draft202012Validator(schema).validate({"input": {"books": [1]}})
-
-
-@pytest.mark.parametrize("reference", ["#", "#/properties/branches/items"])
-def test_an_input_that_refers_to_itself_still_does_inside_the_envelope(reference: str) -> None:
-    branches = {"type": "array", "items": {"type": "object"}}
-    inputs = {"type": "object", "properties": {"branches": branches, "trunk": {"$ref": reference}}}
-    schema = _described(make_function_action("prune", inputs))["inputSchema"]
-    validator = Draft202012Validator(schema)
-    validator.validate({"input": {"trunk": {}}})
-    assert not validator.is_valid({"input": {"trunk": 1}})
-
-
-def test_an_input_with_an_identity_of_its_own_keeps_it() -> None:
-    inputs = {
-        "$id": "https://books.example/text",
-        "$defs": {"T": {"type": "string"}},
-        "properties": {"t": {"$ref": "#/$defs/T"}},
-    }
-    schema = _described(make_function_action("read", inputs))["inputSchema"]
-    assert schema["properties"]["input"] == inputs
-    assert not Draft202012Validator(schema).is_valid({"input": {"t": 1}})
+def test_the_plain_door_stands_where_the_site_says() -> None:
+    action = _described(make_function_action("summarize", TEXT), paths=Paths(actions="/do"))
+    assert action["path"] == "/do/summarize"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from httpx import Response
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from tests.serve.awp_client import AwpClient
@@ -95,7 +96,7 @@ class WoaCaller:
         headers |= {"authorization": f"Bearer {token}"} if token is not None else {}
         headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
         headers |= REBOUND if as_rebound_page else {}
-        answer = self._client.post(f"/agents/{agent}/invoke", json={"input": given or {}}, headers=headers)
+        answer = self._send(agent, given or {}, headers)
         retry_after = answer.headers.get("retry-after")
         problem = answer.json() if answer.headers["content-type"] == "application/problem+json" else None
         if problem is None:
@@ -110,6 +111,20 @@ class WoaCaller:
             challenge=answer.headers.get("www-authenticate", ""),
             question=problem.get("confirmation", {}),
         )
+
+    def _send(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str]) -> Response:
+        return self._client.post(f"/agents/{agent}/invoke", json={"input": given}, headers=headers)
+
+
+class PlainCaller(WoaCaller):
+    """The plain door: an action's own address and method, its inputs flat."""
+
+    def _send(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str]) -> Response:
+        answer = self._client.post(f"/agents/actions/{agent}", json=given, headers=headers)
+        if answer.status_code != 405:
+            return answer
+        method = answer.headers["allow"].partition(",")[0]
+        return self._client.request(method, f"/agents/actions/{agent}", json=given, headers=headers)
 
 
 class McpCaller:
@@ -171,6 +186,7 @@ class A2aCaller:
         "ConfirmationRequired": 'data part {"confirmation":',
         "PrerequisiteRequired": '{"receipts": [...]}',
     }
+    key_field = "idempotency_key"
 
     def __init__(self, client: TestClient) -> None:
         self._client = client
@@ -187,7 +203,7 @@ class A2aCaller:
         as_foreign_page: bool = False,
         as_rebound_page: bool = False,
     ) -> Told:
-        beside = {"idempotency_key": key, "confirmation": confirmation, "receipts": list(receipts) or None}
+        beside = {self.key_field: key, "confirmation": confirmation, "receipts": list(receipts) or None}
         members = {name: value for name, value in beside.items() if value is not None}
         data = {"skill": agent, "input": given or {}, **members}
         message = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": data}]}
@@ -268,6 +284,7 @@ def _told_of(problem: Mapping[str, Any], headers: Mapping[str, str]) -> Told:
 
 DOORS: Final[Mapping[str, Callable[[TestClient], DoorCaller]]] = {
     "woa": WoaCaller,
+    "plain": PlainCaller,
     "mcp": McpCaller,
     "a2a": A2aCaller,
     "awp": AwpCaller,

@@ -158,7 +158,8 @@ class AwpSkills:
         """
         action, catalog = skill_call.action, self._catalog
         home = parse_address(catalog.absolute(catalog.paths.awp))
-        goal = parse_address(catalog.absolute(catalog.endpoint_of(action)[1]))
+        own = action.target.path if action.target is not None else catalog.invoke_path_of(action)
+        goal = parse_address(catalog.absolute(own))  # whose cookies these are
         headers = [("host", home.authority), ("content-type", "application/json"), ("x-request-id", skill_call.trace)]
         for name, value in with_header(site.scope["headers"], caller.header):
             if not name.startswith(_OF_UPGRADE):  # what is left may tell who calls

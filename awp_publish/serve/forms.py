@@ -1,0 +1,194 @@
+"""Inputs as they travel in a query or a form: texts and files, whose kinds only the action's schema tells."""
+
+import base64
+import math
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final, TypeAlias
+from urllib.parse import parse_qsl
+
+from awp_publish.model import JsonObject
+from awp_publish.problems import InvalidInput, NotJson, UnsupportedMediaType, Violation
+from awp_publish.protocols.schema_reading import branches, kinds, members, required_members, resolved
+from awp_publish.schema import UnusableSchema, Validator, compile_schema, pointer_to
+from awp_publish.serve.http import parse_json
+
+Fields: TypeAlias = list[tuple[str, str | bytes]]
+"""Names and values in the order in which they came; the content of a file is bytes."""
+
+MAX_FIELDS: Final = 1000
+"""Fields of a query or a form, as many as Starlette takes."""
+
+FORM: Final = b"application/x-www-form-urlencoded"
+MULTIPART: Final = b"multipart/form-data"
+
+_BOUNDARY: Final = re.compile(
+    rb'multipart/form-data\s*;\s*boundary\s*=\s*(?:"([^"\\]{1,70})"|([^\s";,]{1,70}))\s*', re.I
+)
+_PARAMETER: Final = re.compile(rb'\s*;\s*([A-Za-z*]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))')
+_BOOLEANS: Final = {
+    **dict.fromkeys(("true", "1", "on", "yes", "t", "y"), True),
+    **dict.fromkeys(("false", "0", "off", "no", "f", "n"), False),
+}
+"""What pydantic, and with it FastAPI, takes for a boolean."""
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,20}")
+_NUMBER: Final = re.compile(r"[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?")
+
+
+# --- What was sent ---
+
+
+def read_query(text: bytes, name: str = "query") -> Fields:
+    """The fields of a query, or of a form that is written like one. Raises InvalidInput."""
+    try:
+        return list(parse_qsl(text.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS))
+    except UnicodeDecodeError:
+        raise InvalidInput(f"The {name} is not UTF-8.") from None
+    except ValueError:
+        raise InvalidInput(f"The {name} has more than {MAX_FIELDS} fields.") from None
+
+
+def read_form(content_type: bytes, body: bytes) -> Fields:
+    """The fields of a form, of either media type. Raises InvalidInput, UnsupportedMediaType."""
+    if content_type.split(b";", 1)[0].strip().lower() == FORM:
+        return read_query(body, "form")
+    boundary = _BOUNDARY.fullmatch(content_type.strip())
+    if boundary is None:
+        raise UnsupportedMediaType("The Content-Type multipart/form-data has no usable boundary.")
+    # RFC 2046 section 5.1.1: a part is between two delimiters, each at the beginning of a line.
+    pieces = (b"\r\n" + body).split(b"\r\n--" + (boundary[1] or boundary[2]), MAX_FIELDS + 2)
+    if len(pieces) > MAX_FIELDS + 2:
+        raise InvalidInput(f"The form has more than {MAX_FIELDS} fields.")
+    if len(pieces) < 2 or not pieces[-1].startswith(b"--"):
+        raise InvalidInput("The form does not end with its boundary.")
+    return [_read_part(piece) for piece in pieces[1:-1]]
+
+
+def _read_part(part: bytes) -> tuple[str, str | bytes]:
+    """One part of a form (RFC 7578 section 4): its name, and its text or the content of its file."""
+    # The line of the delimiter may end in white space; a part without headers begins with the empty line itself.
+    head, separator, content = part.partition(b"\r\n\r\n")
+    given: dict[bytes, bytes] = {}
+    for line in head.split(b"\r\n")[1:]:
+        field, _, value = line.partition(b":")
+        kind = re.match(rb"\s*form-data(?=\s*(;|$))", value, re.I)
+        if field.strip().lower() != b"content-disposition" or kind is None:
+            continue
+        position = kind.end()
+        while found := _PARAMETER.match(value, position):
+            given.setdefault(found[1].lower(), found[3] if found[2] is None else found[2])
+            position = found.end()
+    try:
+        if not separator or b"name" not in given:
+            raise InvalidInput("A part of the form has no name.")
+        # Browsers write a quotation mark in a name as %22 (HTML, multipart form data).
+        name = given[b"name"].decode().replace("%22", '"')
+        return name, content if given.keys() & {b"filename", b"filename*"} else content.decode()
+    except UnicodeDecodeError:
+        raise InvalidInput("A field of the form is not UTF-8.") from None
+
+
+# --- What it means ---
+
+
+class FieldReader:
+    """Reads the members of an input from fields, by the input's schema, as the route behind an action would.
+
+    Numbers and booleans are read from their texts, objects from JSON; a list is a field that comes several times. A
+    text that is not what the schema asks for stays a text, of which the gate for the input says what is wrong.
+    """
+
+    def __init__(self, schema: JsonObject) -> None:
+        facts = resolved(schema, schema)
+        self._members = {name: _Member(part, schema) for name, part in members(facts).items()}
+        self._required = required_members(facts)
+        self._validator: Validator | None = None
+        if any(len(member.kinds) > 1 for member in self._members.values()):
+            with suppress(UnusableSchema):  # by which the reading of a union is chosen
+                self._validator = compile_schema({**schema, "properties": members(facts), "required": []})
+
+    def read(self, fields: Fields) -> dict[str, object]:
+        """The members. Raises InvalidInput for what cannot be read in one way."""
+        found: dict[str, list[str | bytes]] = {}
+        for name, value in fields:
+            found.setdefault(name, []).append(value)
+        given: dict[str, object] = {}
+        wrong: list[Violation] = []
+        for name, values in found.items():
+            member = self._members.get(name)
+            try:
+                if member is None:
+                    texts = [_text_of(value) for value in values]
+                    given[name] = texts[0] if len(texts) == 1 else texts
+                elif values != [""] or name in self._required or not member.kinds or "string" in member.kinds:
+                    given[name] = self._choose(name, member.readings(values))
+            except _UnusableValueError as error:
+                wrong.append(Violation(pointer_to([name]), str(error)))
+        if wrong:
+            raise InvalidInput.of(wrong)
+        return given
+
+    def _choose(self, name: str, readings: list[object]) -> object:
+        if len(readings) > 1 and self._validator is not None:
+            return next((one for one in readings if self._validator.is_valid({name: one})), readings[0])
+        return readings[0]
+
+
+class _UnusableValueError(ValueError):
+    pass
+
+
+class _Member:
+    """What a schema says of one member that matters for reading it."""
+
+    def __init__(self, schema: object, root: JsonObject) -> None:
+        facts = resolved(schema, root)
+        self.kinds = kinds(facts, root)
+        parts = [facts, *(resolved(branch, root) for branch in branches(facts))]
+        item = next((resolved(part["items"], root) for part in parts if "items" in part), {})
+        self._item_kinds = kinds(item, root)
+        inner = [item, *(resolved(branch, root) for branch in branches(item))]
+        self._is_base64 = any(part.get("contentEncoding") == "base64" for part in (*parts, *inner))
+
+    def readings(self, values: list[str | bytes]) -> list[object]:
+        """What the values may mean, the likeliest first."""
+        if self._is_base64:
+            values = [base64.b64encode(one).decode() if isinstance(one, bytes) else one for one in values]
+        texts = [_text_of(value) for value in values]
+        as_list: list[object] = [_readings(text, self._item_kinds)[0] for text in texts]
+        if len(texts) > 1 and "array" not in self.kinds and self.kinds:
+            raise _UnusableValueError(f"was sent {len(texts)} times, and takes one value")
+        if len(texts) > 1 or self.kinds == ["array"]:
+            return [as_list]
+        return [*_readings(texts[0], self.kinds), *([as_list] if "array" in self.kinds else [])]
+
+
+def _text_of(value: str | bytes) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise _UnusableValueError("must be a text, not a file") from None
+
+
+def _readings(text: str, wanted: Iterable[str]) -> list[object]:
+    """The values of the wanted kinds that a text is; the text itself if there is none."""
+    found: list[object] = []
+    listed = list(wanted)
+    if "string" in listed or not listed:
+        found.append(text)
+    if "boolean" in listed and text.lower() in _BOOLEANS:
+        found.append(_BOOLEANS[text.lower()])
+    if ("integer" in listed or "number" in listed) and _INTEGER.fullmatch(text) and abs(int(text)) < 2**63:
+        found.append(int(text))
+    elif "number" in listed and _NUMBER.fullmatch(text) and math.isfinite(number := float(text)):
+        found.append(number)
+    elif "integer" in listed and re.fullmatch(r"[+-]?[0-9]{1,18}\.0{1,20}", text):
+        found.append(int(text.partition(".")[0]))
+    if ("object" in listed or "array" in listed) and text.lstrip()[:1] in ("{", "["):
+        with suppress(NotJson):
+            found.append(parse_json(text.encode()))
+    return found or [text]

@@ -1,0 +1,289 @@
+"""Direct requests of the actions' routes, behind the gates that stand before calls (`guard_routes=True`).
+
+A request that arrives at the route of a guarded action is read as a call of it: who calls, how often, its input by the
+places where the route looks for it, key, confirmation and receipts in headers. What a gate refuses is answered as
+problem+json. What passes goes on to the route as it came, and the route's own answer is given, page or redirect, with
+the gates' headers; it is held until it is whole, so that it is recorded before it is given. Calls that come from a door
+of ours have met the gates already, and pass by here.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from http.cookies import CookieError, SimpleCookie
+from typing import Final, cast
+
+from awp_publish.discover import find_arrival, routed
+from awp_publish.invoke import Invoker, Observer
+from awp_publish.model import Action, Arrival, Catalog, Parameter, Status, Target
+from awp_publish.policy.call import Call, Outcome, Result
+from awp_publish.policy.guard import Enforcement
+from awp_publish.problems import HandlerFailed, Problem
+from awp_publish.protocols.schema_reading import required_members, resolved
+from awp_publish.request import JSON
+from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
+from awp_publish.serve.dispatch import read_answer
+from awp_publish.serve.endpoint import Admission, Endpoint, ProblemRenderer
+from awp_publish.serve.forms import FORM, MULTIPART, FieldReader, Fields as Pairs, read_form, read_query
+from awp_publish.serve.http import (
+    AsgiApp,
+    Cors,
+    Fields,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    parse_json,
+    read_body,
+    route_path,
+    wait_for_disconnect,
+)
+from awp_publish.serve.plain import PlainRequest
+from awp_publish.serve.woa import read_admission
+
+DOOR: Final = "route"
+SAFE: Final = frozenset({"GET", "HEAD"})
+"""Methods with which pages of other sites link here, as they may."""
+
+TELLS_ARRIVAL: Final = "awp_arrival"
+"""A method that tells where a path arrives in an application of another framework: `(path) -> Arrival | None`."""
+
+
+class GuardedRoutes:
+    """An application whose routes are guarded. `actions` are those of a catalog whose routes are."""
+
+    def __init__(
+        self,
+        app: AsgiApp,
+        routes: object,
+        catalog: Catalog,
+        actions: Iterable[Action],
+        enforcement: Enforcement,
+        observer: Observer,
+        admission: Admission,
+    ) -> None:
+        self._app = app
+        self._routes = routes
+        # What the route answers is its own affair; it is never handled later.
+        direct = tuple(replace(action, outputs={}, function=None) for action in actions)
+        self._invoker = Invoker(replace(catalog, actions=direct, agents=()), _pass_on, enforcement, None, observer)
+        known = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
+        self._guarded = [one for one in known if self._invoker.is_guarded(one.action)]
+        self._door = _DirectDoor(app, self._invoker, catalog, admission, {one.action.id: one for one in self._guarded})
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether any of the routes has a gate before it."""
+        return bool(self._guarded)
+
+    def heed(self, status: Status) -> None:
+        """From now on refuse what does not work."""
+        self._invoker.heed(status)
+
+    def find(self, scope: Scope) -> Action | None:
+        """The action at whose route a request arrives, None if that is not guarded."""
+        method, path = scope["method"], route_path(scope)
+        method = "GET" if method == "HEAD" else method
+        own = [one for one in self._guarded if one.action.method == method and one.pattern.fullmatch(path)]
+        if not own:
+            return None
+        tell: Callable[[str], Arrival | None] | None = getattr(routed(self._routes), TELLS_ARRIVAL, None)
+        if tell is not None:
+            arrival = tell(path)
+        else:
+            found = find_arrival(self._routes, dict(scope))
+            arrival = found.arrival if found is not None else None
+        if arrival is None:
+            return None
+        return next((one.action for one in own if one.is_reached(arrival)), None)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        action = self.find(scope)
+        if action is None:
+            await self._app(scope, receive, send)
+        else:
+            await self._door(scope, receive, send, action.id)
+
+
+class _GuardedRoute:
+    """One route: which requests arrive there, and how the input is read from them."""
+
+    def __init__(self, action: Action, target: Target) -> None:
+        self.action = action
+        self._target = target
+        spanning = {one.wire_name for one in target.parameters if one.spans_segments}
+        pieces = re.split(r"{(\w+)}", target.path)  # text, name, text, name, ..., text
+        expression = re.escape(pieces[0])
+        for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
+            expression += f"(?P<{name}>{'.+' if name in spanning else '[^/]+'}){re.escape(text)}"
+        self.pattern = re.compile(expression, re.DOTALL)
+        self._by_place: dict[str, dict[str, Parameter]] = {}
+        for parameter in target.parameters:
+            self._by_place.setdefault(parameter.location, {})[parameter.wire_name] = parameter
+        self._reader = FieldReader(action.inputs)
+        facts = resolved(action.inputs, action.inputs)
+        self._required = required_members(facts)
+        self._is_open = facts.get("additionalProperties", True) is not False
+
+    def is_reached(self, arrival: Arrival) -> bool:
+        """Whether that is the place where requests of the route arrive; None is a place that nobody shows."""
+        own = self._target.arrival
+        if own is None or arrival.endpoint is None:
+            return own is None or own.endpoint is None
+        return own.path == arrival.path and (own.endpoint is None or own.endpoint is arrival.endpoint)
+
+    def read(self, scope: Scope, fields: Fields, body: bytes) -> dict[str, object]:
+        """The input of a request. What the action does not name is left to its route. Raises a Problem."""
+        matched = self.pattern.fullmatch(route_path(scope))
+        pairs: Pairs = self._named("path", list(matched.groupdict().items()) if matched is not None else [])
+        pairs += self._named("query", read_query(scope["query_string"])) if scope["query_string"] else []
+        given: dict[str, object] = {}
+        for name, parameter in self._by_place.get("header", {}).items():
+            if (value := fields.get(name.lower().encode("latin-1"))) is not None:
+                pairs.append((parameter.name, value.decode("latin-1")))
+        if "cookie" in self._by_place and b"cookie" in fields:
+            pairs += self._named("cookie", _cookies_in(fields[b"cookie"].decode("latin-1")))
+        content_type = fields.get(b"content-type", b"")
+        media_type = content_type.split(b";", 1)[0].strip().lower()
+        is_json = not media_type or media_type == b"application/json" or media_type.endswith(b"+json")
+        whole = next(iter(self._by_place.get("body", {}).values()), None)
+        if body and media_type in (FORM, MULTIPART):
+            sent = read_form(content_type, body)
+            places = {**self._by_place.get("form", {}), **self._by_place.get("file", {})}
+            for name, value in sent:
+                known = places.get(name)
+                if known is None and self._is_open and self._target.content_type != JSON:
+                    pairs.append((name, value))
+                elif known is not None and (value or known.name in self._required):  # empty fields of forms are none
+                    pairs.append((known.name, value))
+        elif body and whole is not None:
+            given[whole.name] = parse_json(body) if is_json else body.decode("utf-8", "replace")
+        elif body and is_json and self._target.content_type == JSON:
+            members, named = parse_json(body), self._by_place.get("json", {})
+            for name, value in members.items() if isinstance(members, dict) else ():
+                if name in named or self._is_open:
+                    given[named[name].name if name in named else name] = value
+        return given | self._reader.read(pairs)
+
+    def _named(self, place: str, pairs: Iterable[tuple[str, str | bytes]]) -> Pairs:
+        """The fields of one place that the action knows, under its own names."""
+        known = self._by_place.get(place, {})
+        return [(known[name].name, value) for name, value in pairs if name in known]
+
+
+def _cookies_in(text: str) -> list[tuple[str, str | bytes]]:
+    try:
+        return [(name, morsel.value) for name, morsel in SimpleCookie(text).items()]
+    except CookieError:
+        return []
+
+
+class _Exchange:
+    """A direct request on its way to its route, and the route's own answer."""
+
+    def __init__(self, app: AsgiApp, scope: Scope, body: bytes, codes: Mapping[str, str]) -> None:
+        self.app = app
+        self.scope = scope
+        self.call: Call | None = None
+        self.start: Message = {}
+        self.body = b""
+        self.result: Result | None = None
+        self._request: bytes | None = body
+        self._parts: list[bytes] = []
+        self._codes = codes
+
+    async def receive(self) -> Message:
+        if self._request is not None:
+            body, self._request = self._request, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        if self.call is not None and self.call.gone is not None:
+            await self.call.gone()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.start = message
+        elif message["type"] == "http.response.body":
+            self._parts.append(message.get("body", b""))
+            if not message.get("more_body", False) and self.call is not None:
+                self.body = b"".join(self._parts)
+                self.call.answer = self.result = self._read(self.call)
+
+    def _read(self, call: Call) -> Result:
+        """What the answer means for the record of the call: a redirect is one, as people get it after a form."""
+        status, headers = self.start["status"], [(name.lower(), value) for name, value in self.start.get("headers", ())]
+        if 300 <= status < 400:
+            return Outcome(b"null", None, status, tuple(pair for pair in headers if pair[0] == b"location"))
+        return read_answer(call.action, status, headers, self.body, self._codes)
+
+
+async def _pass_on(call: Call) -> Result:
+    """Have the route answer. The only way there for a direct request, and `invoke` goes it behind the gates."""
+    exchange = cast(_Exchange, call.context)
+    await exchange.app(exchange.scope, exchange.receive, exchange.send)
+    return exchange.result or HandlerFailed(f"The route of action {call.action.id} gave no answer.")
+
+
+class _DirectRequest(PlainRequest):
+    """A request that is answered as its route has answered it, if it has."""
+
+    __slots__ = ()
+
+    async def deliver(self, result: Result) -> None:
+        """Answer the request."""
+        exchange = self.call.context if self.call is not None else None
+        if not isinstance(exchange, _Exchange) or result is not exchange.result or self.call is None:
+            await super().deliver(result)
+            return
+        added = self.call.headers
+        replaced = {name for name, _ in added}
+        own = [pair for pair in exchange.start.get("headers", ()) if pair[0].lower() not in replaced]
+        await self._send({**exchange.start, "headers": [*own, *added]})
+        await self._send({"type": "http.response.body", "body": exchange.body})
+
+
+class _DirectDoor(Endpoint):
+    """Answers the requests that arrive at guarded routes."""
+
+    methods = "GET, HEAD, POST, PUT, PATCH, DELETE"
+    usage = "Actions are called with their own methods"
+    request_type = _DirectRequest
+
+    def __init__(
+        self,
+        app: AsgiApp,
+        invoker: Invoker,
+        catalog: Catalog,
+        admission: Admission,
+        guarded: Mapping[str, _GuardedRoute],
+    ) -> None:
+        super().__init__(ProblemRenderer(catalog), Cors(()), admission.own_hosts)
+        self._app = app
+        self._invoker = invoker
+        self._admission = admission
+        self._guarded = guarded
+        self._codes = catalog.site.errors
+
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Let links of other sites lead here; `handle` refuses the rest."""
+
+    async def handle(self, request: _DirectRequest, named: str | None) -> None:  # type: ignore[override]
+        """Make a call of the request, and have it carried out."""
+        fields, scope, receive, route = request.fields, request.scope, request.receive, self._guarded[named or ""]
+        if scope["method"] not in SAFE:
+            refuse_foreign_pages(fields, self._own_hosts)
+        body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
+        given = route.read(scope, fields, body)
+        scope["extensions"] = {}  # the server's shortcuts for sending files would go round us
+        exchange = _Exchange(self._app, scope, body, self._codes)
+        gone = partial(wait_for_disconnect, receive)
+        call = exchange.call = Call(route.action, given, request.request_id, DOOR, exchange, gone)
+        call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
+        read_admission(call, {}, fields)
+        request.call = call
+        await self._invoker.run(call, request.deliver)
+
+    def note_refusal(self, request: _DirectRequest, problem: Problem) -> None:  # type: ignore[override]
+        """Note a request that never became a call."""
+        self._invoker.note_refusal(DOOR, request.request_id, problem)

@@ -1,0 +1,140 @@
+"""The plain door: an action at an address of its own, with its own method and its inputs as they are.
+
+It is what AWAS and agent.json name for every action whose own route does not keep what they promise
+(`Catalog.own_route`): a client that has read one of them and nothing else sends the inputs in the query, as a form or
+as the members of a JSON object, and gets JSON or problem+json. Every gate stands before it, as at every other door.
+"""
+
+from difflib import get_close_matches
+from functools import partial
+from typing import Final
+
+from awp_publish.invoke import Invoker
+from awp_publish.model import Action, Catalog
+from awp_publish.policy.call import Call, Outcome
+from awp_publish.problems import CrossSiteCookies, InvalidInput, Problem, UnknownAction, UnsupportedMediaType, Violation
+from awp_publish.protocols.schema_reading import kind_of, members, resolved
+from awp_publish.schema import pointer_to
+from awp_publish.serve.credentials import is_cross_site, read_credentials, refuse_foreign_pages
+from awp_publish.serve.endpoint import STATIC_HEADERS, Admission, DoorRequest, Endpoint, ProblemRenderer
+from awp_publish.serve.forms import FORM, MULTIPART, FieldReader, read_form, read_query
+from awp_publish.serve.http import Cors, Fields, RawHeaders, parse_json, read_body, wait_for_disconnect
+from awp_publish.serve.woa import is_json, read_admission
+
+DOOR: Final = "plain"
+
+MANAGED: Final = (b"basic", b"digest", b"negotiate", b"ntlm")
+"""Schemes of Authorization (RFC 9110 section 11) that browsers answer by themselves, for any page's form."""
+
+
+class PlainRequest(DoorRequest):
+    """A request whose answer is given as the route has given it, if that is not JSON."""
+
+    __slots__ = ()
+
+    def write(self, outcome: Outcome) -> tuple[RawHeaders, bytes]:
+        """The body of a success, and the headers that every one of its kind has."""
+        if outcome.content is None:
+            return STATIC_HEADERS, outcome.body
+        content_type = (b"content-type", outcome.content.media_type.encode("latin-1"))
+        return (content_type, *STATIC_HEADERS[1:]), outcome.content.bytes_of(outcome.output)
+
+
+class PlainDoor(Endpoint):
+    """Answers calls of one action at its own address."""
+
+    request_type = PlainRequest
+
+    def __init__(self, action: Action, catalog: Catalog, invoker: Invoker, admission: Admission) -> None:
+        self.methods = "GET, HEAD, OPTIONS" if action.method == "GET" else f"{action.method}, OPTIONS"
+        self.usage = f"Action {action.id} is called with {action.method}"
+        super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_hosts)
+        self._action = action
+        self._invoker = invoker
+        self._admission = admission
+        self._reader: FieldReader | None = None
+        # What may stand beside the inputs, unless the action itself has an input of that name.
+        beside = {
+            action.idempotency.key_field if action.idempotency is not None else "": action.idempotency,
+            "confirmation": action.needs_confirmation,
+            "receipts": action.requires,
+        }
+        own = members(resolved(action.inputs, action.inputs))
+        self._beside = [name for name, is_asked_for in beside.items() if is_asked_for and name not in own]
+
+    def refuse_foreign(self, fields: Fields) -> None:
+        """Refuse what another site's page sends: also with credentials that a browser adds to its forms by itself."""
+        refuse_foreign_pages(fields, self._own_hosts)
+        scheme = fields.get(b"authorization", b"").partition(b" ")[0].lower()
+        if scheme in MANAGED and is_cross_site(fields, self._own_hosts):
+            raise CrossSiteCookies(
+                "The call has a browser's own credentials, but it comes from a page of another site."
+            )
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Carry out one call."""
+        fields, scope, receive, action = request.fields, request.scope, request.receive, self._action
+        given = await self._read(request)
+        beside = {name: given.pop(name) for name in self._beside if name in given}
+        if isinstance(receipts := beside.get("receipts"), str):
+            beside["receipts"] = [one.strip() for one in receipts.split(",")]
+        call = Call(action, given, request.request_id, DOOR, scope, partial(wait_for_disconnect, receive))
+        if self._invoker.is_guarded(action):
+            call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
+            read_admission(call, beside, fields)
+        request.call = call
+        await self._invoker.run(call, request.deliver)
+
+    async def _read(self, request: DoorRequest) -> dict[str, object]:
+        """The members of the query and of the body together. Raises a Problem."""
+        fields, scope = request.fields, request.scope
+        if self._reader is None:  # most actions of a large site are never called here
+            self._reader = FieldReader(self._action.inputs)
+        given = self._reader.read(read_query(scope["query_string"])) if scope["query_string"] else {}
+        body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
+        if not body:
+            return given
+        if fields.get(b"content-encoding", b"identity") != b"identity":
+            raise UnsupportedMediaType("The body must not be content-encoded.")
+        content_type = fields.get(b"content-type", b"")
+        if is_json(content_type):
+            sent = parse_json(body)
+            if not isinstance(sent, dict):
+                detail = f"must be an object of the inputs, not {kind_of(sent)}"
+                raise InvalidInput(f"The body {detail}.", errors=[Violation("", detail)])
+        elif content_type.split(b";", 1)[0].strip().lower() in (FORM, MULTIPART):
+            sent = self._reader.read(read_form(content_type, body))
+        else:
+            named = f'"{content_type[:100].decode("latin-1")}"' if content_type else "no Content-Type"
+            raise UnsupportedMediaType(
+                "The body must be application/json in UTF-8, application/x-www-form-urlencoded or multipart/form-data; "
+                f"the request has {named}."
+            )
+        if twice := given.keys() & sent.keys():
+            violations = [
+                Violation(pointer_to([name]), "was sent in the query and in the body") for name in sorted(twice)
+            ]
+            raise InvalidInput.of(violations)
+        return given | sent
+
+    def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
+        """Note a request that never became a call."""
+        self._invoker.note_refusal(DOOR, request.request_id, problem)
+
+
+class UnknownActionDoor(Endpoint):
+    """Answers at the addresses of actions that there are not."""
+
+    methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+    usage = "Actions are called with their own methods"
+
+    def __init__(self, catalog: Catalog, admission: Admission) -> None:
+        super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_hosts)
+        self._known = [action.id for action in catalog.actions]
+
+    async def handle(self, request: DoorRequest, named: str | None) -> None:
+        """Say which actions there are of about that name."""
+        shown = (named or "")[:100]
+        near = get_close_matches(shown, self._known, n=3)
+        meant = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise UnknownAction(f'This site has no action "{shown}".{meant}')
