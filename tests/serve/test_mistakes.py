@@ -67,7 +67,7 @@ class Wishes(BaseModel):
     tagged: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None
     sent: Parcel | Letter | None = None
     when: date | Literal["today"] | None = None
-    month: Annotated[str, Field(json_schema_extra={"enum": MONTHS})] | None = None  # type: ignore[dict-item]
+    month: Annotated[str, Field(json_schema_extra={"enum": MONTHS})] | None = None
     title: Annotated[str, Field(min_length=1, max_length=5)] | None = None
     numbers: list[int] | list[str] | None = None
     scale: Annotated[float, Field(multiple_of=0.5)] | None = None
