@@ -637,7 +637,8 @@ class _Walker:
 
         # A tag tells which one is meant, or is what is wrong.
         tag, tags = self._tags(schema, kinds)
-        if tag and isinstance(value, dict):
+        is_needed = "discriminator" in schema or all(tag in _list(kinds[place], "required") for place in tags)
+        if tag and isinstance(value, dict) and (tag in value or is_needed):
             if tag not in value or not any(_is_among(value[tag], allowed) for allowed in tags.values()):
                 allowed = [one for listed in tags.values() for one in listed]
                 choices = _one_of(allowed, value.get(tag))
