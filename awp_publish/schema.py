@@ -659,17 +659,16 @@ class _Walker:
 
         # A tag tells which one is meant, or is what is wrong.
         tag, tags = self._tags(schema, kinds)
-        if tag and isinstance(value, dict):
-            if tag not in value or not any(self._holds("enum", allowed, value[tag]) for allowed in tags.values()):
+        is_needed = "discriminator" in schema or all(tag in _list(kinds[place], "required") for place in tags)
+        if tag and isinstance(value, dict) and (tag in value or is_needed):
+            if tag not in value or not any(_is_among(value[tag], allowed) for allowed in tags.values()):
                 allowed = [one for listed in tags.values() for one in listed]
                 choices = _one_of(allowed, value.get(tag))
                 told = f"must be {choices}{_told('enum', value[tag]) if is_told else ''}" if tag in value else ""
                 walk.note((*path, tag), told or f"is required: {choices}")
                 return
             kinds = {
-                place: kind
-                for place, kind in kinds.items()
-                if place not in tags or self._holds("enum", tags[place], value[tag])
+                place: kind for place, kind in kinds.items() if place not in tags or _is_among(value[tag], tags[place])
             }
 
         typed = [
@@ -820,6 +819,11 @@ def _values(kind: JsonObject) -> list[object]:
     if "const" in kind:
         return [kind["const"]]
     return list(_list(kind, "enum"))
+
+
+def _is_among(value: object, allowed: Sequence[object]) -> bool:
+    """Whether a value is one of a few, as JSON compares them: true is not 1."""
+    return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed)
 
 
 _TYPE_NOUNS: Final = {

@@ -46,6 +46,16 @@ class Dog(BaseModel):
     tricks: list[str]
 
 
+class Short(BaseModel):
+    size: Literal["short"] = "short"
+    lines: Annotated[int, Field(le=3)]
+
+
+class Long(BaseModel):
+    size: Literal["long"] = "long"
+    chapters: int
+
+
 class Parcel(BaseModel):
     weight: Annotated[float, Field(gt=0, le=20)]
     note: str = ""
@@ -65,9 +75,10 @@ class Wishes(BaseModel):
     quantity: Annotated[int, Field(ge=1, le=20)] | None = None
     pet: Cat | Dog | None = None
     tagged: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None
+    text: Short | Long | None = None
     sent: Parcel | Letter | None = None
     when: date | Literal["today"] | None = None
-    month: Annotated[str, Field(json_schema_extra={"enum": MONTHS})] | None = None  # type: ignore[dict-item]
+    month: Annotated[str, Field(json_schema_extra={"enum": MONTHS})] | None = None
     title: Annotated[str, Field(min_length=1, max_length=5)] | None = None
     numbers: list[int] | list[str] | None = None
     scale: Annotated[float, Field(multiple_of=0.5)] | None = None
@@ -116,7 +127,9 @@ TOLD: Final[tuple[tuple[dict[str, object], list[tuple[str, str]]], ...]] = (
     ({"pet": {"kind": "cow"}}, [("/pet/kind", 'must be one of "cat", "dog", not "cow"')]),
     ({"tagged": {"lives": 3}}, [("/tagged/kind", 'is required: one of "cat", "dog"')]),
     ({"tagged": {"kind": "dog", "tricks": [1]}}, [("/tagged/tricks/0", "must be a string, not 1")]),
+    ({"text": {"size": "long", "chapters": "x"}}, [("/text/chapters", 'must be an integer, not "x"')]),
     # Without a tag the deepest match is.
+    ({"text": {"lines": 4}}, [("/text/lines", "must be at most 3")]),
     ({"sent": {"weight": 21, "note": "Fragile."}}, [("/sent/weight", "must be at most 20")]),
     ({"sent": {"pages": "two"}}, [("/sent/pages", 'must be an integer, not "two"')]),
     ({"sent": {}}, [("/sent", 'must be an object with "weight" or an object with "pages"')]),
