@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, BearerToken, Contact, OAuth, Site
-from awp_publish.model import Pagination, Result
+from awp_publish.model import Pagination, Paths, Result
 
 from .conftest import shared_file
 
@@ -98,7 +98,7 @@ def test_the_complete_example_of_awas() -> None:
             "BookStore API",
             "Online bookstore with search and purchase capabilities",
             url="https://bookstore.example.com",
-            contact={"email": "api@bookstore.example.com"},
+            contact=Contact("api@bookstore.example.com"),
             rate_limit={"requests": 100, "window": "1h"},
         ),
     )
@@ -288,7 +288,7 @@ def test_every_part_that_agent_json_shows() -> None:
             entities={"flight": Flight},
             errors={code: error["recovery"] for code, error in sample["errors"].items()},
             hints=sample["agent_hints"],
-            paths={"status": "/api/status"},
+            paths=Paths(status="/api/status"),
             # What nothing here tells, a site may tell itself (sections 6 and 15).
             extensions={"agent_json": {"capabilities": {"batch_actions": True, "webhooks": True}, **own}},
         ),
