@@ -273,8 +273,8 @@ def test_inputs_that_are_a_union_reach_the_route_and_are_published(site, start, 
 
 @pytest.mark.parametrize("option", ["inputs", "outputs"])
 def test_a_schema_of_another_dialect_is_refused(site, refusal, option):
-    schema = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {}}
-    words = refusal(echoing(site, methods=["POST"], **{option: schema}))
+    schema: Any = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {}}
+    words = refusal(echoing(site, methods=["POST"], **dict[str, Any]({option: schema})))
     assert "written in another dialect" in words
     assert "leave $schema out or translate the schema" in words
 
