@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -73,7 +73,7 @@ def _members_of_1_0() -> Schema:
     return _as_the_samples(schema)
 
 
-def _as_the_samples(schema: Schema) -> Schema:
+def _as_the_samples(schema: dict[str, Any]) -> Schema:
     """Leave out what the text calls required and its own samples do not have: it is recommended, and no more."""
     schema["$defs"]["parameter"]["required"].remove("description")
     return schema

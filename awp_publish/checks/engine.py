@@ -47,7 +47,7 @@ class Finding:
         place = f"{self.document}#{self.pointer}" if self.document else self.pointer or "(root)"
         if self.check.startswith("start-"):  # about the site and none of its documents
             place = "site"
-        place = f"{self.subject} ({place})" if self.subject else place
+        place = f"{place}: {self.subject}" if self.subject else place
         sentence = f"{self.level}: {place}: {self.message} {self.hint} [{self.check}; {self.source}]"
         return sentence.encode("utf-8", "backslashreplace").decode("utf-8")
 

@@ -63,8 +63,8 @@ def _path_of(url: str) -> str:
 
 
 def _stands(site: JsonObject, path: str) -> bool:
-    """Whether one of the documents is at a path, or at its end: the site's own path may be left out on either side."""
-    return any(path.endswith(known) or known.endswith(path) for known in site)
+    """Whether one of the documents is at a path, or is the catalogue of a site that is reached below a path."""
+    return path in site or any(known in site and path.endswith(known) for known in AWAS.paths)
 
 
 @check("site-catalogue", ERROR, "AWAS 1.0, Manifest Requirements", hint="Publish it there, or correct the endpoint.")

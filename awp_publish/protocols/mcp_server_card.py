@@ -43,8 +43,14 @@ def render(catalog: Catalog) -> dict[str, object]:
     """Return the card, in the order of its schema."""
     site, needing = catalog.site, [action.auth_required for action in catalog.actions]
     headers = None
-    if site.authentication is not None and site.authentication.type in BEARER_TYPES and any(needing):
-        headers = [{"name": "Authorization", "isRequired": all(needing), "isSecret": True}]
+    declared = site.authentication
+    if declared is not None and any(needing):
+        kinds = {declared.type, *declared.methods}
+        named = ["Authorization"] if kinds & BEARER_TYPES else []
+        named += [declared.api_key_header] if declared.api_key_header is not None else []
+        # Where one of several will do, none is required by itself.
+        is_required = all(needing) and len(named) == 1 and "session" not in kinds
+        headers = [{"name": name, "isRequired": is_required, "isSecret": True} for name in named] or None
     remote = {
         "type": TRANSPORT,
         "url": catalog.absolute(catalog.paths.mcp),

@@ -31,8 +31,7 @@ PUBLISHED = (
 EXAMPLES: tuple[tuple[str, str, object, str, set[tuple[str, str]]], ...] = (
     ("specs/awas-1.0.txt", "name", "My Website", "awas", set()),
     ("specs/awas-1.0.txt", "name", "Example Site", "awas", set()),
-    # "description (required)" says Parameter Fields; the parameter `sort` of this example has none.
-    ("specs/awas-1.0.txt", "name", "BookStore API", "awas", {("awas-required", "/actions/0/parameters/1/description")}),
+    ("specs/awas-1.0.txt", "name", "BookStore API", "awas", set()),
     ("specs/awas-1.0.txt", "$schema", "https://modelcontextprotocol.io/schema/manifest.json", "awas-mcp", set()),
     ("specs/awas-1.0.txt", "$schema", "https://a2a.dev/schema/manifest.json", "awas-a2a", set()),
     ("specs/woa-draft-00.txt", "woa_version", "1", "woa", set()),

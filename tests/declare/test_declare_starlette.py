@@ -4,6 +4,7 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 import pytest
 from pydantic import BaseModel, Field
 from starlette.applications import Starlette
@@ -256,3 +257,27 @@ def test_one_handler_on_two_routes_is_told_apart_by_path(site, start):
     front = start(Starlette(routes=[Route("/old/{a}", echo), Route("/new/{a:int}", echo)]))
     assert front.call("old", {"a": "1"})["path"] == {"a": "1"}
     assert front.call("new", {"a": 1})["path"] == {"a": 1}
+
+
+@pytest.mark.parametrize("keyword", ["oneOf", "anyOf"])
+def test_inputs_that_are_a_union_reach_the_route_and_are_published(site, start, keyword):
+    card = {"properties": {"number": {"type": "string"}}, "required": ["number"]}
+    bank = {"properties": {"iban": {"type": "string"}}, "required": ["iban"]}
+    inputs = {"type": "object", "properties": {"amount": {"type": "integer"}}, keyword: [card, bank]}
+    front = start(echoing(site, methods=["POST"], inputs=inputs))
+    assert orjson.loads(front.call("x", {"amount": 3, "iban": "DE1"})["body"]) == {"amount": 3, "iban": "DE1"}
+    assert [one["name"] for one in front.awas("x")["parameters"]] == ["amount", "number", "iban"]
+    assert set(front.agent_json("x")["inputs"]) == {"amount", "number", "iban"}
+
+
+@pytest.mark.parametrize("option", ["inputs", "outputs"])
+def test_a_schema_of_another_dialect_is_refused(site, refusal, option):
+    schema: Any = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "properties": {}}
+    words = refusal(echoing(site, methods=["POST"], **dict[str, Any]({option: schema})))
+    assert "written in another dialect" in words
+    assert "leave $schema out or translate the schema" in words
+
+
+def test_a_schema_that_names_its_dialect_is_taken(site, start):
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "properties": {}}
+    assert start(echoing(site, methods=["POST"], inputs=schema)).inputs("x")["type"] == "object"

@@ -16,7 +16,7 @@ Check = Callable[[object], None]
 
 @pytest.fixture(scope="session")
 def woa_draft() -> str:
-    return _shared_file("specs/woa-draft-00.txt").read_text("utf-8")
+    return shared_file("specs/woa-draft-00.txt").read_text("utf-8")
 
 
 @pytest.fixture(scope="session")
@@ -32,11 +32,11 @@ def matches_agent_json() -> Check:
 
 
 def _checker(name: str) -> Check:
-    schema: Any = orjson.loads(_shared_file(f"fixtures/{PUBLISHED[name]}").read_bytes())
+    schema: Any = orjson.loads(shared_file(f"fixtures/{PUBLISHED[name]}").read_bytes())
     return jsonschema_rs.Draft7Validator(schema, validate_formats=True).validate
 
 
-def _shared_file(path: str) -> Path:
+def shared_file(path: str) -> Path:
     found = SHARED / path
     if not found.is_file():
         pytest.skip(f"{path} is not beside this checkout: nothing to compare with")

@@ -72,7 +72,8 @@ def test_a_finding_names_the_action_and_says_what_to_do(caplog):
     site.declare("cancel_visit", method="POST", path="/cancel", description="Cancel a visit.", inputs=inputs)
     start(AgentPublisher(Starlette(routes=[Route("/cancel", answer, methods=["POST"])]), site))
     (line,) = lines(caplog)
-    assert line.startswith('warning: 2 x awas-default, first: action "cancel_visit", input day (/.well-known/ai-')
+    assert line.startswith("warning: 2 x awas-default, first: /.well-known/ai-actions.json#/actions/0/parameters/0/def")
+    assert 'default: action "cancel_visit", input day: The default "x" is above maxLength 0' in line
     assert "Correct the default or the rule." in line
     assert line.endswith("All of them: awp-publish check module:app")
 
