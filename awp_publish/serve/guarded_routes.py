@@ -46,6 +46,9 @@ DOOR: Final = "route"
 SAFE: Final = frozenset({"GET", "HEAD"})
 """Methods with which pages of other sites link here, as they may."""
 
+ARRIVED: Final = "awp_publish.arrived"
+"""The member of a scope in which an adapter says at which action's route a request arrives, if it asked before."""
+
 TELLS_ARRIVAL: Final = "awp_arrival"
 """A method that tells where a path arrives in an application of another framework: `(path) -> Arrival | None`."""
 
@@ -83,6 +86,8 @@ class GuardedRoutes:
 
     def find(self, scope: Scope) -> Action | None:
         """The action at whose route a request arrives, None if that is not guarded."""
+        if ARRIVED in scope:
+            return cast(Action, scope[ARRIVED])
         method, path = scope["method"], route_path(scope)
         method = "GET" if method == "HEAD" else method
         own = [one for one in self._guarded if one.action.method == method and one.pattern.fullmatch(path)]
