@@ -62,8 +62,8 @@ def visit(request):
 
 class Visit:
     def __init__(self, kind):
-        made = {"raise_request_exception": False, "enforce_csrf_checks": False}
-        self.client = Client(SERVER_NAME=HOST, **made) if kind == "wsgi" else AsyncClient(**made)
+        is_wsgi = kind == "wsgi"
+        self.client = Client(False, SERVER_NAME=HOST) if is_wsgi else AsyncClient(raise_request_exception=False)
 
     async def __call__(self, method, address, data=None, content_type=None, **headers):
         send = getattr(self.client, method)

@@ -19,7 +19,7 @@ AT = "/agents/actions"
 
 
 class Sort(StrEnum):
-    title = "title"
+    newest = "newest"
     price = "price"
 
 
@@ -33,7 +33,7 @@ def shop(open_client):
     async def search(
         shelf: int,
         q: str,
-        sort: Sort = Sort.title,
+        sort: Sort = Sort.newest,
         used: bool = False,
         price: float | None = None,
         tag: Annotated[list[int], Query()] = [],  # noqa: B006
@@ -110,7 +110,7 @@ def test_an_empty_field_that_cannot_be_a_text_is_left_out(shop):
     assert shop.get(f"{AT}/search?shelf=3&q=&price=&used=").json() == {
         "shelf": 3,
         "q": "",
-        "sort": "title",
+        "sort": "newest",
         "used": False,
         "price": None,
         "tag": [],
