@@ -27,6 +27,9 @@ MANAGED: Final = (b"basic", b"digest", b"negotiate", b"ntlm")
 """Schemes of Authorization (RFC 9110 section 11) that browsers answer by themselves, for any page's form."""
 
 
+MAX_COMPARED: Final = 1000
+"""Actions among which the nearest to an unknown one is looked for."""
+
 DIALECT: Final = {
     "CONFIRMATION_REQUIRED": "Show confirmation.summary to your user. Only if they agree, send the same request again "
     "with confirmation.token in the header AWP-Confirmation.",
@@ -143,7 +146,7 @@ class UnknownActionDoor(Endpoint):
 
     def __init__(self, catalog: Catalog, admission: Admission, renderer: ProblemRenderer, cors: Cors) -> None:
         super().__init__(renderer, cors, admission.own_hosts)
-        self._known = [action.id for action in catalog.actions]
+        self._known = [action.id for action in catalog.actions[:MAX_COMPARED]]
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Say which actions there are of about that name."""
