@@ -21,13 +21,32 @@ class SearchResponse(BaseModel):
     titles: list[str] = []
 
 
-async def model(): ...
-async def unannotated(request): ...
-async def json_response(request) -> JSONResponse: ...
-async def marked(request) -> Annotated[JSONResponse, "always"]: ...
-async def some_response(request) -> Response: ...
-async def either(request) -> JSONResponse | RedirectResponse: ...
-async def unknown(request) -> "OnlyForCheckers": ...
+async def model():
+    raise NotImplementedError
+
+
+async def unannotated(request):
+    raise NotImplementedError
+
+
+async def json_response(request) -> JSONResponse:
+    raise NotImplementedError
+
+
+async def marked(request) -> Annotated[JSONResponse, "always"]:
+    raise NotImplementedError
+
+
+async def some_response(request) -> Response:
+    raise NotImplementedError
+
+
+async def either(request) -> JSONResponse | RedirectResponse:
+    raise NotImplementedError
+
+
+async def unknown(request) -> "OnlyForCheckers":
+    raise NotImplementedError
 
 
 @pytest.mark.parametrize(
@@ -47,12 +66,28 @@ def test_of_a_plain_handler_only_its_annotation_tells(site, start, handler, addr
     assert front.awas("act")["path"] == front.agent_json("act")["endpoint"] == address
 
 
-async def a_model() -> SearchResponse: ...
-async def a_page() -> HTMLResponse: ...
-async def a_model_or_a_page() -> SearchResponse | Response: ...
-async def json_or_redirect() -> JSONResponse | RedirectResponse: ...
-async def in_parts() -> StreamingResponse: ...
-async def nothing() -> None: ...
+async def a_model() -> SearchResponse:
+    raise NotImplementedError
+
+
+async def a_page() -> HTMLResponse:
+    raise NotImplementedError
+
+
+async def a_model_or_a_page() -> SearchResponse | Response:
+    raise NotImplementedError
+
+
+async def json_or_redirect() -> JSONResponse | RedirectResponse:
+    raise NotImplementedError
+
+
+async def in_parts() -> StreamingResponse:
+    raise NotImplementedError
+
+
+async def nothing() -> None:
+    raise NotImplementedError
 
 
 @pytest.mark.parametrize(
