@@ -19,7 +19,7 @@ from awp_publish.protocols.protocol import Document, Protocol
 from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication
 from awp_publish.serve.documents import Prepared, prepare, problem_documents
 from awp_publish.serve.doors import ENTRANCE, Answer, Doors, describe_live_doors, guard_routes, open_doors
-from awp_publish.serve.guarded_routes import GuardedRoutes
+from awp_publish.serve.guarded_routes import ARRIVED, GuardedRoutes
 from awp_publish.serve.http import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
@@ -136,10 +136,13 @@ class AgentPublisher:
     def guards(self, scope: Scope) -> bool:
         """Whether a request that is the application's arrives at a route that is guarded: for adapters.
 
-        They pass it on to us, for the gates, with a way to the route behind us.
+        They pass it on to us, for the gates, with a way to the route behind us; that it was found is in its scope then.
         """
         guarded = (self._here or self._of_host(scope)).guarded
-        return guarded is not None and guarded.find(scope) is not None
+        action = guarded.find(scope) if guarded is not None else None
+        if action is not None:
+            scope[ARRIVED] = action
+        return action is not None
 
     def asked(self, scope: Scope) -> NegotiatedRequest | None:
         """What a request that is the application's asks for besides HTML, None for nothing: for adapters.

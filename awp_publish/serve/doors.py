@@ -21,7 +21,7 @@ from awp_publish.serve.guarded_routes import GuardedRoutes
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send
 from awp_publish.serve.jobs import Background, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
-from awp_publish.serve.plain import PlainDoor, UnknownActionDoor
+from awp_publish.serve.plain import DIALECT, PlainDoor, UnknownActionDoor
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.site import Site
@@ -146,7 +146,7 @@ def open_doors(
     invoker = Invoker(catalog, RouteCaller(app, catalog), enforcement, accept, observer)
     admission = read_admission_of(site)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
-    calls = address.calls(catalog)
+    calls, cors = address.calls(catalog), Cors(admission.allow_origins)
     live = open_live_doors(DoorContext(site, catalog, invoker, enforcement, admission, background, entrance, pages))
     below: dict[str, AnswerRest] = {}
     if background is not None:
@@ -156,15 +156,16 @@ def open_doors(
             principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
             return principal.id if principal is not None else ""
 
-        renderer, cors = ProblemRenderer(catalog), Cors(admission.allow_origins)
+        renderer = ProblemRenderer(catalog)
         jobs = catalog.absolute(catalog.paths.jobs)
         door = JobsDoor(background.jobs, jobs, renderer, cors, identify, admission.own_hosts)
         below[f"{catalog.paths.jobs}/"] = door
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status, admission.own_hosts)}
     if pages is not None:
         exact[catalog.paths.som] = SomDoor(pages, admission.own_hosts)
-    exact |= {catalog.plain_path_of(one): PlainDoor(one, catalog, invoker, admission) for one in catalog.actions}
-    below[f"{catalog.paths.actions}/"] = UnknownActionDoor(catalog, admission)
+    said = ProblemRenderer(catalog, DIALECT)
+    exact |= {catalog.plain_path_of(one): PlainDoor(one, invoker, admission, said, cors) for one in catalog.actions}
+    below[f"{catalog.paths.actions}/"] = UnknownActionDoor(catalog, admission, said, cors)
     for path in calls.keys() & exact.keys():
         remedy = "Give the agent another id, or our addresses other paths: Site(paths=...)."
         raise DeclarationError(

@@ -20,6 +20,9 @@ Fields: TypeAlias = list[tuple[str, str | bytes]]
 MAX_FIELDS: Final = 1000
 """Fields of a query or a form, as many as Starlette takes."""
 
+MAX_PART_HEAD: Final = 8192
+"""Bytes of the headers of one part of a form."""
+
 FORM: Final = b"application/x-www-form-urlencoded"
 MULTIPART: Final = b"multipart/form-data"
 
@@ -70,6 +73,8 @@ def _read_part(part: bytes) -> tuple[str, str | bytes]:
     """One part of a form (RFC 7578 section 4): its name, and its text or the content of its file."""
     # The line of the delimiter may end in white space; a part without headers begins with the empty line itself.
     head, separator, content = part.partition(b"\r\n\r\n")
+    if len(head) > MAX_PART_HEAD:
+        raise InvalidInput(f"A part of the form has more than {MAX_PART_HEAD} bytes of headers.")
     given: dict[bytes, bytes] = {}
     for line in head.split(b"\r\n")[1:]:
         field, _, value = line.partition(b":")

@@ -39,12 +39,15 @@ from awp_publish.serve.http import (
     route_path,
     wait_for_disconnect,
 )
-from awp_publish.serve.plain import PlainRequest
+from awp_publish.serve.plain import DIALECT, PlainRequest
 from awp_publish.serve.woa import read_admission
 
 DOOR: Final = "route"
 SAFE: Final = frozenset({"GET", "HEAD"})
 """Methods with which pages of other sites link here, as they may."""
+
+ARRIVED: Final = "awp_publish.arrived"
+"""The member of a scope in which an adapter says at which action's route a request arrives, if it asked before."""
 
 TELLS_ARRIVAL: Final = "awp_arrival"
 """A method that tells where a path arrives in an application of another framework: `(path) -> Arrival | None`."""
@@ -83,6 +86,8 @@ class GuardedRoutes:
 
     def find(self, scope: Scope) -> Action | None:
         """The action at whose route a request arrives, None if that is not guarded."""
+        if ARRIVED in scope:
+            return cast(Action, scope[ARRIVED])
         method, path = scope["method"], route_path(scope)
         method = "GET" if method == "HEAD" else method
         own = [one for one in self._guarded if one.action.method == method and one.pattern.fullmatch(path)]
@@ -140,8 +145,8 @@ class _GuardedRoute:
         pairs += self._named("query", read_query(scope["query_string"])) if scope["query_string"] else []
         given: dict[str, object] = {}
         for name, parameter in self._by_place.get("header", {}).items():
-            if (value := fields.get(name.lower().encode("latin-1"))) is not None:
-                pairs.append((parameter.name, value.decode("latin-1")))
+            if (field := fields.get(name.lower().encode("latin-1"))) is not None:
+                pairs.append((parameter.name, field.decode("latin-1")))
         if "cookie" in self._by_place and b"cookie" in fields:
             pairs += self._named("cookie", _cookies_in(fields[b"cookie"].decode("latin-1")))
         content_type = fields.get(b"content-type", b"")
@@ -258,7 +263,7 @@ class _DirectDoor(Endpoint):
         admission: Admission,
         guarded: Mapping[str, _GuardedRoute],
     ) -> None:
-        super().__init__(ProblemRenderer(catalog), Cors(()), admission.own_hosts)
+        super().__init__(ProblemRenderer(catalog, DIALECT), Cors(()), admission.own_hosts)
         self._app = app
         self._invoker = invoker
         self._admission = admission

@@ -27,6 +27,20 @@ MANAGED: Final = (b"basic", b"digest", b"negotiate", b"ntlm")
 """Schemes of Authorization (RFC 9110 section 11) that browsers answer by themselves, for any page's form."""
 
 
+MAX_COMPARED: Final = 1000
+"""Actions among which the nearest to an unknown one is looked for."""
+
+DIALECT: Final = {
+    "CONFIRMATION_REQUIRED": "Show confirmation.summary to your user. Only if they agree, send the same request again "
+    "with confirmation.token in the header AWP-Confirmation.",
+    "PREREQUISITE_REQUIRED": "Call the actions that missing names, then send the same request again with the "
+    "AWP-Receipt header of each answer, separated by commas, in the header AWP-Receipt.",
+    "INVALID_ENVELOPE": "Send the idempotency key and the confirmation as strings, and receipts as a list of strings.",
+    "UNSUPPORTED_MEDIA_TYPE": "Send the inputs as application/json in UTF-8, or as a form, without a content encoding.",
+}
+"""What a caller does where there is no envelope."""
+
+
 class PlainRequest(DoorRequest):
     """A request whose answer is given as the route has given it, if that is not JSON."""
 
@@ -45,10 +59,12 @@ class PlainDoor(Endpoint):
 
     request_type = PlainRequest
 
-    def __init__(self, action: Action, catalog: Catalog, invoker: Invoker, admission: Admission) -> None:
+    def __init__(
+        self, action: Action, invoker: Invoker, admission: Admission, renderer: ProblemRenderer, cors: Cors
+    ) -> None:
         self.methods = "GET, HEAD, OPTIONS" if action.method == "GET" else f"{action.method}, OPTIONS"
         self.usage = f"Action {action.id} is called with {action.method}"
-        super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_hosts)
+        super().__init__(renderer, cors, admission.own_hosts)
         self._action = action
         self._invoker = invoker
         self._admission = admission
@@ -128,9 +144,9 @@ class UnknownActionDoor(Endpoint):
     methods = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
     usage = "Actions are called with their own methods"
 
-    def __init__(self, catalog: Catalog, admission: Admission) -> None:
-        super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_hosts)
-        self._known = [action.id for action in catalog.actions]
+    def __init__(self, catalog: Catalog, admission: Admission, renderer: ProblemRenderer, cors: Cors) -> None:
+        super().__init__(renderer, cors, admission.own_hosts)
+        self._known = [action.id for action in catalog.actions[:MAX_COMPARED]]
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Say which actions there are of about that name."""

@@ -54,6 +54,7 @@ def _take_known(operation: Operation, known: Operation, method: str, path: str) 
         parameters=(*operation.parameters, *known.parameters),
         content_type=known.content_type,
         outputs=known.outputs,
+        answers_json=known.answers_json or operation.answers_json,
     )
     if not known.parameters:
         return joined

@@ -13,6 +13,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from awp_publish.serve.guarded_routes import ARRIVED
 from awp_publish.serve.http import Message, Receive, Reply, Scope, Send
 from awp_publish.threads import RUNNER
 from awp_publish_django.callers import identify
@@ -30,7 +31,7 @@ from awp_publish_django.gateway import (
 from awp_publish_django.languages import speaking
 from awp_publish_django.pages import answer_page, answer_page_async
 from awp_publish_django.portal import Visit, is_wanted
-from awp_publish_django.project import BRIDGE, Bridge
+from awp_publish_django.project import BRIDGE, Bridge, OwnWay
 from awp_publish_django.publication import Publication, get_publication
 from awp_publish_django.responses import read_response, read_response_async
 
@@ -69,6 +70,8 @@ def _answer(
     scope = _own_scope(publication, request)
     if scope is None:
         return _linked(publication, answer_page(publication, request, go_on))
+    if ARRIVED in scope:
+        return _answer_directly(publication, request, scope, go_on)
     if (reply := publication.publisher.document(scope)) is not None:
         return response_of(reply)
     scope.update(identify(publication, request))
@@ -81,6 +84,21 @@ def _answer(
 
     talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond, publication.is_enclosed)})
     return _recorded(publication, response_of_messages(visit.converse(talk, publication.portal.loop())))
+
+
+def _answer_directly(
+    publication: Publication, request: HttpRequest, scope: Scope, go_on: Callable[[HttpRequest], HttpResponseBase]
+) -> HttpResponseBase:
+    """The answer of a guarded route to a request that comes straight to it."""
+    scope.update(identify(publication, request))
+    visit = Visit(_whole_body(publication, request))
+
+    async def respond() -> Reply:
+        return await visit.in_thread(lambda: read_response(request, go_on(request), is_wanted))
+
+    talk = partial(publication.publisher, {**scope, BRIDGE: OwnWay(respond)})
+    response = response_of_messages(visit.converse(talk, publication.portal.loop()))
+    return _recorded(publication, _linked(publication, response))
 
 
 def _call_view(go_on: Callable[[HttpRequest], HttpResponseBase], inner: HttpRequest) -> Reply:
@@ -101,7 +119,10 @@ async def _answer_async(
         return response_of(reply)
     if publication.knows_callers:
         scope.update(await sync_to_async(identify)(publication, request))
-    sent = Sent(read_body(request, publication.site.limits.max_body_bytes))
+    is_direct = ARRIVED in scope
+    sent = Sent(
+        _whole_body(publication, request) if is_direct else read_body(request, publication.site.limits.max_body_bytes)
+    )
 
     answer = publication.project.answer_async if publication.is_enclosed else go_on
 
@@ -109,10 +130,14 @@ async def _answer_async(
         with speaking(inner):
             return await read_response_async(inner, await answer(inner))
 
-    talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond, publication.is_enclosed)})
+    async def respond_directly() -> Reply:
+        return await read_response_async(request, await go_on(request))
+
+    way = OwnWay(respond_directly) if is_direct else Bridge(request, respond, publication.is_enclosed)
+    talk = partial(publication.publisher, {**scope, BRIDGE: way})
     response = await response_of_stream(_converse(talk, sent))
     when_closed(response, partial(asyncio.get_running_loop().call_soon_threadsafe, sent.leave))
-    return _recorded(publication, response)
+    return _recorded(publication, _linked(publication, response) if is_direct else response)
 
 
 async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent) -> AsyncIterator[Message]:
@@ -151,14 +176,28 @@ async def _in_thread(function: Callable[[], T]) -> T:
 
 
 def _own_scope(publication: Publication, request: HttpRequest) -> Scope | None:
-    """The scope of a request that is ours, None for all others, of which no more is read than their path and host."""
+    """The scope of a request that is ours or goes to a guarded route, None for all others.
+
+    Of these no more is read than their method, path and host.
+    """
     asked: Scope = {
+        "method": request.method or "GET",
         "path": request.path,
         "root_path": script_name_of(request),
         "query_string": str(request.META.get("QUERY_STRING", "")).encode("latin-1", "replace"),
         "headers": [(b"host", host_of(request).encode("latin-1", "replace"))],
     }
-    return scope_of(request) if publication.publisher.owns(asked) else None
+    publisher = publication.publisher
+    if publisher.owns(asked):
+        return scope_of(request)
+    return {**scope_of(request), ARRIVED: asked[ARRIVED]} if publisher.guards(asked) else None
+
+
+def _whole_body(publication: Publication, request: HttpRequest) -> bytes:
+    """The body, which the view reads too; of one that is too large its length is enough."""
+    length = str(request.META.get("CONTENT_LENGTH") or "0")
+    is_too_large = length.isdecimal() and int(length[:20]) > publication.site.limits.max_body_bytes
+    return b"" if is_too_large else request.body
 
 
 def _recorded(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:

@@ -14,9 +14,11 @@ from django.core.handlers.base import BaseHandler
 from django.db import close_old_connections
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.urls import Resolver404, get_resolver
 from starlette.concurrency import run_in_threadpool
 
 from awp_publish.discover import Route
+from awp_publish.model import Arrival
 from awp_publish.serve.dispatch import ROUTE_CALL
 from awp_publish.serve.http import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
 from awp_publish.threads import RUNNER
@@ -55,6 +57,16 @@ class Bridge:
         await send_reply(reply, send)
 
 
+@dataclass(frozen=True, slots=True)
+class OwnWay:
+    """The way of a direct request of a guarded route, from the gates back to where it stands: as if they were not."""
+
+    respond: Callable[[], Awaitable[Reply]]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send_reply(await self.respond(), send)
+
+
 class DjangoProject:
     """An ASGI application. `urlconf` is a module, its name, or a tuple of patterns; settings.ROOT_URLCONF without."""
 
@@ -68,6 +80,14 @@ class DjangoProject:
     def awp_routes(self) -> list[Route]:
         """The routes of the URLconf, in order."""
         return find_django_routes(self._urlconf)
+
+    def awp_arrival(self, path: str) -> Arrival | None:
+        """Where a path arrives, None for nowhere."""
+        try:
+            found = get_resolver(self._urlconf).resolve(path)  # type: ignore[arg-type]
+        except Resolver404:
+            return None
+        return Arrival(found.route, found.func)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -23,6 +23,7 @@ from django.shortcuts import resolve_url
 from django.utils.html import strip_tags
 
 from awp_publish.serve.http import RawHeaders, Reply
+from awp_publish_django.inner import RouteRequest
 
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "")
 """What forms are sent as; one without fields sends nothing."""
@@ -109,8 +110,10 @@ def close_response(response: HttpResponseBase) -> None:
 
 
 def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply:
-    """A reply with the view's own status, headers and body, unless it is about a form or the login page."""
+    """A reply with the view's own status, headers and body, unless a call is told about a form or the login page."""
     status = response.status_code
+    if not isinstance(request, RouteRequest):  # a visitor's own request, to a route that is guarded
+        return Reply(status, headers_of(response), body)
     if status in REDIRECTS and is_login(response["Location"]):
         return _as_json(401, {"detail": "The site asks its visitors to log in here."}, response)
     if status == 400 and (refused := _errors_of_serializer(response)):

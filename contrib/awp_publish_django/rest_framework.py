@@ -43,9 +43,14 @@ def describe_rest_view(view: "View", method: str) -> Operation | None:
     gives_one = method not in ("DELETE",) and not _is_list(view, method)
     given = read_serializer(declared, method, "serialization") if gives_one else None
     outputs = given.outputs if given is not None else {}
+    renderers = view.options.get("renderer_classes") or getattr(view.cls, "renderer_classes", ())
+    # The first of them answers whoever asks for nothing in particular (REST framework, content negotiation).
+    is_json = isinstance(renderers, (list, tuple)) and "json" in str(
+        getattr(next(iter(renderers), None), "media_type", "")
+    )
     if taken is None:
-        return Operation({"type": "object", "properties": {}}, outputs)
-    return Operation(taken.inputs, outputs, taken.parameters, taken.content_type)
+        return Operation({"type": "object", "properties": {}}, outputs, answers_json=is_json)
+    return Operation(taken.inputs, outputs, taken.parameters, taken.content_type, answers_json=is_json)
 
 
 def _is_list(view: "View", method: str) -> bool:

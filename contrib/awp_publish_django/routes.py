@@ -9,7 +9,7 @@ from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import translation
 
-from awp_publish.discover.routes import Operation, Route, describe_by_path
+from awp_publish.discover.routes import Operation, Route, answers_json, describe_by_path
 from awp_publish.model import Arrival, JsonObject
 from awp_publish_django.kinds import describe_view, understand
 from awp_publish_django.patterns import read_pattern
@@ -86,5 +86,6 @@ def _describe(view: View, place: _Place, method: str) -> Operation:
     operation = describe_by_path(place.path, view.description)
     known = operation.inputs["properties"]
     properties = {**known, **place.schemas} if isinstance(known, Mapping) else {}
-    operation = replace(operation, inputs={**operation.inputs, "properties": properties})
+    says_json = any(answers_json(handler) is True for handler in view.handlers)
+    operation = replace(operation, inputs={**operation.inputs, "properties": properties}, answers_json=says_json)
     return describe_view(view, method, place.path, operation)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from httpx import Response
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from tests.serve.awp_client import AwpClient
@@ -112,14 +111,19 @@ class WoaCaller:
             question=problem.get("confirmation", {}),
         )
 
-    def _send(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str]) -> Response:
+    def _send(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str]) -> Any:
         return self._client.post(f"/agents/{agent}/invoke", json={"input": given}, headers=headers)
 
 
 class PlainCaller(WoaCaller):
     """The plain door: an action's own address and method, its inputs flat."""
 
-    def _send(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str]) -> Response:
+    ways: Mapping[str, str] = {
+        "ConfirmationRequired": "in the header AWP-Confirmation.",
+        "PrerequisiteRequired": "in the header AWP-Receipt.",
+    }
+
+    def _send(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str]) -> Any:
         answer = self._client.post(f"/agents/actions/{agent}", json=given, headers=headers)
         if answer.status_code != 405:
             return answer

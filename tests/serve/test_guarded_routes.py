@@ -4,7 +4,7 @@ import asyncio
 from typing import Annotated, Any
 
 import pytest
-from fastapi import FastAPI, File, Form, Header, UploadFile
+from fastapi import FastAPI, File, Form, Header, Response, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 from httpx import ASGITransport, AsyncClient
 from pydantic import BaseModel
@@ -50,7 +50,7 @@ class Shop:
 
         @app.post("/keyed")
         @site.action("keyed", idempotency="24h")
-        async def keyed(title: Annotated[str, Form()], note: Annotated[str, Form(max_length=9)] = "") -> HTMLResponse:
+        async def keyed(title: Annotated[str, Form()], note: Annotated[str, Form(max_length=9)] = "") -> Response:
             """Order by form."""
             runs.append("keyed")
             if title == "none":
@@ -140,7 +140,11 @@ def test_a_key_holds_for_the_route_and_for_every_door(client, shop):
 
 
 def test_a_redirect_after_a_form_is_the_answer_that_is_replayed(client, shop):
-    sent = {"data": {"title": "Emma", "note": "hi"}, "headers": {"idempotency-key": "k-1"}, "follow_redirects": False}
+    sent: dict[str, Any] = {
+        "data": {"title": "Emma", "note": "hi"},
+        "headers": {"idempotency-key": "k-1"},
+        "follow_redirects": False,
+    }
     first, again = (client.post("/keyed", **sent) for _ in range(2))
     assert [(one.status_code, one.headers["location"]) for one in (first, again)] == [(303, "/thanks")] * 2
     assert shop.runs == ["keyed"]
@@ -215,7 +219,7 @@ def test_another_sites_page_may_link_but_not_post(client):
     assert told(client.post("/keyed", data={"title": "a"}, headers=FOREIGN)) == (403, "CROSS_SITE_COOKIES")
 
 
-BAD = {
+BAD: dict[str, tuple[str, dict[str, Any], int]] = {
     "no input": ("/search", {}, 422),
     "a wrong number": ("/search?q=a&page=x", {}, 422),
     "two values": ("/search?q=a&q=b", {}, 422),

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 from fastapi import FastAPI, File, Form, Query, Response, UploadFile
+from hypothesis import HealthCheck, given, settings, strategies as st
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse
@@ -19,7 +20,7 @@ AT = "/agents/actions"
 
 
 class Sort(StrEnum):
-    title = "title"
+    newest = "newest"
     price = "price"
 
 
@@ -33,7 +34,7 @@ def shop(open_client):
     async def search(
         shelf: int,
         q: str,
-        sort: Sort = Sort.title,
+        sort: Sort = Sort.newest,
         used: bool = False,
         price: float | None = None,
         tag: Annotated[list[int], Query()] = [],  # noqa: B006
@@ -110,7 +111,7 @@ def test_an_empty_field_that_cannot_be_a_text_is_left_out(shop):
     assert shop.get(f"{AT}/search?shelf=3&q=&price=&used=").json() == {
         "shelf": 3,
         "q": "",
-        "sort": "title",
+        "sort": "newest",
         "used": False,
         "price": None,
         "tag": [],
@@ -180,6 +181,12 @@ BAD: dict[str, tuple[str, dict[str, Any], int, str]] = {
         "INVALID_INPUT",
     ),
     "a part without a name": ("review", {"content": b"--x\r\n\r\nEmma\r\n--x--"}, 422, "INVALID_INPUT"),
+    "a part with a long head": (
+        "review",
+        {"content": b"--x\r\n" + b"a" * 9000 + b"\r\n\r\n\r\n--x--"},
+        422,
+        "INVALID_INPUT",
+    ),
     "a part without an end of its head": ("review", {"content": b"--x\r\nEmma\r\n--x--"}, 422, "INVALID_INPUT"),
     "a part that is not UTF-8": (
         "review",
@@ -213,6 +220,39 @@ def test_what_cannot_be_a_call_is_refused_in_words(shop, what):
 
 def _rest(sent: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in sent.items() if name != "method"}
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    content_type=st.sampled_from(
+        [
+            "application/json",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "multipart/form-data",
+        ]
+    ),
+    pieces=st.lists(
+        st.one_of(
+            st.sampled_from(
+                [
+                    b"--x",
+                    b"--x--",
+                    b"\r\n",
+                    b"\r\n\r\n",
+                    b'Content-Disposition: form-data; name="title"',
+                    b"; filename=a",
+                ]
+            ),
+            st.sampled_from([b"title=", b"&stars=", b"%ff", b"{", b'"title":', b"1e999", b"\\ud800", b"[" * 99, b"\0"]),
+            st.binary(max_size=9),
+        ),
+        max_size=12,
+    ),
+)
+def test_no_body_of_a_stranger_is_a_failure_of_ours(shop, content_type, pieces):
+    answer = shop.post(f"{AT}/review", content=b"".join(pieces), headers={"content-type": content_type})
+    assert answer.status_code < 500
 
 
 def test_another_method_is_told_the_right_one(shop):

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher
 from demo_site.app import create_app
-from tests.serve.doors import A2aCaller, McpCaller, Told, WoaCaller
+from tests.serve.doors import A2aCaller, DoorCaller, McpCaller, Told, WoaCaller
 from tests.serve.guarded import KEYS, known_callers, make_shop
 from tests.serve.mcp_messages import message, post
 
@@ -66,7 +66,8 @@ def _over_http(
             if f"{{{name}}}" in url:
                 url = url.replace(f"{{{name}}}", str(rest.pop(name)))
         how = "params" if method in ("GET", "DELETE") else "data" if "form" in encoding else "json"
-        answer = client.request(method, url, headers=headers, **{how: rest})
+        sent: dict[str, Any] = {"headers": headers, how: rest}
+        answer = client.request(method, url, **sent)
         content_type = answer.headers["content-type"].partition(";")[0]
         if content_type == media_type != JSON:
             return Told(None, answer.text)
@@ -127,7 +128,7 @@ def in_woa(client: TestClient, known: Mapping[str, object]) -> Iterator[Publishe
     for agent in document["agents"]:
         [operation] = agent["operations"]
         given = _sample(operation.get("inputs", agent["inputs"]), known)
-        yield Published(agent["id"], lambda key, agent=agent, given=given: door.call(agent["id"], given, key=key))
+        yield Published(agent["id"], _through(door, agent["id"], given))
 
 
 def in_mcp(client: TestClient, known: Mapping[str, object]) -> Iterator[Published]:
@@ -135,7 +136,7 @@ def in_mcp(client: TestClient, known: Mapping[str, object]) -> Iterator[Publishe
     door = McpCaller(client)
     for tool in post(client, message("tools/list")).json()["result"]["tools"]:
         given = _sample(tool["inputSchema"], known)
-        yield Published(tool["name"], lambda key, tool=tool, given=given: door.call(tool["name"], given, key=key))
+        yield Published(tool["name"], _through(door, tool["name"], given))
 
 
 def in_agent_card(client: TestClient, known: Mapping[str, object]) -> Iterator[Published]:
@@ -145,9 +146,11 @@ def in_agent_card(client: TestClient, known: Mapping[str, object]) -> Iterator[P
     for skill in card["skills"]:
         contract, door = contracts[skill["id"]], A2aCaller(client)
         given, door.key_field = _sample(contract["inputSchema"], known), contract.get("idempotencyKey", "")
-        yield Published(
-            skill["id"], lambda key, skill=skill, given=given, door=door: door.call(skill["id"], given, key=key)
-        )
+        yield Published(skill["id"], _through(door, skill["id"], given))
+
+
+def _through(door: DoorCaller, name: str, given: Mapping[str, object]) -> Callable[[str | None], Told]:
+    return lambda key: door.call(name, given, key=key)
 
 
 DOCUMENTS = {
