@@ -41,6 +41,7 @@ from awp_publish.model import (
     Target,
 )
 from awp_publish.problems import DeclarationError
+from awp_publish.redaction import answer_redactor
 from awp_publish.schema import UnusableSchema, compile_schema, object_schema_of, schema_of
 from awp_publish.settings import ActionOptions, AgentOptions
 
@@ -252,6 +253,9 @@ def make_action(
         _refuse_unknown_names(subject, "confirm", (name for _, name, _, _ in Formatter().parse(confirm)), operation)
     awas, requires = options.get("awas", {}), options.get("requires", ())
     is_background = options.get("execution") == "async"
+    if is_background and answer_redactor(operation.outputs) is not None:
+        told = "outputs: have a member with readOnce, which a background job would have to keep until it is fetched."
+        raise DeclarationError(subject, told, 'Hand it out in an action with execution="sync".')
     return Action(
         id=action_id,
         name=options.get("name") or title_of(action_id),

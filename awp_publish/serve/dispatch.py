@@ -21,6 +21,7 @@ from urllib.parse import unquote
 import orjson
 from starlette.exceptions import HTTPException
 
+from awp_publish import media
 from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival
 from awp_publish.discover.routes import pattern_of
 from awp_publish.model import Action, Catalog, JsonObject, Target
@@ -68,15 +69,18 @@ def read_answer(
 ) -> Result:
     """What a route answered. `codes` are the site's declared error codes, which a route's refusal may use.
 
-    A success has a 2xx status and a JSON body (WoA section 5.2), so an empty answer is null, and text a string.
+    A success has a 2xx status and a JSON body (WoA section 5.2), so an empty answer is null, text a string, and all
+    else base64. What it is, its media type says, or else what the action declares.
     """
-    content_type, carried = b"", list[tuple[bytes, bytes]]()
+    content_type, disposition, carried = b"", b"", list[tuple[bytes, bytes]]()
     for pair in headers:
         name, value = pair
         if name == b"content-type":
             content_type = content_type + b", " + value if content_type else value
         elif name in CARRIED_HEADERS:
             carried.append(pair)
+        elif name == b"content-disposition":
+            disposition = value
     if not 200 <= status < 300:
         problem = _read_refusal(action, status, read_fields(headers), body, codes)
         problem.headers = (*problem.headers, *((k.decode("latin-1"), v.decode("latin-1")) for k, v in carried))
@@ -85,12 +89,20 @@ def read_answer(
     if not body:
         return Outcome(b"null", None, shown, tuple(carried))
     if content_type != b"application/json" and not _is_json(content_type):
-        # Text as it is; anything else as base64, which is what JSON Schema's contentEncoding calls it.
-        charset = _CHARSET.search(content_type.decode("latin-1"))
-        try:
-            text = body.decode(charset[1] if charset else "utf-8")
-        except (UnicodeDecodeError, LookupError):
+        kind = media.media_type_of(content_type) or media.BINARY
+        if kind == media.BINARY and isinstance(declared := action.outputs.get("contentMediaType"), str):
+            kind = media.media_type_of(declared.encode("utf-8", "replace")) or kind
+        if media.is_text(kind) and not media.declared_type(action.outputs):
+            charset = _CHARSET.search(content_type.decode("latin-1"))
+            try:
+                text = body.decode(charset[1] if charset else "utf-8", "replace")
+            except LookupError:
+                text = body.decode("utf-8", "replace")
+        else:
             text = base64.b64encode(body).decode("ascii")
+        name = media.file_name(disposition)
+        if kind != media.TEXT or name:
+            carried.append(media.write_header(kind, name))
         return Outcome(orjson.dumps(text), text, shown, tuple(carried))
     try:
         return Outcome(body, orjson.loads(body), shown, tuple(carried))

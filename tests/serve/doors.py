@@ -203,7 +203,8 @@ class A2aCaller:
         told = task.get("metadata", {}).get("headers", {})
         if task["status"]["state"] == "TASK_STATE_COMPLETED":
             replayed = told.get("idempotent-replayed") == "true"
-            output = task["artifacts"][0]["parts"][0]["data"]
+            [part] = task["artifacts"][0]["parts"]
+            output = part["data"] if "data" in part else part["text"]
             return Told(None, output, is_replayed=replayed, receipt=told.get("awp-receipt"))
         return _told_of(task["status"]["message"]["parts"][1]["data"], told)
 

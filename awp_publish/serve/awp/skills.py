@@ -68,6 +68,7 @@ class AwpSkills:
         self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
         self._catalog = door.catalog
         self._invoker = door.invoker
+        self.answer_redactors = door.invoker.answer_redactors
         self._proxies = door.admission.trusted_proxies
         self._lists_only_allowed = door.site.limits.list_only_allowed
         self._actions = {action.id: action for action in door.catalog.actions}

@@ -21,6 +21,7 @@ from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
+from awp_publish import media
 from awp_publish.jobs import Job, JobStore, Progress
 from awp_publish.jobs.worker import open_report
 from awp_publish.model import Action, Catalog, JsonObject
@@ -207,6 +208,8 @@ def make_tools(catalog: Catalog, *, only_objects: bool) -> Mapping[str, Tool]:
     tools = {}
     for action in catalog.actions:
         answered, is_wrapped = answer_schema(action), False
+        if media.declared_type(answered):
+            answered = {}  # a picture, a sound or a file is content of its own, and not structured
         entry: dict[str, object] = {
             "name": action.id,
             "title": action.name,
@@ -369,6 +372,7 @@ class Tools:
             return {**question, "_meta": self.stamp}
         meta = {**(self.stamp if is_modern else {}), **exchange.meta_for(result, call.headers)}
         structured: WireResult = {}
+        block: WireResult | None = None
         if isinstance(result, Problem):
             body = exchange.render(result)
             described = orjson.loads(body)
@@ -382,11 +386,14 @@ class Tools:
             output = orjson.loads(result.body) if result.output is None else result.output
             shaped = {"result": output} if tool.is_wrapped else output
             text = orjson.dumps(shaped).decode() if tool.is_wrapped else result.body.decode()
+            said = next((value for name, value in result.headers if name == media.HEADER), None)
+            if said is not None and type(output) is str:
+                block = _content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
             if context.protocol_version >= STRUCTURED_SINCE and (
-                isinstance(shaped, dict) or "outputSchema" in tool.entry
+                (isinstance(shaped, dict) and block is None) or "outputSchema" in tool.entry
             ):
                 structured["structuredContent"] = shaped
-        content = [{"type": "text", "text": text}]
+        content = [{"type": "text", "text": text} if block is None else block]
         rendered = {"content": content, "isError": isinstance(result, Problem), "_meta": meta, **structured}
         if is_modern:
             rendered["resultType"] = "complete"
@@ -432,6 +439,21 @@ class Tools:
                 following.cancel()
                 leaving.cancel()
                 await asyncio.wait({following, leaving})
+
+
+def _content_block(output: str, said: bytes, place: str) -> WireResult | None:
+    """Return the content block of an answer that is not JSON; None for text, which every block of text can hold.
+
+    `said` is the answer's media type and name, `place` names a file that has no name.
+    """
+    kind, name = media.read_header(said)
+    family = kind.partition("/")[0]
+    if media.is_text(kind):
+        return None
+    if family in ("image", "audio"):
+        return {"type": family, "data": output, "mimeType": kind}
+    uri = f"attachment:///{quote(f'{place}/{name}' if name else place)}"
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": kind, "blob": output}}
 
 
 # --- Progress ---
