@@ -278,7 +278,8 @@ class Action:
     The protocols' words for its consequences are computed from `effect`; `is_effect_declared` says that somebody wrote
     it down. `examples` are whole inputs. `route_authenticates` says that the route behind it has a security scheme of
     its own, `route_credentials` in which headers and cookies that scheme looks. `depends_on` names the actions that
-    come before it, `requires` those of them of which a call has to show receipts.
+    come before it, `requires` those of them of which a call has to show receipts. `max_body_bytes` is None where the
+    site's holds.
     """
 
     id: str
@@ -314,6 +315,7 @@ class Action:
     execution: Execution = "sync"
     success_status: int = 200
     timeout: float = 30.0
+    max_body_bytes: int | None = None
     operation_id: str | None = None
     extensions: JsonObject = field(default_factory=dict)
 

@@ -197,7 +197,7 @@ class BodyTimeout(Problem):
 
 class BodyTooLarge(Problem):
     slug = "body-too-large"
-    title = "The body is larger than this site accepts"
+    title = "The body is larger than is accepted"
     default_status = 413
     default_recovery = "Send a smaller input; detail names the limit."
 

@@ -290,6 +290,7 @@ def make_action(
         execution="async" if is_background else "sync",
         success_status=202 if is_background else operation.success_status,
         timeout=options.get("timeout", BACKGROUND_TIMEOUT if is_background else timeout),
+        max_body_bytes=options.get("max_body_bytes"),
         operation_id=operation.operation_id,
         extensions=dict(options.get("extensions", {})),
     )

@@ -100,9 +100,9 @@ def read_answer(
                 text = body.decode("utf-8", "replace")
         else:
             text = base64.b64encode(body).decode("ascii")
-        name = media.file_name(disposition)
-        if kind != media.TEXT or name:
-            carried.append(media.write_header(kind, name))
+        filename = media.file_name(disposition)
+        if kind != media.TEXT or filename:
+            carried.append(media.write_header(kind, filename))
         return Outcome(orjson.dumps(text), text, shown, tuple(carried))
     try:
         return Outcome(body, orjson.loads(body), shown, tuple(carried))

@@ -13,6 +13,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from awp_publish.serve.endpoint import largest_body
 from awp_publish.serve.http import Message, Receive, Reply, Scope, Send
 from awp_publish.threads import RUNNER
 from awp_publish_django.callers import identify
@@ -72,7 +73,7 @@ def _answer(
     if (reply := publication.publisher.document(scope)) is not None:
         return response_of(reply)
     scope.update(identify(publication, request))
-    visit = Visit(read_body(request, publication.site.limits.max_body_bytes))
+    visit = Visit(read_body(request, largest_body(publication.site, publication.site.catalog.actions)))
 
     answer = publication.project.answer if publication.is_enclosed else go_on
 
@@ -101,7 +102,7 @@ async def _answer_async(
         return response_of(reply)
     if publication.knows_callers:
         scope.update(await sync_to_async(identify)(publication, request))
-    sent = Sent(read_body(request, publication.site.limits.max_body_bytes))
+    sent = Sent(read_body(request, largest_body(publication.site, publication.site.catalog.actions)))
 
     answer = publication.project.answer_async if publication.is_enclosed else go_on
 

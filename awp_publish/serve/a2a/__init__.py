@@ -157,6 +157,7 @@ class A2aDoor:
                 detail = f"JSON-RPC is spoken with POST, not {method[:20]}."
                 raise MethodNotAllowed(detail, headers=[("Allow", RPC_METHODS)])
             request.body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
+            request.size = len(request.body)
             if is_rpc or request.body:
                 content_type = fields.get(b"content-type", b"")
                 if not _JSON_TYPE.fullmatch(content_type.strip()):

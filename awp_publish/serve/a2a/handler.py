@@ -134,6 +134,7 @@ class A2aRequest:
 
     # Defaults of the class: most requests need few of them.
     body: bytes | None = None
+    size = 0
     document: object = None
     envelope: Mapping[str, object] | None = None
     extensions: set[str]
@@ -358,6 +359,7 @@ class A2aHandler(RequestHandler):
     def __init__(self, door: DoorContext) -> None:
         self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
         self._invoker = door.invoker
+        self._admission = door.admission
         self._trusted = door.admission.trusted_proxies
         self._has_jobs = door.background is not None
         self._identify = door.enforcement.identify()
@@ -552,6 +554,7 @@ class A2aHandler(RequestHandler):
         request.record = record
         try:
             action, given, members = self._skills.select(request.document, record)
+            self._admission.check_size(action, request.size)
             redact = self._invoker.input_redactors.get(action.id)
             if redact is not None:
                 _replace_parts(said, make_data_parts({"skill": action.id, "input": redact(given)}))

@@ -101,12 +101,23 @@ class McpExchange(DoorRequest):
     its handler has returned. `addresses` replace the site's metadata (RFC 9728) by the endpoint's in challenges.
     """
 
-    __slots__ = ("_added", "_has_begun", "_start", "addresses", "ended", "is_answered", "is_streamed", "refusal")
+    __slots__ = (
+        "_added",
+        "_has_begun",
+        "_start",
+        "addresses",
+        "ended",
+        "is_answered",
+        "is_streamed",
+        "refusal",
+        "size",
+    )
 
     def __init__(self, renderer: ProblemRenderer, cors: Cors, scope: Scope, receive: Receive, send: Send) -> None:
         super().__init__(renderer, cors, scope, receive, send)
         self.addresses: tuple[bytes, bytes] | None = None
         self.refusal: Problem | None = None
+        self.size = 0
         self.ended: asyncio.Event | None = None
         self.is_answered = False
         self.is_streamed = False
@@ -251,6 +262,7 @@ class Tools:
 
     def __init__(self, door: DoorContext) -> None:
         self._invoker = door.invoker
+        self._admission = door.admission
         self._proxies = door.admission.trusted_proxies
         self._jobs = door.background.jobs if door.background is not None else None
         self._challenges = protected_resource.is_published(door.catalog)
@@ -318,6 +330,11 @@ class Tools:
         given = params.get("arguments") or {}
         disconnected = partial(wait_for_disconnect, exchange.receive)
         call = Call(tool.action, given, exchange.request_id, PROTOCOL, exchange.scope, disconnected)
+        try:
+            self._admission.check_size(tool.action, exchange.size)
+        except Problem as problem:
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+            return self._render(exchange, tool, call, ctx, problem)
         if self._invoker.is_guarded(tool.action):
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
             key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
@@ -363,7 +380,8 @@ class Tools:
     def _render(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> WireResult:
         """Render a result as the client's revision has it (specification, Server/Tools).
 
-        An answer is structured, and the same JSON as text. A problem is text for the model, and in `_meta` for
+        An answer is structured, and the same JSON as text; a string that is not structured is plain text, and what is
+        no text is content of its own. A problem is text for the model, and in `_meta` for
         programs; it is no structured content, which some clients hold to the tool's outputSchema in any case. Raises
         MCPError for a challenge.
         """
@@ -393,6 +411,8 @@ class Tools:
                 (isinstance(shaped, dict) and block is None) or "outputSchema" in tool.entry
             ):
                 structured["structuredContent"] = shaped
+            elif type(output) is str and not tool.is_wrapped:
+                text = output
         content = [{"type": "text", "text": text} if block is None else block]
         rendered = {"content": content, "isError": isinstance(result, Problem), "_meta": meta, **structured}
         if is_modern:
