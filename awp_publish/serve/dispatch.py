@@ -70,7 +70,7 @@ def read_answer(
     """What a route answered. `codes` are the site's declared error codes, which a route's refusal may use.
 
     A success has a 2xx status and a JSON body (WoA section 5.2), so an empty answer is null, text a string, and all
-    else base64. What it is, its media type says, or else what the action declares.
+    else base64. What it is, its media type says, or else what the action declares; of neither, it has to be text.
     """
     content_type, disposition, carried = b"", b"", list[tuple[bytes, bytes]]()
     for pair in headers:
@@ -89,9 +89,16 @@ def read_answer(
     if not body:
         return Outcome(b"null", None, shown, tuple(carried))
     if content_type != b"application/json" and not _is_json(content_type):
-        kind = media.media_type_of(content_type) or media.BINARY
-        if kind == media.BINARY and isinstance(declared := action.outputs.get("contentMediaType"), str):
+        kind = media.media_type_of(content_type)
+        if kind in ("", media.BINARY) and isinstance(declared := action.outputs.get("contentMediaType"), str):
             kind = media.media_type_of(declared.encode("utf-8", "replace")) or kind
+        if not (kind := kind or media.declared_type(action.outputs)):
+            kind = media.TEXT
+            try:
+                body.decode()
+            except UnicodeDecodeError:
+                told = f"Action {action.id} answered with bytes that are no text, and without a Content-Type."
+                return InvalidOutput(told)
         if media.is_text(kind) and not media.declared_type(action.outputs):
             charset = _CHARSET.search(content_type.decode("latin-1"))
             try:

@@ -127,7 +127,17 @@ def test_a_slow_handler_is_answered_at_its_deadline(server, tmp_path):
     wait_until(mark.exists)
 
 
-def test_a_body_over_the_limit_is_answered_before_it_has_come(server):
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_who_sends_a_body_over_the_limit_reads_the_answer(server, is_streamed):
+    body = b" " * 6_000_000
+    headers = {"content-type": "application/json"}
+    for _ in range(3):
+        content = (body[at : at + 65_536] for at in range(0, len(body), 65_536)) if is_streamed else body
+        answer = httpx2.post(f"{server}/agents/wait/invoke", content=content, headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (413, "BODY_TOO_LARGE")
+
+
+def test_a_body_far_over_the_limit_is_answered_before_it_has_come(server):
     with socket.create_connection(("127.0.0.1", int(server.rsplit(":", 1)[1]))) as caller:
         caller.sendall(
             b"POST /agents/wait/invoke HTTP/1.1\r\nHost: shop.example\r\nContent-Type: application/json\r\n"
