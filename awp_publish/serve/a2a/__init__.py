@@ -95,10 +95,11 @@ A message to this agent selects a skill with one data part:
 
     {"skill": "<id of a skill of the agent card>", "input": {...}}
 
-The id may stand in the message's metadata instead; then the data part is the input. The schemas of each skill's input
+The id may stand in the message's metadata instead; then the data part is the input. A text that is this JSON counts as
+the data part. The schemas of each skill's input
 and output are in the params of this extension on the agent card. Beside `input` may stand `idempotency_key`,
 `confirmation` (the token that an input-required task hands out, once a person has agreed) and `receipts`.
-A text alone is the input where it can be nothing else.
+Any other text is the input where it can be nothing else.
 """
 
 
@@ -200,7 +201,7 @@ class A2aDoor:
                 return
             body, sent = message.get("body", b""), message.get("body", b"")
             if b".0" in body:
-                sent = _WHOLE.sub(_as_it_was, body)
+                sent = _WHOLE.sub(rb"\1\2", body)
                 message = {**message, "body": sent}
             if start is not None:
                 held, start = start, None
@@ -276,10 +277,6 @@ class A2aDoor:
             return {"jsonrpc": "2.0", "id": None, "error": error}
         status = _STATUSES.get(problem.status, "INTERNAL" if problem.status >= 500 else "INVALID_ARGUMENT")
         return {"error": {"code": problem.status, "status": status, "message": described["detail"], "details": details}}
-
-
-def _as_it_was(found: re.Match[bytes]) -> bytes:
-    return found[1] or found[2]
 
 
 def _reply(status: int, answer: Mapping[str, object], own: RawHeaders) -> Reply:
