@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 
+import orjson
 import pytest
 from a2a.client.errors import A2AClientError
 from a2a.types.a2a_pb2 import GetTaskRequest, ListTasksRequest, Task
@@ -193,6 +194,16 @@ async def test_no_input_can_be_read_from_a_task_later(spoken, headers):
         assert SECRET not in MessageToJson(paid)
     assert shop.ran[-1] == f"pay {len(SECRET)}"
     assert SECRET.encode() not in b"".join(shop.store._shelf._values.values())
+
+
+async def test_a_text_that_is_the_call_is_kept_no_more_than_a_data_part():
+    shop = Shop()
+    async with open_caller(shop.app, headers=ANN) as ann:
+        done = await ann.send(text=orjson.dumps({"skill": "echo", "input": {"text": SECRET, "times": 0}}).decode())
+        assert state(done) == "completed"
+        assert SECRET not in MessageToJson(await get(ann, done))
+        said = await ann.send(text=f"What of {SECRET}?")
+        assert SECRET in MessageToJson(await get(ann, said))
 
 
 async def test_an_input_is_kept_once_while_its_task_waits():

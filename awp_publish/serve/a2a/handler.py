@@ -557,7 +557,8 @@ class A2aHandler(RequestHandler):
             self._admission.check_size(action, request.size)
             redact = self._invoker.input_redactors.get(action.id)
             if redact is not None:
-                _replace_parts(said, make_data_parts({"skill": action.id, "input": redact(given)}))
+                kept = make_data_parts({"skill": action.id, "input": redact(given)})
+                _replace_parts(said, kept or [Part(text=LEFT_OUT)])
             gone = partial(self._abandoned, request)
             call = Call(action, given, request.request_id, DOOR, request.scope, gone)
             if self._invoker.is_guarded(action):

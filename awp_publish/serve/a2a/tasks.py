@@ -54,6 +54,8 @@ MAX_DEPTH: Final = 20
 MAX_HISTORY: Final = 50
 """Messages of a task."""
 
+JSON: Final = "application/json"
+
 EXACT: Final = 2**53
 """Integers are exact in a double up to here."""
 
@@ -172,7 +174,7 @@ def make_artifact(task: Task, body: bytes, headers: RawHeaders) -> Artifact:
             with suppress(ValueError):
                 parts = [Part(raw=base64.b64decode(output, validate=True), media_type=kind, filename=name)]
     else:
-        parts = make_data_parts(output) or [Part(text=body.decode("utf-8", "replace"), media_type="application/json")]
+        parts = make_data_parts(output) or [Part(text=body.decode("utf-8", "replace"), media_type=JSON)]
     return Artifact(artifact_id=f"{task.id}.output", name="output", parts=parts)
 
 
@@ -185,7 +187,8 @@ def fail(task: Task, problem: Problem, renderer: ProblemRenderer, request_id: st
     own = tuple((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers)
     _set_headers(task, (*headers, *own))
     state = _STATES.get(type(problem), TaskState.TASK_STATE_FAILED)
-    set_state(task, state, [Part(text=words), *make_data_parts(described)])
+    data = make_data_parts(described) or [Part(text=orjson.dumps(described).decode(), media_type=JSON)]
+    set_state(task, state, [Part(text=words), *data])
 
 
 def describe(problem: Problem, renderer: ProblemRenderer, request_id: str) -> dict[str, object]:
@@ -199,7 +202,7 @@ def make_data_parts(value: object) -> list[Part]:
 
     The SDK's `new_data_part` takes twice the time, in protobuf's `ParseDict`.
     """
-    part = Part(media_type="application/json")
+    part = Part(media_type=JSON)
     waiting: list[tuple[Value, object, int]] = [(part.data, value, 0)]  # where, what, and how deep
     while waiting:
         into, value, depth = waiting.pop()
@@ -551,14 +554,18 @@ def _write(record: TaskRecord) -> bytes:
 
 
 def _compact_message(message: Message, is_known: bool) -> Message:
-    """Return a message as it is kept: of the agent whole if it is short, of a caller whom we know the words."""
+    """Return a message as it is kept: of the agent whole if it is short, of a caller whom we know the words.
+
+    A text that is JSON is no words: it is the call, with its input and tokens.
+    """
     of_agent = message.role == Role.ROLE_AGENT
     compact = Message(message_id=message.message_id, role=message.role)
     compact.task_id, compact.context_id = message.task_id, message.context_id
     if of_agent and message.ByteSize() <= MAX_MESSAGE_BYTES:
         compact.parts.extend(message.parts)
         return compact
-    words = "\n".join(part.text for part in message.parts if part.text) if of_agent or is_known else ""
+    texts = [part.text for part in message.parts if part.text] if of_agent or is_known else []
+    words = "\n".join(text for text in texts if of_agent or not text.lstrip().startswith("{"))
     if len(words) > MAX_MESSAGE_BYTES // 4:  # a character may have four bytes
         words = f"{words[: MAX_MESSAGE_BYTES // 4 - 1]}…"
     compact.parts.append(Part(text=words or LEFT_OUT))
