@@ -107,6 +107,7 @@ def read_answer(
                 text = body.decode("utf-8", "replace")
         else:
             text = base64.b64encode(body).decode("ascii")
+            kind = media.declared_type(action.outputs) if media.is_text(kind) else kind
         filename = media.file_name(disposition)
         if kind != media.TEXT or filename:
             carried.append(media.write_header(kind, filename))

@@ -4,7 +4,14 @@ import asyncio
 
 import pytest
 from a2a.client.errors import A2AClientError
-from a2a.types.a2a_pb2 import CancelTaskRequest, GetTaskRequest, ListTasksRequest, SubscribeToTaskRequest, Task
+from a2a.types.a2a_pb2 import (
+    CancelTaskRequest,
+    GetTaskRequest,
+    ListTasksRequest,
+    StreamResponse,
+    SubscribeToTaskRequest,
+    Task,
+)
 from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 from starlette.applications import Starlette
 
@@ -351,7 +358,7 @@ async def test_a_task_that_waits_can_be_subscribed_to_until_it_ends(spoken):
     async with open_caller(app, spoken) as caller, open_caller(app, spoken, streaming=True) as listener:
         asked = await caller.call("pay")
 
-        async def subscribe() -> list:
+        async def subscribe() -> list[StreamResponse]:
             return [one async for one in listener.client.subscribe(SubscribeToTaskRequest(id=asked.id))]
 
         subscribed = [asyncio.create_task(subscribe()) for _ in range(2)]

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field, SecretStr
@@ -291,7 +291,7 @@ class Ticket(BaseModel):
     token: str = Field(json_schema_extra={"readOnce": True})
 
 
-def make_vault(facts: list[object], store: MemoryStore) -> AgentPublisher:
+def make_vault(facts: list[Any], store: MemoryStore) -> AgentPublisher:
     site = make_shop(doors=ASKED_FOR, secret_keys=KEYS, store=store, log_inputs=True)
     site.on_call(facts.append)
 
@@ -344,7 +344,8 @@ def vault(request, open_client) -> DoorCaller:
 
 @pytest.mark.parametrize("door", DOORS)
 def test_a_password_is_in_no_summary_log_or_store(open_client, caplog, door):
-    facts, store = [], MemoryStore()
+    facts: list[Any] = []
+    store = MemoryStore()
     caller = DOORS[door](open_client(make_vault(facts, store)))
     given = {"name": "ann", "password": SECRET}
     with caplog.at_level("DEBUG"):

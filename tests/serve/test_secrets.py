@@ -1,6 +1,7 @@
 """What schemas mark as secret stays with who said it: nothing of it is stored, logged or said again."""
 
 import asyncio
+from typing import Any
 
 import orjson
 import pytest
@@ -68,7 +69,7 @@ async def get(caller: Caller, task: Task) -> str:
 
 GIVEN = {"name": "ann", "password": SECRET}
 CALL = {"skill": "sign_in", "input": GIVEN}
-MESSAGES = {
+MESSAGES: dict[str, dict[str, Any]] = {
     "a data part": {"data": CALL},
     "metadata and a data part": {"data": GIVEN, "metadata": {"skill": "sign_in"}},
     "metadata alone": {"text": "please", "metadata": CALL},
@@ -152,7 +153,7 @@ def test_a_background_action_can_give_nothing_only_once(open_client):
 # --- Where a mark may stand ---
 
 PASSWORD = {"type": "string", "format": "password"}
-MARKED = {
+MARKED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a member": ({"properties": {"a": PASSWORD}}, {"a": SECRET, "b": 1}),
     "write-only": ({"properties": {"a": {"writeOnly": True}}}, {"a": {"b": SECRET}}),
     "optional": ({"properties": {"a": {"anyOf": [PASSWORD, {"type": "null"}]}}}, {"a": SECRET}),
@@ -180,12 +181,12 @@ MARKED = {
 @pytest.mark.parametrize("where", MARKED)
 def test_a_mark_hides_a_value_wherever_it_stands(where):
     schema, given = MARKED[where]
-    facts: list[dict] = []
+    facts: list[Any] = []
     site = make_shop(log_inputs=True)
     site.on_call(facts.append)
 
     @site.agent("take", inputs={"type": "object", **schema})
-    async def take(given: dict) -> bool:
+    async def take(given: dict[str, Any]) -> bool:
         """Take."""
         return SECRET in str(given)
 
