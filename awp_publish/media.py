@@ -64,8 +64,10 @@ def file_name(disposition: bytes) -> str:
 
 def declared_type(outputs: JsonObject) -> str:
     """Return the media type of answers that a schema declares as base64, "" for any other schema."""
-    media_type, encoding = outputs.get("contentMediaType", BINARY), outputs.get("contentEncoding")
-    return str(media_type).lower() if isinstance(encoding, str) and encoding.lower() == "base64" else ""
+    media_type, encoding = outputs.get("contentMediaType"), outputs.get("contentEncoding")
+    if not (isinstance(encoding, str) and encoding.lower() == "base64"):
+        return ""
+    return media_type_of(str(media_type).encode("utf-8", "replace")) or BINARY
 
 
 def write_header(media_type: str, name: str = "") -> tuple[bytes, bytes]:

@@ -103,7 +103,7 @@ def read_answer(
             charset = _CHARSET.search(content_type.decode("latin-1"))
             try:
                 text = body.decode(charset[1] if charset else "utf-8", "replace")
-            except LookupError:
+            except (LookupError, ValueError):  # no charset, or one of those that replace nothing
                 text = body.decode("utf-8", "replace")
         else:
             text = base64.b64encode(body).decode("ascii")

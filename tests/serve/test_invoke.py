@@ -552,6 +552,8 @@ def test_an_answer_against_its_schema_is_never_sent(site, open_client, caplog):
         (Response(b"ASCII", media_type="image/png"), "QVNDSUk="),
         (Response(b"\xff", media_type="text/plain"), "\ufffd"),
         (Response("<a/>", media_type="image/svg+xml"), "<a/>"),
+        (Response("a", headers={"content-type": "text/plain; charset=idna"}), "a"),
+        (Response("a", headers={"content-type": "text/plain; charset=hex"}), "a"),
         (Response("fine"), "fine"),
         (StreamingResponse(iter(["[1,", "2]"]), media_type="application/json"), [1, 2]),
         (JSONResponse({"@id": 1}, media_type="application/ld+json"), {"@id": 1}),
