@@ -17,8 +17,9 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import orjson
 
+from awp_publish import media
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, Status
-from awp_publish.policy.call import Call, CallListener, Deliver, Outcome, Result
+from awp_publish.policy.call import Call, CallListener, Deliver, Outcome, RawHeaders, Result
 from awp_publish.policy.guard import Enforcement, Guard
 from awp_publish.problems import (
     DeclarationError,
@@ -32,6 +33,7 @@ from awp_publish.problems import (
     UnknownOperation,
     did_you_mean,
 )
+from awp_publish.redaction import Redact, answer_redactor, input_redactor
 from awp_publish.schema import UnusableSchema, Validator, compile_schema
 
 # --- OpenTelemetry spans of calls ---
@@ -98,7 +100,7 @@ Carry: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
 
 
 class Observer:
-    """Watches calls, if anybody wants to know. `log_inputs` adds their inputs to the facts, whatever they hold."""
+    """Watches calls, if anybody wants to know. `log_inputs` adds their inputs to the facts, without their secrets."""
 
     def __init__(self, log_inputs: bool = False, listeners: Sequence[CallListener] = ()) -> None:
         self._log_inputs = log_inputs
@@ -116,8 +118,11 @@ class Observer:
             self._is_tracing = is_on()
         return self._is_tracing
 
-    async def watch(self, call: Call, deliver: Deliver, carry: Carry) -> None:
-        """Carry a call on its way, and note what is delivered for it, or that nothing was: its caller hung up."""
+    async def watch(self, call: Call, deliver: Deliver, carry: Carry, redact: Redact | None) -> None:
+        """Carry a call on its way, and note what is delivered for it, or that nothing was: its caller hung up.
+
+        `redact` takes the secrets out of its input.
+        """
         started = time.perf_counter()
         is_noted = False
         with _span(call) as note:
@@ -127,7 +132,9 @@ class Observer:
                 is_noted = True
                 facts = _facts(call.door, call.request_id, call.action.id, call.caller_id, result, started)
                 note(facts)
-                self._tell({**facts, "input": call.input} if self._log_inputs else facts)
+                if self._log_inputs:
+                    facts["input"] = call.input if redact is None else redact(call.input)
+                self._tell(facts)
 
             async def deliver_noted(result: Result) -> None:
                 note_end(result)
@@ -234,7 +241,7 @@ class _Prepared(NamedTuple):
     """What depends on an action only. `accept` is there for background actions that are performed later.
 
     `asks_for_caller` says that more of a call is to be known than its input: by gates, or because its job counts as its
-    caller's.
+    caller's. `content` is the header of an answer that is declared as base64 of something.
     """
 
     action: Action
@@ -243,6 +250,7 @@ class _Prepared(NamedTuple):
     guard: Guard | None
     accept: Accept | None
     asks_for_caller: bool
+    content: RawHeaders = ()
 
 
 def _prepare(action: Action, enforcement: Enforcement | None, accept: Accept | None) -> _Prepared:
@@ -255,7 +263,9 @@ def _prepare(action: Action, enforcement: Enforcement | None, accept: Accept | N
     if guard is not None and not guard.is_needed:
         guard = None
     later = accept if action.is_background else None
-    return _Prepared(action, inputs, outputs, guard, later, guard is not None or action.is_background)
+    kind = media.declared_type(action.outputs)
+    content = (media.write_header(kind),) if kind else ()
+    return _Prepared(action, inputs, outputs, guard, later, guard is not None or action.is_background, content)
 
 
 MAX_KNOWN: Final = 20
@@ -285,6 +295,12 @@ class Invoker:
         self._actions: Mapping[str, _Prepared] = {
             action.id: _prepare(action, enforcement, accept) for action in catalog.actions
         }
+        redactors = ((action.id, input_redactor(action.inputs)) for action in catalog.actions)
+        self.input_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
+        """For actions whose inputs have secrets, what hides them."""
+        redactors = ((action.id, answer_redactor(action.outputs)) for action in catalog.actions)
+        self.answer_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
+        """For actions that give something once, what takes it out of their answers."""
         self._reach = reach
         self._observer = observer or Observer()
         self._deadlines = Deadlines(self._inspect)
@@ -326,11 +342,11 @@ class Invoker:
         Delivers before it returns when a handler works on after its answer, or does not heed its deadline.
         """
         if self._observer.is_watching():
-            return self._observer.watch(call, deliver, self._run)
+            return self._observer.watch(call, deliver, self._run, self.input_redactors.get(call.action.id))
         return self._run(call, deliver)
 
     async def _run(self, call: Call, deliver: Deliver) -> None:
-        action, inputs, _, guard, accept, _ = self._actions[call.action.id]
+        action, inputs, _, guard, accept, _, _ = self._actions[call.action.id]
         result: Result | None = None
 
         # May it run?
@@ -395,12 +411,15 @@ class Invoker:
         if call.is_delivered:
             return
         call.is_delivered = True
-        action, _, outputs, guard, _, _ = self._actions[call.action.id]
+        action, _, outputs, guard, _, _, content = self._actions[call.action.id]
         if not isinstance(result, Problem) and not outputs.is_valid(result.output):
             first = outputs.describe(result.output)[0][0]
             told = (action.id, first.pointer, first.detail, call.request_id)
             logger.error("action %s answered against its schema: %s %s (request_id=%s)", *told)
             result = InvalidOutput(f"The answer of action {action.id} does not match its outputs schema.")
+        if content and not isinstance(result, Problem) and type(result.output) is str:
+            is_said = any(name == media.HEADER for name, _ in result.headers)  # the route has, and of this very answer
+            result.headers = result.headers if is_said else (*result.headers, *content)
         if guard is not None:
             result = await guard.conclude(call, result)
         await call.deliver(result)

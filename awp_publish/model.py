@@ -283,7 +283,8 @@ class Action:
     headers and cookies that scheme looks. `answers_json` says that the route gives JSON whatever a request accepts,
     `guards_route` that direct requests of it meet the same gates as calls (None: as the site says); `page` is the page
     at its path. `depends_on` names the actions that come before it, `requires` those of them of which a call has to
-    show receipts; `is_required` says that another one requires it.
+    show receipts; `is_required` says that another one requires it. `max_body_bytes` is None where the
+    site's holds.
     """
 
     id: str
@@ -322,6 +323,7 @@ class Action:
     execution: Execution = "sync"
     success_status: int = 200
     timeout: float = 30.0
+    max_body_bytes: int | None = None
     operation_id: str | None = None
     extensions: JsonObject = field(default_factory=dict)
 

@@ -243,7 +243,7 @@ class BodyTimeout(Problem):
 
 class BodyTooLarge(Problem):
     slug = "body-too-large"
-    title = "The body is larger than this site accepts"
+    title = "The body is larger than is accepted"
     default_status = 413
     default_recovery = "Send a smaller input; detail names the limit."
 
@@ -340,10 +340,10 @@ class OutcomeUnknown(Problem):
 
 
 class AnswerNotKept(Problem):
-    """The first call with this key succeeded, and its answer was too large to be recorded."""
+    """The first call with this key succeeded; its answer was too large to be recorded, or is given only once."""
 
     slug = "answer-not-kept"
-    title = "The answer of an earlier call with this idempotency key was too large to be kept"
+    title = "The answer of an earlier call with this idempotency key was not kept"
     default_status = 409
     default_recovery = "The earlier call took effect: do not make it again. Read what it did in another way."
 

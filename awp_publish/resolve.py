@@ -41,6 +41,7 @@ from awp_publish.model import (
     Target,
 )
 from awp_publish.problems import DeclarationError, end_sentence
+from awp_publish.redaction import answer_redactor
 from awp_publish.schema import UnusableSchema, compile_schema, member_names, object_schema_of, schema_of
 from awp_publish.settings import ActionOptions, AgentOptions
 
@@ -256,6 +257,9 @@ def make_action(
         _refuse_unknown_names(subject, "confirm", (name for _, name, _, _ in Formatter().parse(confirm)), operation)
     awas, requires = options.get("awas", {}), options.get("requires", ())
     is_background = options.get("execution") == "async"
+    if is_background and answer_redactor(operation.outputs) is not None:
+        told = "outputs: have a member with readOnce, which a background job would have to keep until it is fetched."
+        raise DeclarationError(subject, told, 'Hand it out in an action with execution="sync".')
     return Action(
         id=action_id,
         name=options.get("name") or title_of(action_id),
@@ -291,6 +295,7 @@ def make_action(
         execution="async" if is_background else "sync",
         success_status=202 if is_background else operation.success_status,
         timeout=options.get("timeout", BACKGROUND_TIMEOUT if is_background else timeout),
+        max_body_bytes=options.get("max_body_bytes"),
         operation_id=operation.operation_id,
         extensions=dict(options.get("extensions", {})),
     )

@@ -960,6 +960,7 @@ class ActionOptions(TypedDict, total=False):
     ]
     execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")]
     timeout: Annotated[Seconds, Option("seconds that it may take", "the site's; an hour in the background")]
+    max_body_bytes: Annotated[int, Strict(), Field(gt=0), Option("the largest body of a call, in bytes", "the site's")]
     extensions: Annotated[
         Extensions,
         Option(

@@ -16,6 +16,8 @@ RANKS = {
     "problems": 0,
     "model": 0,
     "schema": 1,
+    "redaction": 1,
+    "media": 1,
     "selectors": 1,
     "stores": 1,
     "pages": 1,

@@ -1,5 +1,6 @@
 """The signature of a plain function, and how an input, decoded JSON, becomes its arguments."""
 
+import base64
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from typing_extensions import is_typeddict
 
 from awp_publish.discover.routes import layers_of
+from awp_publish.media import BINARY
 from awp_publish.model import Function, JsonObject
 from awp_publish.problems import InvalidInput, InvalidOutput, Violation
 from awp_publish.schema import UnusableSchema, adapt, object_schema_of, pointer_to, reason_of, schema_of
@@ -178,6 +180,10 @@ def describe_function(
     outputs = {} if returned is Any else schema_of(returned, "serialization")
     is_free = returned is Any or isinstance(returned, Mapping)
     write: Write = _write_anything if is_free else partial(_write_as, adapt(returned))
+    if outputs.get("format") == "binary" and not is_free:  # bytes, which JSON says in base64
+        facts = {name: value for name, value in outputs.items() if name != "format"}
+        outputs = {"contentMediaType": BINARY, **facts, "contentEncoding": "base64"}
+        write = _write_bytes
     return Described(inputs, outputs, partial(_call, function, bind, write))
 
 
@@ -211,6 +217,12 @@ def _pointer(location: tuple[int | str, ...], given: object) -> str:
             continue
         path.append(part)
     return pointer_to(path)
+
+
+def _write_bytes(answer: object) -> bytes:
+    if not isinstance(answer, (bytes, bytearray, memoryview)):
+        raise InvalidOutput("The function returned something else than it declares.")
+    return to_json(base64.b64encode(answer).decode("ascii"))
 
 
 def _write_anything(answer: object) -> bytes:

@@ -16,6 +16,7 @@ from awp_publish.discover.routes import (
     path_parameter_schema,
     path_parameters,
 )
+from awp_publish.media import is_text, media_type_of
 from awp_publish.model import JsonObject, Location, Parameter, RouteCredential
 
 # --- The schemas of one OpenAPI 3.1 document, made to stand alone ---
@@ -350,7 +351,13 @@ def _read_responses(responses: JsonObject, components: Components) -> tuple[int,
         if not content:
             schema: dict[str, object] = {"type": "null"} if status in ("204", "205") else {}
         elif media_type is None:
-            schema = {"type": "string", "contentMediaType": next(iter(content))}
+            named = next(iter(content))
+            is_binary = named.partition("/")[0] != "*" and not is_text(media_type_of(named.encode()))
+            schema = {
+                "type": "string",
+                "contentMediaType": named,
+                **({"contentEncoding": "base64"} if is_binary else {}),
+            }
         else:
             schema = components.root(as_object(content[media_type]).get("schema"), names)
         schemas += [schema] if schema not in schemas else []

@@ -76,9 +76,9 @@ class Job:
     """One call that runs in the background.
 
     `principal` is the id of who started it, "" for nobody known. `context` is what the door needs to make the request
-    again and may hold credentials; `share` says whose part of all jobs it takes. Both are gone as soon as the job has
-    ended. `worker` is the token of the run that has the job, `attempt` counts the runs. A done job has a `result`, a
-    failed or cancelled one a `problem`.
+    again and may hold credentials; `share` says whose part of all jobs it takes. Both, and the input, are gone as soon
+    as the job has ended. `worker` is the token of the run that has the job, `attempt` counts the runs. A done job has a
+    `result`, a failed or cancelled one a `problem`.
     """
 
     id: str
@@ -130,6 +130,7 @@ def end_job(job: Job, status: Status, ended: JobResult | Problem, now: datetime)
         status=status,
         result=result,
         problem=problem,
+        input={},
         context={},
         share="",
         worker="",

@@ -6,7 +6,7 @@ window ends, so that nothing irreversible is ever done twice under one key.
 
 What is recorded has a most of bytes. It is less for callers of whom nothing is known, whose keys are counted for each
 address. An answer that is larger is given once: its key is free again where the action may run twice, else it answers
-`answer-not-kept`.
+`answer-not-kept`. So does every key whose answer holds what its schema marks as `readOnce`: that is never recorded.
 """
 
 import base64
@@ -21,6 +21,7 @@ from typing import Final, Literal, TypeAlias
 
 import orjson
 
+from awp_publish import media
 from awp_publish.model import Action, Idempotency, JsonObject, RouteCredential
 from awp_publish.policy.authentication import Credentials
 from awp_publish.policy.call import Call, Claim, Content, Outcome, Result
@@ -38,6 +39,7 @@ from awp_publish.problems import (
     RateLimited,
     StoreUnavailable,
 )
+from awp_publish.redaction import answer_redactor
 from awp_publish.schema import member_names
 from awp_publish.stores.store import Add, Count, Counted, Seen, Step, Swap, unavailable
 
@@ -57,7 +59,7 @@ ANONYMOUS_WINDOW: Final = 3600.0
 
 _KEY: Final = re.compile(r"[!-~]([ -~]{0,253}[!-~])?")
 _QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
-_RECORDED_HEADERS: Final = frozenset({b"location", b"link"})
+_RECORDED_HEADERS: Final = frozenset({b"location", b"link", media.HEADER})
 """What of an answer's headers is worth repeating. A Set-Cookie is a secret: it is given once."""
 
 Fate: TypeAlias = Literal["recorded", "free", "unknown"]
@@ -108,6 +110,7 @@ class IdempotencyKeys:
         self._window = float(declared.seconds)
         self._keep = self._longest if action.is_repeatable else max(declared.seconds, self._longest)
         self._is_irreversible = action.is_irreversible
+        self._redact = answer_redactor(action.outputs)
         self.clock = clock
 
     def take(self, call: Call) -> None:
@@ -159,7 +162,9 @@ class IdempotencyKeys:
         fate = fates[0 if self._action.is_repeatable else 2 if self._is_irreversible else 1]
         if fate == "free":
             return Swap(claim.key, claim.value, None)
-        if fate == "recorded" and isinstance(result, Outcome):
+        if fate == "recorded" and isinstance(result, Outcome) and self._gives_once(result):
+            state = b"given once"
+        elif fate == "recorded" and isinstance(result, Outcome):
             headers: list[tuple[str, str]] = []
             for name, value in result.headers:
                 if name in _RECORDED_HEADERS:
@@ -178,6 +183,13 @@ class IdempotencyKeys:
             state = b"unknown"
         ended = b'{"state":"%b","for":"%b"}\n' % (state, claim.fingerprint.encode())
         return Swap(claim.key, claim.value, ended, self._window)
+
+    def _gives_once(self, outcome: Outcome) -> bool:
+        """Return True for an answer with a value that is never kept."""
+        if self._redact is None:
+            return False
+        output = orjson.loads(outcome.body) if outcome.output is None else outcome.output
+        return bool(self._redact(output) != output)
 
 
 def _fingerprint_of_call(call: Call) -> str:
@@ -258,6 +270,8 @@ def _replay(found: bytes, fingerprint: str, now: float) -> Outcome:
         return Outcome(body, orjson.loads(body), int(facts["status"]), (REPLAYED, *headers), content)
     if state == "too large":
         raise AnswerNotKept("The first call with this idempotency key succeeded; its answer was too large to be kept.")
+    if state == "given once":
+        raise AnswerNotKept("The first call with this idempotency key succeeded; its answer is given only once.")
     if state == "running" and now < facts["until"]:
         raise IdempotencyKeyInFlight(
             "The first call with this idempotency key has not ended yet.", headers=[("Retry-After", "1")]

@@ -21,6 +21,7 @@ from urllib.parse import unquote
 import orjson
 from starlette.exceptions import HTTPException
 
+from awp_publish import media
 from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival
 from awp_publish.discover.routes import pattern_of
 from awp_publish.model import Action, Catalog, JsonObject, Target
@@ -69,15 +70,18 @@ def read_answer(
 ) -> Result:
     """What a route answered. `codes` are the site's declared error codes, which a route's refusal may use.
 
-    A success has a 2xx status and a JSON body (WoA section 5.2), so an empty answer is null, and text a string.
+    A success has a 2xx status and a JSON body (WoA section 5.2), so an empty answer is null, text a string, and all
+    else base64. What it is, its media type says, or else what the action declares; of neither, it has to be text.
     """
-    content_type, carried = b"", list[tuple[bytes, bytes]]()
+    content_type, disposition, carried = b"", b"", list[tuple[bytes, bytes]]()
     for pair in headers:
         name, value = pair
         if name == b"content-type":
             content_type = content_type + b", " + value if content_type else value
         elif name in CARRIED_HEADERS:
             carried.append(pair)
+        elif name == b"content-disposition":
+            disposition = value
     if not 200 <= status < 300:
         problem = _read_refusal(action, status, read_fields(headers), body, codes)
         problem.headers = (*problem.headers, *((k.decode("latin-1"), v.decode("latin-1")) for k, v in carried))
@@ -86,14 +90,30 @@ def read_answer(
     if not body:
         return Outcome(b"null", None, shown, tuple(carried))
     if content_type != b"application/json" and not _is_json(content_type):
-        # Text as it is; anything else as base64, which is what JSON Schema's contentEncoding calls it.
-        named = _CHARSET.search(content_type.decode("latin-1"))
-        charset = named[1] if named else "utf-8"
-        try:
-            text = body.decode(charset)
-        except (UnicodeDecodeError, LookupError):
-            text, charset = base64.b64encode(body).decode("ascii"), ""
-        content = Content(content_type.decode("latin-1"), charset) if content_type else None
+        kind = media.media_type_of(content_type)
+        if kind in ("", media.BINARY) and isinstance(declared := action.outputs.get("contentMediaType"), str):
+            kind = media.media_type_of(declared.encode("utf-8", "replace")) or kind
+        if not (kind := kind or media.declared_type(action.outputs)):
+            kind = media.TEXT
+            try:
+                body.decode()
+            except UnicodeDecodeError:
+                told = f"Action {action.id} answered with bytes that are no text, and without a Content-Type."
+                return InvalidOutput(told)
+        if media.is_text(kind) and not media.declared_type(action.outputs):
+            named = _CHARSET.search(content_type.decode("latin-1"))
+            charset = named[1] if named else "utf-8"
+            try:
+                text = body.decode(charset, "replace")
+            except (LookupError, ValueError):  # no charset, or one of those that replace nothing
+                charset, text = "utf-8", body.decode("utf-8", "replace")
+        else:
+            charset, text = "", base64.b64encode(body).decode("ascii")
+            kind = media.declared_type(action.outputs) if media.is_text(kind) else kind
+        filename = media.file_name(disposition)
+        if kind != media.TEXT or filename:
+            carried.append(media.write_header(kind, filename))
+        content = Content(content_type.decode("latin-1") or kind, charset)
         return Outcome(orjson.dumps(text), text, shown, tuple(carried), content)
     try:
         return Outcome(body, orjson.loads(body), shown, tuple(carried))

@@ -144,7 +144,7 @@ def open_doors(
     accept = background.accepting(catalog) if background is not None else None
     observer = Observer(site.guarding.log_inputs, site.call_listeners)
     invoker = Invoker(catalog, RouteCaller(app, catalog), enforcement, accept, observer)
-    admission = read_admission_of(site)
+    admission = read_admission_of(site, catalog.actions)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
     calls, cors = address.calls(catalog), Cors(admission.allow_origins)
     live = open_live_doors(DoorContext(site, catalog, invoker, enforcement, admission, background, entrance, pages))

@@ -3,7 +3,7 @@
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import count
 from typing import ClassVar, Final
@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import orjson
 
-from awp_publish.model import Catalog
+from awp_publish.model import Action, Catalog
 from awp_publish.policy.call import Call, Outcome, Result
 from awp_publish.problems import MethodNotAllowed, Problem, slug_of
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
@@ -27,6 +27,7 @@ from awp_publish.serve.http import (
     Send,
     read_fields,
     send_reply,
+    too_large,
 )
 from awp_publish.site import Site
 
@@ -215,21 +216,37 @@ def read_request_id(fields: Fields) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A size in bytes; other origins whose pages may call; the hosts of the site itself; proxies that are believed."""
+    """A size in bytes; other origins whose pages may call; the hosts of the site itself; proxies that are believed.
+
+    `max_body_bytes` is what a door reads before it knows the action: the most that any takes. Then `check_size`.
+    """
 
     max_body_bytes: int
     allow_origins: tuple[str, ...]
     own_hosts: frozenset[str]
     trusted_proxies: TrustedProxies
+    usual_body_bytes: int
+
+    def check_size(self, action: Action, size: int) -> None:
+        """Raise BodyTooLarge for a call of an action with a larger body than that takes."""
+        most = action.max_body_bytes or self.usual_body_bytes
+        if size > most:
+            raise too_large(most)
 
 
-def read_admission_of(site: Site) -> Admission:
+def largest_body(site: Site, actions: Iterable[Action]) -> int:
+    """Return the bytes of the largest body that any action takes."""
+    return max([site.limits.max_body_bytes, *(action.max_body_bytes or 0 for action in actions)])
+
+
+def read_admission_of(site: Site, actions: Iterable[Action] = ()) -> Admission:
     """What the site declares."""
     return Admission(
-        site.limits.max_body_bytes,
+        largest_body(site, actions),
         site.limits.allow_origins,
         frozenset(urlsplit(url).netloc.lower() for url in site.urls),
         read_trusted_proxies(site.guarding.trusted_proxies, site.guarding.forwarded),
+        site.limits.max_body_bytes,
     )
 
 

@@ -279,6 +279,7 @@ class _DirectDoor(Endpoint):
         if scope["method"] not in SAFE:
             refuse_foreign_pages(fields, self._own_hosts)
         body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
+        self._admission.check_size(route.action, len(body))
         given = route.read(scope, fields, body)
         scope["extensions"] = {}  # the server's shortcuts for sending files would go round us
         exchange = _Exchange(self._app, scope, body, self._codes)

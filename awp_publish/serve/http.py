@@ -232,6 +232,12 @@ _LONGEST: Final = 100
 """Digits of a length that can be read as a number; Python reads no more than 4300."""
 
 
+MAX_DROPPED: Final = 8_388_608
+DROP_TIMEOUT: Final = 10.0
+"""Bytes of a body that is too large, and seconds, in which the rest of it is read and dropped. A client that is still
+sending when the connection ends sees a broken pipe in place of the answer."""
+
+
 class ClientDisconnect(Exception):
     """The client left before its request was complete; there is nobody to answer."""
 
@@ -239,11 +245,15 @@ class ClientDisconnect(Exception):
 async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -> bytes:
     """Return the body, at most `most` bytes.
 
-    Raises BodyTooLarge as early as the request shows it, BodyTimeout, and ClientDisconnect.
+    Raises BodyTooLarge, once the rest of the body was dropped if that is not too much, BodyTimeout, and
+    ClientDisconnect.
     """
     declared = fields.get(b"content-length")
     if declared is not None and declared.isdigit() and (len(declared) > _LONGEST or int(declared) > most):
-        raise _too_large(most)
+        length = MAX_DROPPED + 1 if len(declared) > _LONGEST else int(declared)
+        if length <= MAX_DROPPED and fields.get(b"expect", b"").lower() != b"100-continue":  # who asks, has not sent it
+            await _drop_rest(receive, MAX_DROPPED)
+        raise too_large(most)
     begun, size, parts = asyncio.get_running_loop().time(), 0, list[bytes]()
     while True:
         steps = receive().__await__()
@@ -258,10 +268,27 @@ async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -
         body = message.get("body", b"")
         size += len(body)
         if size > most:
-            raise _too_large(most)
+            if message.get("more_body", False):
+                await _drop_rest(receive, MAX_DROPPED - size)
+            raise too_large(most)
         parts.append(body)
         if not message.get("more_body", False):
             return b"".join(parts)
+
+
+async def _drop_rest(receive: Receive, left: int) -> None:
+    """Read what is left of a body, at most `left` bytes more. Raises ClientDisconnect."""
+    try:
+        async with asyncio.timeout(DROP_TIMEOUT):
+            while left > 0:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                if not message.get("more_body", False):
+                    return
+                left -= len(message.get("body", b""))
+    except TimeoutError:
+        return
 
 
 def receive_in_time(scope: Scope, receive: Receive) -> Receive:
@@ -333,7 +360,8 @@ async def wait_for_disconnect(receive: Receive) -> None:
         pass
 
 
-def _too_large(most: int) -> BodyTooLarge:
+def too_large(most: int) -> BodyTooLarge:
+    """Return the problem of a body with more than `most` bytes."""
     return BodyTooLarge(f"The body is larger than {most} bytes.", members={"max_body_bytes": most})
 
 
@@ -342,7 +370,7 @@ def _too_large(most: int) -> BodyTooLarge:
 _EXPOSED: Final = (
     b"access-control-expose-headers",
     b"X-Request-Id, Location, Retry-After, Link, WWW-Authenticate, RateLimit, RateLimit-Policy, "
-    b"Idempotent-Replayed, AWP-Receipt",
+    b"Idempotent-Replayed, AWP-Receipt, AWP-Content-Type",
 )
 
 

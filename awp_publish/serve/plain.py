@@ -108,6 +108,7 @@ class PlainDoor(Endpoint):
             self._reader = FieldReader(self._action.inputs)
         given = self._reader.read(read_query(scope["query_string"])) if scope["query_string"] else {}
         body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
+        self._admission.check_size(self._action, len(body))
         if not body:
             return given
         if fields.get(b"content-encoding", b"identity") != b"identity":

@@ -183,7 +183,8 @@ class WoaDoor(Endpoint):
             raise UnsupportedMediaType("The body must not be content-encoded.")
 
         # The envelope (section 5.1)
-        envelope = parse_json(await read_body(scope, fields, receive, self._admission.max_body_bytes))
+        body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
+        envelope = parse_json(body)
         if not isinstance(envelope, dict):
             raise EnvelopeNotAnObject(f"The body is {_kind(envelope)}, not an object.")
         agent, operation, given = envelope.get("agent", named), envelope.get("operation"), envelope.get("input")
@@ -202,6 +203,7 @@ class WoaDoor(Endpoint):
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
         action = invoker.find(agent, operation)
+        self._admission.check_size(action, len(body))
         call = Call(action, given, request.request_id, PROTOCOL, scope, partial(wait_for_disconnect, receive))
         call.places = PLACES
         if invoker.is_guarded(action):

@@ -13,6 +13,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from awp_publish.serve.endpoint import largest_body
 from awp_publish.serve.guarded_routes import ARRIVED
 from awp_publish.serve.http import Message, Receive, Reply, Scope, Send
 from awp_publish.threads import RUNNER
@@ -75,7 +76,7 @@ def _answer(
     if (reply := publication.publisher.document(scope)) is not None:
         return response_of(reply)
     scope.update(identify(publication, request))
-    visit = Visit(read_body(request, publication.site.limits.max_body_bytes))
+    visit = Visit(read_body(request, largest_body(publication.site, publication.site.catalog.actions)))
 
     answer = publication.project.answer if publication.is_enclosed else go_on
 
@@ -119,10 +120,8 @@ async def _answer_async(
         return response_of(reply)
     if publication.knows_callers:
         scope.update(await sync_to_async(identify)(publication, request))
-    is_direct = ARRIVED in scope
-    sent = Sent(
-        _whole_body(publication, request) if is_direct else read_body(request, publication.site.limits.max_body_bytes)
-    )
+    is_direct, largest = ARRIVED in scope, largest_body(publication.site, publication.site.catalog.actions)
+    sent = Sent(_whole_body(publication, request) if is_direct else read_body(request, largest))
 
     answer = publication.project.answer_async if publication.is_enclosed else go_on
 

@@ -449,7 +449,7 @@ def test_answers_are_written_as_they_are_declared(site, start, annotation, retur
         (Book, Book.model_construct(title=3)),
         (None, 3),
         (float, float("inf")),
-        (bytes, b"\xff"),
+        (bytes, 3),
         (Any, object()),
     ],
 )
@@ -461,6 +461,24 @@ def test_an_answer_that_is_not_what_was_declared_is_not_sent(site, start, annota
     site.agent("f", description="Do it.")(f)
     answer = start().ask("f", {})
     assert (answer.status_code, answer.json()["code"]) == (500, "INVALID_OUTPUT")
+
+
+def test_bytes_are_base64_of_the_media_type_that_is_declared(site, start):
+    @site.agent("draw")
+    async def draw() -> Annotated[bytes, Field(json_schema_extra={"contentMediaType": "image/png"})]:
+        """Draw."""
+        return b"\xff\x00"
+
+    @site.agent("pack")
+    async def pack() -> bytes:
+        """Pack."""
+        return b"text"
+
+    front = start()
+    assert front.outputs("draw") == {"type": "string", "contentMediaType": "image/png", "contentEncoding": "base64"}
+    assert front.outputs("pack")["contentMediaType"] == "application/octet-stream"
+    assert (front.call("draw", {}), front.call("pack", {})) == ("/wA=", "dGV4dA==")
+    assert front.ask("draw", {}).headers["awp-content-type"] == "image/png"
 
 
 def test_declared_outputs_replace_the_annotation(site, start):

@@ -1,6 +1,7 @@
 """The official A2A client in front of an application, over both bindings, as 1.0 and as 0.3 speak."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -110,9 +111,12 @@ def state(task: Task | TaskStatusUpdateEvent) -> str:
 
 
 def output(task: Task) -> Any:
-    """The data of a task's artifact."""
+    """What the one part of a task's artifact says: data, a text, or JSON that data cannot say."""
     [artifact] = task.artifacts
-    return MessageToDict(artifact.parts[0].data)
+    [part] = artifact.parts
+    if part.HasField("data"):
+        return MessageToDict(part.data)
+    return json.loads(part.text) if part.media_type == "application/json" else part.text
 
 
 def problem(task: Task) -> dict[str, Any]:

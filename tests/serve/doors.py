@@ -3,10 +3,12 @@
 A new door is one class here with a `call` like the others', and one entry in DOORS.
 """
 
+import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
+from urllib.parse import unquote
 
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
@@ -19,7 +21,8 @@ class Told:
     """What a caller is told. `code` is that of a problem, None for a success.
 
     `recovery` says what to do now, `retry_after` (seconds) when, `challenge` what to send, `question` is a
-    confirmation that a person has to give. `is_replayed` tells a recorded answer, `receipt` proves a success.
+    confirmation that a person has to give. `is_replayed` tells a recorded answer, `receipt` proves a success. `content`
+    is the media type, the name and the bytes of an output that is no JSON.
     """
 
     code: str | None
@@ -31,6 +34,7 @@ class Told:
     question: Mapping[str, str] = field(default_factory=dict)
     is_replayed: bool = False
     receipt: str | None = None
+    content: tuple[str, str, bytes] | None = None
 
 
 REBOUND: Final[Mapping[str, str]] = {
@@ -100,7 +104,9 @@ class WoaCaller:
         problem = answer.json() if answer.headers["content-type"] == "application/problem+json" else None
         if problem is None:
             replayed = answer.headers.get("idempotent-replayed") == "true"
-            return Told(None, answer.json(), is_replayed=replayed, receipt=answer.headers.get("awp-receipt"))
+            content = _content(answer.json(), answer.headers.get("awp-content-type"))
+            receipt = answer.headers.get("awp-receipt")
+            return Told(None, answer.json(), is_replayed=replayed, receipt=receipt, content=content)
         assert problem["status"] == answer.status_code >= 400
         return Told(
             problem["code"],
@@ -170,7 +176,15 @@ class McpCaller:
             assert json.loads(result["content"][0]["text"]) == result["_meta"]["awp/problem"]
             return self._refused(result["_meta"]["awp/problem"], added)
         replayed = added.get("idempotent-replayed") == "true"
-        return Told(None, result["structuredContent"], is_replayed=replayed, receipt=added.get("awp-receipt"))
+        [block] = result["content"]
+        if block["type"] != "text":
+            held = block.get("resource", block)
+            name = unquote(held["uri"]).rsplit("/", 1)[-1] if "uri" in held else ""
+            content = held["mimeType"], name, base64.b64decode(held.get("blob") or held["data"])
+            assert "structuredContent" not in result
+            return Told(None, is_replayed=replayed, receipt=added.get("awp-receipt"), content=content)
+        output = result.get("structuredContent", block["text"])  # a string that no schema asks for is plain text
+        return Told(None, output, is_replayed=replayed, receipt=added.get("awp-receipt"))
 
     def _refused(self, problem: Mapping[str, Any], added: Mapping[str, str]) -> Told:
         return Told(
@@ -223,8 +237,12 @@ class A2aCaller:
         told = task.get("metadata", {}).get("headers", {})
         if task["status"]["state"] == "TASK_STATE_COMPLETED":
             replayed = told.get("idempotent-replayed") == "true"
-            output = task["artifacts"][0]["parts"][0]["data"]
-            return Told(None, output, is_replayed=replayed, receipt=told.get("awp-receipt"))
+            [part] = task["artifacts"][0]["parts"]
+            content = None
+            if "raw" in part:
+                content = part["mediaType"], part.get("filename", ""), base64.b64decode(part["raw"])
+            output = part["data"] if "data" in part else part.get("text")
+            return Told(None, output, is_replayed=replayed, receipt=told.get("awp-receipt"), content=content)
         return _told_of(task["status"]["message"]["parts"][1]["data"], told)
 
 
@@ -266,12 +284,21 @@ class AwpCaller:
         if "error" in answer:
             return self._refused(answer["error"])
         told = answer["result"].get("headers", {})
-        replayed = told.get("idempotent-replayed") == "true"
-        return Told(None, answer["result"]["output"], is_replayed=replayed, receipt=told.get("awp-receipt"))
+        replayed, output = told.get("idempotent-replayed") == "true", answer["result"]["output"]
+        content = _content(output, told.get("awp-content-type"))
+        return Told(None, output, is_replayed=replayed, receipt=told.get("awp-receipt"), content=content)
 
     def _refused(self, error: Mapping[str, Any]) -> Told:
         assert error["message"] == error["details"]["detail"]
         return _told_of(error["details"], error["details"].get("headers", {}))
+
+
+def _content(output: Any, header: str | None) -> tuple[str, str, bytes] | None:
+    """The content of base64 in JSON, as the header beside it says."""
+    if header is None or header.startswith("text/"):
+        return None
+    kind, _, name = header.partition("; name*=UTF-8''")
+    return kind, unquote(name), base64.b64decode(output)
 
 
 def _told_of(problem: Mapping[str, Any], headers: Mapping[str, str]) -> Told:

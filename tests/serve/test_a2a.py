@@ -1,6 +1,7 @@
 """The A2A door in front of the official client: each message becomes a task, over both bindings, in 1.0 and in 0.3."""
 
 import asyncio
+from typing import Any
 
 import fastapi
 import httpx
@@ -12,6 +13,7 @@ from a2a.utils.proto_utils import validate_proto_required_fields
 from fastapi import FastAPI, Response
 from google.protobuf.json_format import MessageToDict, ParseDict
 from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site
 from awp_publish.serve.http import AsgiApp
@@ -57,7 +59,6 @@ async def test_a_data_part_calls_a_skill_and_its_output_is_an_artifact(spoken):
         task = await caller.call("find", {"title": "Emma", "copies": 2})
     assert state(task) == "completed"
     assert output(task) == {"title": "Emma", "copies": 2, "kind": "int"}
-    assert orjson.loads(task.artifacts[0].parts[1].text) == output(task)
     assert [message.message_id for message in task.history] == ["m-1"]
 
 
@@ -67,7 +68,7 @@ async def test_a_stream_tells_the_task_then_its_artifact_then_its_end(spoken):
         told = await stream(caller, {"skill": "add", "input": {"numbers": [1, 2]}})
     assert [answer.WhichOneof("payload") for answer in told] == ["task", "artifact_update", "status_update"]
     assert state(told[0].task) == "working"
-    assert told[1].artifact_update.artifact.parts[1].text == "3"
+    assert [part.data.number_value for part in told[1].artifact_update.artifact.parts] == [3]
     assert state(told[2].status_update) == "completed"
 
 
@@ -119,7 +120,9 @@ def test_the_exact_integers_of_a_request_reach_the_action(open_client, path):
     message = {"messageId": "m", "role": "ROLE_USER", "parts": [part]}
     call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
     answer = client.post(path, json=call, headers={"a2a-version": "1.0"}).json()
-    assert answer["result"]["task"]["artifacts"][0]["parts"][1]["text"] == "9007199254740994"
+    assert answer["result"]["task"]["artifacts"][0]["parts"] == [
+        {"text": "9007199254740994", "mediaType": "application/json"}  # a double would be another number
+    ]
 
 
 def test_the_card_is_served_while_the_door_is_on(open_client):
@@ -200,7 +203,7 @@ def test_a_route_behind_a_skill_gets_the_callers_own_request(open_client):
     message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": data}]}
     headers = {"a2a-version": "1.0", "authorization": "Bearer x"}
     answer = open_client(app).post("/a2a/message:send", json={"message": message}, headers=headers).json()
-    assert orjson.loads(answer["task"]["artifacts"][0]["parts"][1]["text"]) == [
+    assert answer["task"]["artifacts"][0]["parts"][0]["data"] == [
         "emma",
         2,
         "Bearer x",
@@ -226,7 +229,7 @@ async def test_a_stream_over_a_real_connection_tells_each_thing_when_it_happens(
             told = (line async for line in answer.aiter_lines() if line.startswith("data:"))
             assert "TASK_STATE_WORKING" in await anext(told)
             go.set()
-            assert '"done"' in orjson.loads((await anext(told))[5:])["artifactUpdate"]["artifact"]["parts"][1]["text"]
+            assert orjson.loads((await anext(told))[5:])["artifactUpdate"]["artifact"]["parts"][0]["text"] == "done"
             assert "TASK_STATE_COMPLETED" in await anext(told)
 
 
@@ -234,3 +237,58 @@ def test_a_door_behind_which_nothing_can_be_called_is_refused_at_the_start():
     site = make_shop(doors=["a2a"])
     with pytest.raises(DeclarationError, match='doors: "a2a" has nothing to call'):
         AgentPublisher(FastAPI(), site=site).open()
+
+
+def test_the_examples_of_the_card_call_their_skills_as_texts(open_client):
+    site = make_shop(doors=["a2a"])
+
+    @site.agent("add", examples=[{"numbers": [1, 2]}])
+    async def add(numbers: list[int]) -> int:
+        """Add numbers."""
+        return sum(numbers)
+
+    @site.agent("shout", examples=[{"text": "{no json}"}])
+    async def shout(text: str) -> str:
+        """Shout a text."""
+        return text.upper()
+
+    client = open_client(publish(site))
+    skills = client.get("/.well-known/agent-card.json").json()["skills"]
+    examples = [skill["examples"][0] for skill in skills]
+    assert [say(client, text) for text in examples] == [{"data": 3}, {"text": "{NO JSON}", "mediaType": "text/plain"}]
+    # Other texts are what they were.
+    assert say(client, '{"a": 1}')["text"] == '{"A": 1}'
+    assert say(client, "hello")["text"] == "HELLO"
+
+
+def test_numbers_come_back_as_they_were(open_client):
+    numbers = {"a": 3, "b": [0, -7, 1.5], "c": 2**53, "d": '4.0, \\"5.0\\"', "e": 1e-7, "4.0": None}
+    site = make_shop(doors=["a2a"])
+
+    @site.agent("give")
+    async def give() -> dict[str, object]:
+        """Give numbers."""
+        return numbers
+
+    client = open_client(publish(site))
+    sent = {"message": {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": {"skill": "give"}}]}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": sent}
+    version = {"a2a-version": "1.0"}
+    answers = [
+        client.post("/a2a", json=call, headers=version).json()["result"]["task"]["artifacts"][0],
+        client.post("/a2a/message:send", json=sent, headers=version).json()["task"]["artifacts"][0],
+    ]
+    events = client.post("/a2a/message:stream", json=sent, headers=version).text.split("data: ")[1:]
+    answers += [told["artifactUpdate"]["artifact"] for one in events if "artifactUpdate" in (told := orjson.loads(one))]
+    written = orjson.dumps(numbers, option=orjson.OPT_SORT_KEYS)
+    assert [orjson.dumps(one["parts"][0]["data"], option=orjson.OPT_SORT_KEYS) for one in answers] == [written] * 3
+
+
+def say(client: TestClient, text: str) -> dict[str, Any]:
+    """The one part that a text is answered with."""
+    message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": text}]}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+    task = client.post("/a2a", json=call, headers={"a2a-version": "1.0"}).json()["result"]["task"]
+    [artifact] = task["artifacts"]
+    [part] = artifact["parts"]
+    return {name: value for name, value in part.items() if name != "mediaType" or "text" in part}

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 
+import orjson
 import pytest
 from a2a.client.errors import A2AClientError
 from a2a.types.a2a_pb2 import GetTaskRequest, ListTasksRequest, Task
@@ -183,11 +184,26 @@ async def test_no_input_can_be_read_from_a_task_later(spoken, headers):
             assert kept.history[0].parts
             assert SECRET not in MessageToJson(kept)
         token = problem(waits)["confirmation"]["token"]
-        assert output(await caller.send({"confirmation": token}, task=waits)) == 1
+        if not headers:  # of nobody known, nothing of an input is kept
+            assert "input" in words(waits)
+            asked = await caller.send({"confirmation": token}, task=waits)
+            assert (state(asked), problem(asked)["code"]) == ("input_required", "INVALID_INPUT")
+        again = {} if headers else {"input": {"text": SECRET}}
+        assert output(await caller.send({"confirmation": token, **again}, task=waits)) == 1
         paid = await get(caller, waits)
         assert SECRET not in MessageToJson(paid)
     assert shop.ran[-1] == f"pay {len(SECRET)}"
     assert SECRET.encode() not in b"".join(shop.store._shelf._values.values())
+
+
+async def test_a_text_that_is_the_call_is_kept_no_more_than_a_data_part():
+    shop = Shop()
+    async with open_caller(shop.app, headers=ANN) as ann:
+        done = await ann.send(text=orjson.dumps({"skill": "echo", "input": {"text": SECRET, "times": 0}}).decode())
+        assert state(done) == "completed"
+        assert SECRET not in MessageToJson(await get(ann, done))
+        said = await ann.send(text=f"What of {SECRET}?")
+        assert SECRET in MessageToJson(await get(ann, said))
 
 
 async def test_an_input_is_kept_once_while_its_task_waits():
@@ -230,7 +246,7 @@ async def test_an_answer_that_is_too_large_is_given_and_what_is_kept_says_so(spo
     async with open_caller(shop.app, spoken, headers=headers) as caller:
         before = shop.store.bytes_used
         task = await caller.call("echo", {"text": "x", "times": most})
-        assert task.artifacts[0].parts[1].text == f'"{"x" * most}"'
+        assert output(task) == "x" * most
         kept = await get(caller, task)
         assert (state(kept), list(kept.artifacts)) == ("completed", [])
         assert "too many to be kept" in words(kept)
@@ -245,7 +261,7 @@ async def test_an_answer_of_a_job_that_is_too_large_is_read_from_the_job(spoken)
     async with running(shop.app, {}), open_caller(shop.app, spoken) as caller:
         task = await caller.call("ship", {"text": "x", "times": 50_000})
         for told in (task, await get(caller, task), await get(caller, task)):
-            assert (state(told), told.artifacts[0].parts[1].text) == ("completed", f'"{"x" * 50_000}"')
+            assert (state(told), output(told)) == ("completed", "x" * 50_000)
 
 
 @pytest.mark.parametrize(("headers", "most"), [({}, MAX_ANONYMOUS_BYTES), (ANN, MAX_BYTES)])
@@ -291,7 +307,7 @@ async def test_an_address_that_has_too_many_tasks_is_told_when_to_come_again():
                 assert problem(refused)["retry_after"] == int(told_headers(refused)["retry-after"])
             assert not shop.ran
             answered = await caller.call("echo", {"text": "answered"})  # and not kept
-            assert (state(answered), answered.artifacts[0].parts[1].text) == ("completed", '"answered"')
+            assert (state(answered), output(answered)) == ("completed", "answered")
             assert state(await caller.call("mine")) == "auth_required"
             assert shop.store.bytes_used - before < 1000
             shop.ran.clear()

@@ -4,11 +4,19 @@ import asyncio
 
 import pytest
 from a2a.client.errors import A2AClientError
-from a2a.types.a2a_pb2 import CancelTaskRequest, GetTaskRequest, ListTasksRequest, SubscribeToTaskRequest, Task
+from a2a.types.a2a_pb2 import (
+    CancelTaskRequest,
+    GetTaskRequest,
+    ListTasksRequest,
+    StreamResponse,
+    SubscribeToTaskRequest,
+    Task,
+)
 from a2a.utils.errors import A2AError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Site, report_progress
+from awp_publish.serve.a2a import handler
 from awp_publish.serve.http import AsgiApp
 from awp_publish.serve.lifespan import running
 from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem, state, stream, told_headers, words
@@ -95,7 +103,7 @@ async def test_a_person_agrees_and_the_same_task_goes_on(spoken):
         assert "Pay for 2 books." in words(asked)
         refused = await caller.send(text="yes", task=asked)
         assert state(refused) == "input_required"
-        paid = await caller.send({"confirmation": question["token"]}, task=asked)
+        paid = await caller.send({"confirmation": question["token"], "input": {"copies": 2}}, task=asked)
         assert (paid.id, state(paid), output(paid)) == (asked.id, "completed", 2)
         assert len((await get(caller, paid)).history) == 5
 
@@ -212,7 +220,7 @@ async def test_a_stream_tells_how_a_job_goes_until_it_ends(spoken):
     assert state(told[0].task) == "submitted"
     updates = [state(one.status_update) for one in told if one.HasField("status_update")]
     assert (updates[0], updates[-1]) == ("working", "completed")
-    assert told[-2].artifact_update.artifact.parts[1].text == '"7 is on its way"'
+    assert [part.text for part in told[-2].artifact_update.artifact.parts] == ["7 is on its way"]
 
 
 @EVERYTHING
@@ -342,3 +350,30 @@ async def test_a_running_task_can_be_subscribed_to_again(spoken):
         assert state(told[-1].status_update) == "completed"
         with pytest.raises(REFUSED):
             [one async for one in caller.client.subscribe(SubscribeToTaskRequest(id=task.id))]
+
+
+@EVERYTHING
+async def test_a_task_that_waits_can_be_subscribed_to_until_it_ends(spoken):
+    app = Shop().app
+    async with open_caller(app, spoken) as caller, open_caller(app, spoken, streaming=True) as listener:
+        asked = await caller.call("pay")
+
+        async def subscribe() -> list[StreamResponse]:
+            return [one async for one in listener.client.subscribe(SubscribeToTaskRequest(id=asked.id))]
+
+        subscribed = [asyncio.create_task(subscribe()) for _ in range(2)]
+        await asyncio.sleep(0.1)
+        assert not any(one.done() for one in subscribed)
+        await caller.send({"confirmation": problem(asked)["confirmation"]["token"]}, task=asked)
+        for told in await asyncio.gather(*subscribed):
+            assert state(told[0].task) == "input_required"
+            assert [part.data.number_value for part in told[-2].artifact_update.artifact.parts] == [1]
+            assert state(told[-1].status_update) == "completed"
+
+
+async def test_a_task_that_is_abandoned_is_not_followed_for_ever(monkeypatch):
+    monkeypatch.setattr(handler, "MAX_SUBSCRIPTION", 0.05)
+    async with open_caller(app := Shop().app) as caller, open_caller(app, streaming=True) as listener:
+        asked = await caller.call("pay")
+        told = [one async for one in listener.client.subscribe(SubscribeToTaskRequest(id=asked.id))]
+        assert [state(one.task) for one in told] == ["input_required"]

@@ -4,9 +4,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, Principal, Site, problems as guards
 from awp_publish.policy.tokens import Tokens
@@ -268,3 +273,110 @@ def test_a_receipt_opens_what_depends_on_it(shop):
 def test_callers_are_let_through_with_what_they_need(shop):
     assert shop.door.call("mine", token="ben").output == "mine"
     assert shop.door.call("buy", token="ann").output == "bought"
+
+
+# --- What is secret, what is no JSON, and how much is taken ---
+
+SECRET = "hunter2-and-more"
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+
+
+class SignIn(BaseModel):
+    name: str
+    password: SecretStr
+
+
+class Ticket(BaseModel):
+    number: int
+    token: str = Field(json_schema_extra={"readOnce": True})
+
+
+def make_vault(facts: list[Any], store: MemoryStore) -> AgentPublisher:
+    site = make_shop(doors=ASKED_FOR, secret_keys=KEYS, store=store, log_inputs=True)
+    site.on_call(facts.append)
+
+    @site.agent("sign_in", confirm="Sign in {name} with {password}.")
+    async def sign_in(given: SignIn) -> str:
+        """Sign in."""
+        return given.name
+
+    @site.agent("issue", idempotency="24h")
+    async def issue() -> Ticket:
+        """Issue a ticket."""
+        return Ticket(number=7, token=SECRET)
+
+    @site.agent("small", max_body_bytes=2_000)
+    async def small(text: str) -> int:
+        """Count."""
+        return len(text)
+
+    @site.agent("large", max_body_bytes=2_000_000)
+    async def large(text: str) -> int:
+        """Count."""
+        return len(text)
+
+    @site.agent("draw")
+    async def draw() -> Annotated[bytes, Field(json_schema_extra={"contentMediaType": "image/png"})]:
+        """Draw."""
+        return PICTURE
+
+    async def cover(request: Request) -> Response:
+        named = {"content-disposition": "attachment; filename*=UTF-8''..%2F%E2%82%AC%20rates.pdf"}
+        return Response(b"all ASCII", media_type="application/pdf", headers=named)
+
+    async def speak(request: Request) -> Response:
+        return Response(b"RIFF", media_type="audio/wav")
+
+    async def table(request: Request) -> Response:
+        return Response("a,\xff\n", media_type="text/csv")
+
+    views = {"cover": cover, "speak": speak, "table": table}
+    for name in views:
+        site.declare(name, method="GET", path=f"/{name}", description=f"Give a {name}.")
+    app = Starlette(routes=[Route(f"/{name}", view) for name, view in views.items()])
+    return AgentPublisher(app, site=site)
+
+
+@pytest.fixture(params=DOORS)
+def vault(request, open_client) -> DoorCaller:
+    return DOORS[request.param](open_client(make_vault([], MemoryStore())))
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_password_is_in_no_summary_log_or_store(open_client, caplog, door):
+    facts: list[Any] = []
+    store = MemoryStore()
+    caller = DOORS[door](open_client(make_vault(facts, store)))
+    given = {"name": "ann", "password": SECRET}
+    with caplog.at_level("DEBUG"):
+        asked = caller.call("sign_in", given)
+        assert "ann" in asked.question["summary"]
+        assert SECRET not in str(asked)
+        assert caller.call("sign_in", given, confirmation=asked.question["token"]).output == "ann"
+        assert SECRET not in str(caller.call("sign_in", {"password": SECRET, "nmae": "ann"}))
+    noted = [one["input"] for one in facts if "input" in one]
+    assert {"name": "ann", "password": "(hidden)"} in noted
+    assert SECRET not in f"{facts}{caplog.text}"
+    assert SECRET.encode() not in b"".join(store._shelf._values.values())
+
+
+def test_what_is_given_once_is_given_once(vault):
+    first, again = (vault.call("issue", key="k-1") for _ in range(2))
+    assert first.output == {"number": 7, "token": SECRET}
+    assert (again.code, again.output) == ("ANSWER_NOT_KEPT", None)
+    assert "only once" in again.detail
+
+
+def test_a_picture_a_sound_and_a_file_come_as_what_they_are(vault):
+    assert vault.call("draw").content == ("image/png", "", PICTURE)
+    assert vault.call("speak").content == ("audio/wav", "", b"RIFF")
+    assert vault.call("cover").content == ("application/pdf", "€ rates.pdf", b"all ASCII")
+    assert vault.call("table").output == "a,\xff\n"
+
+
+def test_an_action_has_its_own_limit_of_a_body(vault):
+    assert vault.call("small", {"text": "x" * 1000}).output == 1000
+    refused = vault.call("small", {"text": "x" * 2000})
+    assert (refused.code, "2000 bytes" in refused.detail) == ("BODY_TOO_LARGE", True)
+    assert vault.call("large", {"text": "x" * 1_500_000}).output == 1_500_000
+    assert vault.call("sign_in", {"name": "x" * 1_500_000, "password": ""}).code == "BODY_TOO_LARGE"

@@ -82,6 +82,24 @@ def test_many_brackets_side_by_side_are_not_nesting(client):
     assert client.post("/agents/echo/invoke", json={"input": given}).json() == given
 
 
+async def test_who_asks_before_sending_a_body_over_the_limit_sends_none():
+    site = Site("Shop", "Sells.", url="https://shop.example", max_body_bytes=1000)
+    site.declare("any", method="GET", path="/any", description="Anything.")
+    publisher = AgentPublisher(Starlette(), site=site)
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        raise AssertionError("the body was asked for")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"2000"), (b"expect", b"100-continue")]
+    path = {"type": "http", "method": "POST", "path": "/agents/any/invoke", "query_string": b"", "headers": headers}
+    await publisher(path, receive, send)
+    assert sent[0]["status"] == 413
+
+
 def test_a_body_is_refused_by_its_declared_length_before_it_is_read(open_client):
     site = Site("Shop", "Sells.", url="https://shop.example", max_body_bytes=1000)
     site.declare("any", method="GET", path="/any", description="Anything.")
@@ -93,7 +111,8 @@ def test_a_body_is_refused_by_its_declared_length_before_it_is_read(open_client)
     assert client.post("/agents/any/invoke", content=exact, headers=JSON).json()["code"] != "BODY_TOO_LARGE"
 
 
-async def test_a_streamed_body_is_never_read_past_the_limit():
+@pytest.mark.parametrize(("sent_bytes", "asked_for"), [(3_000_000, 3), (None, 9)])
+async def test_a_streamed_body_over_the_limit_is_dropped_up_to_a_bound(sent_bytes, asked_for):
     site = Site("Shop", "Sells.", url="https://shop.example", max_body_bytes=1000)
     site.declare("any", method="GET", path="/any", description="Anything.")
     publisher = AgentPublisher(Starlette(), site=site)
@@ -103,7 +122,8 @@ async def test_a_streamed_body_is_never_read_past_the_limit():
     async def receive() -> Message:
         nonlocal asked
         asked += 1
-        return {"type": "http.request", "body": b" " * 400, "more_body": True}
+        more = sent_bytes is None or asked * 1_000_000 < sent_bytes
+        return {"type": "http.request", "body": b" " * 1_000_000, "more_body": more}
 
     async def send(message: Message) -> None:
         sent.append(message)
@@ -117,7 +137,7 @@ async def test_a_streamed_body_is_never_read_past_the_limit():
     }
     await publisher(scope, receive, send)
     assert sent[0]["status"] == 413
-    assert asked == 3
+    assert asked == asked_for
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -1,5 +1,7 @@
 """The same over real sockets: uvicorn with two workers, callers who hang up, a server that stops."""
 
+import http.client
+import json
 import os
 import signal
 import socket
@@ -127,7 +129,19 @@ def test_a_slow_handler_is_answered_at_its_deadline(server, tmp_path):
     wait_until(mark.exists)
 
 
-def test_a_body_over_the_limit_is_answered_before_it_has_come(server):
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_who_sends_a_body_over_the_limit_reads_the_answer(server, is_streamed):
+    for _ in range(3):
+        caller = http.client.HTTPConnection("127.0.0.1", int(server.rsplit(":", 1)[1]), timeout=20)
+        body = (b" " * 65_536 for _ in range(100)) if is_streamed else b" " * 6_553_600
+        headers = {"Host": "shop.example", "Content-Type": "application/json", "Connection": "close"}
+        caller.request("POST", "/agents/wait/invoke", body, headers)
+        answer = caller.getresponse()
+        assert (answer.status, json.loads(answer.read())["code"]) == (413, "BODY_TOO_LARGE")
+        caller.close()
+
+
+def test_a_body_far_over_the_limit_is_answered_before_it_has_come(server):
     with socket.create_connection(("127.0.0.1", int(server.rsplit(":", 1)[1]))) as caller:
         caller.sendall(
             b"POST /agents/wait/invoke HTTP/1.1\r\nHost: shop.example\r\nContent-Type: application/json\r\n"

@@ -63,6 +63,9 @@ EXTENSIONS: Final = HTTP_EXTENSION_HEADER.lower().encode()
 JSON: Final = b"application/json"
 A2A_JSON: Final = A2A_JSON_MEDIA_TYPE.encode()
 _JSON_TYPE: Final = re.compile(rb'application/(a2a\+)?json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
+_WHOLE: Final = re.compile(rb'("(?:[^"\\]|\\.)*+")|(-?[0-9]++)\.0(?![0-9eE])')
+"""A string, or a number that protobuf has made a double of and that was an integer (or means the same)."""
+
 _OTHER_VERSION: Final = re.compile("A2A version .* is not supported")
 _NO_STORE: Final = (b"cache-control", b"no-store")
 
@@ -84,6 +87,20 @@ _STATUSES: Final = {
     503: "UNAVAILABLE",
 }
 """Of HTTP+JSON (AIP-193). Other statuses of 500 and more are INTERNAL, the rest INVALID_ARGUMENT."""
+
+EXTENSION_TEXT: Final = """\
+# Selecting a skill
+
+A message to this agent selects a skill with one data part:
+
+    {"skill": "<id of a skill of the agent card>", "input": {...}}
+
+The id may stand in the message's metadata instead; then the data part is the input. A text that is this JSON counts as
+the data part. The schemas of each skill's input
+and output are in the params of this extension on the agent card. Beside `input` may stand `idempotency_key`,
+`confirmation` (the token that an input-required task hands out, once a person has agreed) and `receipts`.
+Any other text is the input where it can be nothing else.
+"""
 
 
 def describe_door(site: Site) -> Door:
@@ -139,6 +156,7 @@ class A2aDoor:
                 detail = f"JSON-RPC is spoken with POST, not {method[:20]}."
                 raise MethodNotAllowed(detail, headers=[("Allow", RPC_METHODS)])
             request.body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
+            request.size = len(request.body)
             if is_rpc or request.body:
                 content_type = fields.get(b"content-type", b"")
                 if not _JSON_TYPE.fullmatch(content_type.strip()):
@@ -165,19 +183,27 @@ class A2aDoor:
         """Have the SDK answer. Our headers are added, the status is that of a refusal, its mistakes are put right.
 
         JSON-RPC tells its errors with 200, but HTTP has to tell when it asks for credentials. A2A 1.0.0 calls the media
-        type application/json, 1.0.1 application/a2a+json; a caller may know one of them.
+        type application/json, 1.0.1 application/a2a+json: a caller may know one of them, and is answered in kind.
         """
         start: Message | None = None  # held until the first of the body tells whether it is right
         is_replaced = False
+        accept, content_type = request.fields.get(b"accept", b""), request.fields.get(b"content-type", b"")
+        is_json = not accepts(accept, A2A_JSON_MEDIA_TYPE) or (
+            A2A_JSON not in accept and content_type.partition(b";")[0].strip().lower() == JSON
+        )
 
         async def send_checked(message: Message) -> None:
             nonlocal start, is_replaced
             if message["type"] == "http.response.start":
                 start = message
                 return
+            body, sent = message.get("body", b""), message.get("body", b"")
+            if b".0" in body:
+                sent = _WHOLE.sub(rb"\1\2", body)
+                message = {**message, "body": sent}
             if start is not None:
                 held, start = start, None
-                reply = self._correct(request, held, message.get("body", b""))
+                reply = self._correct(request, held, body)
                 is_replaced = reply is not None
                 if reply is not None:
                     await send_reply(reply, send)
@@ -185,12 +211,15 @@ class A2aDoor:
                     refused, status, own = request.refused, held["status"], _own_headers(request, request.refused)
                     if refused is not None and (status != 200 or refused.status in (401, 403)):
                         status = refused.status
-                    names, accept = {name for name, _ in own}, request.fields.get(b"accept", b"")
+                    names = {name for name, _ in own}
                     headers = [
-                        (name, JSON if value == A2A_JSON and not accepts(accept, A2A_JSON_MEDIA_TYPE) else value)
+                        (name, JSON if value == A2A_JSON and is_json else value)
                         for name, value in held.get("headers", ())
                         if name not in names
                     ]
+                    if len(sent) != len(body):
+                        length = (b"content-length", b"%d" % len(sent))
+                        headers = [length if name == b"content-length" else (name, value) for name, value in headers]
                     await send({**held, "status": status, "headers": [*headers, *own]})
             if not is_replaced:
                 await send(message)

@@ -30,6 +30,7 @@ from a2a.types.a2a_pb2 import (
     ListTasksRequest,
     ListTasksResponse,
     Message,
+    Part,
     SendMessageRequest,
     SubscribeToTaskRequest,
     Task,
@@ -54,6 +55,7 @@ from awp_publish.problems import (
     InvalidEnvelope,
     InvalidInput,
     JobCancelled,
+    NotJson,
     Problem,
     RateLimited,
     StoreUnavailable,
@@ -64,8 +66,10 @@ from awp_publish.problems import (
 from awp_publish.serve.a2a.tasks import (
     CANCELED,
     COMPLETED,
+    EXACT,
     INPUT_REQUIRED,
     INTERRUPTED,
+    LEFT_OUT,
     MAX_HISTORY,
     RECOVERIES,
     REJECTED,
@@ -76,6 +80,8 @@ from awp_publish.serve.a2a.tasks import (
     complete,
     describe,
     fail,
+    make_artifact,
+    make_data_parts,
     say,
     set_state,
     submit,
@@ -83,7 +89,15 @@ from awp_publish.serve.a2a.tasks import (
 from awp_publish.serve.credentials import client_address, read_credentials
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.endpoint import ProblemRenderer, read_request_id
-from awp_publish.serve.http import Fields, Message as AsgiMessage, RawHeaders, Receive, Scope, wait_for_disconnect
+from awp_publish.serve.http import (
+    Fields,
+    Message as AsgiMessage,
+    RawHeaders,
+    Receive,
+    Scope,
+    parse_json,
+    wait_for_disconnect,
+)
 from awp_publish.serve.woa import read_admission
 
 DOOR: Final = "a2a"
@@ -95,6 +109,9 @@ MAX_ID: Final = 255
 
 MAX_WAIT: Final = 30.0
 """Seconds for which a message is not answered because its job may end: beyond that, callers and proxies give up."""
+
+MAX_SUBSCRIPTION: Final = 900.0
+"""Seconds for which SubscribeToTask stays open on a task that waits for its caller. The SDK keeps the stream alive."""
 
 MAX_CANCEL_WAIT: Final = 5.0
 """Seconds that a cancelled task has to end, before CancelTask tells how it stands."""
@@ -118,6 +135,7 @@ class A2aRequest:
 
     # Defaults of the class: most requests need few of them.
     body: bytes | None = None
+    size = 0
     document: object = None
     envelope: Mapping[str, object] | None = None
     extensions: set[str]
@@ -200,14 +218,11 @@ def _fields_of(kind: Descriptor) -> tuple[tuple[str, bool, bool, bool, bool, obj
 
 # --- Selecting a skill ---
 # A2A 1.0 has no selector of skills, so a declared extension says (docs/a2a.md): a data part `{"skill", "input"}`, or
-# the skill's id in the metadata and its input as the data part. Messages are read from the JSON that came in and not
-# from the SDK's messages, in which every number is a double.
+# the skill's id in the metadata and its input as the data part. A text that is that JSON counts as the part. Messages
+# are read from the JSON that came in and not from the SDK's messages, in which every number is a double.
 
 MAX_CHOICES: Final = 50
 """Skills that are named to a caller who has named none; the card names them all."""
-
-EXACT: Final = 2.0**53
-"""Doubles are exact up to here: below it a whole one is the integer that its caller meant."""
 
 _PLACES: Final[Mapping[str, str]] = {
     "skill": "it is a member of the data part, beside input",
@@ -260,6 +275,12 @@ class SkillSelector:
             if isinstance(data, dict):
                 wrapped = data.get("data") if len(data) == 1 else None  # HTTP+JSON of 0.3 wraps data once more
                 found.append(wrapped if isinstance(wrapped, dict) else data)
+        if not found:
+            named = metadata.get("skill")
+            meant = self._actions.get(named if isinstance(named, str) else before.skill)
+            read = [_read_call(text, meant) for text in texts]
+            found = [data for data in read if data is not None]
+            texts = [text for text, data in zip(texts, read, strict=True) if data is None]
         if len(found) > 1:
             raise InvalidEnvelope("The message has several data parts, and only one can be the call.")
         for data in found:
@@ -281,8 +302,8 @@ class SkillSelector:
             raise InvalidEnvelope("skill: must be the id of a skill, a string.")
         if action is None:
             detail = "The message names no skill." if skill is None else f'There is no skill "{skill[:100]}".'
-            if skill is not None and (meant := did_you_mean(skill, self._actions)):
-                detail += f" {meant}"
+            if skill is not None and (near := did_you_mean(skill, self._actions)):
+                detail += f" {near}"
             listed = list(self._actions.values())[:MAX_CHOICES]
             raise UnknownOperation(
                 f"{detail} There are: {', '.join(one.id for one in listed)}.",
@@ -308,6 +329,31 @@ class SkillSelector:
         return action, given, members
 
 
+def _read_call(text: str, action: Action | None) -> dict[str, object] | None:
+    """Return the data part that a text spells out, None for words.
+
+    It names its skill, or says more about the task's; or it is the whole input of the `action` that is meant already.
+    """
+    text = text.strip()
+    if not (text.startswith("{") and text.endswith("}")):
+        return None
+    try:
+        data = parse_json(text.encode("utf-8", "replace"))
+    except NotJson:
+        return None
+    if not isinstance(data, dict):
+        return None
+    if isinstance(data.get("skill"), str) or (action is not None and not _BESIDE.isdisjoint(data)):
+        return data
+    properties = action.inputs.get("properties") if action is not None else None
+    is_input = isinstance(properties, Mapping) and data and data.keys() <= properties.keys()
+    return {"input": data} if is_input else None
+
+
+_BESIDE: Final = frozenset({"input", "confirmation", "receipts"})
+"""Members of a data part that say more about a task whose skill is known."""
+
+
 def _restore_integers(data: JsonObject) -> None:
     """Make whole numbers integers: a client of protobuf can only say 2.0 where it means 2; to JSON both are one."""
     waiting: list[Any] = [data]
@@ -328,6 +374,7 @@ class A2aHandler(RequestHandler):
     def __init__(self, door: DoorContext) -> None:
         self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
         self._invoker = door.invoker
+        self._admission = door.admission
         self._trusted = door.admission.trusted_proxies
         self._has_jobs = door.background is not None
         self._identify = door.enforcement.identify()
@@ -389,14 +436,17 @@ class A2aHandler(RequestHandler):
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
-        """SubscribeToTask: the task as it stands, and then what becomes of it."""
+        """SubscribeToTask: the task as it stands, and then what becomes of it, until it has ended.
+
+        A task may wait for its caller meanwhile; one that is abandoned is not followed for ever.
+        """
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
             record = await self._find(params.id, request)
             if record.state in TERMINAL:
                 raise UnsupportedOperationError("The task has ended: read it with GetTask.")
             yield record.task
-            async with aclosing(self._tasks.changes(record)) as changes:
+            async with aclosing(self._tasks.changes(record, MAX_SUBSCRIPTION)) as changes:
                 async for changed in changes:
                     for event in _updates(changed.task):
                         yield event
@@ -519,6 +569,11 @@ class A2aHandler(RequestHandler):
         request.record = record
         try:
             action, given, members = self._skills.select(request.document, record)
+            self._admission.check_size(action, request.size)
+            redact = self._invoker.input_redactors.get(action.id)
+            if redact is not None:
+                kept = make_data_parts({"skill": action.id, "input": redact(given)})
+                _replace_parts(said, kept or [Part(text=LEFT_OUT)])
             gone = partial(self._abandoned, request)
             call = Call(action, given, request.request_id, DOOR, request.scope, gone)
             call.places = _PLACES
@@ -528,6 +583,9 @@ class A2aHandler(RequestHandler):
         except Problem as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
             request.problem = problem
+            if request.call is None and self._invoker.input_redactors:  # whose skill is meant is not known
+                words = [part for part in said.parts if part.text and not part.text.lstrip().startswith(("{", "["))]
+                _replace_parts(said, words or [Part(text=LEFT_OUT)])
             return
         record.skill, record.input, request.call = action.id, given, call
         request.is_background = self._has_jobs and action.is_background
@@ -609,14 +667,21 @@ class A2aHandler(RequestHandler):
                 submit(task, added)
             else:
                 complete(task, result.body, (*result.headers, *added))
+                once = self._invoker.answer_redactors.get(record.skill)
+                if once is not None:
+                    kept = orjson.dumps(once(orjson.loads(result.body)))
+                    record.kept = make_artifact(task, kept, result.headers)
                 request.cookies = tuple(pair for pair in result.headers if pair[0] == b"set-cookie")
         record.owner = (call.caller_id if call is not None else "") or record.owner
         state = task.status.state
         if state not in INTERRUPTED or (call is not None and isinstance(result, InvalidInput)):
             record.input = None  # what did not match has to be said again in any case
-        elif record.input is not None and len(orjson.dumps(record.input)) > record.max_bytes // 2:
-            record.input = None
-            say(task, "The input is too large to be kept until then: send it again in that message.")
+        elif record.input:
+            redact = self._invoker.input_redactors.get(record.skill)
+            has_secrets = redact is not None and redact(record.input) != record.input
+            if not record.owner or has_secrets or len(orjson.dumps(record.input)) > record.max_bytes // 2:
+                record.input = None
+                say(task, "The input is not kept until then: send it again in that message, as the member input.")
         try:
             if request.is_new and state == REJECTED:
                 if record.raw:
@@ -630,6 +695,13 @@ class A2aHandler(RequestHandler):
         except StoreUnavailable as problem:  # must not cost the caller the answer
             logger.warning("task %s is not kept: %s", task.id, problem)
         return record
+
+
+def _replace_parts(message: Message, parts: list[Part]) -> None:
+    """Leave of a caller's message nothing but these parts."""
+    message.ClearField("metadata")
+    del message.parts[:]
+    message.parts.extend(parts)
 
 
 async def _first(*works: Coroutine[Any, Any, T | None]) -> T | None:

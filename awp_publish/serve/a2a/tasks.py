@@ -2,12 +2,13 @@
 
 A record is one line of JSON with what only we have to know (owner, skill, job, the input of a task that waits for its
 caller) and then the task's own bytes. A known caller's tasks are listed, the newest MAX_LISTED; those of nobody known
-are not. A record is made to fit: of a caller's messages data and files are left out, then the oldest of the history; an
-output that is too large is given once and not kept. Tasks of nobody known have less room and time, and are counted for
-each address.
+are not: whoever knows the id of one can read it, so nothing of its input is kept. A record is made to fit: of a
+caller's messages data and files are left out, then the oldest of the history; an output that is too large is given once
+and not kept. Tasks of nobody known have less room and time, and are counted for each address.
 """
 
 import asyncio
+import base64
 import logging
 import math
 import re
@@ -22,9 +23,9 @@ import orjson
 from google.protobuf.message import DecodeError
 from google.protobuf.struct_pb2 import NullValue, Value
 
-from a2a.types.a2a_pb2 import Message, Part, Role, Task, TaskState, TaskStatus
+from a2a.types.a2a_pb2 import Artifact, Message, Part, Role, Task, TaskState, TaskStatus
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
-from awp_publish import problems
+from awp_publish import media, problems
 from awp_publish.jobs import JobStore
 from awp_publish.model import JsonObject
 from awp_publish.problems import JobEnded, Problem, RateLimited, StoreUnavailable, UnknownJob, code_of
@@ -53,7 +54,12 @@ MAX_DEPTH: Final = 20
 MAX_HISTORY: Final = 50
 """Messages of a task."""
 
-_HIDDEN: Final = frozenset({"set-cookie", "content-type", "content-length"})
+JSON: Final = "application/json"
+
+EXACT: Final = 2**53
+"""Integers are exact in a double up to here."""
+
+_HIDDEN: Final = frozenset({"set-cookie", "content-type", "content-length", "awp-content-type"})
 """Headers that are no business of an agent's user, or that speak about another body."""
 
 _STATES: Final[Mapping[type[Problem], TaskState]] = {
@@ -147,12 +153,29 @@ def submit(task: Task, headers: RawHeaders) -> None:
 
 
 def complete(task: Task, body: bytes, headers: RawHeaders) -> None:
-    """End a task with what its action answered: as data, and the same as the text that it was."""
-    text = Part(text=body.decode("utf-8", "replace"), media_type="application/json")
+    """End a task with what its action answered."""
     del task.artifacts[:]
-    task.artifacts.add(artifact_id=f"{task.id}.output", name="output", parts=[*_data_parts(orjson.loads(body)), text])
+    task.artifacts.append(make_artifact(task, body, headers))
     _set_headers(task, headers)
     set_state(task, COMPLETED)
+
+
+def make_artifact(task: Task, body: bytes, headers: RawHeaders) -> Artifact:
+    """Return what an action answered, as one part: a file, a string as a text, all else as data.
+
+    JSON that a data part cannot say as it is (`make_data_parts`) is the text that it was.
+    """
+    output, parts = orjson.loads(body), list[Part]()
+    content = next((value for name, value in headers if name == media.HEADER), None)
+    if isinstance(output, str):
+        kind, name = media.read_header(content) if content is not None else (media.TEXT, "")
+        parts = [Part(text=output, media_type=kind, filename=name)]
+        if not media.is_text(kind):
+            with suppress(ValueError):
+                parts = [Part(raw=base64.b64decode(output, validate=True), media_type=kind, filename=name)]
+    else:
+        parts = make_data_parts(output) or [Part(text=body.decode("utf-8", "replace"), media_type=JSON)]
+    return Artifact(artifact_id=f"{task.id}.output", name="output", parts=parts)
 
 
 def fail(task: Task, problem: Problem, renderer: ProblemRenderer, request_id: str, headers: RawHeaders = ()) -> None:
@@ -164,7 +187,8 @@ def fail(task: Task, problem: Problem, renderer: ProblemRenderer, request_id: st
     own = tuple((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in problem.headers)
     _set_headers(task, (*headers, *own))
     state = _STATES.get(type(problem), TaskState.TASK_STATE_FAILED)
-    set_state(task, state, [Part(text=words), *_data_parts(described)])
+    data = make_data_parts(described) or [Part(text=orjson.dumps(described).decode(), media_type=JSON)]
+    set_state(task, state, [Part(text=words), *data])
 
 
 def describe(problem: Problem, renderer: ProblemRenderer, request_id: str) -> dict[str, object]:
@@ -173,12 +197,12 @@ def describe(problem: Problem, renderer: ProblemRenderer, request_id: str) -> di
     return described
 
 
-def _data_parts(value: object) -> list[Part]:
-    """Return the one part that holds a JSON value, or none for a value that is too deep for protobuf.
+def make_data_parts(value: object) -> list[Part]:
+    """Return the one part that holds a JSON value, or none for one that is too deep for protobuf or not exact in it.
 
     The SDK's `new_data_part` takes twice the time, in protobuf's `ParseDict`.
     """
-    part = Part(media_type="application/json")
+    part = Part(media_type=JSON)
     waiting: list[tuple[Value, object, int]] = [(part.data, value, 0)]  # where, what, and how deep
     while waiting:
         into, value, depth = waiting.pop()
@@ -187,6 +211,8 @@ def _data_parts(value: object) -> list[Part]:
         elif isinstance(value, bool):
             into.bool_value = value
         elif isinstance(value, (int, float)):
+            if isinstance(value, int) and abs(value) > EXACT:
+                return []
             into.number_value = value
         elif value is None:
             into.null_value = NullValue.NULL_VALUE
@@ -257,7 +283,8 @@ class TaskRecord:
     """A task and what we have to know of it. `owner` is the id of its caller, "" for nobody known.
 
     `input` is what a task that waits goes on with; None where its caller has to say it again. `raw` are the bytes in
-    the store, `listed` is the caller in whose list the task is, `is_cancelled` the mark of a CancelTask.
+    the store, `listed` is the caller in whose list the task is, `is_cancelled` the mark of a CancelTask. `kept` is the
+    output as it is kept, where that is not the one that is given.
     """
 
     task: Task
@@ -268,6 +295,7 @@ class TaskRecord:
     is_cancelled: bool = False
     listed: str = ""
     raw: bytes = field(default=b"", repr=False)
+    kept: Artifact | None = None
 
     @property
     def state(self) -> TaskState:
@@ -316,7 +344,7 @@ class Tasks:
             if job.progress is not None:
                 fraction, message = job.progress.fraction, job.progress.message
                 progress = {"progress": {"fraction": fraction, "message": message}}
-                parts = [Part(text=message or f"{fraction:.0%}"), *_data_parts(progress)]
+                parts = [Part(text=message or f"{fraction:.0%}"), *make_data_parts(progress)]
             task.status.ClearField("message")
             set_state(task, SUBMITTED if job.status == "accepted" else WORKING, parts)
         task.status.timestamp.FromDatetime(job.updated)
@@ -374,18 +402,21 @@ class Tasks:
         """Forget a task, if it has not changed since."""
         await self._store.run((Swap(_key(record.task.id), record.raw, None),))
 
-    async def changes(self, record: TaskRecord) -> AsyncGenerator[TaskRecord, None]:
-        """Yield a task each time that it tells something new, until it has ended or waits for its caller.
+    async def changes(self, record: TaskRecord, patience: float = 0.0) -> AsyncGenerator[TaskRecord, None]:
+        """Yield a task each time that it tells something new, until it has ended, or waits for its caller.
 
-        Behind it is a background job, of this process or another, or a call that another request waits for.
+        Behind it is a background job, of this process or another, or a call that another request waits for. A task
+        that waits is followed too while it has done so for no more than `patience` seconds.
         """
-        pause, shown = FIRST_PAUSE, _progress(record.task)
-        while record.state not in TERMINAL | INTERRUPTED:
+        pause, shown, waited = FIRST_PAUSE, _progress(record), 0.0
+        while record.state not in TERMINAL and (record.state not in INTERRUPTED or waited < patience):
             await asyncio.sleep(pause)
+            waited = waited + pause if record.state in INTERRUPTED else 0.0
             pause = min(pause * 1.5, MAX_PAUSE)
             record = await (self.refresh(record) if record.job else self.find(record.task.id, record.owner))
-            now = _progress(record.task)
+            now = _progress(record)
             if now != shown:
+                pause, waited = FIRST_PAUSE, 0.0
                 yield record
             shown = now
 
@@ -467,9 +498,10 @@ def _list_key(caller: str) -> str:
     return f"a2a:tasks:{sha256(caller.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def _progress(task: Task) -> tuple[object, ...]:
-    """Return what of a task its caller can see changing."""
-    return (task.status.state, [part.text for part in task.status.message.parts])
+def _progress(record: TaskRecord) -> tuple[object, ...]:
+    """Return what of a task its caller can see changing. The messages of a job are made anew with each look at it."""
+    status = record.task.status
+    return (status.state, [part.text for part in status.message.parts], record.job or status.message.message_id)
 
 
 def _marked(raw: bytes) -> bytes:
@@ -503,9 +535,10 @@ def _write(record: TaskRecord) -> bytes:
         compact.status.message.CopyFrom(_compact_message(task.status.message, is_known))
     if task.metadata.ByteSize() <= MAX_MESSAGE_BYTES:
         compact.metadata.CopyFrom(task.metadata)
-    output = sum(artifact.ByteSize() for artifact in task.artifacts)
+    artifacts = task.artifacts if record.kept is None else [record.kept]
+    output = sum(artifact.ByteSize() for artifact in artifacts)
     if not output or output <= room - 3 * MAX_MESSAGE_BYTES:
-        compact.artifacts.extend(task.artifacts)
+        compact.artifacts.extend(artifacts)
     else:
         say(compact, f"The output was given when the task completed; its {output} bytes are too many to be kept.")
     room -= compact.ByteSize()
@@ -521,14 +554,18 @@ def _write(record: TaskRecord) -> bytes:
 
 
 def _compact_message(message: Message, is_known: bool) -> Message:
-    """Return a message as it is kept: of the agent whole if it is short, of a caller whom we know the words."""
+    """Return a message as it is kept: of the agent whole if it is short, of a caller whom we know the words.
+
+    A text that is JSON is no words: it is the call, with its input and tokens.
+    """
     of_agent = message.role == Role.ROLE_AGENT
     compact = Message(message_id=message.message_id, role=message.role)
     compact.task_id, compact.context_id = message.task_id, message.context_id
     if of_agent and message.ByteSize() <= MAX_MESSAGE_BYTES:
         compact.parts.extend(message.parts)
         return compact
-    words = "\n".join(part.text for part in message.parts if part.text) if of_agent or is_known else ""
+    texts = [part.text for part in message.parts if part.text] if of_agent or is_known else []
+    words = "\n".join(text for text in texts if of_agent or not text.lstrip().startswith("{"))
     if len(words) > MAX_MESSAGE_BYTES // 4:  # a character may have four bytes
         words = f"{words[: MAX_MESSAGE_BYTES // 4 - 1]}…"
     compact.parts.append(Part(text=words or LEFT_OUT))

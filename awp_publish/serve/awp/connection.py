@@ -279,11 +279,12 @@ class AwpClient:
             request = replace(request, key=None)  # the action's own gate knows what its keys mean
         session = opened.session if opened is not None else None
         run = partial(self.service.skills.invoke, call, self._site, caller, session)
+        redact = self.service.skills.answer_redactors.get(call.action.id)
         if opened is None:
-            return await self._answers.answer_once(request, run)
+            return await self._answers.answer_once(request, run, redact)
         async with opened.lock:
             self._check_open(opened)
-            return await opened.answers.answer_once(request, run)
+            return await opened.answers.answer_once(request, run, redact)
 
 
 Answer: TypeAlias = Callable[[AwpClient, Identity, AwpRequest], Awaitable[JsonObject]]

@@ -24,7 +24,16 @@ from awp_publish.browsing.session import Session
 from awp_publish.model import JsonObject
 from awp_publish.policy.call import RawHeaders
 from awp_publish.policy.idempotency import read_key
-from awp_publish.problems import ConfirmationRequired, NotJson, PrerequisiteRequired, Problem, StoreUnavailable, code_of
+from awp_publish.problems import (
+    AnswerNotKept,
+    ConfirmationRequired,
+    NotJson,
+    PrerequisiteRequired,
+    Problem,
+    StoreUnavailable,
+    code_of,
+)
+from awp_publish.redaction import Redact
 from awp_publish.serve.endpoint import ProblemRenderer
 from awp_publish.serve.http import Message, parse_json
 
@@ -258,14 +267,18 @@ class AnswerCache:
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
-        self._answers: OrderedDict[str, tuple[bytes, JsonObject, int]] = OrderedDict()  # fingerprint, answer, bytes
+        # By key: the fingerprint of the request, the answer (None for one that is given only once), its bytes.
+        self._answers: OrderedDict[str, tuple[bytes, JsonObject | None, int]] = OrderedDict()
         self._bytes = 0
 
-    async def answer_once(self, request: AwpRequest, run: Callable[[], Awaitable[JsonObject]]) -> JsonObject:
+    async def answer_once(
+        self, request: AwpRequest, run: Callable[[], Awaitable[JsonObject]], redact: Redact | None = None
+    ) -> JsonObject:
         """Return the answer under a request's key, if there is one; else what `run` returns, and remember it.
 
-        Requests with keys wait for one another. Raises AwpError CONFLICT for the key of another request, and
-        InvalidIdempotencyKey for a key that is none.
+        `redact` finds in the output of an action what is given once: an answer with that is not remembered. Requests
+        with keys wait for one another. Raises AwpError CONFLICT for the key of another request, InvalidIdempotencyKey
+        for a key that is none, and AnswerNotKept.
         """
         if request.key is None:
             return await run()
@@ -278,10 +291,16 @@ class AnswerCache:
                 if known != fingerprint:
                     words = "The idempotency key was used for another request."
                     raise AwpError("CONFLICT", words, {"idempotency_key": key})
+                if answer is None:
+                    raise AnswerNotKept("The first request with this key succeeded; its answer is given only once.")
                 return answer
             answer = await run()
             size = len(write_json(answer))
-            self._answers[key] = fingerprint, answer, size
+            kept: JsonObject | None = answer
+            if redact is not None and isinstance(text := answer.get("output"), JsonText):
+                output = orjson.loads(text.body)
+                kept, size = (answer, size) if redact(output) == output else (None, 0)
+            self._answers[key] = fingerprint, kept, size
             self._bytes += size
             while len(self._answers) > 1 and (len(self._answers) > MAX_ANSWERS or self._bytes > MAX_ANSWER_BYTES):
                 self._bytes -= self._answers.popitem(last=False)[1][2]

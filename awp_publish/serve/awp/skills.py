@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import orjson
+
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.page import Fetch
@@ -78,6 +80,8 @@ class AwpSkills:
         self.renderer = ProblemRenderer(door.catalog, RECOVERIES)
         self._catalog = door.catalog
         self._invoker = door.invoker
+        self.answer_redactors = door.invoker.answer_redactors
+        self._admission = door.admission
         self._proxies = door.admission.trusted_proxies
         self._lists_only_allowed = door.site.limits.list_only_allowed
         self._actions = {action.id: action for action in door.catalog.actions}
@@ -135,6 +139,11 @@ class AwpSkills:
                 meant = did_you_mean(skill, self._actions)
                 unknown = UnknownAgent(f'This site has no skill "{skill[:100]}". {meant}'.rstrip(), recovery=recovery)
                 raise self.refusal(unknown, request.trace) from unknown
+            except Problem as problem:
+                raise self.refusal(problem, request.trace) from problem
+        if action.max_body_bytes is not None or self._admission.max_body_bytes > self._admission.usual_body_bytes:
+            try:
+                self._admission.check_size(action, len(orjson.dumps(given)))
             except Problem as problem:
                 raise self.refusal(problem, request.trace) from problem
         name = action.idempotency.key_field if action.idempotency else "idempotency_key"

@@ -107,6 +107,7 @@ class McpDoor(Endpoint):
         exchange, scope, fields = cast(McpExchange, request), request.scope, request.fields
         exchange.addresses = self._addresses
         body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
+        exchange.size = len(body)
         # The SDK reads one line of each header and compares it with the body as it is, so lines are joined, and blanks
         # go that some servers leave at their ends (RFC 9110 sections 5.3 and 5.5). Host is checked by us, so it sees
         # a known one. And it knows no "any origin" and no page of a developer's own machine, so of these origins it

@@ -21,6 +21,7 @@ from mcp_types.methods import validate_client_request
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
+from awp_publish import media
 from awp_publish.jobs import Job, JobStore, Progress
 from awp_publish.jobs.worker import open_report
 from awp_publish.model import Action, Catalog, JsonObject
@@ -101,12 +102,23 @@ class McpExchange(DoorRequest):
     its handler has returned. `addresses` replace the site's metadata (RFC 9728) by the endpoint's in challenges.
     """
 
-    __slots__ = ("_added", "_has_begun", "_start", "addresses", "ended", "is_answered", "is_streamed", "refusal")
+    __slots__ = (
+        "_added",
+        "_has_begun",
+        "_start",
+        "addresses",
+        "ended",
+        "is_answered",
+        "is_streamed",
+        "refusal",
+        "size",
+    )
 
     def __init__(self, renderer: ProblemRenderer, cors: Cors, scope: Scope, receive: Receive, send: Send) -> None:
         super().__init__(renderer, cors, scope, receive, send)
         self.addresses: tuple[bytes, bytes] | None = None
         self.refusal: Problem | None = None
+        self.size = 0
         self.ended: asyncio.Event | None = None
         self.is_answered = False
         self.is_streamed = False
@@ -215,6 +227,8 @@ def make_tools(catalog: Catalog, *, only_objects: bool) -> Mapping[str, Tool]:
     tools = {}
     for action in catalog.actions:
         answered, is_wrapped = answer_schema(action), False
+        if media.declared_type(answered):
+            answered = {}  # a picture, a sound or a file is content of its own, and not structured
         entry: dict[str, object] = {
             "name": action.id,
             "title": action.name,
@@ -256,6 +270,7 @@ class Tools:
 
     def __init__(self, door: DoorContext) -> None:
         self._invoker = door.invoker
+        self._admission = door.admission
         self._proxies = door.admission.trusted_proxies
         self._jobs = door.background.jobs if door.background is not None else None
         self._challenges = protected_resource.is_published(door.catalog)
@@ -325,6 +340,11 @@ class Tools:
         disconnected = partial(wait_for_disconnect, exchange.receive)
         call = Call(tool.action, given, exchange.request_id, PROTOCOL, exchange.scope, disconnected)
         call.places = _PLACES
+        try:
+            self._admission.check_size(tool.action, exchange.size)
+        except Problem as problem:
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+            return self._render(exchange, tool, call, ctx, problem)
         if self._invoker.is_guarded(tool.action):
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
             key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
@@ -370,7 +390,8 @@ class Tools:
     def _render(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> WireResult:
         """Render a result as the client's revision has it (specification, Server/Tools).
 
-        An answer is structured, and the same JSON as text. A problem is text for the model, and in `_meta` for
+        An answer is structured, and the same JSON as text; a string that is not structured is plain text, and what is
+        no text is content of its own. A problem is text for the model, and in `_meta` for
         programs; it is no structured content, which some clients hold to the tool's outputSchema in any case. Raises
         MCPError for a challenge.
         """
@@ -379,6 +400,7 @@ class Tools:
             return {**question, "_meta": self.stamp}
         meta = {**(self.stamp if is_modern else {}), **exchange.meta_for(result, call.headers)}
         structured: WireResult = {}
+        block: WireResult | None = None
         if isinstance(result, Problem):
             body = exchange.render(result)
             described = orjson.loads(body)
@@ -392,11 +414,16 @@ class Tools:
             output = orjson.loads(result.body) if result.output is None else result.output
             shaped = {"result": output} if tool.is_wrapped else output
             text = orjson.dumps(shaped).decode() if tool.is_wrapped else result.body.decode()
+            said = next((value for name, value in result.headers if name == media.HEADER), None)
+            if said is not None and type(output) is str:
+                block = _content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
             if context.protocol_version >= STRUCTURED_SINCE and (
-                isinstance(shaped, dict) or "outputSchema" in tool.entry
+                (isinstance(shaped, dict) and block is None) or "outputSchema" in tool.entry
             ):
                 structured["structuredContent"] = shaped
-        content = [{"type": "text", "text": text}]
+            elif type(output) is str and not tool.is_wrapped:
+                text = output
+        content = [{"type": "text", "text": text} if block is None else block]
         rendered = {"content": content, "isError": isinstance(result, Problem), "_meta": meta, **structured}
         if is_modern:
             rendered["resultType"] = "complete"
@@ -442,6 +469,21 @@ class Tools:
                 following.cancel()
                 leaving.cancel()
                 await asyncio.wait({following, leaving})
+
+
+def _content_block(output: str, said: bytes, place: str) -> WireResult | None:
+    """Return the content block of an answer that is not JSON; None for text, which every block of text can hold.
+
+    `said` is the answer's media type and name, `place` names a file that has no name.
+    """
+    kind, name = media.read_header(said)
+    family = kind.partition("/")[0]
+    if media.is_text(kind):
+        return None
+    if family in ("image", "audio"):
+        return {"type": family, "data": output, "mimeType": kind}
+    uri = f"attachment:///{quote(f'{place}/{name}' if name else place)}"
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": kind, "blob": output}}
 
 
 # --- Progress ---

@@ -1,0 +1,82 @@
+"""Answers that are not JSON: pictures, sounds, files, and texts in a format of their own.
+
+In JSON a text is a string, and all else a string of base64, as JSON Schema says with `contentEncoding` and
+`contentMediaType`. Which of the two it is, its media type decides and never the bytes. The media type and the name of a
+file travel with the answer, through records and jobs to the doors, in a header: `AWP-Content-Type`.
+"""
+
+import re
+from typing import Final
+from urllib.parse import quote, unquote
+
+from awp_publish.model import JsonObject
+
+HEADER: Final = b"awp-content-type"
+BINARY: Final = "application/octet-stream"
+TEXT: Final = "text/plain"
+
+MAX_NAME: Final = 200
+"""Characters of a file's name."""
+
+_TEXTS: Final = frozenset(
+    {
+        "application/ecmascript",
+        "application/graphql",
+        "application/javascript",
+        "application/jsonl",
+        "application/sql",
+        "application/toml",
+        "application/x-ndjson",
+        "application/x-www-form-urlencoded",
+        "application/xml",
+        "application/yaml",
+    }
+)
+_TYPE: Final = re.compile(r"[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+")
+_MAX_HEADER: Final = 2000
+_NAME: Final = re.compile(r';\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;"\s]+))', re.IGNORECASE)
+_ENCODED_NAME: Final = re.compile(r";\s*filename\*\s*=\s*(utf-8|iso-8859-1)'[^']*'([^;\s]+)", re.IGNORECASE)
+
+
+def media_type_of(content_type: bytes) -> str:
+    """Return the media type of a Content-Type field, without its parameters; "" for none that can be read."""
+    media_type = content_type.split(b";", 1)[0].strip().decode("latin-1").lower()
+    return media_type if _TYPE.fullmatch(media_type) else ""
+
+
+def is_text(media_type: str) -> bool:
+    """Return True for a media type whose content is characters."""
+    return media_type.startswith("text/") or media_type.endswith(("+xml", "+yaml")) or media_type in _TEXTS
+
+
+def file_name(disposition: bytes) -> str:
+    """Return the file's name that a Content-Disposition field tells (RFC 6266), without any path; "" for none."""
+    text = disposition[:_MAX_HEADER].decode("latin-1")
+    if encoded := _ENCODED_NAME.search(text):
+        name = unquote(encoded[2], encoded[1], "replace")
+    elif plain := _NAME.search(text):
+        name = re.sub(r"\\(.)", r"\1", plain[1]) if plain[1] is not None else plain[2]
+    else:
+        return ""
+    name = name.replace("\\", "/").rsplit("/", 1)[-1]
+    return "".join(one for one in name if one.isprintable()).strip(" .")[:MAX_NAME]
+
+
+def declared_type(outputs: JsonObject) -> str:
+    """Return the media type of answers that a schema declares as base64, "" for any other schema."""
+    media_type, encoding = outputs.get("contentMediaType"), outputs.get("contentEncoding")
+    if not (isinstance(encoding, str) and encoding.lower() == "base64"):
+        return ""
+    return media_type_of(str(media_type).encode("utf-8", "replace")) or BINARY
+
+
+def write_header(media_type: str, name: str = "") -> tuple[bytes, bytes]:
+    """Return the header that says what an answer is; its name is written as RFC 8187 says."""
+    named = f"; name*=UTF-8''{quote(name, safe='')}" if name else ""
+    return HEADER, f"{media_type}{named}".encode("ascii", "replace")
+
+
+def read_header(value: bytes) -> tuple[str, str]:
+    """Return media type and name of a header of ours."""
+    media_type, _, name = value.decode("ascii", "replace").partition("; name*=UTF-8''")
+    return media_type, unquote(name)

@@ -1,0 +1,144 @@
+"""Values without what their schema marks as secret, for whatever is stored, logged, summarised or said again.
+
+`format: password` and `writeOnly: true` mark secrets of an input, `readOnce: true` what an answer gives once and nobody
+keeps, a token for instance. A mark counts however deep it stands: behind references, in unions, in items. Where
+alternatives differ, one that is marked is enough: to hide too much does no harm.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, TypeAlias
+from urllib.parse import unquote
+
+import jsonschema_rs
+
+from awp_publish.model import JsonObject
+from awp_publish.schema import part_at
+
+HIDDEN: Final = "(hidden)"
+GIVEN_ONCE: Final = "(given once)"
+
+Redact: TypeAlias = Callable[[Any], Any]
+"""Copies a value, decoded JSON, without its secrets. A value without secrets is returned equal to itself."""
+
+
+def input_redactor(inputs: JsonObject) -> Redact | None:
+    """Return what hides the secrets of an input; None for a schema that marks none."""
+    is_marked = any(one.get("writeOnly") is True or one.get("format") == "password" for one in _subschemas(inputs))
+    return partial(_Redactor(inputs, HIDDEN).copy, (inputs,)) if is_marked else None
+
+
+def answer_redactor(outputs: JsonObject) -> Redact | None:
+    """Return what takes out of an answer what is given once; None for a schema that marks nothing of the kind."""
+    is_marked = any(one.get("readOnce") is True for one in _subschemas(outputs))
+    return partial(_Redactor(outputs, GIVEN_ONCE).copy, (outputs,)) if is_marked else None
+
+
+class _Redactor:
+    """One schema, and what stands in place of the values that it marks."""
+
+    def __init__(self, root: JsonObject, mark: str) -> None:
+        self._root = root
+        self._mark = mark
+        self._named: dict[str, object] = {}
+        """Subschemas by the references that name them otherwise than by a pointer."""
+        self._known: dict[tuple[int, ...], tuple[JsonObject, ...]] = {}
+        self._patterns: dict[str, Callable[[object], bool]] = {}
+        for one in _subschemas(root):
+            for keyword, prefix in (("$anchor", "#"), ("$dynamicAnchor", "#"), ("$id", "")):
+                if isinstance(name := one.get(keyword), str):
+                    self._named[prefix + name] = one
+            for pattern in _table(one, "patternProperties"):
+                self._patterns[pattern] = _matcher(pattern)
+
+    def copy(self, schemas: Sequence[object], value: object) -> object:
+        """Return a value that all of `schemas` are about, redacted."""
+        parts = self._parts_of(schemas)
+        if not parts:
+            return value
+        if self._mark == HIDDEN:
+            is_secret = any(one.get("writeOnly") is True or one.get("format") == "password" for one in parts)
+        else:
+            is_secret = any(one.get("readOnce") is True for one in parts)
+        if is_secret:
+            return value if value is None else self._mark
+        if isinstance(value, dict):
+            return {name: self.copy(self._members(parts, name), member) for name, member in value.items()}
+        if isinstance(value, list):
+            further = [one.get(name) for one in parts for name in ("items", "contains", "unevaluatedItems")]
+            first = [_list(one, "prefixItems") for one in parts]
+            return [
+                self.copy([*(listed[index] for listed in first if index < len(listed)), *further], item)
+                for index, item in enumerate(value)
+            ]
+        return value
+
+    def _parts_of(self, schemas: Sequence[object]) -> tuple[JsonObject, ...]:
+        """Return the schemas and all that they refer to or are combined of, each once."""
+        key = tuple(id(one) for one in schemas)
+        if key in self._known:
+            return self._known[key]
+        found: dict[int, JsonObject] = {}
+        waiting = list(schemas)
+        while waiting:
+            schema = waiting.pop()
+            if not isinstance(schema, Mapping) or id(schema) in found:
+                continue
+            found[id(schema)] = schema
+            for keyword in ("$ref", "$dynamicRef"):
+                reference = schema.get(keyword)
+                if isinstance(reference, str):
+                    is_pointer = reference == "#" or reference.startswith("#/")
+                    there = part_at(self._root, unquote(reference[1:])) if is_pointer else self._named.get(reference)
+                    waiting.append(there)
+            waiting += [schema.get(name) for name in ("if", "then", "else")]
+            waiting += [one for name in ("allOf", "anyOf", "oneOf") for one in _list(schema, name)]
+            waiting += _table(schema, "dependentSchemas").values()
+        parts = tuple(found.values())
+        if len(self._known) < _MAX_KNOWN:
+            self._known[key] = parts
+        return parts
+
+    def _members(self, parts: Iterable[JsonObject], name: str) -> list[object]:
+        found: list[object] = []
+        for part in parts:
+            own = [_table(part, "properties")[name]] if name in _table(part, "properties") else []
+            for pattern, schema in _table(part, "patternProperties").items():
+                own += [schema] if self._patterns[pattern](name) else []
+            found += own or [part.get("additionalProperties"), part.get("unevaluatedProperties")]
+        return found
+
+
+_MAX_KNOWN: Final = 10_000
+"""Combinations of subschemas that are remembered; there are few, but those of items are made by an input's length."""
+
+
+def _matcher(pattern: str) -> Callable[[object], bool]:
+    """Return what tells whether a name matches, in linear time; a pattern that needs more matches every name."""
+    try:
+        engine = jsonschema_rs.RegexOptions()
+        return jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=engine).is_valid
+    except (jsonschema_rs.ValidationError, ValueError):
+        return lambda name: True
+
+
+def _subschemas(root: object) -> Iterable[JsonObject]:
+    """Yield every object in a schema."""
+    waiting = [root]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            yield part
+            waiting += part.values()
+        elif isinstance(part, (list, tuple)):
+            waiting += part
+
+
+def _table(schema: JsonObject, keyword: str) -> JsonObject:
+    found = schema.get(keyword)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _list(schema: JsonObject, keyword: str) -> Sequence[object]:
+    found = schema.get(keyword)
+    return found if isinstance(found, (list, tuple)) else ()
