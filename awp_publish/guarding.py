@@ -12,8 +12,7 @@ from typing import Final, cast
 
 from awp_publish.model import Action, Authentication, Catalog, Jobs, OAuth, RateLimit, seconds_of
 from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
-from awp_publish.policy.guard import Enforcement
-from awp_publish.policy.prerequisites import Receipts
+from awp_publish.policy.guard import Guards
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.settings import SiteOptions
@@ -154,23 +153,22 @@ def _need_queue(guarding: Guarding, subject: str) -> None:
         )
 
 
-def make_enforcement(guarding: Guarding, catalog: Catalog, metadata_url: str | None) -> Enforcement:
+def make_guards(guarding: Guarding, catalog: Catalog, metadata_url: str | None) -> Guards:
     """What the guards of a catalog share. `metadata_url` is where RFC 9728 metadata is served, if it is."""
-    keys = guarding.secret_keys or (guarding.own_key,)
-    receipted = frozenset(needed for action in catalog.actions for needed in action.requires)
-    return Enforcement(
+    keys, actions = guarding.secret_keys or (guarding.own_key,), catalog.actions
+    receipted = frozenset(needed for action in actions for needed in action.requires)
+    confirmations = Tokens(keys, f"confirmation:{guarding.host}", guarding.confirmation_lifetime)
+    receipts = Tokens(keys, f"receipt:{guarding.host}", guarding.receipt_lifetime)
+    return Guards(
         store=guarding.store,
         authenticators=guarding.authenticators,
         realm=catalog.site.name,
         metadata_url=metadata_url,
         rate_limit=catalog.site.rate_limit,
-        confirmations=Tokens(keys, f"confirmation:{guarding.host}", guarding.confirmation_lifetime)
-        if any(action.needs_confirmation for action in catalog.actions)
-        else None,
-        receipts=Receipts(Tokens(keys, f"receipt:{guarding.host}", guarding.receipt_lifetime), catalog.actions)
-        if receipted
-        else None,
+        confirmations=confirmations if any(action.needs_confirmation for action in actions) else None,
+        receipts=receipts if receipted else None,
         receipted=receipted,
+        credentials=frozenset(known for action in actions for known in action.route_credentials),
     )
 
 

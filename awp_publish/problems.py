@@ -349,13 +349,20 @@ class ConfirmationMismatch(Problem):
     default_recovery = "Send exactly the input that was confirmed, or ask your user about this one and use its token."
 
 
+class ConfirmationStale(Problem):
+    slug = "confirmation-stale"
+    title = "The confirmation was given for something that has changed since"
+    default_status = 409
+    default_recovery = "Show the new confirmation.summary to your user. Only if they agree, use the new token."
+
+
 class PrerequisiteRequired(Problem):
     slug = "prerequisite-required"
     title = "Another action has to succeed first"
     default_status = 428
     default_recovery = (
-        "Call the actions that missing names, then retry with the AWP-Receipt header of each answer "
-        "in AWP-Receipt or the envelope's member receipts."
+        "Send the AWP-Receipt header of the answer of each action that missing names, in AWP-Receipt or the envelope's "
+        "member receipts. Call only those that have not succeeded yet: none is to be repeated for a receipt."
     )
 
 
@@ -530,6 +537,7 @@ GUARDS: tuple[type[Problem], ...] = (
     ConfirmationForeign,
     ConfirmationSpent,
     ConfirmationMismatch,
+    ConfirmationStale,
     PrerequisiteRequired,
     TemporarilyUnavailable,
     StoreUnavailable,

@@ -6,7 +6,6 @@ behind it stand the frozen values of `values.py`.
 """
 
 import dataclasses
-import inspect
 import math
 import os
 import re
@@ -349,10 +348,13 @@ def read_confirm(value: object) -> bool | Summary:
     """Read whether a person confirms each call; a text with inputs in braces, or a function, is what is asked."""
     if isinstance(value, bool):
         return value
-    if callable(value) and not inspect.iscoroutinefunction(value):
+    if callable(value) and not isinstance(value, type):
         return cast(Summary, value)
     if not isinstance(value, str):
-        raise ValueError('must be True, False, a text such as "Order {copies} of {title}", or a function of the input')
+        raise ValueError(
+            'must be True, False, a text such as "Order {copies} of {title}", or a function of the input '
+            "or of the input and the call"
+        )
     check_text(value)
     try:
         parts = [(name, spec or "") for _, name, spec, _ in Formatter().parse(value) if name is not None]
@@ -919,7 +921,7 @@ class ActionOptions(TypedDict, total=False):
         ConfirmOption,
         Option(
             "whether a person has to confirm each call, see [guards](guards.md): `True`, or what they"
-            " are asked, a text with inputs in braces or a function of the input",
+            " are asked, a text with inputs in braces or a function of the input or of the input and the call",
             "`False`; irreversible actions are always confirmed",
         ),
     ]

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.policy.authentication import BEARER, Credentials, Principal, Scheme, read_bearer_token
+from awp_publish.policy.authentication import BEARER, Scheme, read_bearer_token
+from awp_publish.policy.call import Credentials, Principal
 from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials, TemporarilyUnavailable
 
 if TYPE_CHECKING:

@@ -130,20 +130,48 @@ def test_the_site_may_ask_in_its_own_words(open_client):
     async def function(title: str) -> None:
         """Order."""
 
-    @site.agent("broken", confirm=lambda given: str(given["nothing"]))
-    async def broken(title: str) -> None:
-        """Order a book."""
+    @site.agent("looks_up", confirm=look_up)
+    async def looks_up(title: str) -> None:
+        """Order."""
 
     client = publish(site, open_client)
     summaries = {
-        agent: invoke(client, agent, {"title": "Emma {x}"}).json()["confirmation"]["summary"]
-        for agent in ("text", "function", "broken")
+        agent: invoke(client, agent, {"title": "Emma {x}"}, {"cookie": "basket=7; theme=dark"}).json()
+        for agent in ("text", "function", "looks_up")
     }
-    assert summaries == {
+    assert {agent: told["confirmation"]["summary"] for agent, told in summaries.items()} == {
         "text": 'Order (not given) x "Emma {x}" for (not given)?',
         "function": "EMMA {X}!",
-        "broken": 'Broken: Order a book. With title: "Emma {x}".',
+        "looks_up": "Emma {x} of basket 7 for ann",
     }
+
+
+async def look_up(given, call) -> str:
+    return f"{given['title']} of basket {call.cookies['basket']} for {call.session.get('user_id', 'ann')}"
+
+
+def _stop(given):
+    raise StopIteration
+
+
+def _exits(given):
+    return [][0]
+
+
+@pytest.mark.parametrize("summary", [_exits, _stop, lambda given: None, lambda given: " ", lambda given: 5])
+def test_a_summary_that_is_no_text_or_fails_asks_nobody(open_client, summary):
+    site, runs = make_shop(), []
+
+    @site.agent("order", confirm=summary)
+    async def order() -> None:
+        """Order a book."""
+        runs.append("order")
+
+    client = publish(site, open_client)
+    answer = invoke(client, "order")
+    assert told(answer) == (500, "HANDLER_FAILED")
+    assert "confirmation" not in answer.json()
+    assert runs == []
 
 
 # --- The answer ---

@@ -69,6 +69,7 @@ _STATES: Final[Mapping[type[Problem], TaskState]] = {
             problems.ConfirmationForeign,
             problems.ConfirmationSpent,
             problems.ConfirmationMismatch,
+            problems.ConfirmationStale,
             problems.PrerequisiteRequired,
         ),
         INPUT_REQUIRED,
@@ -104,8 +105,9 @@ RECOVERIES: Final[Mapping[str, str]] = {
         'part {"confirmation": "<confirmation.token>"}.'
     ),
     code_of(problems.PrerequisiteRequired.slug): (
-        "Send messages for the skills that missing names, then one in the same task with the data part "
-        '{"receipts": [...]}: the awp-receipt that metadata.headers of each of their tasks has.'
+        'Send a message in the same task with the data part {"receipts": [...]}: the awp-receipt that metadata.headers '
+        "of the task of each skill that missing names has. Before that call those skills that have not succeeded yet; "
+        "none is to be repeated for a receipt."
     ),
     code_of(problems.InvalidEnvelope.slug): (
         'Send one data part {"skill": "<id>", "input": {...}}; beside input may stand confirmation and the idempotency '

@@ -23,8 +23,15 @@ from awp_publish.browsing.observing import write_cursor
 from awp_publish.browsing.session import Session
 from awp_publish.model import JsonObject
 from awp_publish.policy.call import RawHeaders
-from awp_publish.policy.idempotency import read_key
-from awp_publish.problems import ConfirmationRequired, NotJson, PrerequisiteRequired, Problem, StoreUnavailable, code_of
+from awp_publish.policy.guard import read_key
+from awp_publish.problems import (
+    ConfirmationRequired,
+    NotJson,
+    PrerequisiteRequired,
+    Problem,
+    StoreUnavailable,
+    code_of,
+)
 from awp_publish.serve.endpoint import ProblemRenderer
 from awp_publish.serve.http import Message, parse_json
 
@@ -211,8 +218,9 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "details.confirmation.token as params.confirmation."
     ),
     code_of(PrerequisiteRequired.slug): (
-        "Invoke the skills that details.missing names, then retry with params.receipts: the list of the awp-receipt "
-        "that result.headers of each of their answers has."
+        "Retry with params.receipts: the list of the awp-receipt that result.headers of the answer of each skill that "
+        "details.missing names has. Before that invoke those that have not succeeded yet; none is to be repeated for a "
+        "receipt."
     ),
 }
 """Recoveries that read differently at this door."""
