@@ -117,7 +117,7 @@ class Call:
         return f"session:{self.session_id}" if self.session_id else ""
 
     @property
-    def session(self) -> Mapping[str, object]:
+    def application_session(self) -> Mapping[str, object]:
         """The application's own session, empty where there is none."""
         return (self.credentials().session if self.credentials is not None else None) or {}
 

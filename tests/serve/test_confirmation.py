@@ -147,7 +147,7 @@ def test_the_site_may_ask_in_its_own_words(open_client):
 
 
 async def look_up(given, call) -> str:
-    return f"{given['title']} of basket {call.cookies['basket']} for {call.session.get('user_id', 'ann')}"
+    return f"{given['title']} of basket {call.cookies['basket']} for {call.application_session.get('user_id', 'ann')}"
 
 
 def _stop(given):
