@@ -22,7 +22,7 @@ MEMORY: Final = "memory:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guarding:
+class GuardSettings:
     """What a site declares about all of its calls. Lifetimes are in seconds.
 
     `secret_keys` are the newest first; without any, what stays in this process is signed with its `own_key`.
@@ -45,13 +45,13 @@ class Guarding:
     log_inputs: bool
 
 
-def read_guarding(options: SiteOptions, host: str) -> Guarding:
+def read_guarding(options: SiteOptions, host: str) -> GuardSettings:
     """What the options say, in terms of `host`, under whose name the store keeps things. Raises DeclarationError."""
     if "forwarded" in options and not options.get("trusted_proxies"):
         remedy = 'Give Site(trusted_proxies=["10.0.0.0/8"]) too, or leave forwarded out.'
         raise DeclarationError("site", "forwarded: is believed of trusted_proxies only, and there are none.", remedy)
     jobs = options.get("jobs", Jobs())
-    return Guarding(
+    return GuardSettings(
         store=_read_store(options.get("store", MEMORY), host),
         host=host,
         secret_keys=cast(tuple[str, ...], options.get("secret_keys", ())),
@@ -76,7 +76,7 @@ def _read_store(given: object, host: str) -> Store:
     raise DeclarationError("site", f"store: {given!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
 
 
-def published_authentication(guarding: Guarding, oauth: OAuth | None) -> Authentication | None:
+def published_authentication(guarding: GuardSettings, oauth: OAuth | None) -> Authentication | None:
     """Return what the documents say of the ways in which callers are known; None if nothing is known of them."""
     known = guarding.authenticators
     if not known and oauth is None:
@@ -99,7 +99,9 @@ def published_authentication(guarding: Guarding, oauth: OAuth | None) -> Authent
 # --- With the actions at hand ---
 
 
-def check_guarding(guarding: Guarding, actions: Sequence[Action], site_limit: RateLimit | None, has_a2a: bool) -> None:
+def check_guarding(
+    guarding: GuardSettings, actions: Sequence[Action], site_limit: RateLimit | None, has_a2a: bool
+) -> None:
     """Refuse what could not be enforced. Raises DeclarationError that names the action."""
     if not guarding.store.is_shared:
         _check_workers(actions, site_limit, has_a2a)
@@ -132,7 +134,7 @@ def _check_workers(actions: Sequence[Action], site_limit: RateLimit | None, has_
         )
 
 
-def _need_keys(guarding: Guarding, subject: str) -> None:
+def _need_keys(guarding: GuardSettings, subject: str) -> None:
     """Every process that shares the store has to sign with the same keys; without sharing, any key will do."""
     if guarding.store.is_shared and not guarding.secret_keys:
         raise DeclarationError(
@@ -142,7 +144,7 @@ def _need_keys(guarding: Guarding, subject: str) -> None:
         )
 
 
-def _need_queue(guarding: Guarding, subject: str) -> None:
+def _need_queue(guarding: GuardSettings, subject: str) -> None:
     if not guarding.store.is_shared:
         raise DeclarationError(
             subject, "runs in another process, which cannot see a store in memory.", 'Give Site(store="redis://...").'
@@ -153,7 +155,7 @@ def _need_queue(guarding: Guarding, subject: str) -> None:
         )
 
 
-def make_guards(guarding: Guarding, catalog: Catalog, metadata_url: str | None) -> Guards:
+def make_guards(guarding: GuardSettings, catalog: Catalog, metadata_url: str | None) -> Guards:
     """What the guards of a catalog share. `metadata_url` is where RFC 9728 metadata is served, if it is."""
     keys, actions = guarding.secret_keys or (guarding.own_key,), catalog.actions
     receipted = frozenset(needed for action in actions for needed in action.requires)

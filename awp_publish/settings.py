@@ -928,7 +928,8 @@ class ActionOptions(TypedDict, total=False):
     preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")]
     depends_on: Annotated[Sequence[str], Option("ids of actions that come before it", "none")]
     requires: Annotated[
-        Sequence[str], Option("ids of actions that come before it, of which a call has to show receipts", "none")
+        Sequence[str],
+        Option("ids of actions that have to succeed before it, see [guards](guards.md#prerequisites)", "none"),
     ]
     awas: Annotated[AwasOptions, Option("what only AWAS says, see below", "none")]
     execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")]
