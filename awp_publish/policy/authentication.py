@@ -346,7 +346,14 @@ class ApplicationUser:
         given = getattr(user, "scopes", ())
         words = given.split() if isinstance(given, str) else given if isinstance(given, Iterable) else ()
         scopes = frozenset(word for word in words if isinstance(word, str))
-        return Principal(_identity_of(user), scopes | credentials.scopes)
+        for name in IDENTITIES:
+            try:
+                value = getattr(user, name, None)
+            except NotImplementedError:  # Starlette's base class has the property, but many users do not fill it in
+                continue
+            if value is not None and value != "":
+                return Principal(str(value), scopes | credentials.scopes)
+        raise LookupError(f"A user of type {type(user).__name__} has none of {', '.join(IDENTITIES)}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,17 +384,6 @@ def _tell_once(told: Event, text: str) -> None:
     if not told.is_set():
         told.set()
         logger.error(text)
-
-
-def _identity_of(user: object) -> str:
-    for name in IDENTITIES:
-        try:
-            value = getattr(user, name, None)
-        except NotImplementedError:  # Starlette's base class has the property, but many users do not fill it in
-            continue
-        if value is not None and value != "":
-            return str(value)
-    raise LookupError(f"A user of type {type(user).__name__} has none of {', '.join(IDENTITIES)}.")
 
 
 # --- Callers who prove that they share a secret, without sending it: `auth.hmac` of the AWP door ---

@@ -330,7 +330,9 @@ class Guard:
         if at:
             self._tell_limits(call, cast(tuple[Counted, ...], seen[:at]))
             if ran.failed is not None and ran.failed < at:
-                raise _limit_exceeded(self._limits[ran.failed], cast(Counted, seen[-1]))
+                limit = self._limits[ran.failed]
+                whose = "The site allows" if limit.name == SITE else f"Action {limit.name} allows"
+                raise _too_many(f"{whose} {limit.rate}; the next call is possible", cast(Counted, seen[-1]))
         if not is_valid:
             raise InvalidInput.of(*self._inputs.describe(call.input))
         if objection is not None:
@@ -360,7 +362,9 @@ class Guard:
         if ran.failed is not None:
             failed, found = claims[ran.failed - at], seen[-1]
             if isinstance(failed, Count):
-                raise _too_many_keys(cast(Counted, found))
+                who = "Callers of one address whom the site does not know may use"
+                detail = f"{who} {MAX_ANONYMOUS_KEYS} idempotency keys an hour, others more. The next is possible"
+                raise _too_many(detail, cast(Counted, found))
             if claim is not None and failed is claims[0]:
                 return await self._answer_again(call, claim, cast(bytes, found))
             raise ConfirmationSpent("The confirmation admitted a call before.")
@@ -537,7 +541,12 @@ class Guard:
         Nobody is asked by a caller who shows nothing to a route that has to know who calls.
         """
         if self._action.auth_required and not (call.principal or self._shown(call)):
-            raise _unknown_to_route(self._action)
+            kinds: dict[str, None] = {}
+            for known in self._action.route_credentials:
+                own = "Bearer" if known.name == "authorization" else f'ApiKey header="{known.name}"'
+                kinds["Cookie" if known.place == "cookie" else own] = None
+            headers = [("WWW-Authenticate", kind) for kind in kinds or {"Bearer": None}]
+            raise AuthenticationRequired("The action needs to know who calls.", headers=headers)
         try:
             summary = await self._summarize(call)
         except Problem as problem:  # a basket is empty once its order is placed
@@ -616,31 +625,11 @@ def takes_call(summary: Callable[..., object]) -> bool:
     return sum(one.kind in positional and one.default is inspect.Parameter.empty for one in parameters) > 1
 
 
-def _unknown_to_route(action: Action) -> AuthenticationRequired:
-    """The refusal of a caller whom the route would refuse, with the challenges of the schemes that it has."""
-    kinds: dict[str, None] = {}
-    for known in action.route_credentials:
-        own = "Bearer" if known.name == "authorization" else f'ApiKey header="{known.name}"'
-        kinds["Cookie" if known.place == "cookie" else own] = None
-    headers = [("WWW-Authenticate", kind) for kind in kinds or {"Bearer": None}]
-    return AuthenticationRequired("The action needs to know who calls.", headers=headers)
-
-
-def _limit_exceeded(limit: _Limit, seen: Counted) -> RateLimited:
-    seconds = max(1, math.ceil(seen.seconds_left))
-    whose = "The site allows" if limit.name == SITE else f"Action {limit.name} allows"
-    return RateLimited(
-        f"{whose} {limit.rate}; the next call is possible in {seconds} seconds.",
-        headers=[("Retry-After", str(seconds))],
-        members={"retry_after": seconds},
-    )
-
-
-def _too_many_keys(seen: Counted) -> RateLimited:
+def _too_many(detail: str, seen: Counted) -> RateLimited:
+    """The refusal of a call too many; `detail` says up to when."""
     seconds = max(1, math.ceil(seen.seconds_left))
     return RateLimited(
-        f"Callers of one address whom the site does not know may use {MAX_ANONYMOUS_KEYS} idempotency keys an hour; "
-        f"the next is possible in {seconds} seconds, or with credentials.",
+        f"{detail} in {seconds} seconds.",
         headers=[("Retry-After", str(seconds))],
         members={"retry_after": seconds},
     )

@@ -129,7 +129,8 @@ class _Values:
             for index, inner in enumerate(value):
                 if left[0] <= 0:
                     break
-                shown.append(self._show(inner, self._parts(_item(parts, index)), left))
+                listed = [schemas[index] for part in parts if index < len(schemas := _list(part, "prefixItems"))]
+                shown.append(self._show(inner, self._parts(listed or [part.get("items") for part in parts]), left))
             return "[" + ", ".join([*shown, *_rest(len(value) - len(shown), "items")]) + "]"
         text = orjson.dumps(value).decode()
         left[0] -= len(text)
@@ -185,11 +186,6 @@ def _referred(pointer: object, root: JsonObject) -> object:
     for step in str(pointer).split("/")[1:]:
         found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
     return found
-
-
-def _item(parts: Sequence[JsonObject], index: int) -> list[object]:
-    listed = [schemas[index] for part in parts if index < len(schemas := _list(part, "prefixItems"))]
-    return listed or [part.get("items") for part in parts]
 
 
 def _patterns_in(schema: object) -> Iterator[str]:
