@@ -361,8 +361,9 @@ class PrerequisiteRequired(Problem):
     title = "Another action has to succeed first"
     default_status = 428
     default_recovery = (
-        "Send the AWP-Receipt header of the answer of each action that missing names, in AWP-Receipt or the envelope's "
-        "member receipts. Call only those that have not succeeded yet: none is to be repeated for a receipt."
+        "Of the actions that missing names call those that have not succeeded yet, then send this call again; if the "
+        "site does not know who calls, with the AWP-Receipt header of each of their answers, in AWP-Receipt or the "
+        "envelope's member receipts. None is to be repeated for a receipt."
     )
 
 

@@ -344,13 +344,12 @@ class Guard:
             if call.known_as:
                 missing = [one for one, found in zip(missing, seen[done:], strict=False) if found is None]
             if missing:
-                listed, recovery = ", ".join(missing), None
+                listed = ", ".join(missing)
                 if call.known_as:
                     detail = f"Action {self._action.id} needs a success of {listed} before, and none is remembered."
-                    recovery = "Let each action that missing names succeed once, then send the same call again."
                 else:
                     detail = f"Action {self._action.id} needs a receipt of {listed}; none that was sent is valid."
-                raise PrerequisiteRequired(detail, recovery=recovery, members={"missing": missing})
+                raise PrerequisiteRequired(detail, members={"missing": missing})
             # Confirmation
             if consent is not None:
                 is_spent = consent.spend is not None and seen[-1] is not None

@@ -159,7 +159,7 @@ def test_the_store_remembers_a_known_callers_successes_and_replays_count_again(o
     assert pay(client, headers=ANN).json() == "paid"
     answer = pay(client, headers=BEN)
     assert answer.json()["missing"] == ["look", "order"]
-    assert "eceipt" not in answer.json()["recovery"]
+    assert "receipt" not in answer.json()["detail"]
     assert pay(client).json()["missing"] == ["look", "order"]
 
 

@@ -218,9 +218,9 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "details.confirmation.token as params.confirmation."
     ),
     code_of(PrerequisiteRequired.slug): (
-        "Retry with params.receipts: the list of the awp-receipt that result.headers of the answer of each skill that "
-        "details.missing names has. Before that invoke those that have not succeeded yet; none is to be repeated for a "
-        "receipt."
+        "Of the skills that details.missing names invoke those that have not succeeded yet, then retry; if the site "
+        "does not know who calls, with params.receipts: the list of the awp-receipt that result.headers of each of "
+        "their answers has. None is to be repeated for a receipt."
     ),
 }
 """Recoveries that read differently at this door."""

@@ -72,9 +72,9 @@ RECOVERIES: Final[Mapping[str, str]] = {
         f"confirmation.token as the argument confirmation (or as {META}confirmation in the request's _meta)."
     ),
     code_of(PrerequisiteRequired.slug): (
-        "Add the argument receipts: a list of the receipt below the answer of each tool that missing names (or send it "
-        f"as {META}receipts in the request's _meta). Before that call those tools that have not succeeded yet; none is "
-        "to be repeated for a receipt."
+        "Of the tools that missing names call those that have not succeeded yet, then call this one again; if the site "
+        "does not know who calls, with the argument receipts: a list of the receipt below each of their answers (or "
+        f"{META}receipts in the request's _meta). None is to be repeated for a receipt."
     ),
     code_of(InvalidEnvelope.slug): (
         f"In the request's _meta send {META}confirmation and {META}idempotencyKey as strings, {META}receipts as a list "
