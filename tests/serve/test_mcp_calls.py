@@ -126,12 +126,31 @@ def test_a_state_that_was_tampered_with_is_an_error_of_the_protocol(shop, open_c
 
 @pytest.mark.parametrize("reply", [{}, {"other": {"action": "accept"}}, None])
 def test_a_call_without_the_reply_to_our_question_is_asked_again(shop, open_client, reply):
-    client, can_ask = open_client(publish(shop)), {"elicitation": {}}
+    client = open_client(publish(shop))
+    can_ask: Any = {"elicitation": {}}
     state = _send(client, {"name": "pay"}, can_ask)["requestState"]
     replied = {} if reply is None else {"inputResponses": reply}
     again = _send(client, {"name": "pay", "requestState": state, **replied}, can_ask)
     assert (again["resultType"], again["requestState"] != state) == ("input_required", True)
     assert _send(client, {"name": "pay", **replied}, {})["_meta"]["awp/problem"]["code"] == "CONFIRMATION_REQUIRED"
+
+
+def test_a_person_is_asked_again_about_what_reads_differently_by_now(open_client):
+    site, prices = make_shop(doors=["mcp"], secret_keys=KEYS), [5]
+
+    @site.agent("pay", confirm=lambda given: f"Pay {prices[-1]} pounds.")
+    async def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    client = open_client(publish(site))
+    can_ask: Any = {"elicitation": {}}
+    asked = _send(client, {"name": "pay"}, can_ask)
+    prices.append(50)
+    again = _send(client, {"name": "pay", "inputResponses": AGREED, "requestState": asked["requestState"]}, can_ask)
+    assert again["inputRequests"]["confirmation"]["params"]["message"] == "Pay 50 pounds."
+    agreed = {"inputResponses": AGREED, "requestState": again["requestState"]}
+    assert _send(client, {"name": "pay", **agreed}, can_ask)["isError"] is False
 
 
 def test_an_agreement_without_the_state_it_belongs_to_counts_for_nothing(shop, open_client):
