@@ -29,12 +29,11 @@ from awp_publish.policy.authentication import (
     ApiKey as ApiKey,
     ApplicationUser as ApplicationUser,
     BearerToken as BearerToken,
-    Credentials as Credentials,
-    Principal as Principal,
     SessionUser as SessionUser,
     SharedSecret as SharedSecret,
     current_caller as current_caller,
 )
+from awp_publish.policy.call import Credentials as Credentials, Principal as Principal
 from awp_publish.policy.jwt import JwtBearer as JwtBearer
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 from awp_publish.serve.asgi import AgentPublisher as AgentPublisher

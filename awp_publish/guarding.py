@@ -12,8 +12,7 @@ from typing import Final, cast
 
 from awp_publish.model import Action, Authentication, Catalog, Jobs, OAuth, RateLimit, seconds_of
 from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
-from awp_publish.policy.guard import Enforcement
-from awp_publish.policy.prerequisites import Receipts
+from awp_publish.policy.guard import Guards
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.settings import SiteOptions
@@ -23,7 +22,7 @@ MEMORY: Final = "memory:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guarding:
+class GuardSettings:
     """What a site declares about all of its calls. Lifetimes are in seconds.
 
     `secret_keys` are the newest first; without any, what stays in this process is signed with its `own_key`.
@@ -46,13 +45,13 @@ class Guarding:
     log_inputs: bool
 
 
-def read_guarding(options: SiteOptions, host: str) -> Guarding:
+def read_guarding(options: SiteOptions, host: str) -> GuardSettings:
     """What the options say, in terms of `host`, under whose name the store keeps things. Raises DeclarationError."""
     if "forwarded" in options and not options.get("trusted_proxies"):
         remedy = 'Give Site(trusted_proxies=["10.0.0.0/8"]) too, or leave forwarded out.'
         raise DeclarationError("site", "forwarded: is believed of trusted_proxies only, and there are none.", remedy)
     jobs = options.get("jobs", Jobs())
-    return Guarding(
+    return GuardSettings(
         store=_read_store(options.get("store", MEMORY), host),
         host=host,
         secret_keys=cast(tuple[str, ...], options.get("secret_keys", ())),
@@ -77,7 +76,7 @@ def _read_store(given: object, host: str) -> Store:
     raise DeclarationError("site", f"store: {given!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
 
 
-def published_authentication(guarding: Guarding, oauth: OAuth | None) -> Authentication | None:
+def published_authentication(guarding: GuardSettings, oauth: OAuth | None) -> Authentication | None:
     """Return what the documents say of the ways in which callers are known; None if nothing is known of them."""
     known = guarding.authenticators
     if not known and oauth is None:
@@ -100,7 +99,9 @@ def published_authentication(guarding: Guarding, oauth: OAuth | None) -> Authent
 # --- With the actions at hand ---
 
 
-def check_guarding(guarding: Guarding, actions: Sequence[Action], site_limit: RateLimit | None, has_a2a: bool) -> None:
+def check_guarding(
+    guarding: GuardSettings, actions: Sequence[Action], site_limit: RateLimit | None, has_a2a: bool
+) -> None:
     """Refuse what could not be enforced. Raises DeclarationError that names the action."""
     if not guarding.store.is_shared:
         _check_workers(actions, site_limit, has_a2a)
@@ -133,7 +134,7 @@ def _check_workers(actions: Sequence[Action], site_limit: RateLimit | None, has_
         )
 
 
-def _need_keys(guarding: Guarding, subject: str) -> None:
+def _need_keys(guarding: GuardSettings, subject: str) -> None:
     """Every process that shares the store has to sign with the same keys; without sharing, any key will do."""
     if guarding.store.is_shared and not guarding.secret_keys:
         raise DeclarationError(
@@ -143,7 +144,7 @@ def _need_keys(guarding: Guarding, subject: str) -> None:
         )
 
 
-def _need_queue(guarding: Guarding, subject: str) -> None:
+def _need_queue(guarding: GuardSettings, subject: str) -> None:
     if not guarding.store.is_shared:
         raise DeclarationError(
             subject, "runs in another process, which cannot see a store in memory.", 'Give Site(store="redis://...").'
@@ -154,23 +155,22 @@ def _need_queue(guarding: Guarding, subject: str) -> None:
         )
 
 
-def make_enforcement(guarding: Guarding, catalog: Catalog, metadata_url: str | None) -> Enforcement:
+def make_guards(guarding: GuardSettings, catalog: Catalog, metadata_url: str | None) -> Guards:
     """What the guards of a catalog share. `metadata_url` is where RFC 9728 metadata is served, if it is."""
-    keys = guarding.secret_keys or (guarding.own_key,)
-    receipted = frozenset(needed for action in catalog.actions for needed in action.requires)
-    return Enforcement(
+    keys, actions = guarding.secret_keys or (guarding.own_key,), catalog.actions
+    receipted = frozenset(needed for action in actions for needed in action.requires)
+    confirmations = Tokens(keys, f"confirmation:{guarding.host}", guarding.confirmation_lifetime)
+    receipts = Tokens(keys, f"receipt:{guarding.host}", guarding.receipt_lifetime)
+    return Guards(
         store=guarding.store,
         authenticators=guarding.authenticators,
         realm=catalog.site.name,
         metadata_url=metadata_url,
         rate_limit=catalog.site.rate_limit,
-        confirmations=Tokens(keys, f"confirmation:{guarding.host}", guarding.confirmation_lifetime)
-        if any(action.needs_confirmation for action in catalog.actions)
-        else None,
-        receipts=Receipts(Tokens(keys, f"receipt:{guarding.host}", guarding.receipt_lifetime), catalog.actions)
-        if receipted
-        else None,
+        confirmations=confirmations if any(action.needs_confirmation for action in actions) else None,
+        receipts=receipts if receipted else None,
         receipted=receipted,
+        credentials=frozenset(known for action in actions for known in action.route_credentials),
     )
 
 

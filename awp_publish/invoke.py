@@ -20,7 +20,7 @@ import orjson
 from awp_publish import media
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, Status
 from awp_publish.policy.call import Call, CallListener, Deliver, Outcome, RawHeaders, Result
-from awp_publish.policy.guard import Enforcement, Guard
+from awp_publish.policy.guard import Guard, Guards
 from awp_publish.problems import (
     DeclarationError,
     HandlerFailed,
@@ -253,13 +253,13 @@ class _Prepared(NamedTuple):
     content: RawHeaders = ()
 
 
-def _prepare(action: Action, enforcement: Enforcement | None, accept: Accept | None) -> _Prepared:
+def _prepare(action: Action, guards: Guards | None, accept: Accept | None) -> _Prepared:
     try:
         inputs, outputs = compile_schema(action.inputs, asserts_formats=True), compile_schema(action.outputs)
     except UnusableSchema as error:
         remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
         raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
-    guard = Guard(action, enforcement, inputs) if enforcement is not None else None
+    guard = Guard(action, guards, inputs) if guards is not None else None
     if guard is not None and not guard.is_needed:
         guard = None
     later = accept if action.is_background else None
@@ -287,13 +287,13 @@ class Invoker:
         self,
         catalog: Catalog,
         reach: Reach,
-        enforcement: Enforcement | None = None,
+        guards: Guards | None = None,
         accept: Accept | None = None,
         observer: Observer | None = None,
     ) -> None:
         self._agents = {agent.id: agent for agent in catalog.agents}
         self._actions: Mapping[str, _Prepared] = {
-            action.id: _prepare(action, enforcement, accept) for action in catalog.actions
+            action.id: _prepare(action, guards, accept) for action in catalog.actions
         }
         redactors = ((action.id, input_redactor(action.inputs)) for action in catalog.actions)
         self.input_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
@@ -305,9 +305,9 @@ class Invoker:
         self._observer = observer or Observer()
         self._deadlines = Deadlines(self._inspect)
         self._unavailable: frozenset[str] = frozenset()
-        self.heed(catalog.status)
+        self.set_status(catalog.status)
 
-    def heed(self, status: Status) -> None:
+    def set_status(self, status: Status) -> None:
         """From now on refuse what does not work (agent.json section 13)."""
         self._unavailable = status.degraded_actions if status.operational else frozenset(self._actions)
 
@@ -339,7 +339,7 @@ class Invoker:
     def run(self, call: Call, deliver: Deliver) -> Awaitable[None]:
         """Carry a call through its gates and its handler, and `deliver` one outcome or problem.
 
-        Delivers before it returns when a handler works on after its answer, or does not heed its deadline.
+        Delivers before it returns when a handler works on after its answer, or ignores its deadline.
         """
         if self._observer.is_watching():
             return self._observer.watch(call, deliver, self._run, self.input_redactors.get(call.action.id))
@@ -436,14 +436,14 @@ class Invoker:
             late = HandlerTimeout(f"Action {action.id} gave no answer within {action.timeout:g} seconds.")
             call.finisher = asyncio.ensure_future(self._deliver(call, late))
             call.interrupt()
-        elif call.gone is not None and call.listener is None:
+        elif call.disconnected is not None and call.listener is None:
             call.listener = asyncio.ensure_future(_listen(call))
 
 
 async def _listen(call: Call) -> None:
     """End a call without an answer whose caller has disconnected."""
-    if call.gone is not None:
-        await call.gone()
+    if call.disconnected is not None:
+        await call.disconnected()
     if not call.is_delivered and call.answer is None:
         call.is_delivered = True
         call.interrupt()

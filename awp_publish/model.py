@@ -196,8 +196,9 @@ JsonObject: TypeAlias = Mapping[str, object]
 Function: TypeAlias = Callable[[JsonObject], Awaitable[bytes]]
 """A plain function made callable with a validated input; it answers with JSON text."""
 
-Summary: TypeAlias = str | Callable[[JsonObject], str]
-"""What a call would do, in plain language: a text with the inputs in braces, or a function of the input."""
+Summary: TypeAlias = str | Callable[..., str | Awaitable[str]]
+"""What a call would do, in plain language: a text with the inputs in braces, or a function of the input or of the input
+and the call."""
 
 Location: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form", "file", "body"]
 Sensitivity: TypeAlias = Literal["standard", "destructive", "irreversible"]

@@ -395,13 +395,21 @@ class ConfirmationMismatch(Problem):
     default_recovery = "Send exactly the input that was confirmed, or ask your user about this one and use its token."
 
 
+class ConfirmationStale(Problem):
+    slug = "confirmation-stale"
+    title = "The confirmation was given for something that has changed since"
+    default_status = 409
+    default_recovery = "Show the new confirmation.summary to your user. Only if they agree, use the new token."
+
+
 class PrerequisiteRequired(Problem):
     slug = "prerequisite-required"
     title = "Another action has to succeed first"
     default_status = 428
     default_recovery = (
-        "Call the actions that missing names, then retry with the AWP-Receipt header of each answer "
-        "in AWP-Receipt or the envelope's member receipts."
+        "Of the actions that missing names call those that have not succeeded yet, then send this call again; if the "
+        "site does not know who calls, with the AWP-Receipt header of each of their answers, in AWP-Receipt or the "
+        "envelope's member receipts. None is to be repeated for a receipt."
     )
 
 
@@ -601,6 +609,7 @@ GUARDS: tuple[type[Problem], ...] = (
     ConfirmationForeign,
     ConfirmationSpent,
     ConfirmationMismatch,
+    ConfirmationStale,
     PrerequisiteRequired,
     TemporarilyUnavailable,
     StoreUnavailable,

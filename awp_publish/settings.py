@@ -6,7 +6,6 @@ behind it stand the frozen values of `values.py`.
 """
 
 import dataclasses
-import inspect
 import math
 import os
 import re
@@ -350,10 +349,13 @@ def read_confirm(value: object) -> bool | Summary:
     """Read whether a person confirms each call; a text with inputs in braces, or a function, is what is asked."""
     if isinstance(value, bool):
         return value
-    if callable(value) and not inspect.iscoroutinefunction(value):
+    if callable(value) and not isinstance(value, type):
         return cast(Summary, value)
     if not isinstance(value, str):
-        raise ValueError('must be True, False, a text such as "Order {copies} of {title}", or a function of the input')
+        raise ValueError(
+            'must be True, False, a text such as "Order {copies} of {title}", or a function of the input '
+            "or of the input and the call"
+        )
     check_text(value)
     try:
         parts = [(name, spec or "") for _, name, spec, _ in Formatter().parse(value) if name is not None]
@@ -945,14 +947,15 @@ class ActionOptions(TypedDict, total=False):
         ConfirmOption,
         Option(
             "whether a person has to confirm each call, see [guards](guards.md): `True`, or what they"
-            " are asked, a text with inputs in braces or a function of the input",
+            " are asked, a text with inputs in braces or a function of the input or of the input and the call",
             "`False`; irreversible actions are always confirmed",
         ),
     ]
     preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")]
     depends_on: Annotated[Sequence[str], Option("ids of actions that come before it", "none")]
     requires: Annotated[
-        Sequence[str], Option("ids of actions that come before it, of which a call has to show receipts", "none")
+        Sequence[str],
+        Option("ids of actions that have to succeed before it, see [guards](guards.md#prerequisites)", "none"),
     ]
     awas: Annotated[AwasOptions, Option("what only AWAS says, see below", "none")]
     guard_routes: Annotated[

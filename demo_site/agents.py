@@ -24,7 +24,7 @@ SIGN_IN_FIRST = "call sign_in, keep the session cookie it sets, then retry with 
 RECOVERIES = {
     "AUTHENTICATION_REQUIRED": SIGN_IN_FIRST,
     "NOT_SIGNED_IN": SIGN_IN_FIRST,
-    "PREREQUISITE_REQUIRED": "call add_to_basket, then retry with the AWP-Receipt header of its answer",
+    "PREREQUISITE_REQUIRED": "call add_to_basket if it has not succeeded, then retry with its AWP-Receipt",
     "UNKNOWN_BOOK": "call search_books and use the slug of a book in its answer",
     "OUT_OF_STOCK": "call show_book to see how many copies are left, then add_to_basket with a smaller quantity",
     "NOT_IN_BASKET": "call show_basket and use the slug of a line in its answer",

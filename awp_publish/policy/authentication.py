@@ -14,8 +14,9 @@ from dataclasses import InitVar, dataclass, field
 from functools import partial
 from hashlib import sha256
 from threading import Event
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, cast
+from typing import ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
+from awp_publish.policy.call import Credentials, Principal
 from awp_publish.problems import (
     AuthenticationRequired,
     AuthExpired,
@@ -37,44 +38,6 @@ Scheme: TypeAlias = Literal["oauth2", "api_key", "bearer"]
 """How credentials are sent, as agent.json names it (section 7)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
-    """A known caller. `id` is stable and no secret: it stands in logs and keys. `claims` are what else is known."""
-
-    id: str
-    scopes: frozenset[str] = frozenset()
-    claims: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if _NOT_TEXT.search(self.id):
-            raise InvalidCredentials("The caller's id has characters that no text has.")
-
-
-class Signed(NamedTuple):
-    """What a caller has signed with a secret that it shares with the site: our own challenge, under its name."""
-
-    name: str
-    challenge: str
-    signature: str
-
-
-class Credentials(NamedTuple):
-    """What a request shows of itself. Header names are lower-case.
-
-    `session` is the application's own, `user` what its authentication middleware made of the request; both are None
-    where there is no such middleware. `scopes` are what that middleware granted (Starlette keeps them beside the user).
-    `address` is the client's, behind the trusted proxies. `signed` is what the caller has signed, at a door that gives
-    challenges; no header says it.
-    """
-
-    headers: Mapping[str, str]
-    address: str = ""
-    session: Mapping[str, object] | None = None
-    user: object = None
-    scopes: frozenset[str] = frozenset()
-    signed: Signed | None = None
-
-
 class Authenticator(Protocol):
     """One way to know a caller.
 
@@ -94,8 +57,6 @@ class Authenticator(Protocol):
     def __call__(self, credentials: Credentials) -> Awaitable[Principal | None]:
         """The caller, None if there are no credentials of this kind. Raises InvalidCredentials or AuthExpired."""
 
-
-_NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
 
 _CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", default=None)
 
@@ -128,10 +89,16 @@ def read_verifier(verify: Verify[Shown], remedy: str) -> Ask[Shown]:
     """
     if not callable(verify) or isinstance(verify, type):
         raise DeclarationError("site", f"{_described(verify)} cannot check credentials.", remedy)
-    waits = _is_async(verify)
+    waits = any(inspect.iscoroutinefunction(one) for one in (verify, getattr(verify, "__call__", None)))  # noqa: B004
+
+    def call(shown: Shown) -> Verdict | Awaitable[Verdict]:
+        try:
+            return verify(shown)
+        except StopIteration as error:  # no future can carry it: whoever waited for it would wait for ever
+            raise RuntimeError("A check of credentials raised StopIteration.") from error
 
     async def ask(shown: Shown) -> Principal | None:
-        answer = verify(shown) if waits else await run_in_thread(partial(_call, verify, shown), asyncio.to_thread)
+        answer = verify(shown) if waits else await run_in_thread(partial(call, shown), asyncio.to_thread)
         return read_verdict(await answer if inspect.isawaitable(answer) else answer)
 
     return ask
@@ -145,18 +112,6 @@ def read_verdict(verdict: object) -> Principal | None:
     if not isinstance(principal, Principal):
         raise TypeError(f"A check of credentials answered {_described(verdict)}, not a Principal, an id or None.")
     return principal if principal.id else None
-
-
-def _call(verify: Verify[Shown], shown: Shown) -> Verdict | Awaitable[Verdict]:
-    """Call a check in a thread. No future can carry StopIteration: whoever waited for it would wait for ever."""
-    try:
-        return verify(shown)
-    except StopIteration as error:
-        raise RuntimeError("A check of credentials raised StopIteration.") from error
-
-
-def _is_async(verify: object) -> bool:
-    return inspect.iscoroutinefunction(verify) or inspect.iscoroutinefunction(getattr(verify, "__call__", None))  # noqa: B004
 
 
 def _described(value: object) -> str:
@@ -196,6 +151,10 @@ class BearerToken:
     id, or None for a token it does not know; or a mapping of tokens to callers. Raises DeclarationError.
     """
 
+    scheme: ClassVar[Scheme] = "bearer"
+    method: ClassVar[str] = "bearer"
+    challenge: ClassVar[str] = BEARER
+
     verify: InitVar[Verify[str] | KnownSecrets]
     is_instant: bool = field(init=False, repr=False)
     _ask: Ask[str] = field(init=False, repr=False)
@@ -203,18 +162,6 @@ class BearerToken:
     def __post_init__(self, verify: Verify[str] | KnownSecrets) -> None:
         object.__setattr__(self, "_ask", _read_check(verify, _TOKEN, "BearerToken"))
         object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
-
-    @property
-    def scheme(self) -> Scheme:
-        return "bearer"
-
-    @property
-    def method(self) -> str:
-        return "bearer"
-
-    @property
-    def challenge(self) -> str:
-        return BEARER
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """The caller, None without a bearer token. Raises InvalidCredentials."""
@@ -235,6 +182,9 @@ class ApiKey:
     one of ours that names the header: `ApiKey header="X-API-Key"`. Raises DeclarationError.
     """
 
+    scheme: ClassVar[Scheme] = "api_key"
+    method: ClassVar[str] = "api_key"
+
     verify: InitVar[Verify[str] | KnownSecrets]
     header: str = "X-API-Key"
     is_instant: bool = field(init=False, repr=False)
@@ -248,14 +198,6 @@ class ApiKey:
             raise DeclarationError("site", f"{self.header} carries no bare API key.", remedy)
         object.__setattr__(self, "_ask", _read_check(verify, _KEY, "ApiKey"))
         object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
-
-    @property
-    def scheme(self) -> Scheme:
-        return "api_key"
-
-    @property
-    def method(self) -> str:
-        return "api_key"
 
     @property
     def challenge(self) -> str:
@@ -296,17 +238,22 @@ def read_bearer_token(credentials: Credentials) -> str | None:
 # --- What knows the secrets ---
 
 
-def _read_check(verify: Verify[str] | KnownSecrets, grammar: re.Pattern[str], name: str) -> Ask[str]:
-    if isinstance(verify, Mapping):
-        return _compare(verify, grammar, name)
-    return read_verifier(verify, _REMEDY.format(example=name))
-
-
-def _compare(known: KnownSecrets, grammar: re.Pattern[str], name: str) -> Ask[str]:
-    """Look a secret up in constant time, whichever it is: every hash is compared. No secret is kept."""
-    callers = tuple((_digest(secret), _read_caller(secret, known[secret], grammar, name)) for secret in known)
+def _read_check(known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], name: str) -> Ask[str]:
+    """Read a check, or secrets: they are looked up in constant time, by comparing every hash, and none is kept."""
+    remedy = _REMEDY.format(example=name)
+    if not isinstance(known, Mapping):
+        return read_verifier(known, remedy)
+    callers: list[tuple[bytes, Principal]] = []
+    for secret, caller in known.items():  # messages never hold the secret: they end up in start-up logs
+        if not isinstance(secret, str) or not grammar.fullmatch(secret):
+            detail = f"A secret given to {name} cannot be sent in a header."
+            raise DeclarationError("site", detail, "Use letters, digits, and . _ ~ + / - without spaces.")
+        principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
+        if principal is None:
+            raise DeclarationError("site", f"A secret given to {name} has no caller.", remedy)
+        callers.append((sha256(secret.encode("utf-8", "surrogatepass")).digest(), principal))
     if not callers:
-        raise DeclarationError("site", f"{name} was given no secrets at all.", _REMEDY.format(example=name))
+        raise DeclarationError("site", f"{name} was given no secrets at all.", remedy)
 
     async def ask(secret: str) -> Principal | None:
         given, found = sha256(secret.encode("utf-8", "surrogatepass")).digest(), None
@@ -316,21 +263,6 @@ def _compare(known: KnownSecrets, grammar: re.Pattern[str], name: str) -> Ask[st
         return found
 
     return ask
-
-
-def _digest(secret: object) -> bytes:
-    return sha256(str(secret).encode("utf-8", "surrogatepass")).digest()
-
-
-def _read_caller(secret: object, caller: object, grammar: re.Pattern[str], name: str) -> Principal:
-    """Messages never hold the secret: they end up in start-up logs."""
-    if not isinstance(secret, str) or not grammar.fullmatch(secret):
-        detail = f"A secret given to {name} cannot be sent in a header."
-        raise DeclarationError("site", detail, "Use letters, digits, and . _ ~ + / - without spaces.")
-    principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
-    if principal is None:
-        raise DeclarationError("site", f"A secret given to {name} has no caller.", _REMEDY.format(example=name))
-    return principal
 
 
 # --- Callers whom the application knows already ---
@@ -357,6 +289,10 @@ class SessionUser:
     Raises DeclarationError.
     """
 
+    scheme: ClassVar[Scheme | None] = None
+    method: ClassVar[str] = "session"
+    challenge: ClassVar[str] = COOKIE
+
     key: str = "user_id"
     principal: InitVar[Verify[Session] | None] = None
     cookie: str | None = None
@@ -369,18 +305,6 @@ class SessionUser:
         if not isinstance(self.key, str) or not self.key:
             raise DeclarationError("site", "SessionUser's key is not the name of a session value.", remedy)
         object.__setattr__(self, "_ask", None if principal is None else read_verifier(principal, remedy))
-
-    @property
-    def scheme(self) -> Scheme | None:
-        return None
-
-    @property
-    def method(self) -> str:
-        return "session"
-
-    @property
-    def challenge(self) -> str:
-        return COOKIE
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """The caller, None for a session without one."""
@@ -403,19 +327,11 @@ class ApplicationUser:
     middleware has to stand outside of AgentPublisher; where there is none, nobody is known and the log says so once.
     """
 
+    scheme: ClassVar[Scheme | None] = None
+    method: ClassVar[str] = "session"
+    challenge: ClassVar[str] = COOKIE
+
     _told: Event = field(init=False, repr=False, compare=False, default_factory=Event)
-
-    @property
-    def scheme(self) -> Scheme | None:
-        return None
-
-    @property
-    def method(self) -> str:
-        return "session"
-
-    @property
-    def challenge(self) -> str:
-        return COOKIE
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """The caller, None for a user who is not authenticated. Raises LookupError for a user without any name."""
@@ -427,7 +343,17 @@ class ApplicationUser:
         known = getattr(user, "is_authenticated", False)
         if not (known() if callable(known) else known):
             return None
-        return Principal(_identity_of(user), _words(getattr(user, "scopes", ())) | credentials.scopes)
+        given = getattr(user, "scopes", ())
+        words = given.split() if isinstance(given, str) else given if isinstance(given, Iterable) else ()
+        scopes = frozenset(word for word in words if isinstance(word, str))
+        for name in IDENTITIES:
+            try:
+                value = getattr(user, name, None)
+            except NotImplementedError:  # Starlette's base class has the property, but many users do not fill it in
+                continue
+            if value is not None and value != "":
+                return Principal(str(value), scopes | credentials.scopes)
+        raise LookupError(f"A user of type {type(user).__name__} has none of {', '.join(IDENTITIES)}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,24 +363,16 @@ class Custom:
     It answers a Principal, the caller's id, or None for nobody, and raises InvalidCredentials for what is wrong.
     """
 
+    scheme: ClassVar[Scheme | None] = None
+    method: ClassVar[str] = "custom"
+    challenge: ClassVar[str] = ""
+
     verify: InitVar[Verify[Credentials]]
     _ask: Ask[Credentials] = field(init=False, repr=False)
 
     def __post_init__(self, verify: Verify[Credentials]) -> None:
         remedy = "Give a function (Credentials) -> Principal | str | None."
         object.__setattr__(self, "_ask", read_verifier(verify, remedy))
-
-    @property
-    def scheme(self) -> Scheme | None:
-        return None
-
-    @property
-    def method(self) -> str:
-        return "custom"
-
-    @property
-    def challenge(self) -> str:
-        return ""
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """Whomever the site's function makes of the credentials."""
@@ -466,23 +384,6 @@ def _tell_once(told: Event, text: str) -> None:
     if not told.is_set():
         told.set()
         logger.error(text)
-
-
-def _identity_of(user: object) -> str:
-    for name in IDENTITIES:
-        try:
-            value = getattr(user, name, None)
-        except NotImplementedError:  # Starlette's base class has the property, but many users do not fill it in
-            continue
-        if value is not None and value != "":
-            return str(value)
-    raise LookupError(f"A user of type {type(user).__name__} has none of {', '.join(IDENTITIES)}.")
-
-
-def _words(scopes: object) -> frozenset[str]:
-    """Scopes as a text with spaces, or one by one."""
-    given = scopes.split() if isinstance(scopes, str) else scopes if isinstance(scopes, Iterable) else ()
-    return frozenset(scope for scope in given if isinstance(scope, str))
 
 
 # --- Callers who prove that they share a secret, without sending it: `auth.hmac` of the AWP door ---
@@ -503,6 +404,10 @@ class SharedSecret:
     challenges to sign; at every other door nobody is known in this way. Raises DeclarationError.
     """
 
+    scheme: ClassVar[Scheme | None] = None
+    method: ClassVar[str] = "custom"
+    challenge: ClassVar[str] = ""
+
     known: InitVar[Mapping[Principal | str, str]]
     is_instant: bool = field(init=False, repr=False, default=True)
     _callers: Mapping[str, tuple[Principal, bytes]] = field(init=False, repr=False)
@@ -510,19 +415,16 @@ class SharedSecret:
     def __post_init__(self, known: Mapping[Principal | str, str]) -> None:
         if not isinstance(known, Mapping) or not known:
             raise DeclarationError("site", "SharedSecret was given no secrets.", _SHARED_SECRET_HELP)
-        object.__setattr__(self, "_callers", dict(_read_shared_secret(caller, known[caller]) for caller in known))
-
-    @property
-    def scheme(self) -> Scheme | None:
-        return None
-
-    @property
-    def method(self) -> str:
-        return "custom"
-
-    @property
-    def challenge(self) -> str:
-        return ""
+        callers: dict[str, tuple[Principal, bytes]] = {}
+        for caller, secret in known.items():  # messages never hold the secret: they end up in start-up logs
+            principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
+            if principal is None:
+                raise DeclarationError("site", "A secret given to SharedSecret has no caller.", _SHARED_SECRET_HELP)
+            if not isinstance(secret, str) or len(secret) < SHORTEST:
+                detail = f"The secret of {principal.id} given to SharedSecret has less than {SHORTEST} characters."
+                raise DeclarationError("site", detail, _SHARED_SECRET_HELP)
+            callers[principal.id] = principal, secret.encode("utf-8", "surrogatepass")
+        object.__setattr__(self, "_callers", callers)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """The caller, None where nothing was signed. Raises InvalidCredentials."""
@@ -545,17 +447,6 @@ def sign(secret: bytes, name: str, challenge: str) -> str:
 def signed_text(name: str, challenge: str) -> bytes:
     """What is signed: the method, the caller's name and the challenge, each on a line of its own."""
     return f"awp.hello\n{name}\n{challenge}".encode("utf-8", "surrogatepass")
-
-
-def _read_shared_secret(caller: object, secret: object) -> tuple[str, tuple[Principal, bytes]]:
-    """Messages never hold the secret: they end up in start-up logs."""
-    principal = read_verdict(caller) if isinstance(caller, (str, Principal)) else None
-    if principal is None:
-        raise DeclarationError("site", "A secret given to SharedSecret has no caller.", _SHARED_SECRET_HELP)
-    if not isinstance(secret, str) or len(secret) < SHORTEST:
-        detail = f"The secret of {principal.id} given to SharedSecret has less than {SHORTEST} characters."
-        raise DeclarationError("site", detail, _SHARED_SECRET_HELP)
-    return principal.id, (principal, secret.encode("utf-8", "surrogatepass"))
 
 
 # --- WWW-Authenticate ---
@@ -582,24 +473,21 @@ class Challenges:
 
         Those of an earlier refusal are replaced: a site may raise one and the same exception again and again.
         """
+        told = {"realm": self.realm}
+        if isinstance(problem, InsufficientScope):  # RFC 6750 section 3: no error where no credentials were sent
+            told["error"] = "insufficient_scope"
+        elif not isinstance(problem, AuthenticationRequired) and refused == BEARER:  # without quotes and backslashes
+            description = _ESCAPED.sub("'", _printable(problem.detail))[:MOST_DESCRIBED]
+            told |= {"error": "invalid_token", "error_description": description}
+        if told.get("error") != "invalid_token":
+            told["scope"] = " ".join(self.scopes)
+        told["resource_metadata"] = self.metadata_url or ""
+        # Each value is a quoted-string (RFC 9110 section 5.6.4) of ASCII alone.
+        quoted = ((name, _ESCAPED.sub(r"\\\g<0>", _printable(value))) for name, value in told.items() if value)
+        bearer = f"{BEARER} " + ", ".join(f'{name}="{value}"' for name, value in quoted)
         others = [header for header in problem.headers if header[0].lower() != FIELD.lower()]
-        problem.headers = (*others, *((FIELD, self._challenge(kind, problem, refused)) for kind in self.kinds))
+        problem.headers = (*others, *((FIELD, bearer if kind == BEARER else kind) for kind in self.kinds))
         return problem
-
-    def _challenge(self, kind: str, problem: Problem, refused: str | None) -> str:
-        if kind != BEARER:
-            return kind
-        told = {"realm": self.realm, **self._error(problem, refused), "resource_metadata": self.metadata_url}
-        return f"{BEARER} " + ", ".join(f"{name}={_quote(value)}" for name, value in told.items() if value)
-
-    def _error(self, problem: Problem, refused: str | None) -> dict[str, str]:
-        """RFC 6750 section 3: no error where no credentials were sent; the scopes that the action needs."""
-        scope = {"scope": " ".join(self.scopes)}
-        if isinstance(problem, InsufficientScope):
-            return {"error": "insufficient_scope"} | scope
-        if isinstance(problem, AuthenticationRequired) or refused != BEARER:
-            return scope
-        return {"error": "invalid_token", "error_description": _describe(problem.detail)}
 
 
 def challenges_of(
@@ -608,16 +496,6 @@ def challenges_of(
     """The challenges of these authenticators: those that are the same are made once."""
     kinds = dict.fromkeys(authenticator.challenge for authenticator in authenticators)
     return Challenges(tuple(_printable(kind) for kind in kinds if kind), realm, scopes, metadata_url)
-
-
-def _quote(value: str) -> str:
-    """A quoted-string (RFC 9110 section 5.6.4) of ASCII alone."""
-    return '"' + _ESCAPED.sub(r"\\\g<0>", _printable(value)) + '"'
-
-
-def _describe(detail: str) -> str:
-    """RFC 6750 section 3 wants a description without quotes and backslashes."""
-    return _ESCAPED.sub("'", _printable(detail))[:MOST_DESCRIBED]
 
 
 def _printable(value: str) -> str:
@@ -762,25 +640,21 @@ def read_authenticators(given: object) -> tuple[Authenticator, ...]:
     """What a site gave as its way, or ways, to know callers. Raises DeclarationError."""
     if given is None:
         return ()
-    several = given if isinstance(given, (list, tuple)) else (given,)
-    return tuple(_read_authenticator(one) for one in several)
+    known: list[Authenticator] = []
+    for one in given if isinstance(given, (list, tuple)) else (given,):
+        if isinstance(one, type):
+            raise DeclarationError("site", f"{one.__name__} is a class, not a way to know callers.", _AUTHENTICATE_HELP)
+        if not callable(one):
+            detail = f"A value of type {type(one).__name__} knows no callers."
+            raise DeclarationError("site", detail, _AUTHENTICATE_HELP)
+        known.append(one if all(hasattr(one, name) for name in ("scheme", "method", "challenge")) else Custom(one))
+    return tuple(known)
 
 
 def published_facts(authenticators: Sequence[Authenticator]) -> tuple[Scheme | None, tuple[str, ...]]:
     """What manifests say: agent.json's auth.type (the first there is), and AWAS's methods, in order."""
     scheme = next((one.scheme for one in authenticators if one.scheme is not None), None)
     return scheme, tuple(dict.fromkeys(one.method for one in authenticators))
-
-
-def _read_authenticator(given: object) -> Authenticator:
-    if isinstance(given, type):
-        raise DeclarationError("site", f"{given.__name__} is a class, not a way to know callers.", _AUTHENTICATE_HELP)
-    if not callable(given):
-        raise DeclarationError("site", f"A value of type {type(given).__name__} knows no callers.", _AUTHENTICATE_HELP)
-    if all(hasattr(given, name) for name in ("scheme", "method", "challenge")):
-        authenticator: Authenticator = given  # type: ignore[assignment]
-        return authenticator
-    return Custom(given)
 
 
 def _without_secrets(error: Exception, credentials: Credentials) -> str:

@@ -3,14 +3,57 @@
 import asyncio
 import base64
 import math
+import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from starlette.requests import cookie_parser
+
 from awp_publish.model import Action, JsonObject
-from awp_publish.policy.authentication import Credentials, Principal
-from awp_publish.problems import Problem
+from awp_publish.problems import InvalidCredentials, Problem
+
+_NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A known caller. `id` is stable and no secret: it stands in logs and keys. `claims` are what else is known."""
+
+    id: str
+    scopes: frozenset[str] = frozenset()
+    claims: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if _NOT_TEXT.search(self.id):
+            raise InvalidCredentials("The caller's id has characters that no text has.")
+
+
+class Signed(NamedTuple):
+    """What a caller has signed with a secret that it shares with the site: our own challenge, under its name."""
+
+    name: str
+    challenge: str
+    signature: str
+
+
+class Credentials(NamedTuple):
+    """What a request shows of itself. Header names are lower-case.
+
+    `session` is the application's own, `user` what its authentication middleware made of the request; both are None
+    where there is no such middleware. `scopes` are what that middleware granted (Starlette keeps them beside the user).
+    `address` is the client's, behind the trusted proxies. `signed` is what the caller has signed, at a door that gives
+    challenges; no header says it.
+    """
+
+    headers: Mapping[str, str]
+    address: str = ""
+    session: Mapping[str, object] | None = None
+    user: object = None
+    scopes: frozenset[str] = frozenset()
+    signed: Signed | None = None
+
 
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
@@ -22,9 +65,10 @@ KEY: Final = "idempotency_key"
 class Call:
     """One call, whichever door it came through.
 
-    `context` is the door's own request, from which that of a route is made. `gone()` returns when the caller has
-    disconnected. For the gates: `credentials()` reads what the request shows of its caller, `claim` is the mark under
-    which an idempotent call is in flight, `headers` are what gates add to the answer, whatever it is.
+    `context` is the door's own request, from which that of a route is made. `disconnected()` returns when the caller
+    has hung up. For the guard: `credentials()` reads what the request shows of its caller, `session_id` is the session
+    that the site keeps for a caller without a cookie jar, `claim` is the mark under which an idempotent call is in
+    flight, `headers` are what is added to the answer, whatever it is.
 
     While it runs: `answer` is the handler's complete one, though the handler may work on; from then on nothing
     interrupts the call. Exactly one result is delivered, before the `deadline` (monotonic seconds) or because of it.
@@ -37,6 +81,7 @@ class Call:
     confirmation: str | None = None
     receipts: tuple[str, ...] = ()
     principal: Principal | None = None
+    session_id: str = ""
     address: str = ""
     headers: RawHeaders = ()
     claim: "Claim | None" = None
@@ -59,14 +104,14 @@ class Call:
         request_id: str,
         door: str,
         context: object = None,
-        gone: Callable[[], Awaitable[None]] | None = None,
+        disconnected: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.action = action
         self.input = given
         self.request_id = request_id
         self.door = door
         self.context = context
-        self.gone = gone
+        self.disconnected = disconnected
 
     @property
     def elsewhere(self) -> Mapping[str, str]:
@@ -80,6 +125,23 @@ class Call:
     def caller_id(self) -> str:
         """The known caller's id, "" for nobody."""
         return self.principal.id if self.principal is not None else ""
+
+    @property
+    def known_as(self) -> str:
+        """How the store tells this caller from others: by principal, else by session; "" for nobody known."""
+        if self.principal is not None:
+            return f"user:{self.principal.id}"
+        return f"session:{self.session_id}" if self.session_id else ""
+
+    @property
+    def application_session(self) -> Mapping[str, object]:
+        """The application's own session, empty where there is none."""
+        return (self.credentials().session if self.credentials is not None else None) or {}
+
+    @property
+    def cookies(self) -> Mapping[str, str]:
+        """The cookies that the caller has sent."""
+        return cookie_parser(self.credentials().headers.get("cookie", "")) if self.credentials is not None else {}
 
     def interrupt(self) -> None:
         """Cancel the task in which the call runs."""
@@ -124,7 +186,7 @@ CallListener: TypeAlias = Callable[[Mapping[str, object]], object]
 
 
 async def never_disconnected() -> None:
-    """The `gone` of a call that nobody's hanging up shall end."""
+    """The `disconnected` of a call that nobody's hanging up shall end."""
     await asyncio.get_running_loop().create_future()
 
 

@@ -1,161 +1,148 @@
-"""`Guard`: the gates of one action in their order, with one round trip to the store for all of them.
+"""`Guard`: all that stands before the handler of one action, in its order, and the record of how a call ended.
 
-authenticate -> limits -> validate input -> idempotent replay -> confirmation -> prerequisites. Who calls is known
-before anything is counted. A replay is looked up before the confirmation, because a retried call carries one that is
-spent. Gates refuse by themselves or by what the store sees, which is asked once; so a later gate's refusal is held back
-until the earlier ones have had their say. A caller over the limit costs no more of the input than a look at whether it
-conforms: what is wrong with it is only worked out for those who are told.
+authenticate -> limits -> validate input -> replay -> prerequisites -> confirmation. Who calls is known before anything
+is counted; a replay is looked up before the confirmation, because a retried call carries one that is spent;
+prerequisites come before the confirmation, so that no person is asked about a call that cannot go through. A caller
+over the limit costs no more of the input than a look at whether it conforms.
+
+Most calls need the store once. Where consent or remembered successes are at stake the first round trip only counts and
+looks, and the second claims: a call that is refused claims nothing.
+
+* **Limits** (AWAS 1.0 `rateLimit`, agent.json section 9): what is enforced is the value that is published. A window
+  opens with its first call. Answers tell how much is left, as RateLimit and RateLimit-Policy
+  (draft-ietf-httpapi-ratelimit-headers-10) and as AWAS's X-RateLimit-* (1.1, HTTP behaviour).
+* **Idempotency keys** (agent.json section 9): the same key and input give the recorded answer again, and run nothing.
+  What is promised when something breaks between the handler and the record is in `CLAIM_AFTER`: a key is free again
+  only where running once more does no harm. In every other case it answers `outcome-unknown` until its window ends.
+* **Prerequisites** (agent.json section 11): a success is remembered for a caller whom the site knows, by principal or
+  session. Anybody else gets a signed receipt to carry, which belongs to the credentials that they show to a route. What
+  nobody in particular did, anybody may build upon; that is how signing in can come first.
+* **Confirmation** (agent.json section 9): the first call says what would happen, the second brings a signed token. A
+  token is bound to its caller, action, input and to what the person has read, expires, and is spent with the call it
+  admits, in every process. Where only the route knows who calls, it is bound to the credentials that the caller shows.
 """
 
+import asyncio
+import base64
+import hashlib
+import inspect
+import json
 import logging
-from collections.abc import Callable
+import math
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
-from awp_publish.model import Action, RateLimit
+import orjson
+
+from awp_publish import media
+from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential
 from awp_publish.policy.authentication import AuthenticationGate, Authenticator, set_caller
-from awp_publish.policy.call import Call, Claim, Outcome, Result, never_disconnected
-from awp_publish.policy.confirmation import Confirmations
-from awp_publish.policy.idempotency import IdempotencyKeys
-from awp_publish.policy.limits import RateLimits
-from awp_publish.policy.prerequisites import Receipts
-from awp_publish.policy.tokens import Tokens
-from awp_publish.problems import ConfirmationSpent, InvalidInput, Problem, StoreUnavailable
-from awp_publish.schema import Validator
-from awp_publish.stores.store import Add, Look, Ran, Store
+from awp_publish.policy.call import Call, Claim, Content, Credentials, Outcome, RawHeaders, Result, never_disconnected
+from awp_publish.policy.summaries import cut, summarizer, visible
+from awp_publish.policy.tokens import Expired, NotOurs, Tokens
+from awp_publish.problems import (
+    AnswerNotKept,
+    AuthenticationRequired,
+    ConfirmationExpired,
+    ConfirmationForeign,
+    ConfirmationMismatch,
+    ConfirmationRequired,
+    ConfirmationSpent,
+    ConfirmationStale,
+    ConfirmationTampered,
+    HandlerFailed,
+    HandlerRedirected,
+    HandlerTimeout,
+    IdempotencyKeyInFlight,
+    IdempotencyKeyReused,
+    InvalidIdempotencyKey,
+    InvalidInput,
+    InvalidOutput,
+    OutcomeUnknown,
+    PrerequisiteRequired,
+    Problem,
+    RateLimited,
+    StoreUnavailable,
+)
+from awp_publish.redaction import answer_redactor
+from awp_publish.schema import Validator, member_names
+from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Step, Store, Swap, unavailable
+from awp_publish.threads import run_in_thread
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
+SITE: Final = "site-wide"
+"""The name of the limit of all actions together. No action is called so: ids have no hyphens."""
 
-class Guard:
-    """Admits calls of one action, and settles afterwards what it claimed for them."""
+REPLAYED: Final = (b"idempotent-replayed", b"true")
+MARGIN: Final = 10.0
+"""Seconds beyond an action's timeout after which its call can no longer be running."""
 
-    def __init__(self, action: Action, enforcement: "Enforcement", inputs: Validator) -> None:
-        self._store = enforcement.store
-        self._inputs = inputs
-        limits = RateLimits(action, enforcement.rate_limit)
-        self._limits = limits if limits.names else None
-        self._keys = IdempotencyKeys(action, action.idempotency) if action.idempotency is not None else None
-        asks = action.needs_confirmation and enforcement.confirmations is not None
-        self._confirmations = Confirmations(action, enforcement.confirmations) if asks else None  # type: ignore[arg-type]
-        depends = action.requires
-        self._prerequisites = enforcement.receipts if depends else None
-        self._receipts = enforcement.receipts if action.id in enforcement.receipted else None
-        self._hands_out = self._receipts is not None and not action.is_background
-        self._durable = action.needs_confirmation or action.is_irreversible  # claims must outlive a loss of power
-        self._authentication: AuthenticationGate | None = None
-        if enforcement.authenticators:
-            # A route with a security scheme of its own asks for credentials itself; ours tell who calls if we know it.
-            ours = action.auth_required and not action.route_authenticates
-            self._authentication = AuthenticationGate(
-                enforcement.authenticators,
-                required=ours,
-                scopes=action.scopes if ours else (),
-                realm=enforcement.realm,
-                metadata_url=enforcement.metadata_url,
-                trusts_route=action.route_authenticates,
-                store=enforcement.store,
-            )
+MAX_ANSWER_BYTES: Final = 1_048_576
+MAX_ANONYMOUS_ANSWER_BYTES: Final = 65_536
+"""Bytes of an answer that is recorded, for a caller whom we know and for one whom we do not.
 
-    @property
-    def is_needed(self) -> bool:
-        """Whether anything is declared that it could enforce."""
-        policies = (
-            self._limits,
-            self._keys,
-            self._confirmations,
-            self._prerequisites,
-            self._authentication,
-            self._receipts,
-        )
-        return any(policy is not None for policy in policies)
+A larger answer is given once: its key is free again where the action may run twice, else it answers `answer-not-kept`.
+"""
 
-    async def admit(self, call: Call) -> Outcome | None:
-        """Let a call pass (None) or answer it with what is recorded. Raises the Problem of the gate that refuses."""
-        # Who calls?
-        if call.credentials is not None:
-            credentials = call.credentials()
-            call.address = credentials.address
-            if self._authentication is not None:
-                call.principal = await self._authentication(credentials)
-                set_caller(call.principal)
+MAX_ANONYMOUS_KEYS: Final = 1000
+ANONYMOUS_WINDOW: Final = 3600.0
+"""Keys that callers of one address whom we do not know may claim, in so many seconds."""
 
-        # What do the gates see by themselves? The first objection ends it, and is told if the store has none before.
-        claim: Claim | None = None
-        confirmed: tuple[Add, Callable[[type[Problem], str], Problem]] | None = None
-        objection: Problem | None = None
-        if self._keys is not None:
-            self._keys.take(call)
-        is_valid = self._inputs.is_valid(call.input)
-        if is_valid:
-            try:
-                if self._keys is not None:
-                    claim = self._keys.claim(call)
-                if self._confirmations is not None:
-                    confirmed = self._confirmations.read(call)
-                if self._prerequisites is not None:
-                    self._prerequisites.check(call)
-            except Problem as problem:
-                objection = problem
+RECEIPT: Final = b"awp-receipt"
+MAX_RECEIPTS: Final = 50
+"""Receipts that one call may carry; more are not read."""
 
-        # What does the store see? One round trip; a call that is refused anyway only looks, so that it claims nothing.
-        steps = self._limits.counts(call) if self._limits is not None else []
-        counted = len(steps)
-        if claim is not None and self._keys is not None:
-            steps += self._keys.steps(call, claim)
-        claimed = len(steps)
-        if confirmed is not None:
-            steps.append(confirmed[0])
-        if objection is not None:
-            looks = [claim.key] * (claimed - counted) if claim is not None else []
-            looks += [confirmed[0].key] if confirmed is not None else []
-            steps[counted:] = [Look(key) for key in looks]
-        ran = await self._store.run(steps, durable=self._durable) if steps else Ran(None, ())
-        failed = len(steps) if ran.failed is None else ran.failed
+SPENT_MARGIN: Final = 86400.0
+"""Seconds that a spent token is remembered beyond its lifetime, so that no clock set back makes it good again."""
 
-        # Each gate, in order
-        if self._limits is not None:
-            self._limits.tell(call, ran.seen[:counted], failed >= counted)  # type: ignore[arg-type]
-        if not is_valid:
-            raise InvalidInput.of(*self._inputs.describe(call.input, call.elsewhere))
-        if claim is not None and self._keys is not None:
-            answer = self._keys.answer(claim, ran.seen[counted:claimed], failed >= claimed)
-            if answer is not None:
-                return self._with_receipt(call, answer)
-        if confirmed is not None and ran.seen[claimed] is not None:
-            raise confirmed[1](ConfirmationSpent, "The confirmation admitted a call before.")
-        if objection is not None:
-            raise objection
-        call.claim = claim
-        if claim is not None or (self._durable and steps):
-            call.gone = never_disconnected  # what is claimed is carried to its end, so that it can be recorded
-        return None
+MAX_SUMMARY: Final = 2000
+"""Characters of what a function of the site's says."""
 
-    async def conclude(self, call: Call, result: Result) -> Result:
-        """Record how a call ended under its key, and hand out its receipt. The answer stands even if that fails."""
-        if call.claim is not None and self._keys is not None:
-            try:
-                await self._store.run((self._keys.settle(call, call.claim, result),), durable=True)
-            except StoreUnavailable:
-                told = (call.action.id, call.request_id)
-                logger.exception("the answer of action %s could not be recorded (request_id=%s)", *told)
-        return self._with_receipt(call, result) if self._hands_out and isinstance(result, Outcome) else result
+Fate: TypeAlias = Literal["recorded", "free", "unknown"]
 
-    def _with_receipt(self, call: Call, outcome: Outcome) -> Outcome:
-        if self._hands_out and self._receipts is not None:
-            call.headers += (self._receipts.write(call),)
-        return outcome
+CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
+    "answered": ("recorded", "recorded", "recorded"),
+    "refused": ("free", "free", "free"),
+    "failed": ("free", "free", "unknown"),
+    "interrupted": ("free", "unknown", "unknown"),
+}
+"""How the first call ended, and what becomes of its key: for repeatable, other and irreversible actions."""
+
+_KEY: Final = re.compile(r"[!-~]([ -~]{0,253}[!-~])?")
+_QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
+_RECORDED_HEADERS: Final = frozenset({b"location", b"link", media.HEADER})
+"""What of an answer's headers is worth repeating. A Set-Cookie is a secret: it is given once."""
+
+_INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, StoreUnavailable)
+"""A job that the store did not answer for may have been accepted all the same."""
+
+_IDENTIFYING: Final = re.compile(
+    r"(?!.*(csrf|xsrf|user-agent)|idempotency-|sec-|mcp-)"
+    r".*(authorization|token|secret|credential|identity|api-?key|(^|-)(key|user|session)(-|$))"
+)
+"""Names of headers by which a route may know its callers, whether it says so or not."""
+
+_FLEETING: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|messages$", re.IGNORECASE)
+"""Names of cookies that say nothing of who calls, and change by themselves."""
 
 
-# --- What a site enforces: the few things its guards share, and which gates stand around an action ---
+# --- What the guards of a site share ---
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Enforcement:
-    """What the guards of one site share.
+class Guards:
+    """What the guards of one catalog share.
 
     `realm` and `metadata_url` stand in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `confirmations` and
-    `receipts` are there where an action needs them; `receipted` are the actions whose successes are worth a receipt.
+    `receipts` are there where an action needs them; `receipted` are the actions that others require, and
+    `credentials` those by which the routes of all actions know callers.
     """
 
     store: Store
@@ -164,9 +151,558 @@ class Enforcement:
     metadata_url: str | None = None
     rate_limit: RateLimit | None = None
     confirmations: Tokens | None = None
-    receipts: Receipts | None = None
+    receipts: Tokens | None = None
     receipted: frozenset[str] = frozenset()
+    credentials: frozenset[RouteCredential] = frozenset()
 
     def identify(self) -> AuthenticationGate:
         """The gate that tells who makes a request, for what is no call of an action. Nobody has to be known."""
         return AuthenticationGate(self.authenticators, False, (), self.realm, self.metadata_url, store=self.store)
+
+    async def certify(self, call: Call) -> RawHeaders:
+        """Remember a success on which others build, and return the header that proves it."""
+        action, receipts = call.action.id, self.receipts
+        if receipts is None or action not in self.receipted:
+            return ()
+        if caller := call.known_as:
+            try:
+                key, until = f"done:{action}:{caller}", b"%d" % time.time()
+                ran = await self.store.run((Add(key, until, receipts.lifetime),))
+                if ran.failed is not None and isinstance(ran.seen[0], bytes):
+                    await self.store.run((Swap(key, ran.seen[0], until, receipts.lifetime),))
+            except StoreUnavailable:  # the answer stands, and the receipt proves it too
+                logger.exception("a success of action %s could not be noted (request_id=%s)", action, call.request_id)
+        facts = {"action": action, "caller": call.caller_id}
+        if shown := self.shown_to_routes(call):
+            facts["shown"] = receipts.digests(shown)[0]
+        token, _ = receipts.write(facts)
+        return ((RECEIPT, token.encode("ascii")),)
+
+    def shown_to_routes(self, call: Call) -> str:
+        """Without the session: the very actions that come first change what is in it."""
+        if call.principal is not None or call.credentials is None:
+            return ""
+        return shown_by(call.credentials(), self.credentials, session=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """One limit under its name: an action's id, or SITE for the limit of all actions together.
+
+    `key` is what its counts begin with, `state` the form of its item in RateLimit: remaining calls and seconds.
+    """
+
+    name: str
+    rate: RateLimit
+    most: int
+    seconds: int
+    scope: str | None
+    key: str
+    state: bytes
+
+
+class Guard:
+    """Admits calls of one action, and settles afterwards what it claimed for them."""
+
+    def __init__(
+        self, action: Action, guards: Guards, inputs: Validator, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._action = action
+        self._guards = guards
+        self._store = guards.store
+        self._inputs = inputs
+        self.clock = clock
+
+        named = ((SITE, guards.rate_limit), (action.id, action.rate_limit))
+        self._limits = tuple(
+            _Limit(
+                name,
+                rate,
+                rate.requests,
+                rate.seconds,
+                rate.scope,
+                f"limit:{name}:",
+                b'"%b";r=%%d;t=%%d' % name.encode("ascii"),
+            )
+            for name, rate in named
+            if rate is not None
+        )
+        policies = ", ".join(f'"{one.name}";q={one.most};w={one.seconds}' for one in self._limits)
+        self._policies = (b"ratelimit-policy", policies.encode("ascii"))
+
+        keys = action.idempotency
+        self._takes_keys = keys is not None
+        self._longest = action.timeout + MARGIN
+        self._is_repeatable, self._is_irreversible = action.is_repeatable, action.is_irreversible
+        if keys is not None:
+            self._key_field, self._is_input = keys.key_field, keys.key_field in member_names(action.inputs)
+            self._redact = answer_redactor(action.outputs)
+            self._window = float(keys.seconds)
+            self._keep = self._longest if self._is_repeatable else max(keys.seconds, self._longest)
+
+        self._requires = action.requires if guards.receipts is not None else ()
+        self._certifies = action.id in guards.receipted and not action.is_background
+        self._confirmations = guards.confirmations if action.needs_confirmation else None
+        self._summary = summarizer(action)
+        words = action.confirmation_summary
+        self._summary_takes_call = callable(words) and takes_call(words)
+        self._durable = action.needs_confirmation or action.is_irreversible  # claims must outlive a loss of power
+
+        self._authentication: AuthenticationGate | None = None
+        if guards.authenticators:
+            # A route with a security scheme of its own asks for credentials itself; ours tell who calls if we know it.
+            ours = action.auth_required and not action.route_authenticates
+            self._authentication = AuthenticationGate(
+                guards.authenticators,
+                required=ours,
+                scopes=action.scopes if ours else (),
+                realm=guards.realm,
+                metadata_url=guards.metadata_url,
+                trusts_route=action.route_authenticates,
+                store=guards.store,
+            )
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether anything is declared that it could enforce."""
+        action, guards = self._action, self._guards
+        return bool(
+            self._limits
+            or self._takes_keys
+            or self._confirmations
+            or self._requires
+            or self._authentication
+            or action.id in guards.receipted
+        )
+
+    async def admit(self, call: Call) -> Outcome | None:
+        """Let a call pass (None) or answer it with what is recorded. Raises the Problem of what refuses it."""
+        # Who calls?
+        if call.credentials is not None:
+            credentials = call.credentials()
+            call.address = credentials.address
+            if self._authentication is not None:
+                call.principal = await self._authentication(credentials)
+                set_caller(call.principal)
+        principal = call.principal
+
+        # What can be said without the store? It is told only if neither limits nor a recorded answer come before it.
+        if self._takes_keys and self._key_field in call.input:
+            # agent.json names the field beside the inputs, so callers write it there too; a member that the action
+            # itself has not is taken out.
+            call.key_in_input = call.input[self._key_field]
+            if not self._is_input:
+                call.input = {name: value for name, value in call.input.items() if name != self._key_field}
+        is_valid = self._inputs.is_valid(call.input)
+        objection: Problem | None = None
+        claim: Claim | None = None
+        claims: list[Step] = []
+        missing: list[str] = []
+        if is_valid:
+            if self._takes_keys:
+                try:
+                    claim = self._claim(call)
+                except Problem as problem:
+                    objection = problem
+            if claim is not None:
+                claims.append(Add(claim.key, claim.value, self._keep))
+                if principal is None:
+                    claims.append(Count(f"keys:ip:{call.address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW))
+            if self._requires:
+                proven = self._proven(call)
+                missing = [needed for needed in self._requires if needed not in proven]
+        consent = self._read_confirmation(call) if is_valid and self._confirmations is not None else None
+
+        # Count, and look or claim
+        steps: list[Step] = []
+        for limit in self._limits:
+            if limit.scope == "global":
+                counted = limit.key
+            elif limit.scope == "ip" or principal is None:
+                counted = f"{limit.key}ip:{call.address}"
+            else:
+                counted = f"{limit.key}user:{principal.id}"
+            steps.append(Count(counted, limit.most, limit.seconds))
+        at = len(steps)
+        only_looks = consent is not None or bool(missing)
+        if only_looks:
+            steps += [Look(claim.key)] if claim is not None else []
+            done = len(steps)
+            steps += [Look(f"done:{needed}:{call.known_as}") for needed in missing] if call.known_as else []
+            steps += [Look(consent.spend.key)] if consent is not None and consent.spend is not None else []
+        else:
+            steps += claims
+        ran = await self._store.run(steps, durable=self._durable) if steps else Ran(None, ())
+        seen = ran.seen
+
+        # Limits, input, replay
+        if at:
+            self._tell_limits(call, cast(tuple[Counted, ...], seen[:at]))
+            if ran.failed is not None and ran.failed < at:
+                limit = self._limits[ran.failed]
+                whose = "The site allows" if limit.name == SITE else f"Action {limit.name} allows"
+                raise _too_many(f"{whose} {limit.rate}; the next call is possible", cast(Counted, seen[-1]))
+        if not is_valid:
+            raise InvalidInput.of(*self._inputs.describe(call.input, call.elsewhere))
+        if objection is not None:
+            raise objection
+        if only_looks:
+            if claim is not None and isinstance(recorded := seen[at], bytes):
+                return await self._answer_again(call, claim, recorded)
+            # Prerequisites
+            if call.known_as:
+                missing = [one for one, found in zip(missing, seen[done:], strict=False) if found is None]
+            if missing:
+                listed = ", ".join(missing)
+                if call.known_as:
+                    detail = f"Action {self._action.id} needs a success of {listed} before, and none is remembered."
+                else:
+                    detail = f"Action {self._action.id} needs a receipt of {listed}; none that was sent is valid."
+                raise PrerequisiteRequired(detail, members={"missing": missing})
+            # Confirmation
+            if consent is not None:
+                is_spent = consent.spend is not None and seen[-1] is not None
+                claims.append(await self._confirm(call, consent, is_spent))
+            ran = await self._store.run(claims, durable=self._durable) if claims else Ran(None, ())
+            seen, at = ran.seen, 0
+
+        # Whatever is claimed is the call's own, or refuses it
+        if ran.failed is not None:
+            failed, found = claims[ran.failed - at], seen[-1]
+            if isinstance(failed, Count):
+                who = "Callers of one address whom the site does not know may use"
+                detail = f"{who} {MAX_ANONYMOUS_KEYS} idempotency keys an hour, others more. The next is possible"
+                raise _too_many(detail, cast(Counted, found))
+            if claim is not None and failed is claims[0]:
+                return await self._answer_again(call, claim, cast(bytes, found))
+            raise ConfirmationSpent("The confirmation admitted a call before.")
+        call.claim = claim
+        if claims:
+            call.disconnected = never_disconnected  # it is carried to its end, so that it can be recorded
+        return None
+
+    async def conclude(self, call: Call, result: Result) -> Result:
+        """Record how a call ended under its key, and hand out its receipt. The answer stands even if that fails."""
+        if (claim := call.claim) is not None:
+            if isinstance(result, Outcome):
+                how = "answered"
+            elif isinstance(result, HandlerFailed):
+                how = "failed"
+            else:
+                how = "interrupted" if isinstance(result, _INTERRUPTIONS) else "refused"
+            fate = CLAIM_AFTER[how][0 if self._is_repeatable else 2 if self._is_irreversible else 1]
+            kept: bytes | None = None
+            if fate == "recorded" and isinstance(result, Outcome) and self._gives_once(result):
+                kept = b'{"state":"given once","for":"%b"}\n' % claim.fingerprint.encode()
+            elif fate == "recorded" and isinstance(result, Outcome):
+                headers = [
+                    (name.decode("latin-1"), value.decode("latin-1"))
+                    for name, value in result.headers
+                    if name in _RECORDED_HEADERS
+                ]
+                # One line of JSON, then the body as it was.
+                told = orjson.dumps(headers) if headers else b"[]"
+                content = b',"content":' + orjson.dumps(list(result.content)) if result.content is not None else b""
+                facts = claim.fingerprint.encode(), result.status, told, content, result.body
+                kept = b'{"state":"done","for":"%b","status":%d,"headers":%b%b}\n%b' % facts
+                if len(kept) > (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
+                    logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
+                    ended = b'{"state":"too large","for":"%b"}\n' % claim.fingerprint.encode()
+                    kept = None if self._is_repeatable else ended
+            elif fate == "unknown":
+                kept = b'{"state":"unknown","for":"%b"}\n' % claim.fingerprint.encode()
+            try:
+                await self._store.run((Swap(claim.key, claim.value, kept, self._window),), durable=True)
+            except StoreUnavailable:
+                which = (self._action.id, call.request_id)
+                logger.exception("the answer of action %s could not be recorded (request_id=%s)", *which)
+        if self._certifies and isinstance(result, Outcome):
+            call.headers += await self._guards.certify(call)
+        return result
+
+    # --- Limits ---
+
+    def _tell_limits(self, call: Call, seen: tuple[Counted, ...]) -> None:
+        """Put the state of each limit on the call's answer, and of the one that leaves least in AWAS's fields."""
+        states = [
+            (max(0, limit.most - events), limit.most, seconds_left, limit.state)
+            for limit, (events, seconds_left) in zip(self._limits, seen, strict=False)
+        ]
+        remaining, most, seconds_left, _ = min(states) if len(states) > 1 else states[0]
+        call.headers += (
+            self._policies,
+            (b"ratelimit", b", ".join([state % (left, math.ceil(seconds)) for left, _, seconds, state in states])),
+            (b"x-ratelimit-limit", b"%d" % most),
+            (b"x-ratelimit-remaining", b"%d" % remaining),
+            (b"x-ratelimit-reset", b"%d" % math.ceil(self.clock() + seconds_left)),  # in Unix seconds
+        )
+
+    # --- Idempotency keys ---
+
+    def _claim(self, call: Call) -> Claim | None:
+        """Return the claim of a call's key, None for a call without one. Raises InvalidIdempotencyKey."""
+        sent, inside = call.idempotency_key, call.key_in_input
+        key = None if sent is None else read_key(sent)
+        if inside is not None:
+            if isinstance(inside, bool | list | dict):
+                raise InvalidIdempotencyKey(f"{self._key_field}: must be a string.")
+            if key not in (None, read_key(str(inside))):
+                raise InvalidIdempotencyKey(f"The idempotency key and the input's member {self._key_field} differ.")
+            key = read_key(str(inside))
+        if key is None:
+            return None
+        # The fingerprint is the input's, and of what an unknown caller shows to a route, which may know them by it. It
+        # is not in the key: with other credentials a key is refused, neither replayed to somebody else nor run once
+        # more for somebody whose token was renewed.
+        fingerprint, action, principal = fingerprint_of(call.input), self._action, call.principal
+        if principal is None and action.target is not None and call.credentials is not None:
+            # Cookies change by themselves, so they count only if the route knows callers by what they show.
+            words = shown_by(call.credentials(), action.route_credentials, cookies=action.route_authenticates)
+            if words:
+                fingerprint = hashlib.sha256(f"{fingerprint}\n{words}".encode()).hexdigest()
+        facts = fingerprint.encode(), self.clock() + self._longest, orjson.dumps(call.request_id)
+        value = b'{"state":"running","for":"%b","until":%a,"by":%b}' % facts
+        # Keys of different callers and actions never meet: a key has no line breaks, and an action's id no colons.
+        caller = "" if principal is None else principal.id
+        return Claim(f"key:{action.id}:{caller}\n{key}", value, fingerprint)
+
+    def _gives_once(self, outcome: Outcome) -> bool:
+        """Return True for an answer with a value that is never kept."""
+        if self._redact is None:
+            return False
+        output = orjson.loads(outcome.body) if outcome.output is None else outcome.output
+        return bool(self._redact(output) != output)
+
+    async def _answer_again(self, call: Call, claim: Claim, found: bytes) -> Outcome:
+        """Return what is recorded under a key. Raises the Problem of a key that has no answer."""
+        line, _, body = found.partition(b"\n")
+        try:
+            facts = orjson.loads(line)
+            state, meant_for = facts["state"], facts["for"]
+            if not isinstance(meant_for, str):
+                raise TypeError
+            is_running = state == "running" and self.clock() < facts["until"]
+            if state == "done" and meant_for == claim.fingerprint:
+                headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in facts["headers"])
+                content = Content(*facts["content"]) if "content" in facts else None
+                answer = Outcome(body, orjson.loads(body), int(facts["status"]), (REPLAYED, *headers), content)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            logger.error("the record of an idempotency key cannot be read: %s", type(error).__name__)
+            raise unavailable("The record of this idempotency key is damaged.") from error
+        first = "The first call with this idempotency key"
+        if meant_for != claim.fingerprint:
+            raise IdempotencyKeyReused("This idempotency key came with another input, or other credentials, before.")
+        if state == "too large":
+            raise AnswerNotKept(f"{first} succeeded; its answer was too large to be kept.")
+        if state == "given once":
+            raise AnswerNotKept(f"{first} succeeded; its answer is given only once.")
+        if is_running:
+            raise IdempotencyKeyInFlight(f"{first} has not ended yet.", headers=[("Retry-After", "1")])
+        if state != "done":
+            raise OutcomeUnknown(f"{first} ended without an answer; it may have taken effect.")
+        if self._certifies:
+            call.headers += await self._guards.certify(call)
+        return answer
+
+    # --- Prerequisites ---
+
+    def _proven(self, call: Call) -> set[str]:
+        """The actions that the call's receipts stand for."""
+        receipts, proven = self._guards.receipts, set[str]()
+        if receipts is None or not call.receipts:
+            return proven
+        shown = receipts.digests(self._guards.shown_to_routes(call))
+        for receipt in call.receipts[:MAX_RECEIPTS]:
+            try:
+                facts = receipts.read(receipt)
+            except (NotOurs, Expired):
+                continue
+            if facts.get("caller") in ("", call.caller_id) and facts.get("shown") in (None, *shown):
+                proven.add(str(facts.get("action")))
+        return proven
+
+    # --- Confirmation ---
+
+    def _read_confirmation(self, call: Call) -> "_Consent":
+        """Read the call's token, without a look at whether it was spent and what the person has read."""
+        tokens, action = cast(Tokens, self._confirmations), self._action
+        if call.confirmation is None:
+            return _Consent((ConfirmationRequired, f"Action {action.id} is done only after a person has agreed."))
+        try:
+            facts = tokens.read(call.confirmation)
+        except Expired:
+            return _Consent((ConfirmationExpired, "The confirmation is too old."))
+        except NotOurs:
+            return _Consent(
+                (ConfirmationTampered, "The confirmation was not given by this site, or was changed since.")
+            )
+        if facts.get("action") != action.id or facts.get("caller") != call.caller_id:
+            return _Consent((ConfirmationForeign, "The confirmation is another caller's or another action's."))
+        if facts.get("shown") not in tokens.digests(self._shown(call)):
+            return _Consent((ConfirmationForeign, "The confirmation was asked for with other credentials."))
+        if facts.get("input") not in tokens.digests(fingerprint_of(call.input)):
+            return _Consent((ConfirmationMismatch, "The input is not the one that was confirmed."))
+        spend = Add(f"spent:{facts.get('id')}", b"1", tokens.lifetime + SPENT_MARGIN)
+        return _Consent(None, spend, facts.get("summary"))
+
+    def _shown(self, call: Call) -> str:
+        """What a caller shows whom only the route knows, or a session of ours."""
+        if call.principal is not None:
+            return ""
+        words = f"session {call.session_id}" if call.session_id else ""
+        if self._action.target is not None and call.credentials is not None:
+            words = shown_by(call.credentials(), self._action.route_credentials, cookies=True) + words
+        return words
+
+    async def _confirm(self, call: Call, consent: "_Consent", is_spent: bool) -> Add:
+        """Return the step that spends the confirmation of a call. Raises a Problem with the question without one.
+
+        The summary is made again: a person has agreed to what they read, which may no longer be what would happen.
+        Nobody is asked by a caller who shows nothing to a route that has to know who calls.
+        """
+        if self._action.auth_required and not (call.principal or self._shown(call)):
+            kinds: dict[str, None] = {}
+            for known in self._action.route_credentials:
+                own = "Bearer" if known.name == "authorization" else f'ApiKey header="{known.name}"'
+                kinds["Cookie" if known.place == "cookie" else own] = None
+            headers = [("WWW-Authenticate", kind) for kind in kinds or {"Bearer": None}]
+            raise AuthenticationRequired("The action needs to know who calls.", headers=headers)
+        try:
+            summary = await self._summarize(call)
+        except Problem as problem:  # a basket is empty once its order is placed
+            raise ConfirmationSpent("The confirmation admitted a call before.") if is_spent else problem from None
+        if is_spent:
+            raise self._question(call, summary, ConfirmationSpent, "The confirmation admitted a call before.")
+        if consent.refusal is not None or consent.spend is None:
+            raise self._question(call, summary, *(consent.refusal or (ConfirmationRequired, "")))
+        if consent.summary not in cast(Tokens, self._confirmations).digests(summary):
+            detail = "What was confirmed is not what the call would do now."
+            raise self._question(call, summary, ConfirmationStale, detail)
+        return consent.spend
+
+    def _question(self, call: Call, summary: str, kind: type[Problem], detail: str) -> Problem:
+        """Return the refusal of a call, with the question for a person and the token for the answer yes."""
+        tokens = cast(Tokens, self._confirmations)
+        facts = {
+            "id": secrets.token_urlsafe(12),
+            "action": self._action.id,
+            "caller": call.caller_id,
+            "shown": tokens.digests(self._shown(call))[0],
+            "input": tokens.digests(fingerprint_of(call.input))[0],
+            "summary": tokens.digests(summary)[0],
+        }
+        token, expires = tokens.write(facts)
+        expires_at = datetime.fromtimestamp(expires, UTC).isoformat().replace("+00:00", "Z")
+        question = {"token": token, "summary": summary, "expires_at": expires_at}
+        return kind(detail, members={"confirmation": question})
+
+    async def _summarize(self, call: Call) -> str:
+        """Say what a call would do. Raises HandlerFailed where a function of the site's fails, or takes too long."""
+        action, words = self._action, self._action.confirmation_summary
+        if not callable(words):
+            return self._summary(call.input)
+        arguments = (call.input, call) if self._summary_takes_call else (call.input,)
+        make = partial(words, *arguments)
+
+        def make_here() -> object:
+            try:
+                return make()
+            except StopIteration as error:  # no future can carry it: whoever waited for it would wait for ever
+                raise RuntimeError("The summary raised StopIteration.") from error
+
+        limit = asyncio.timeout(action.timeout)
+        try:
+            async with limit:
+                said = make() if inspect.iscoroutinefunction(words) else await run_in_thread(make_here)
+                summary = await said if inspect.isawaitable(said) else said
+            if not isinstance(summary, str) or not summary.strip():
+                raise TypeError(f"A summary is a text, not {type(summary).__name__}, and not empty.")
+        except Problem:
+            raise
+        except Exception as error:
+            how = "took too long" if limit.expired() else "failed"
+            told = (action.id, how, call.request_id)
+            logger.exception("the summary of a confirmation of action %s %s (request_id=%s)", *told)
+            raise HandlerFailed(f"Nobody could be asked to confirm action {action.id}: its summary {how}.") from error
+        return cut(visible, summary, MAX_SUMMARY)
+
+
+class _Consent(NamedTuple):
+    """What a call's confirmation says: why it is none, or the step that spends it and a digest of what was read."""
+
+    refusal: tuple[type[Problem], str] | None
+    spend: Add | None = None
+    summary: object = None
+
+
+def takes_call(summary: Callable[..., object]) -> bool:
+    """Whether a function of the site's makes its summary of the input and the call, not of the input alone."""
+    try:
+        parameters = inspect.signature(summary).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in positional and one.default is inspect.Parameter.empty for one in parameters) > 1
+
+
+def _too_many(detail: str, seen: Counted) -> RateLimited:
+    """The refusal of a call too many; `detail` says up to when."""
+    seconds = max(1, math.ceil(seen.seconds_left))
+    return RateLimited(
+        f"{detail} in {seconds} seconds.",
+        headers=[("Retry-After", str(seconds))],
+        members={"retry_after": seconds},
+    )
+
+
+# --- What tells one call from another ---
+
+
+def fingerprint_of(given: JsonObject) -> str:
+    """What tells one input from another, whatever the order of its members."""
+    return hashlib.sha256(orjson.dumps(given, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def read_key(text: str) -> str:
+    """A key as it was sent, bare or as a quoted string (draft-ietf-httpapi-idempotency-key-header section 2.1)."""
+    key = text.strip()
+    if key.startswith('"') and (quoted := _QUOTED.fullmatch(key)):
+        key = re.sub(r"\\(.)", r"\1", quoted[1])
+    if not _KEY.fullmatch(key):
+        raise InvalidIdempotencyKey("The idempotency key is empty, too long, or not printable ASCII.")
+    return key
+
+
+def shown_by(
+    shown: Credentials, known: Iterable[RouteCredential] = (), *, cookies: bool = False, session: bool = True
+) -> str:
+    """Return what a caller shows by which a route may know them when we do not, "" for nothing.
+
+    These are the headers that identify somebody by their name or because the route's security scheme looks there
+    (`known`), the cookies where that scheme looks, and the application's session. Where the scheme names no cookie,
+    `cookies` counts all of them but the session's own, which is signed anew with each answer.
+    """
+    headers, looked_for = shown.headers, frozenset(known)
+    words = [
+        f"{name}: {headers[name]}"
+        for name in sorted(headers)
+        if ("header", name) in looked_for or _IDENTIFYING.match(name)
+    ]
+    named = any(one.place == "cookie" for one in looked_for)
+    for pair in sorted(headers.get("cookie", "").split(";")) if named or cookies else ():
+        name, _, value = pair.strip().partition("=")
+        if ("cookie", name) in looked_for if named else not (_FLEETING.match(name) or _holds(value, shown.session)):
+            words += [f"cookie {name}={value}"] if name else []
+    if session and shown.session:
+        words.append(json.dumps(dict(shown.session), default=str, skipkeys=True))
+    return "\n".join(words)
+
+
+def _holds(cookie: str, session: Mapping[str, object] | None) -> bool:
+    """Whether a cookie is the session itself, as Starlette's SessionMiddleware writes it: Base64 before a dot."""
+    if not session:
+        return False
+    try:
+        return bool(json.loads(base64.b64decode(cookie.strip('"').partition(".")[0])) == dict(session))
+    except (ValueError, RecursionError):
+        return False

@@ -10,13 +10,14 @@ from concurrent.futures import Future
 from dataclasses import InitVar, dataclass, field
 from http.client import HTTPResponse
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, Protocol
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.policy.authentication import BEARER, Credentials, Principal, Scheme, read_bearer_token
+from awp_publish.policy.authentication import BEARER, Scheme, read_bearer_token
+from awp_publish.policy.call import Credentials, Principal
 from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials, TemporarilyUnavailable
 
 if TYPE_CHECKING:
@@ -80,41 +81,33 @@ class KeySet:
 
 def read_key_set(document: object) -> KeySet:
     """The keys of a JWK set that check signatures; others are passed over. Raises ValueError if there are none."""
+    from jwt import PyJWK
+    from jwt.exceptions import PyJWTError
+
     listed = document.get("keys") if isinstance(document, Mapping) else None
     if not isinstance(listed, (list, tuple)):
         raise ValueError("it is not a JWK set: it has no list of keys")
     keys: dict[KeyName, PyJWK] = {}
     for number, entry in enumerate(listed):
-        if isinstance(entry, Mapping) and entry.get("use", "sig") == "sig":
-            _add_key(keys, entry, number)
+        if not isinstance(entry, Mapping) or entry.get("use", "sig") != "sig":
+            continue
+        key_id = entry.get("kid")
+        name = key_id if isinstance(key_id, str) else f"\0{number}"  # not a name that a token could give
+        public = {member: entry[member] for member in _PUBLIC if member in entry}
+        for algorithm, (kind, curve) in ALGORITHMS.items():  # a key may name the one that it is for
+            if entry.get("kty") != kind or curve not in (None, entry.get("crv")):
+                continue
+            if entry.get("alg", algorithm) != algorithm:
+                continue
+            try:
+                key = PyJWK(public, algorithm)
+            except (PyJWTError, ValueError, TypeError):
+                continue
+            if kind != "RSA" or key.key.key_size >= SMALLEST_RSA:
+                keys.setdefault((name, algorithm), key)
     if not keys:
         raise ValueError("it has no public key that checks signatures")
     return KeySet(keys)
-
-
-def _add_key(keys: dict[KeyName, "PyJWK"], entry: Mapping[str, object], number: int) -> None:
-    from jwt import PyJWK
-    from jwt.exceptions import PyJWTError
-
-    key_id = entry.get("kid")
-    name = key_id if isinstance(key_id, str) else f"\0{number}"  # not a name that a token could give
-    public = {member: entry[member] for member in _PUBLIC if member in entry}
-    for algorithm in _algorithms_of(entry):
-        try:
-            key = PyJWK(public, algorithm)
-        except (PyJWTError, ValueError, TypeError):
-            continue
-        if entry["kty"] != "RSA" or key.key.key_size >= SMALLEST_RSA:
-            keys.setdefault((name, algorithm), key)
-
-
-def _algorithms_of(entry: Mapping[str, object]) -> list[str]:
-    """The algorithms that a key may be used with: its own if it names one."""
-    return [
-        algorithm
-        for algorithm, (kind, curve) in ALGORITHMS.items()
-        if entry.get("kty") == kind and curve in (None, entry.get("crv")) and entry.get("alg", algorithm) == algorithm
-    ]
 
 
 # --- Where keys come from ---
@@ -184,20 +177,17 @@ class FetchedKeys:
                     return False
                 if for_unknown:
                     self._next_try = self._clock() + PAUSE
-                self._under_way = self._start()
+                self._under_way = future = Future[None]()
+                future.set_running_or_notify_cancel()  # nobody who stops waiting can cancel it for the others
+                threading.Thread(target=self._run, args=(future,), name="awp-publish-keys", daemon=True).start()
             under_way = self._under_way
         await wrap_future(under_way)
         return True
 
-    def _start(self) -> "Future[None]":
-        future: Future[None] = Future()
-        future.set_running_or_notify_cancel()  # from now on nobody who stops waiting can cancel it for the others
-        threading.Thread(target=self._run, args=(future,), name="awp-publish-keys", daemon=True).start()
-        return future
-
     def _run(self, future: "Future[None]") -> None:
         try:
-            self._keep(read_key_set(_load(self._url)))
+            self._known = read_key_set(_load(self._url))
+            self._known_since, self._failed = self._clock(), False
         except Exception as error:
             self._failed = True
             self._next_try = self._clock() + PAUSE
@@ -207,24 +197,19 @@ class FetchedKeys:
                 self._under_way = None
             future.set_result(None)
 
-    def _keep(self, keys: KeySet) -> None:
-        self._known, self._known_since, self._failed = keys, self._clock(), False
-
 
 def check_keys_url(url: str) -> str:
     """An https address; http is for a server on this machine. Raises ValueError."""
     parts = urlsplit(url)
-    schemes = ("https", "http") if _is_local(parts.hostname or "") else ("https",)
+    host = parts.hostname or ""
+    try:
+        is_local = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        is_local = False
+    schemes = ("https", "http") if is_local else ("https",)
     if not parts.hostname or parts.username or parts.scheme not in schemes:
         raise ValueError("it is not an https address")
     return url
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -238,21 +223,17 @@ def _load(url: str) -> object:
     request = urllib.request.Request(url, headers={"Accept": "application/json"})
     deadline = time.monotonic() + FETCH_TIMEOUT
     body = bytearray()
-    with _open(opener, request) as response:
-        while piece := response.read1(65_536):
-            body += piece
-            if len(body) > LARGEST or time.monotonic() > deadline:
-                raise ValueError("it is too large or too slow")
-    return orjson.loads(body)
-
-
-def _open(opener: urllib.request.OpenerDirector, request: urllib.request.Request) -> HTTPResponse:
     try:
         response: HTTPResponse = opener.open(request, timeout=FETCH_TIMEOUT)
     except HTTPError as error:
         error.close()  # it holds the connection
         raise ValueError(f"the answer has the status {error.code}") from None
-    return response
+    with response:
+        while piece := response.read1(65_536):
+            body += piece
+            if len(body) > LARGEST or time.monotonic() > deadline:
+                raise ValueError("it is too large or too slow")
+    return orjson.loads(body)
 
 
 def _unreadable() -> TemporarilyUnavailable:
@@ -295,6 +276,10 @@ class JwtBearer:
     `principal_claim` the one with the caller's id. Needs the extra `jwt`. Raises DeclarationError.
     """
 
+    scheme: ClassVar[Scheme] = "oauth2"
+    method: ClassVar[str] = "jwt"
+    challenge: ClassVar[str] = BEARER
+
     issuer: str
     audience: str | Sequence[str]
     jwks_url: str | None = None
@@ -307,27 +292,31 @@ class JwtBearer:
     _keys: KeySource = field(init=False, repr=False, compare=False)
 
     def __post_init__(self, jwks: Mapping[str, object] | None, clock: Callable[[], float]) -> None:
-        _check_installed()
+        try:
+            import cryptography  # noqa: F401
+            import jwt  # noqa: F401
+        except ImportError:
+            _refuse("JwtBearer needs PyJWT, which is not installed.", 'Run pip install "awp-publish[jwt]".')
         audience = _texts(self.audience)
         if not isinstance(self.issuer, str) or not self.issuer or not audience:
             _refuse("JwtBearer needs the issuer and the audience of its tokens.", _EXAMPLE)
         object.__setattr__(self, "audience", audience)
-        object.__setattr__(self, "algorithms", _read_algorithms(self.algorithms))
+        algorithms = _texts(self.algorithms)
+        if not algorithms or set(algorithms) - set(ALGORITHMS):
+            remedy = f"Choose of {', '.join(ALGORITHMS)}: signatures that public keys check."
+            _refuse("JwtBearer's algorithms are not all usable here.", remedy)
+        object.__setattr__(self, "algorithms", algorithms)
         if not self.leeway >= 0 or not self.principal_claim:
             _refuse("JwtBearer's leeway is negative or its principal_claim empty.", _EXAMPLE)
-        object.__setattr__(self, "_keys", _read_keys(self.jwks_url, jwks, clock))
-
-    @property
-    def scheme(self) -> Scheme:
-        return "oauth2"
-
-    @property
-    def method(self) -> str:
-        return "jwt"
-
-    @property
-    def challenge(self) -> str:
-        return BEARER
+        url = self.jwks_url
+        if (url is None) == (jwks is None):
+            _refuse("JwtBearer needs either jwks_url or jwks.", _EXAMPLE)
+        try:
+            keys = GivenKeys(read_key_set(jwks)) if url is None else FetchedKeys(check_keys_url(url), clock)
+        except ValueError as error:
+            named = "jwks" if url is None else "jwks_url"
+            _refuse(f"JwtBearer's {named} cannot be used: {error}.", _EXAMPLE)
+        object.__setattr__(self, "_keys", keys)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
         """The caller, None without a bearer token.
@@ -341,7 +330,14 @@ class JwtBearer:
         key = await self._keys.find(key_id, algorithm)
         if key is None:
             raise _invalid("It is signed with a key that its issuer does not publish.")
-        return self._principal_of(self._decode(token, key, algorithm))
+        claims = self._decode(token, key, algorithm)
+        name = claims.get(self.principal_claim)
+        if not isinstance(name, str) or not name:
+            raise _invalid(f"Its {self.principal_claim} does not name anybody.")
+        names = SCOPE_CLAIMS if self.scope_claim is None else (self.scope_claim,)
+        given = next((claims[one] for one in names if one in claims), None)
+        scopes = frozenset(given.split(" ")) - {""} if isinstance(given, str) else frozenset(_texts(given))
+        return Principal(name, scopes, claims)
 
     def _read_header(self, token: str) -> tuple[str | None, str]:
         """The key and the algorithm that a token names. Nothing of it is believed yet."""
@@ -380,17 +376,6 @@ class JwtBearer:
         except Exception as error:  # whatever a hostile token makes of its decoder, it is the token that is wrong
             raise _invalid(_WRONG.get(type(error).__name__, "It is not well formed.")) from None
 
-    def _principal_of(self, claims: Mapping[str, object]) -> Principal:
-        name = claims.get(self.principal_claim)
-        if not isinstance(name, str) or not name:
-            raise _invalid(f"Its {self.principal_claim} does not name anybody.")
-        return Principal(name, self._scopes_of(claims), claims)
-
-    def _scopes_of(self, claims: Mapping[str, object]) -> frozenset[str]:
-        names = SCOPE_CLAIMS if self.scope_claim is None else (self.scope_claim,)
-        given = next((claims[name] for name in names if name in claims), None)
-        return frozenset(given.split(" ")) - {""} if isinstance(given, str) else frozenset(_texts(given))
-
 
 def _invalid(detail: str) -> InvalidCredentials:
     return InvalidCredentials(f"The token is not valid. {detail}")
@@ -403,33 +388,7 @@ def _refuse(detail: str, remedy: str) -> NoReturn:
     raise DeclarationError("site", detail, remedy)
 
 
-def _check_installed() -> None:
-    try:
-        import cryptography  # noqa: F401
-        import jwt  # noqa: F401
-    except ImportError:
-        _refuse("JwtBearer needs PyJWT, which is not installed.", 'Run pip install "awp-publish[jwt]".')
-
-
 def _texts(given: object) -> tuple[str, ...]:
     """One text or several; what is no text is not there."""
     several = (given,) if isinstance(given, str) else given if isinstance(given, Sequence) else ()
     return tuple(one for one in several if isinstance(one, str) and one)
-
-
-def _read_algorithms(given: object) -> tuple[str, ...]:
-    named = _texts(given)
-    if not named or set(named) - set(ALGORITHMS):
-        remedy = f"Choose of {', '.join(ALGORITHMS)}: signatures that public keys check."
-        _refuse("JwtBearer's algorithms are not all usable here.", remedy)
-    return named
-
-
-def _read_keys(url: str | None, document: object, clock: Callable[[], float]) -> KeySource:
-    if (url is None) == (document is None):
-        _refuse("JwtBearer needs either jwks_url or jwks.", _EXAMPLE)
-    try:
-        return GivenKeys(read_key_set(document)) if url is None else FetchedKeys(check_keys_url(url), clock)
-    except ValueError as error:
-        named = "jwks" if url is None else "jwks_url"
-        _refuse(f"JwtBearer's {named} cannot be used: {error}.", _EXAMPLE)

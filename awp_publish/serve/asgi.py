@@ -268,9 +268,9 @@ class AgentPublisher:
         link = link_header(catalog, self._protocols, of_pages=False).encode("latin-1")
         documents = prepare(self._documents(catalog), catalog, link, before.documents if before else {}, now)
         if before is not None:
-            before.doors.invoker.heed(catalog.status)
+            before.doors.invoker.set_status(catalog.status)
             if before.guarded is not None:
-                before.guarded.heed(catalog.status)
+                before.guarded.set_status(catalog.status)
             return replace(before, documents=documents)
         pages = NegotiatedPages(catalog, self.site.offering, self._renderer) if self._renderer else None
         links = link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None

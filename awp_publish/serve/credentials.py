@@ -13,7 +13,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any, Final, TypeAlias
 
-from awp_publish.policy.authentication import Credentials
+from awp_publish.policy.call import Credentials
 from awp_publish.problems import CrossSiteCookies, ForeignHost
 from awp_publish.serve.http import Fields, Scope
 

@@ -382,8 +382,8 @@ class RouteCall:
         if self._request is not None:
             body, self._request = self._request, None
             return {"type": "http.request", "body": body, "more_body": False}
-        if self._call.gone is not None:
-            await self._call.gone()
+        if self._call.disconnected is not None:
+            await self._call.disconnected()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:

@@ -8,10 +8,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Protocol, TypeAlias, cast
 
-from awp_publish.guarding import make_enforcement
+from awp_publish.guarding import make_guards
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Catalog, Door
-from awp_publish.policy.guard import Enforcement
+from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import protected_resource
 from awp_publish.serve.credentials import read_credentials
@@ -51,7 +51,7 @@ class DoorContext:
     site: Site
     catalog: Catalog
     invoker: Invoker
-    enforcement: Enforcement
+    guards: Guards
     admission: Admission
     background: Background | None
     entrance: Entrance
@@ -140,17 +140,17 @@ def open_doors(
     entrance: Entrance,
 ) -> Doors:
     """The doors of one public address of a site; `pages` reads its pages, None where they are HTML only."""
-    enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
+    guards = make_guards(site.guarding, catalog, protected_resource.metadata_url(catalog))
     accept = background.accepting(catalog) if background is not None else None
     observer = Observer(site.guarding.log_inputs, site.call_listeners)
-    invoker = Invoker(catalog, RouteCaller(app, catalog), enforcement, accept, observer)
+    invoker = Invoker(catalog, RouteCaller(app, catalog), guards, accept, observer)
     admission = read_admission_of(site, catalog.actions)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
     calls, cors = address.calls(catalog), Cors(admission.allow_origins)
-    live = open_live_doors(DoorContext(site, catalog, invoker, enforcement, admission, background, entrance, pages))
+    live = open_live_doors(DoorContext(site, catalog, invoker, guards, admission, background, entrance, pages))
     below: dict[str, AnswerRest] = {}
     if background is not None:
-        gate = enforcement.identify()
+        gate = guards.identify()
 
         async def identify(scope: Scope, fields: Fields) -> str:
             principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
@@ -186,9 +186,9 @@ def guard_routes(site: Site, catalog: Catalog, app: AsgiApp, routes: object) -> 
     actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
     if not any(action.target is not None for action in actions):
         return None
-    enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
+    guards = make_guards(site.guarding, catalog, protected_resource.metadata_url(catalog))
     observer = Observer(site.guarding.log_inputs, site.call_listeners)
-    guarded = GuardedRoutes(app, routes, catalog, actions, enforcement, observer, read_admission_of(site))
+    guarded = GuardedRoutes(app, routes, catalog, actions, guards, observer, read_admission_of(site))
     return guarded if guarded.is_needed else None
 
 

@@ -18,7 +18,7 @@ from awp_publish.discover import find_arrival, routed
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Action, Arrival, Catalog, Parameter, Status, Target
 from awp_publish.policy.call import Call, Outcome, Result
-from awp_publish.policy.guard import Enforcement
+from awp_publish.policy.guard import Guards
 from awp_publish.problems import HandlerFailed, Problem
 from awp_publish.protocols.schema_reading import required_members, resolved
 from awp_publish.request import JSON
@@ -62,7 +62,7 @@ class GuardedRoutes:
         routes: object,
         catalog: Catalog,
         actions: Iterable[Action],
-        enforcement: Enforcement,
+        guards: Guards,
         observer: Observer,
         admission: Admission,
     ) -> None:
@@ -70,7 +70,7 @@ class GuardedRoutes:
         self._routes = routes
         # What the route answers is its own affair; it is never handled later.
         direct = tuple(replace(action, outputs={}, function=None) for action in actions)
-        self._invoker = Invoker(replace(catalog, actions=direct, agents=()), _pass_on, enforcement, None, observer)
+        self._invoker = Invoker(replace(catalog, actions=direct, agents=()), _pass_on, guards, None, observer)
         known = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
         self._guarded = [one for one in known if self._invoker.is_guarded(one.action)]
         self._door = _DirectDoor(app, self._invoker, catalog, admission, {one.action.id: one for one in self._guarded})
@@ -80,9 +80,9 @@ class GuardedRoutes:
         """Whether any of the routes has a gate before it."""
         return bool(self._guarded)
 
-    def heed(self, status: Status) -> None:
+    def set_status(self, status: Status) -> None:
         """From now on refuse what does not work."""
-        self._invoker.heed(status)
+        self._invoker.set_status(status)
 
     def find(self, scope: Scope) -> Action | None:
         """The action at whose route a request arrives, None if that is not guarded."""
@@ -202,8 +202,8 @@ class _Exchange:
         if self._request is not None:
             body, self._request = self._request, None
             return {"type": "http.request", "body": body, "more_body": False}
-        if self.call is not None and self.call.gone is not None:
-            await self.call.gone()
+        if self.call is not None and self.call.disconnected is not None:
+            await self.call.disconnected()
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:

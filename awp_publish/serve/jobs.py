@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.guarding import make_enforcement
+from awp_publish.guarding import make_guards
 from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog, Status
-from awp_publish.policy.authentication import Principal, set_caller
-from awp_publish.policy.call import Call, Outcome, Result, never_disconnected
+from awp_publish.policy.authentication import set_caller
+from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.problems import DeclarationError, Problem
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
@@ -139,7 +139,7 @@ class Background:
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
         self._reach = RouteCaller(CalledApplication(app, routes), own, among=catalog)
         self._invoker = Invoker(own, self._reach, observer=Observer(guarding.log_inputs, site.call_listeners))
-        self._enforcement = make_enforcement(guarding, catalog, None)
+        self._guards = make_guards(guarding, catalog, None)
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None
         self._has_lifespan = False
@@ -178,7 +178,7 @@ class Background:
         result = results[0]
         if isinstance(result, Problem):
             return result
-        return JobResult(result.status, (*result.headers, *self._receipt(call)), result.body)
+        return JobResult(result.status, (*result.headers, *await self._guards.certify(call)), result.body)
 
     def _call_of(self, job: Job) -> Call:
         request, scopes = job.context.get("request"), job.context.get("scopes")
@@ -188,12 +188,6 @@ class Background:
         call.principal = principal if job.principal else None
         call.credentials = partial(read_credentials, context, read_fields(context["headers"]), TrustedProxies())
         return call
-
-    def _receipt(self, call: Call) -> tuple[tuple[bytes, bytes], ...]:
-        receipts = self._enforcement.receipts
-        if receipts is None or call.action.id not in self._enforcement.receipted:
-            return ()
-        return (receipts.write(call),)
 
     # --- Working ---
 

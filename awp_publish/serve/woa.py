@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, parse_qsl
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door, Idempotency
 from awp_publish.policy.call import Call
-from awp_publish.policy.idempotency import read_key
+from awp_publish.policy.guard import read_key
 from awp_publish.problems import (
     AgentMismatch,
     EnvelopeNotAnObject,

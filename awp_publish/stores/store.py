@@ -119,7 +119,7 @@ class Store(Protocol):
 
 
 # --- Carrying out steps, in the one order that every store keeps: look at all of them, then change ---
-# Memory and SQLite do it with `carry_out` on their own `Shelf`; Redis does the same in Lua, beside its data. All
+# SQLite and Django's database do it with `carry_out` on their own `Shelf`; memory in place, Redis in Lua. All
 # steps look at what was there before the run; only a `Count` sees the counts before it, since those are made at once.
 
 

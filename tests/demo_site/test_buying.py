@@ -87,8 +87,8 @@ def test_an_agent_buys_a_book_by_following_documents_and_refusals(agent):
     assert placed.status_code == 201
     assert agent.refusals == [
         "AUTHENTICATION_REQUIRED",
-        "CONFIRMATION_REQUIRED",
         "PREREQUISITE_REQUIRED",
+        "CONFIRMATION_REQUIRED",
     ]
     assert [line["slug"] for line in placed.json()["lines"]] == ["moby-dick"]
     assert stock(agent) == before - 1

@@ -13,13 +13,12 @@ from awp_publish.policy.authentication import (
     ApiKey,
     ApplicationUser,
     BearerToken,
-    Credentials,
     Custom,
-    Principal,
     SessionUser,
     published_facts,
     read_authenticators,
 )
+from awp_publish.policy.call import Credentials, Principal
 from awp_publish.problems import DeclarationError, InvalidCredentials
 
 SECRET = "k-8f14e45fceea167a"

@@ -141,8 +141,8 @@ class McpCaller:
     """The MCP door, in the stateless revision. What an envelope carries travels in `_meta`."""
 
     ways: Mapping[str, str] = {
-        "ConfirmationRequired": "awp/confirmation in the request's _meta",
-        "PrerequisiteRequired": "awp/receipts",
+        "ConfirmationRequired": "the argument confirmation",
+        "PrerequisiteRequired": "the argument receipts",
     }
 
     def __init__(self, client: TestClient) -> None:

@@ -1,10 +1,12 @@
 """Human confirmation (agent.json section 9): asked in plain language, bound, expiring, good for one call."""
 
+import asyncio
 import time
 from datetime import datetime
 from string import ascii_letters, digits
 from typing import Annotated
 
+import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from pydantic import BaseModel, Field, SecretStr
@@ -130,20 +132,48 @@ def test_the_site_may_ask_in_its_own_words(open_client):
     async def function(title: str) -> None:
         """Order."""
 
-    @site.agent("broken", confirm=lambda given: str(given["nothing"]))
-    async def broken(title: str) -> None:
-        """Order a book."""
+    @site.agent("looks_up", confirm=look_up)
+    async def looks_up(title: str) -> None:
+        """Order."""
 
     client = publish(site, open_client)
     summaries = {
-        agent: invoke(client, agent, {"title": "Emma {x}"}).json()["confirmation"]["summary"]
-        for agent in ("text", "function", "broken")
+        agent: invoke(client, agent, {"title": "Emma {x}"}, {"cookie": "basket=7; theme=dark"}).json()
+        for agent in ("text", "function", "looks_up")
     }
-    assert summaries == {
+    assert {agent: told["confirmation"]["summary"] for agent, told in summaries.items()} == {
         "text": 'Order (not given) x "Emma {x}" for (not given)?',
         "function": "EMMA {X}!",
-        "broken": 'Broken: Order a book. With title: "Emma {x}".',
+        "looks_up": "Emma {x} of basket 7 for ann",
     }
+
+
+async def look_up(given, call) -> str:
+    return f"{given['title']} of basket {call.cookies['basket']} for {call.application_session.get('user_id', 'ann')}"
+
+
+def _stop(given):
+    raise StopIteration
+
+
+def _exits(given):
+    return [][0]
+
+
+@pytest.mark.parametrize("summary", [_exits, _stop, lambda given: None, lambda given: " ", lambda given: 5])
+def test_a_summary_that_is_no_text_or_fails_asks_nobody(open_client, summary):
+    site, runs = make_shop(), []
+
+    @site.agent("order", confirm=summary)
+    async def order() -> None:
+        """Order a book."""
+        runs.append("order")
+
+    client = publish(site, open_client)
+    answer = invoke(client, "order")
+    assert told(answer) == (500, "HANDLER_FAILED")
+    assert "confirmation" not in answer.json()
+    assert runs == []
 
 
 # --- The answer ---
@@ -271,3 +301,35 @@ def test_a_shared_store_without_keys_is_refused_at_start_up(tmp_path):
         TestClient(AgentPublisher(Starlette(), site=site)),
     ):
         pass
+
+
+# --- What comes first, and what is claimed ---
+
+
+def test_a_call_that_is_asked_about_claims_no_key(shop):
+    client, orders = shop
+    key = ANN | {"idempotency-key": "k-1"}
+    token = ask(client, headers=key)
+    assert ask(client, given={"copies": 2}, headers=key) != token
+    assert confirm(client, token, headers=key).json() == 1
+    assert confirm(client, token, headers=key).headers["idempotent-replayed"] == "true"
+    assert orders == ["Emma"]
+
+
+async def test_of_many_calls_with_one_confirmation_one_runs():
+    site, orders = make_site()
+    app = AgentPublisher(Starlette(), site=site)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="https://shop.example") as client:
+
+        async def call(headers):
+            return await client.post("/agents/order/invoke", json={"input": {}}, headers=ANN | headers)
+
+        token = (await call({})).json()["confirmation"]["token"]
+        answers = await asyncio.gather(*(call({"awp-confirmation": token}) for _ in range(8)))
+    assert sorted(answer.status_code for answer in answers) == [200] + [409] * 7
+    assert orders == ["Emma"]
+
+
+def test_no_confirmation_is_asked_for_by_a_function_of_wrong_shape():
+    with pytest.raises(DeclarationError, match="of the input and the call"):
+        make_shop().agent("order", confirm=5)  # type: ignore[arg-type]

@@ -72,10 +72,12 @@ def test_a_confirmation_is_good_for_the_credentials_it_was_asked_for_with(open_c
     app, paid = knowing(Depends(HTTPBearer()))
     caller = DOORS[door](open_client(app))
     token = caller.call("pay", token="ann").question["token"]
-    for other in ("ben", None):
-        refused = caller.call("pay", token=other, confirmation=token)
-        assert refused.code == "CONFIRMATION_FOREIGN"
-        assert refused.question["token"] != token
+    refused = caller.call("pay", token="ben", confirmation=token)
+    assert refused.code == "CONFIRMATION_FOREIGN"
+    assert refused.question["token"] != token
+    for confirmation in (token, None):  # nobody is asked for a caller whom the route would refuse
+        nobody = caller.call("pay", confirmation=confirmation)
+        assert (nobody.code, nobody.challenge, nobody.question) == ("AUTHENTICATION_REQUIRED", "Bearer", {})
     assert paid == []
     assert caller.call("pay", token="ann", confirmation=token).output == "paid"
     assert paid == ["Bearer ann"]

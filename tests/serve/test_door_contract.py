@@ -1,8 +1,9 @@
 """What every door has to hold: each refusal of a guarded call, provoked for real, is told with all that it knows."""
 
+import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -13,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, BearerToken, Principal, Site, problems as guards
+from awp_publish import AgentPublisher, BearerToken, Principal, Refused, Site, problems as guards
+from awp_publish.policy.call import Call
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
@@ -35,6 +37,7 @@ class Shop:
     runs: list[str]
     begun: threading.Event
     go: threading.Event
+    prices: list[int]
 
     def ask(self) -> str:
         return self.door.call("pay", token="ann").question["token"]
@@ -48,7 +51,7 @@ def _check(token: str) -> Principal | None:
 
 @pytest.fixture(params=DOORS)
 def shop(request, open_client) -> Iterator[Shop]:
-    store, runs, begun, go = Watched(MemoryStore()), [], threading.Event(), threading.Event()
+    store, runs, begun, go, prices = Watched(MemoryStore()), [], threading.Event(), threading.Event(), [5]
     site = make_shop(store=store, authenticate=BearerToken(_check), secret_keys=KEYS, doors=ASKED_FOR)
 
     @site.agent("look", rate_limit="2/minute")
@@ -103,8 +106,23 @@ def shop(request, open_client) -> Iterator[Shop]:
         """Send books."""
         return "sent"
 
+    async def summarize_basket(given: Mapping[str, object], call: Call) -> str:
+        assert call.principal is not None
+        if prices[-1] == 0:
+            raise Refused("The basket is empty.")
+        if prices[-1] < 0:
+            raise RuntimeError("a bug")
+        await asyncio.sleep(30 if prices[-1] > 1000 else 0)
+        return f"Pay {prices[-1]} pounds for what {call.principal.id} has chosen."
+
+    @site.agent("check_out", confirm=summarize_basket, requires=["look"], auth_required=True, timeout=0.2)
+    async def check_out(copies: int = 1) -> str:
+        """Order what is in the basket."""
+        runs.append("check_out")
+        return "ordered"
+
     client = open_client(AgentPublisher(Starlette(), site=site))
-    yield Shop(DOORS[request.param](client), site, store, runs, begun, go)
+    yield Shop(DOORS[request.param](client), site, store, runs, begun, go, prices)
     go.set()
 
 
@@ -156,6 +174,13 @@ def confirm_twice(shop: Shop) -> Told:
     return shop.door.call("pay", token="ann", confirmation=confirmation)
 
 
+def confirm_what_has_changed(shop: Shop) -> Told:
+    shop.door.call("look", token="ann")
+    confirmation = shop.door.call("check_out", token="ann").question["token"]
+    shop.prices.append(50)
+    return shop.door.call("check_out", token="ann", confirmation=confirmation)
+
+
 def call_a_degraded_action(shop: Shop) -> Told:
     shop.site.set_status(degraded_actions=["order"])
     shop.site.refresh()
@@ -189,6 +214,7 @@ PROVOCATIONS: dict[str, Callable[[Shop], Told]] = {
     "ConfirmationForeign": lambda shop: shop.door.call("pay", token="ben", confirmation=shop.ask()),
     "ConfirmationSpent": confirm_twice,
     "ConfirmationMismatch": lambda shop: shop.door.call("pay", {"copies": 2}, token="ann", confirmation=shop.ask()),
+    "ConfirmationStale": confirm_what_has_changed,
     "PrerequisiteRequired": lambda shop: shop.door.call("send"),
     "TemporarilyUnavailable": call_a_degraded_action,
     "StoreUnavailable": lose_the_store,
@@ -357,7 +383,7 @@ def test_a_password_is_in_no_summary_log_or_store(open_client, caplog, door):
     noted = [one["input"] for one in facts if "input" in one]
     assert {"name": "ann", "password": "(hidden)"} in noted
     assert SECRET not in f"{facts}{caplog.text}"
-    assert SECRET.encode() not in b"".join(store._shelf._values.values())
+    assert SECRET.encode() not in b"".join(store._shelf.values.values())
 
 
 def test_what_is_given_once_is_given_once(vault):
@@ -380,3 +406,58 @@ def test_an_action_has_its_own_limit_of_a_body(vault):
     assert (refused.code, "2000 bytes" in refused.detail) == ("BODY_TOO_LARGE", True)
     assert vault.call("large", {"text": "x" * 1_500_000}).output == 1_500_000
     assert vault.call("sign_in", {"name": "x" * 1_500_000, "password": ""}).code == "BODY_TOO_LARGE"
+
+
+# --- What comes before what ---
+
+
+def test_nobody_is_asked_about_a_call_that_cannot_go_through(shop):
+    refused = {
+        "AUTHENTICATION_REQUIRED": shop.door.call("check_out"),
+        "INVALID_INPUT": shop.door.call("check_out", {"copies": "many"}, token="ann"),
+        "PREREQUISITE_REQUIRED": shop.door.call("check_out", token="ann"),
+    }
+    assert {code: told.code for code, told in refused.items()} == {code: code for code in refused}
+    shop.door.call("look", token="ann")
+    shop.prices.append(0)
+    empty = shop.door.call("check_out", token="ann")
+    assert (empty.code, empty.detail) == ("REFUSED", "The basket is empty.")
+    assert [told.question for told in (*refused.values(), empty)] == [{}] * 4
+    shop.prices.append(5)
+    assert shop.door.call("check_out", token="ann").code == "CONFIRMATION_REQUIRED"
+
+
+def test_a_consent_covers_what_the_person_has_read_and_nothing_else(shop):
+    stale = confirm_what_has_changed(shop)
+    assert stale.question["summary"] == "Pay 50 pounds for what ann has chosen."
+    assert shop.runs == []
+    agreed = stale.question["token"]
+    assert shop.door.call("check_out", token="ann", confirmation=agreed).output == "ordered"
+    shop.prices.append(0)
+    assert shop.door.call("check_out", token="ann", confirmation=agreed).code == "CONFIRMATION_SPENT"
+    assert shop.runs == ["check_out"]
+
+
+@pytest.mark.parametrize("price", [-1, 2000], ids=["fails", "hangs"])
+def test_a_summary_that_cannot_be_made_is_a_failure_and_never_a_consent(shop, price):
+    shop.door.call("look", token="ann")
+    agreed = shop.door.call("check_out", token="ann").question["token"]
+    shop.prices.append(price)
+    for confirmation in (None, agreed):
+        told = shop.door.call("check_out", token="ann", confirmation=confirmation)
+        assert (told.code, told.question) == ("HANDLER_FAILED", {})
+    assert shop.runs == []
+
+
+def test_a_known_callers_success_is_remembered_and_no_receipt_is_asked_for(shop):
+    assert shop.door.call("look", token="ann").output == "books"
+    assert shop.door.call("send", token="ann").output == "sent"
+    told = shop.door.call("send", token="ben")
+    assert told.code == "PREREQUISITE_REQUIRED"
+    assert "receipt" not in told.detail
+    assert "if the site does not know who calls" in told.recovery
+    assert shop.door.call("send").code == "PREREQUISITE_REQUIRED"
+
+
+def test_no_action_is_to_be_repeated_for_its_receipt(shop):
+    assert "None is to be repeated" in shop.door.call("send").recovery

@@ -10,7 +10,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher, DeclarationError
-from awp_publish.policy.idempotency import MAX_ANONYMOUS_KEYS
+from awp_publish.policy.guard import MAX_ANONYMOUS_KEYS
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.guarded import ANN, BEN, Caller, invoke, known_callers, make_shop, publish, told
 
@@ -198,7 +198,7 @@ def test_a_key_cannot_stand_where_the_envelope_has_something_else(field):
 
 
 def test_a_key_is_free_again_after_its_window(open_client, monkeypatch):
-    monkeypatch.setattr("awp_publish.policy.idempotency.MARGIN", 0.0)
+    monkeypatch.setattr("awp_publish.policy.guard.MARGIN", 0.0)
     site, runs = make_shop(timeout=0.5), []
 
     @site.agent("order", idempotency="1s")

@@ -16,12 +16,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, Refused
-from awp_publish.policy import idempotency
+from awp_publish.policy import guard
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.sqlite import SqliteStore
 from tests.serve.guarded import KEYS, Caller, Watched, make_shop
 
-WINDOW, LEASE = 3600.0, 30.0 + idempotency.MARGIN
+WINDOW, LEASE = 3600.0, 30.0 + guard.MARGIN
 AGENTS = {"repeatable": {"effect": "idempotent"}, "other": {}, "irreversible": {"effect": "irreversible"}}
 FREED_BY = {
     "repeatable": {"refused", "failed"},
@@ -68,12 +68,12 @@ class Entry:
 @cache
 def make_apps() -> tuple[AgentPublisher, ...]:
     """Two processes of one site, on one store. Made once; what they keep is new in each example."""
-    defaults = idempotency.IdempotencyKeys.__init__.__defaults__
-    idempotency.IdempotencyKeys.__init__.__defaults__ = (CLOCK,)
+    defaults = guard.Guard.__init__.__defaults__
+    guard.Guard.__init__.__defaults__ = (CLOCK,)
     try:
         return tuple(_make_app() for _ in range(2))
     finally:
-        idempotency.IdempotencyKeys.__init__.__defaults__ = defaults
+        guard.Guard.__init__.__defaults__ = defaults
 
 
 def _make_app() -> AgentPublisher:

@@ -24,9 +24,9 @@ from pathlib import Path
 
 from fastapi import FastAPI
 from awp_publish import AgentPublisher, Site
-from awp_publish.policy import idempotency
+from awp_publish.policy import guard
 
-idempotency.MARGIN = {MARGIN}
+guard.MARGIN = {MARGIN}
 site = Site(name="Shop", description="Sells things.", url="https://shop.example", timeout={TIMEOUT},
             store="sqlite:///agents.db", secret_keys=["a-secret-key-that-outlives-the-process"])
 app = FastAPI()

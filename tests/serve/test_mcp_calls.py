@@ -116,21 +116,46 @@ def test_an_agreement_is_to_one_input_and_to_one_call(shop, open_client):
     assert again["_meta"]["awp/problem"]["code"] == "CONFIRMATION_SPENT"
 
 
-@pytest.mark.parametrize(
-    ("replied", "code"),
-    [
-        (
-            {"inputResponses": {"confirmation": {"action": "accept"}}, "requestState": "made up"},
-            "CONFIRMATION_TAMPERED",
-        ),
-        ({"inputResponses": {"other": {"action": "accept"}}, "requestState": "made up"}, "INVALID_ENVELOPE"),
-        ({"inputResponses": {}, "requestState": "made up"}, "INVALID_ENVELOPE"),
-        ({"inputResponses": AGREED}, "CONFIRMATION_REQUIRED"),
-    ],
-)
-def test_a_made_up_agreement_counts_for_nothing(shop, open_client, replied, code):
-    told = _send(open_client(publish(shop)), {"name": "pay", **replied}, {})
-    assert told["_meta"]["awp/problem"]["code"] == code
+def test_a_state_that_was_tampered_with_is_an_error_of_the_protocol(shop, open_client):
+    client = open_client(publish(shop))
+    for made_up in ("made up", _send(client, {"name": "pay"}, {"elicitation": {}})["requestState"] + "x"):
+        sent = message("tools/call", {"name": "pay", "inputResponses": AGREED, "requestState": made_up})
+        error = client.post("/mcp", json=sent, headers=headers_of(sent)).json()["error"]
+        assert (error["code"], error["data"]["code"]) == (-32602, "CONFIRMATION_TAMPERED")
+
+
+@pytest.mark.parametrize("reply", [{}, {"other": {"action": "accept"}}, None])
+def test_a_call_without_the_reply_to_our_question_is_asked_again(shop, open_client, reply):
+    client = open_client(publish(shop))
+    can_ask: Any = {"elicitation": {}}
+    state = _send(client, {"name": "pay"}, can_ask)["requestState"]
+    replied = {} if reply is None else {"inputResponses": reply}
+    again = _send(client, {"name": "pay", "requestState": state, **replied}, can_ask)
+    assert (again["resultType"], again["requestState"] != state) == ("input_required", True)
+    assert _send(client, {"name": "pay", **replied}, {})["_meta"]["awp/problem"]["code"] == "CONFIRMATION_REQUIRED"
+
+
+def test_a_person_is_asked_again_about_what_reads_differently_by_now(open_client):
+    site, prices = make_shop(doors=["mcp"], secret_keys=KEYS), [5]
+
+    @site.agent("pay", confirm=lambda given: f"Pay {prices[-1]} pounds.")
+    async def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    client = open_client(publish(site))
+    can_ask: Any = {"elicitation": {}}
+    asked = _send(client, {"name": "pay"}, can_ask)
+    prices.append(50)
+    again = _send(client, {"name": "pay", "inputResponses": AGREED, "requestState": asked["requestState"]}, can_ask)
+    assert again["inputRequests"]["confirmation"]["params"]["message"] == "Pay 50 pounds."
+    agreed = {"inputResponses": AGREED, "requestState": again["requestState"]}
+    assert _send(client, {"name": "pay", **agreed}, can_ask)["isError"] is False
+
+
+def test_an_agreement_without_the_state_it_belongs_to_counts_for_nothing(shop, open_client):
+    told = _send(open_client(publish(shop)), {"name": "pay", "inputResponses": AGREED}, {})
+    assert told["_meta"]["awp/problem"]["code"] == "CONFIRMATION_REQUIRED"
 
 
 def _send(client, params, capabilities):
@@ -345,3 +370,60 @@ async def test_many_calls_at_once_are_kept_apart(shop):
             await asyncio.gather(*(caller.call() for caller in callers))
             told = [orjson.loads(caller.body)["result"]["content"][0]["text"] for caller in callers]
             assert [orjson.loads(text) for text in told] in (list(range(100)), [{"result": n} for n in range(100)])
+
+
+# --- What a model can send: arguments beside those of the action ---
+
+
+@pytest.fixture
+def depot():
+    site, runs = make_shop(doors=["mcp"], secret_keys=KEYS), []
+
+    @site.agent("look")
+    async def look() -> str:
+        """Look."""
+        return "seen"
+
+    @site.agent("send_things", confirm=True, requires=["look"])
+    async def send_things(copies: int = 1) -> str:
+        """Send things."""
+        runs.append(copies)
+        return "sent"
+
+    @site.agent("sign", confirm=True, requires=["look"])
+    async def sign(confirmation: str, receipts: list[str]) -> str:
+        """Sign, with inputs of these very names."""
+        return confirmation + "".join(receipts)
+
+    return site, runs
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_confirmation_and_receipts_are_arguments_that_a_model_can_write(depot, mode):
+    site, runs = depot
+    async with connect(publish(site), mode) as client:
+        tools = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+        assert set(tools["send_things"]["properties"]) == {"copies", "confirmation", "receipts"}
+        assert "required" not in tools["send_things"]
+        assert "properties" not in tools["look"] or tools["look"]["properties"] == {}
+        seen = await client.call_tool("look", {})
+        assert "look" in (await client.call_tool("send_things", {"copies": 2})).meta["awp/problem"]["missing"]
+        said = next(one.text for one in seen.content if one.text.startswith("receipt: "))
+        carried = {"copies": 2, "receipts": [said.removeprefix("receipt: ")]}
+        asked = await client.call_tool("send_things", carried)
+        question = orjson.loads(asked.content[0].text)["confirmation"]
+        done = await client.call_tool("send_things", {**carried, "confirmation": question["token"]})
+    assert (done.is_error, runs) == (False, [2])
+
+
+def test_an_action_keeps_inputs_of_its_own_by_those_names(depot, open_client):
+    client = open_client(publish(depot[0]))
+    listed = client.post("/mcp", json=(sent := message("tools/list", {})), headers=headers_of(sent)).json()
+    schema = {tool["name"]: tool["inputSchema"] for tool in listed["result"]["tools"]}["sign"]
+    assert schema["required"] == ["confirmation", "receipts"]
+
+
+@pytest.mark.parametrize("wrong", [{"confirmation": 5}, {"receipts": "text"}, {"receipts": [5]}])
+def test_arguments_of_ours_that_are_of_the_wrong_kind_are_refused(depot, open_client, wrong):
+    told = _send(open_client(publish(depot[0])), {"name": "send_things", "arguments": wrong}, {})
+    assert told["_meta"]["awp/problem"]["code"] == "INVALID_ENVELOPE"

@@ -1,6 +1,7 @@
 """Prerequisites: an action that depends on others wants the receipts of their successes."""
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -8,7 +9,9 @@ from starlette.applications import Starlette
 
 from awp_publish import Refused
 from awp_publish.policy.tokens import Tokens
-from tests.serve.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop, publish, told
+from awp_publish.problems import StoreUnavailable
+from awp_publish.stores.memory import MemoryStore
+from tests.serve.guarded import ANN, BEN, KEYS, Watched, invoke, known_callers, make_shop, publish, told
 
 PURPOSE = "receipt:shop.example"
 
@@ -143,6 +146,74 @@ def poll(client, address, headers=None):
             return answer
         assert time.monotonic() < give_up, answer.text
         time.sleep(0.01)
+
+
+# --- What is remembered ---
+
+
+def test_the_store_remembers_a_known_callers_successes_and_replays_count_again(open_client):
+    store = Watched(MemoryStore())
+    client = publish(make_site(store=store), open_client)
+    for agent, headers in (("look", ANN), ("look", ANN), *[("order", ANN | {"idempotency-key": "k-1"})] * 2):
+        assert invoke(client, agent, headers=headers).status_code == 200
+    assert pay(client, headers=ANN).json() == "paid"
+    answer = pay(client, headers=BEN)
+    assert answer.json()["missing"] == ["look", "order"]
+    assert "receipt" not in answer.json()["detail"]
+    assert pay(client).json()["missing"] == ["look", "order"]
+
+
+def test_what_is_remembered_lasts_as_long_as_a_receipt_from_the_last_success_on(open_client):
+    clock = Clock()
+    client = publish(make_site(store=MemoryStore(clock), receipts_within="1h"), open_client)
+    invoke(client, "look", headers=ANN)
+    invoke(client, "order", headers=ANN)
+    clock.now += 3000
+    invoke(client, "look", headers=ANN)
+    clock.now += 1000
+    assert pay(client, headers=ANN).json()["missing"] == ["order"]
+    assert pay(client, receipt(client, "order"), headers=ANN).json() == "paid"
+
+
+def test_a_success_that_cannot_be_noted_is_answered_all_the_same(open_client):
+    store = Watched(MemoryStore())
+    client = publish(make_site(store=store), open_client)
+
+    async def lose(steps):
+        raise StoreUnavailable("The site's store cannot be reached.")
+
+    store.trouble = lose
+    seen = receipt(client, "look", ANN)
+    store.trouble = None
+    assert pay(client, seen, receipt(client, "order"), headers=ANN).json() == "paid"
+
+
+def test_a_background_jobs_success_is_remembered(open_client):
+    site = make_shop(authenticate=known_callers())
+
+    @site.agent("print", execution="async")
+    async def print_book() -> str:
+        """Print a book."""
+        return "printed"
+
+    @site.agent("bind", requires=["print"])
+    async def bind() -> str:
+        """Bind a book."""
+        return "bound"
+
+    client = publish(site, open_client)
+    started = invoke(client, "print", headers=ANN)
+    assert poll(client, started.headers["location"], ANN).json()["status"] == "done"
+    assert invoke(client, "bind", headers=ANN).json() == "bound"
+    assert told(invoke(client, "bind", headers=BEN)) == (428, "PREREQUISITE_REQUIRED")
+
+
+@dataclass
+class Clock:
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
 # --- Whose receipts are good ---

@@ -11,12 +11,12 @@ from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, BearerToken, Idempotency, Site
 from awp_publish.jobs import JobStore
-from awp_publish.policy import idempotency
+from awp_publish.policy import guard
 from tests.soak import TOKEN
 
 TIMEOUT: Final = 2.0
 
-idempotency.MARGIN = 0.5  # type: ignore[misc]
+guard.MARGIN = 0.5  # type: ignore[misc]
 (JobStore.__init__.__kwdefaults__ or {}).update(lease_seconds=4.0, beat_seconds=1.0)  # what a dead process held, soon
 
 

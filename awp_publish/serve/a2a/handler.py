@@ -377,7 +377,7 @@ class A2aHandler(RequestHandler):
         self._admission = door.admission
         self._trusted = door.admission.trusted_proxies
         self._has_jobs = door.background is not None
-        self._identify = door.enforcement.identify()
+        self._identify = door.guards.identify()
         self._identify_uncounted = replace(self._identify, store=None)
         self._skills = SkillSelector(door.catalog)
         self._tasks = Tasks(door, self.renderer)

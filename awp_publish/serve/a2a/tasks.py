@@ -75,6 +75,7 @@ _STATES: Final[Mapping[type[Problem], TaskState]] = {
             problems.ConfirmationForeign,
             problems.ConfirmationSpent,
             problems.ConfirmationMismatch,
+            problems.ConfirmationStale,
             problems.PrerequisiteRequired,
         ),
         INPUT_REQUIRED,
@@ -110,8 +111,9 @@ RECOVERIES: Final[Mapping[str, str]] = {
         'part {"confirmation": "<confirmation.token>"}.'
     ),
     code_of(problems.PrerequisiteRequired.slug): (
-        "Send messages for the skills that missing names, then one in the same task with the data part "
-        '{"receipts": [...]}: the awp-receipt that metadata.headers of each of their tasks has.'
+        "Of the skills that missing names call those that have not succeeded yet, then send a message in the same "
+        'task; if the site does not know who calls, with the data part {"receipts": [...]}: the awp-receipt that '
+        "metadata.headers of each of their tasks has. None is to be repeated for a receipt."
     ),
     code_of(problems.InvalidEnvelope.slug): (
         'Send one data part {"skill": "<id>", "input": {...}}; beside input may stand confirmation and the idempotency '

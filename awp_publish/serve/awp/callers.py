@@ -14,14 +14,8 @@ import awp_publish
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.observing import FORMATS
 from awp_publish.model import Browsing, Catalog, JsonObject
-from awp_publish.policy.authentication import (
-    ApiKey,
-    ApplicationUser,
-    Principal,
-    SessionUser,
-    SharedSecret,
-    Signed,
-)
+from awp_publish.policy.authentication import ApiKey, ApplicationUser, SessionUser, SharedSecret
+from awp_publish.policy.call import Principal, Signed
 from awp_publish.serve.awp.messages import MUTATION
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext
@@ -77,8 +71,8 @@ class AwpCallers:
     """Identifies callers. `methods` are the ways to be known that awp.hello can take."""
 
     def __init__(self, door: DoorContext) -> None:
-        kinds = door.enforcement.authenticators
-        self._identify = door.enforcement.identify()
+        kinds = door.guards.authenticators
+        self._identify = door.guards.identify()
         self._proxies = door.admission.trusted_proxies
         # The header that a token of awp.hello stands for, None where nobody reads one.
         others = (SharedSecret, SessionUser, ApplicationUser, ApiKey)

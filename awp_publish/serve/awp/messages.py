@@ -23,7 +23,7 @@ from awp_publish.browsing.observing import write_cursor
 from awp_publish.browsing.session import Session
 from awp_publish.model import JsonObject
 from awp_publish.policy.call import RawHeaders
-from awp_publish.policy.idempotency import read_key
+from awp_publish.policy.guard import read_key
 from awp_publish.problems import (
     AnswerNotKept,
     ConfirmationRequired,
@@ -220,8 +220,9 @@ RECOVERIES: Final[Mapping[str, str]] = {
         "details.confirmation.token as params.confirmation."
     ),
     code_of(PrerequisiteRequired.slug): (
-        "Invoke the skills that details.missing names, then retry with params.receipts: the list of the awp-receipt "
-        "that result.headers of each of their answers has."
+        "Of the skills that details.missing names invoke those that have not succeeded yet, then retry; if the site "
+        "does not know who calls, with params.receipts: the list of the awp-receipt that result.headers of each of "
+        "their answers has. None is to be repeated for a receipt."
     ),
 }
 """Recoveries that read differently at this door."""

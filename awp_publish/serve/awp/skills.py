@@ -18,8 +18,7 @@ from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.page import Fetch
 from awp_publish.browsing.session import Session
 from awp_publish.model import DEFAULT_OPERATION, Action, JsonObject
-from awp_publish.policy.authentication import Principal, Signed
-from awp_publish.policy.call import Call, Result
+from awp_publish.policy.call import Call, Principal, Result, Signed
 from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem, UnknownAgent, did_you_mean
 from awp_publish.protocols.schema_reading import answer_schema
 from awp_publish.serve.awp.callers import Identity, with_header

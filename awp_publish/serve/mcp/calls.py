@@ -2,8 +2,9 @@
 
 Model Context Protocol, revisions 2024-11-05 to 2026-07-28. What the envelope of other doors carries stands in the
 request's `_meta`: `awp/idempotencyKey`, `awp/confirmation` and `awp/receipts`; or in the HTTP headers that all doors
-take. A problem is a result with `isError`, for the model to read. Only a challenge of a site with authorization servers
-is the HTTP status 401 or 403 (specification, Basic/Authorization), because clients look for it there.
+take. Models write neither: what they have to send stands in optional arguments, beside those of the action. A problem
+is a result with `isError`, for the model to read. Only a challenge of a site with authorization servers is the HTTP
+status 401 or 403 (specification, Basic/Authorization), because clients look for it there.
 """
 
 import asyncio
@@ -26,9 +27,12 @@ from awp_publish.jobs import Job, JobStore, Progress
 from awp_publish.jobs.worker import open_report
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.policy.call import Call, Outcome, Result
+from awp_publish.policy.guard import RECEIPT
 from awp_publish.problems import (
     ConfirmationExpired,
     ConfirmationRequired,
+    ConfirmationStale,
+    ConfirmationTampered,
     InvalidEnvelope,
     PrerequisiteRequired,
     Problem,
@@ -66,12 +70,13 @@ META: Final = "awp/"
 
 RECOVERIES: Final[Mapping[str, str]] = {
     code_of(ConfirmationRequired.slug): (
-        "Show confirmation.summary to your user. Only if they agree, send the same call again with confirmation.token "
-        f"as {META}confirmation in the request's _meta."
+        "Show confirmation.summary to your user. Only if they agree, call the tool again with the same arguments and "
+        f"confirmation.token as the argument confirmation (or as {META}confirmation in the request's _meta)."
     ),
     code_of(PrerequisiteRequired.slug): (
-        "Call the tools that missing names, then retry. The request's _meta has to list in "
-        f"{META}receipts the awp-receipt that {META}headers of each answer's _meta has."
+        "Of the tools that missing names call those that have not succeeded yet, then call this one again; if the site "
+        "does not know who calls, with the argument receipts: a list of the receipt below each of their answers (or "
+        f"{META}receipts in the request's _meta). None is to be repeated for a receipt."
     ),
     code_of(InvalidEnvelope.slug): (
         f"In the request's _meta send {META}confirmation and {META}idempotencyKey as strings, {META}receipts as a list "
@@ -215,11 +220,19 @@ _PLACES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """An action as one generation of the protocol lists it. If `is_wrapped`, answers are `{"result": ...}`."""
+    """An action as one generation of the protocol lists it. If `is_wrapped`, answers are `{"result": ...}`.
+
+    `own` are the arguments beside the action's input: what the envelope of other doors carries.
+    """
 
     action: Action
     entry: Mapping[str, object]
     is_wrapped: bool
+    own: frozenset[str] = frozenset()
+
+
+CONFIRMATION: Final = "confirmation"
+RECEIPTS: Final = "receipts"
 
 
 def make_tools(catalog: Catalog, *, only_objects: bool) -> Mapping[str, Tool]:
@@ -229,11 +242,25 @@ def make_tools(catalog: Catalog, *, only_objects: bool) -> Mapping[str, Tool]:
         answered, is_wrapped = answer_schema(action), False
         if media.declared_type(answered):
             answered = {}  # a picture, a sound or a file is content of its own, and not structured
+        properties, own = cast(JsonObject, action.inputs.get("properties", {})), dict[str, JsonObject]()
+        if action.needs_confirmation and CONFIRMATION not in properties:
+            own[CONFIRMATION] = {
+                "type": "string",
+                "description": "confirmation.token of the refused call, once your user has agreed to its summary.",
+            }
+        if action.requires and RECEIPTS not in properties:
+            required = ", ".join(action.requires)
+            own[RECEIPTS] = {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": f"The receipts below the answers of {required}, if you are not signed in.",
+            }
+        inputs = {**action.inputs, "properties": {**properties, **own}} if own else action.inputs
         entry: dict[str, object] = {
             "name": action.id,
             "title": action.name,
             "description": action.description,
-            "inputSchema": {"type": "object", **action.inputs},
+            "inputSchema": {"type": "object", **inputs},
             "annotations": {  # all of them: what is left out counts as destructive and open to the world
                 "title": action.name,
                 "readOnlyHint": action.intent == "read",
@@ -253,7 +280,7 @@ def make_tools(catalog: Catalog, *, only_objects: bool) -> Mapping[str, Tool]:
             answered = {**dialect, **wrapper, **({"$defs": definitions} if definitions else {})}
         if answered:
             entry["outputSchema"] = answered
-        tools[action.id] = Tool(action, entry, is_wrapped)
+        tools[action.id] = Tool(action, entry, is_wrapped, frozenset(own))
     return tools
 
 
@@ -274,8 +301,8 @@ class Tools:
         self._proxies = door.admission.trusted_proxies
         self._jobs = door.background.jobs if door.background is not None else None
         self._challenges = protected_resource.is_published(door.catalog)
-        differs = door.site.limits.list_only_allowed and door.enforcement.authenticators
-        self._identify = door.enforcement.identify() if differs else None
+        differs = door.site.limits.list_only_allowed and door.guards.authenticators
+        self._identify = door.guards.identify() if differs else None
         self._classic = make_tools(door.catalog, only_objects=True)
         self._modern = make_tools(door.catalog, only_objects=False)
         self._valid: tuple[str, object] = ("", None)
@@ -336,7 +363,10 @@ class Tools:
             unknown = UnknownAgent(f'This site has no tool "{params["name"][:100]}". {meant}'.rstrip())
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
             raise MCPError(types.INVALID_PARAMS, unknown.detail)
-        given = params.get("arguments") or {}
+        given, arguments = params.get("arguments") or {}, dict[str, object]()
+        if tool.own and not tool.own.isdisjoint(given):
+            arguments = {name: given[name] for name in tool.own & given.keys()}
+            given = {name: value for name, value in given.items() if name not in tool.own}
         disconnected = partial(wait_for_disconnect, exchange.receive)
         call = Call(tool.action, given, exchange.request_id, PROTOCOL, exchange.scope, disconnected)
         call.places = _PLACES
@@ -352,6 +382,7 @@ class Tools:
             meta: Mapping[str, Any] = ctx.meta or {}
             try:
                 members = {name: meta[META + key] for name, key in names.items() if META + key in meta}
+                members |= arguments
                 read_admission(call, members, exchange.fields)
                 read_reply(call, params)
             except Problem as problem:
@@ -408,6 +439,10 @@ class Tools:
             if self._challenges and result.status in (401, 403) and is_challenge:
                 exchange.refusal = result
                 raise MCPError(types.INVALID_REQUEST, result.detail, described)
+            if isinstance(result, ConfirmationTampered) and (context.params or {}).get("requestState") is not None:
+                raise MCPError(
+                    types.INVALID_PARAMS, result.detail, described
+                )  # Server/Tools, multi-round-trip requests
             text = body.decode()
             meta[f"{META}problem"] = described
         else:
@@ -424,6 +459,9 @@ class Tools:
             elif type(output) is str and not tool.is_wrapped:
                 text = output
         content = [{"type": "text", "text": text} if block is None else block]
+        receipt = next((value.decode() for name, value in call.headers if name == RECEIPT), None)
+        if receipt is not None and not call.known_as:  # a model sees no _meta
+            content.append({"type": "text", "text": f"receipt: {receipt}"})
         rendered = {"content": content, "isError": isinstance(result, Problem), "_meta": meta, **structured}
         if is_modern:
             rendered["resultType"] = "complete"
@@ -564,7 +602,8 @@ def question_for(problem: Problem, context: Context) -> WireResult | None:
     A client that names neither form nor url can show forms. Whoever brings a wrong or spent token is refused instead.
     """
     question = problem.members.get("confirmation")
-    if not isinstance(problem, (ConfirmationRequired, ConfirmationExpired)) or not isinstance(question, dict):
+    asks = (ConfirmationRequired, ConfirmationExpired, ConfirmationStale)
+    if not isinstance(problem, asks) or not isinstance(question, dict):
         return None
     capabilities = context.session.client_capabilities
     elicitation = capabilities.elicitation if capabilities is not None else None
@@ -581,16 +620,16 @@ def question_for(problem: Problem, context: Context) -> WireResult | None:
 
 
 def read_reply(call: Call, params: Mapping[str, Any]) -> None:
-    """Put the confirmation on a call that was sent again with its user's reply.
+    """Put the confirmation on a call that was sent again with its user's reply; without one they are asked again.
 
-    Raises ConfirmationRequired if they did not agree, and InvalidEnvelope for a reply to something else.
+    Raises ConfirmationRequired if they did not agree.
     """
     if params.get("inputResponses") is None or params.get("requestState") is None:
         return
     sent = types.CallToolRequestParams.model_validate(params, by_name=False)
     reply = (sent.input_responses or {}).get(QUESTION)
     if not isinstance(reply, types.ElicitResult):
-        raise InvalidEnvelope(f"inputResponses: has no reply to the question {QUESTION}.")
+        return
     if reply.action != "accept":
         recovery = "Do not repeat the call unless your user asks for it anew."
         raise ConfirmationRequired("The person who was asked did not agree.", recovery=recovery)

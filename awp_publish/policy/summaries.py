@@ -1,15 +1,14 @@
-"""Human confirmation (agent.json section 9): the first call says what would happen, the second brings a signed token.
+"""What a call would do, in plain language: what a person reads before they confirm it.
 
-A token is bound to its caller, action and input, expires, and is spent with the call it admits, in every process. Where
-only the route knows who calls, it is bound to the credentials that the caller shows.
+In the site's words if it has any, else in ours. Callers write the input, and a person has to see where it begins and
+ends: texts of theirs are quoted as JSON, cut, and hold nothing invisible. What the schema marks as never to be shown is
+hidden. A function of the site's is given the input as it is; in what it returns the invisible is shown, but only the
+function knows which part is a value.
 """
 
-import logging
 import re
-import secrets
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from string import Formatter
 from typing import Final
 
@@ -17,23 +16,6 @@ import jsonschema_rs
 import orjson
 
 from awp_publish.model import Action, JsonObject
-from awp_publish.policy.call import Call
-from awp_publish.policy.idempotency import fingerprint_of, shown_by
-from awp_publish.policy.tokens import Expired, NotOurs, Tokens
-from awp_publish.problems import (
-    ConfirmationExpired,
-    ConfirmationForeign,
-    ConfirmationMismatch,
-    ConfirmationRequired,
-    ConfirmationTampered,
-    Problem,
-)
-from awp_publish.stores.store import Add
-
-logger: Final = logging.getLogger("awp_publish.calls")
-
-MARGIN: Final = 86400.0
-"""Seconds that a spent token is remembered beyond its lifetime, so that no clock set back makes it good again."""
 
 HIDDEN: Final = "(hidden)"
 MISSING: Final = "(not given)"
@@ -43,76 +25,14 @@ MAX_VALUE: Final = 200
 MAX_INPUTS: Final = 20
 """Inputs that a summary of ours shows."""
 
-MAX_SUMMARY: Final = 2000
-"""Characters of what a function of the site's says."""
-
-
-class Confirmations:
-    """Asks for confirmations of calls of one action."""
-
-    def __init__(self, action: Action, tokens: Tokens) -> None:
-        self._action = action
-        self._tokens = tokens
-        self._summarize = summarizer(action)
-
-    def read(self, call: Call) -> tuple[Add, Callable[[type[Problem], str], Problem]]:
-        """Return the step that spends the call's confirmation, and what makes its refusals.
-
-        Raises a Problem, which brings the question along with a token for the answer yes, without a valid one.
-        """
-        action, tokens, shown = self._action, self._tokens, ""
-        if call.principal is None and action.target is not None and call.credentials is not None:
-            shown = shown_by(call.credentials(), action.route_credentials, cookies=True)
-        inputs, showing = tokens.digests(fingerprint_of(call.input)), tokens.digests(shown)
-
-        def ask(kind: type[Problem], detail: str) -> Problem:
-            facts = {"id": secrets.token_urlsafe(12), "action": action.id, "caller": call.caller_id}
-            token, expires = tokens.write({**facts, "shown": showing[0], "input": inputs[0]})
-            confirmation = {
-                "token": token,
-                "summary": self._summarize(call.input),
-                "expires_at": datetime.fromtimestamp(expires, UTC).isoformat().replace("+00:00", "Z"),
-            }
-            return kind(detail, members={"confirmation": confirmation})
-
-        if call.confirmation is None:
-            raise ask(ConfirmationRequired, f"Action {action.id} is done only after a person has agreed.")
-        try:
-            facts = tokens.read(call.confirmation)
-        except Expired:
-            raise ask(ConfirmationExpired, "The confirmation is too old.") from None
-        except NotOurs:
-            detail = "The confirmation was not given by this site, or was changed since."
-            raise ask(ConfirmationTampered, detail) from None
-        if facts.get("action") != action.id or facts.get("caller") != call.caller_id:
-            raise ask(ConfirmationForeign, "The confirmation is another caller's or another action's.")
-        if facts.get("shown") not in showing:
-            raise ask(ConfirmationForeign, "The confirmation was asked for with other credentials.")
-        if facts.get("input") not in inputs:
-            raise ask(ConfirmationMismatch, "The input is not the one that was confirmed.")
-        return Add(f"spent:{facts.get('id')}", b"1", tokens.lifetime + MARGIN), ask
-
-
-# --- What would happen, in plain language ---
-
 
 def summarizer(action: Action) -> Callable[[JsonObject], str]:
-    """Return what tells, for an input, what a call would do: in the site's words if it has any, else in ours.
-
-    Callers write the input, and a person has to see where it begins and ends: texts of theirs are quoted as JSON, cut,
-    and hold nothing invisible. What the schema marks as never to be shown is hidden. A function of the site's is given
-    the input as it is; in what it returns the invisible is shown, but only the function knows which part is a value.
-    """
+    """Return what makes the summary of an input, of the action's template or of its description."""
     words, values = action.confirmation_summary, _Values(action.inputs)
     pieces = tuple(Formatter().parse(words)) if isinstance(words, str) else ()
     own = f"{action.name}: {action.description.strip().splitlines()[0].rstrip('.')}."
 
     def summarize(given: JsonObject) -> str:
-        if callable(words):
-            try:
-                return _cut(_visible, str(words(given)), MAX_SUMMARY)
-            except Exception:
-                logger.exception("the summary of a confirmation of action %s failed", action.id)
         if pieces:
             fields = (values.show(given, name, spec or "") if name else "" for _, name, spec, _ in pieces)
             return "".join(text + field for (text, *_), field in zip(pieces, fields, strict=True))
@@ -136,19 +56,16 @@ _LIKE_QUOTES: Final = re.compile("[\u02ba\u02ee\u201c-\u201f\u2033\u2036\u275d\u
 
 def quoted(text: str) -> str:
     """A text in quotation marks, as JSON has it; look-alikes of the marks and all that is invisible are escaped."""
-    return f'"{_LIKE_QUOTES.sub(_escape, _visible(_QUOTES.sub(_backslash, text)))}"'
+    escaped = visible(_QUOTES.sub(r"\\\g<0>", text))
+    return f'"{_LIKE_QUOTES.sub(_escape, escaped)}"'
 
 
-def _visible(text: str) -> str:
+def visible(text: str) -> str:
     """A text whose control, format, private and unassigned characters are shown as JSON escapes."""
     if text.isascii() and text.isprintable():
         return text
     shown = (one if one.isprintable() or unicodedata.category(one) == "Zs" else _escaped(one) for one in text)
     return _UNSEEN.sub(_escape, "".join(shown))
-
-
-def _backslash(found: re.Match[str]) -> str:
-    return "\\" + found[0]
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -161,7 +78,7 @@ def _escaped(character: str) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
-def _cut(show: Callable[[str], str], text: str, most: int) -> str:
+def cut(show: Callable[[str], str], text: str, most: int) -> str:
     """The beginning of a text as `show` has it, and how much more there is."""
     more = len(text) - most
     return show(text) if more <= 0 else f"{show(text[:most])} and {more} more characters"
@@ -178,7 +95,7 @@ class _Values:
 
     def label(self, name: str) -> str:
         """A member's name; one that the schema does not name is the caller's own word."""
-        return name if name in self._named else _cut(quoted, name, MAX_VALUE)
+        return name if name in self._named else cut(quoted, name, MAX_VALUE)
 
     def show(self, given: JsonObject, name: str, spec: str = "") -> str:
         """A member as a person reads it. `spec` formats numbers."""
@@ -212,7 +129,8 @@ class _Values:
             for index, inner in enumerate(value):
                 if left[0] <= 0:
                     break
-                shown.append(self._show(inner, self._parts(_item(parts, index)), left))
+                listed = [schemas[index] for part in parts if index < len(schemas := _list(part, "prefixItems"))]
+                shown.append(self._show(inner, self._parts(listed or [part.get("items") for part in parts]), left))
             return "[" + ", ".join([*shown, *_rest(len(value) - len(shown), "items")]) + "]"
         text = orjson.dumps(value).decode()
         left[0] -= len(text)
@@ -221,7 +139,7 @@ class _Values:
     def _quote(self, text: str, left: list[int]) -> str:
         most = max(left[0], 0)
         left[0] -= min(len(text), most) + 2
-        return _cut(quoted, text, most)
+        return cut(quoted, text, most)
 
     # --- What is never shown: inputs that JSON Schema marks as writeOnly or as a password, however deep ---
 
@@ -268,11 +186,6 @@ def _referred(pointer: object, root: JsonObject) -> object:
     for step in str(pointer).split("/")[1:]:
         found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
     return found
-
-
-def _item(parts: Sequence[JsonObject], index: int) -> list[object]:
-    listed = [schemas[index] for part in parts if index < len(schemas := _list(part, "prefixItems"))]
-    return listed or [part.get("items") for part in parts]
 
 
 def _patterns_in(schema: object) -> Iterator[str]:
