@@ -8,10 +8,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Protocol, TypeAlias, cast
 
-from awp_publish.guarding import make_enforcement
+from awp_publish.guarding import has_session_callers, make_enforcement, make_sessions
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Catalog, Door
 from awp_publish.policy.guard import Enforcement
+from awp_publish.policy.sessions import CookieSessions
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import protected_resource
 from awp_publish.serve.credentials import read_credentials
@@ -20,6 +21,7 @@ from awp_publish.serve.endpoint import Admission, ProblemRenderer, read_admissio
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send
 from awp_publish.serve.jobs import Background, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
+from awp_publish.serve.sessions import Outside, SessionCalls
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.site import Site
@@ -44,7 +46,10 @@ Entrance: TypeAlias = Callable[[Scope], AsgiApp]
 
 @dataclass(frozen=True, slots=True)
 class DoorContext:
-    """What a live door is made of, for one public address of a site. `pages` is None where pages are HTML only."""
+    """What a live door is made of, for one public address of a site.
+
+    `pages` is None where pages are HTML only, `sessions` where the site keeps none in cookies.
+    """
 
     site: Site
     catalog: Catalog
@@ -54,6 +59,7 @@ class DoorContext:
     background: Background | None
     entrance: Entrance
     pages: PageReader | None
+    sessions: CookieSessions | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +142,26 @@ def open_doors(
     background: Background | None,
     pages: PageReader | None,
     entrance: Entrance,
+    outside: Outside | None = None,
+    has_sessions: bool = False,
 ) -> Doors:
-    """The doors of one public address of a site; `pages` reads its pages, None where they are HTML only."""
+    """The doors of one public address of a site; `pages` reads its pages, None where they are HTML only.
+
+    `outside` is what stands outside of us, `has_sessions` whether the application is seen to keep sessions in cookies.
+    """
     enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
     accept = background.accepting(catalog) if background is not None else None
     observer = Observer(site.guarding.log_inputs, site.call_listeners)
-    invoker = Invoker(catalog, RouteCaller(app, catalog), enforcement, accept, observer)
     admission = read_admission_of(site)
+    sessions = carry = None
+    if has_sessions or has_session_callers(enforcement, catalog):
+        sessions = make_sessions(site.guarding)
+        carry = SessionCalls(sessions, catalog, enforcement, admission.trusted_proxies, outside)
+    invoker = Invoker(catalog, RouteCaller(app, catalog), enforcement, accept, observer, carry)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
     calls = {path: partial(woa, named=agent_id) for path, agent_id in address.calls(catalog).items()}
-    live = open_live_doors(DoorContext(site, catalog, invoker, enforcement, admission, background, entrance, pages))
+    context = DoorContext(site, catalog, invoker, enforcement, admission, background, entrance, pages, sessions)
+    live = open_live_doors(context)
     below: dict[str, AnswerRest] = {}
     if background is not None:
         gate = enforcement.identify()

@@ -342,7 +342,7 @@ def _too_large(most: int) -> BodyTooLarge:
 _EXPOSED: Final = (
     b"access-control-expose-headers",
     b"X-Request-Id, Location, Retry-After, Link, WWW-Authenticate, RateLimit, RateLimit-Policy, "
-    b"Idempotent-Replayed, AWP-Receipt",
+    b"Idempotent-Replayed, AWP-Receipt, AWP-Session",
 )
 
 

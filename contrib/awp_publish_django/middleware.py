@@ -13,6 +13,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from awp_publish.serve.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.serve.http import Message, Receive, Reply, Scope, Send
 from awp_publish.threads import RUNNER
 from awp_publish_django.callers import identify
@@ -53,7 +54,7 @@ class AgentPublisherMiddleware:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if getattr(request, "route_call", None) is not None:  # on its way from a door of ours to its view
+        if isinstance(getattr(request, "route_call", None), RouteCall):  # on its way from a door of ours to its view
             return self._get_response(request)
         if self._is_async:
             return _answer_async(self._publication, request, self._get_response)  # type: ignore[arg-type]
@@ -74,10 +75,8 @@ def _answer(
     scope.update(identify(publication, request))
     visit = Visit(read_body(request, publication.site.limits.max_body_bytes))
 
-    answer = publication.project.answer if publication.is_enclosed else go_on
-
-    async def respond(inner: HttpRequest) -> Reply:
-        return await visit.in_thread(partial(_call_view, answer, inner))
+    async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
+        return await visit.in_thread(partial(_call_view, publication.project.answer if is_fresh else go_on, inner))
 
     talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond, publication.is_enclosed)})
     return _recorded(publication, response_of_messages(visit.converse(talk, publication.portal.loop())))
@@ -103,9 +102,8 @@ async def _answer_async(
         scope.update(await sync_to_async(identify)(publication, request))
     sent = Sent(read_body(request, publication.site.limits.max_body_bytes))
 
-    answer = publication.project.answer_async if publication.is_enclosed else go_on
-
-    async def respond(inner: HttpRequest) -> Reply:
+    async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
+        answer = publication.project.answer_async if is_fresh else go_on
         with speaking(inner):
             return await read_response_async(inner, await answer(inner))
 
@@ -158,7 +156,12 @@ def _own_scope(publication: Publication, request: HttpRequest) -> Scope | None:
         "query_string": str(request.META.get("QUERY_STRING", "")).encode("latin-1", "replace"),
         "headers": [(b"host", host_of(request).encode("latin-1", "replace"))],
     }
-    return scope_of(request) if publication.publisher.owns(asked) else None
+    if not publication.publisher.owns(asked):
+        return None
+    scope = scope_of(request)
+    if (passing := getattr(request, "route_call", None)) is not None:  # a call that comes in with its session's cookies
+        scope[ROUTE_CALL] = passing
+    return scope
 
 
 def _recorded(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:

@@ -315,6 +315,7 @@ class A2aHandler(RequestHandler):
         self._invoker = door.invoker
         self._trusted = door.admission.trusted_proxies
         self._has_jobs = door.background is not None
+        self._sessions = door.sessions
         self._identify = door.enforcement.identify()
         self._identify_uncounted = replace(self._identify, store=None)
         self._skills = SkillSelector(door.catalog)
@@ -485,7 +486,9 @@ class A2aHandler(RequestHandler):
             raise InvalidParamsError(f"messageId and contextId have at most {MAX_ID} characters.")
         request.is_new = not message.task_id
         if request.is_new:
-            record = TaskRecord(Task(id=str(uuid.uuid4()), context_id=message.context_id or str(uuid.uuid4())))
+            # A context that we make is known for ours, and nobody can guess it: it can be that of a session too.
+            made = self._sessions.new_id() if self._sessions is not None else str(uuid.uuid4())
+            record = TaskRecord(Task(id=str(uuid.uuid4()), context_id=message.context_id or made))
             task = record.task
         else:
             caller = await self._caller_of(request, of_call=True)
@@ -500,6 +503,8 @@ class A2aHandler(RequestHandler):
         said = task.history.add()
         said.CopyFrom(message)
         said.task_id, said.context_id = task.id, task.context_id
+        for kept in (said.metadata, *(part.data.struct_value for part in said.parts if part.HasField("data"))):
+            kept.fields.pop("session", None)  # a secret, which no task tells
         del task.history[:-MAX_HISTORY]
         request.record = record
         try:
@@ -509,6 +514,7 @@ class A2aHandler(RequestHandler):
             if self._invoker.is_guarded(action):
                 call.credentials = partial(read_credentials, request.scope, request.fields, self._trusted)
                 read_admission(call, members, request.fields)
+                call.conversation = task.context_id
         except Problem as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
             request.problem = problem

@@ -74,7 +74,12 @@ _STATES: Final[Mapping[type[Problem], TaskState]] = {
         INPUT_REQUIRED,
     ),
     **dict.fromkeys(
-        (problems.AuthenticationRequired, problems.InvalidCredentials, problems.AuthExpired),
+        (
+            problems.AuthenticationRequired,
+            problems.InvalidCredentials,
+            problems.AuthExpired,
+            problems.SessionUnknown,
+        ),
         TaskState.TASK_STATE_AUTH_REQUIRED,
     ),
     **dict.fromkeys(

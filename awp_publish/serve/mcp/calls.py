@@ -1,8 +1,8 @@
 """Actions as tools: `tools/list`, and `tools/call` from a message to a `Call` and from its outcome to a result.
 
 Model Context Protocol, revisions 2024-11-05 to 2026-07-28. What the envelope of other doors carries stands in the
-request's `_meta`: `awp/idempotencyKey`, `awp/confirmation` and `awp/receipts`; or in the HTTP headers that all doors
-take. A problem is a result with `isError`, for the model to read. Only a challenge of a site with authorization servers
+request's `_meta`: `awp/idempotencyKey`, `awp/confirmation`, `awp/receipts` and `awp/session`; or in the HTTP headers
+that all doors take. A session is an argument of every tool besides, since a model must be able to send it. A problem is a result with `isError`, for the model to read. Only a challenge of a site with authorization servers
 is the HTTP status 401 or 403 (specification, Basic/Authorization), because clients look for it there.
 """
 
@@ -31,6 +31,7 @@ from awp_publish.problems import (
     InvalidEnvelope,
     PrerequisiteRequired,
     Problem,
+    SessionUnknown,
     UnknownAgent,
     code_of,
 )
@@ -195,23 +196,37 @@ _PLAIN: Final = frozenset({"name", "arguments", "_meta"})
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """An action as one generation of the protocol lists it. If `is_wrapped`, answers are `{"result": ...}`."""
+    """An action as one generation of the protocol lists it. If `is_wrapped`, answers are `{"result": ...}`.
+
+    `takes_session` says that its arguments may have a session beside the input.
+    """
 
     action: Action
     entry: Mapping[str, object]
     is_wrapped: bool
+    takes_session: bool
 
 
-def make_tools(catalog: Catalog, *, only_objects: bool) -> Mapping[str, Tool]:
+SESSION: Final = "session"
+SESSION_ARGUMENT: Final = {
+    "type": "string",
+    "description": "The session that an earlier answer handed out, which keeps you signed in. Leave it out to begin.",
+}
+
+
+def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> Mapping[str, Tool]:
     """Make the tools of a catalog, by name. `only_objects` is for the revisions up to 2025-11-25."""
     tools = {}
     for action in catalog.actions:
         answered, is_wrapped = answer_schema(action), False
+        properties = action.inputs.get("properties", {})
+        takes_session = has_sessions and isinstance(properties, Mapping) and SESSION not in properties
+        own = {"properties": {**properties, SESSION: SESSION_ARGUMENT}} if takes_session else {}
         entry: dict[str, object] = {
             "name": action.id,
             "title": action.name,
             "description": action.description,
-            "inputSchema": {"type": "object", **action.inputs},
+            "inputSchema": {"type": "object", **action.inputs, **own},
             "annotations": {  # all of them: what is left out counts as destructive and open to the world
                 "title": action.name,
                 "readOnlyHint": action.intent == "read",
@@ -231,7 +246,7 @@ def make_tools(catalog: Catalog, *, only_objects: bool) -> Mapping[str, Tool]:
             answered = {**dialect, **wrapper, **({"$defs": definitions} if definitions else {})}
         if answered:
             entry["outputSchema"] = answered
-        tools[action.id] = Tool(action, entry, is_wrapped)
+        tools[action.id] = Tool(action, entry, is_wrapped, takes_session)
     return tools
 
 
@@ -253,8 +268,9 @@ class Tools:
         self._challenges = protected_resource.is_published(door.catalog)
         differs = door.site.limits.list_only_allowed and door.enforcement.authenticators
         self._identify = door.enforcement.identify() if differs else None
-        self._classic = make_tools(door.catalog, only_objects=True)
-        self._modern = make_tools(door.catalog, only_objects=False)
+        has_sessions = door.sessions is not None
+        self._classic = make_tools(door.catalog, only_objects=True, has_sessions=has_sessions)
+        self._modern = make_tools(door.catalog, only_objects=False, has_sessions=has_sessions)
         self._valid: tuple[str, object] = ("", None)
         actions = door.catalog.actions
         # Streamable HTTP of 2026-07-28: inputs that a header of the request repeats
@@ -312,16 +328,26 @@ class Tools:
             unknown = UnknownAgent(f'This site has no tool "{params["name"][:100]}".')
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
             raise MCPError(types.INVALID_PARAMS, unknown.detail)
-        given = params.get("arguments") or {}
+        given, session = params.get("arguments") or {}, None
+        if tool.takes_session and SESSION in given:
+            given = dict(given)
+            session = given.pop(SESSION)
         disconnected = partial(wait_for_disconnect, exchange.receive)
         call = Call(tool.action, given, exchange.request_id, PROTOCOL, exchange.scope, disconnected)
         if self._invoker.is_guarded(tool.action):
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
             key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
-            names = {key_field: "idempotencyKey", "confirmation": "confirmation", "receipts": "receipts"}
+            names = {
+                key_field: "idempotencyKey",
+                "confirmation": "confirmation",
+                "receipts": "receipts",
+                SESSION: SESSION,
+            }
             meta: Mapping[str, Any] = ctx.meta or {}
             try:
                 members = {name: meta[META + key] for name, key in names.items() if META + key in meta}
+                if session is not None:
+                    members[SESSION] = session
                 read_admission(call, members, exchange.fields)
                 read_reply(call, params)
             except Problem as problem:
@@ -373,6 +399,7 @@ class Tools:
             body = exchange.render(result)
             described = orjson.loads(body)
             is_challenge = any(name.lower() == "www-authenticate" for name, _ in result.headers)
+            is_challenge &= not isinstance(result, SessionUnknown)  # which no authorization server can help
             if self._challenges and result.status in (401, 403) and is_challenge:
                 exchange.refusal = result
                 raise MCPError(types.INVALID_REQUEST, result.detail, described)
@@ -387,6 +414,9 @@ class Tools:
             ):
                 structured["structuredContent"] = shaped
         content = [{"type": "text", "text": text}]
+        begun = next((value.decode() for name, value in call.headers if name == b"awp-session"), None)
+        if begun is not None:  # a model sees no _meta
+            content.append({"type": "text", "text": f"session: {begun}\nSend it as the argument session from now on."})
         rendered = {"content": content, "isError": isinstance(result, Problem), "_meta": meta, **structured}
         if is_modern:
             rendered["resultType"] = "complete"

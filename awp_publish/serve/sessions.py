@@ -1,0 +1,289 @@
+"""Calls with the cookies of a session: at every door the one way in which callers without a cookie jar keep theirs.
+
+A caller who sends cookies has a jar, and needs no session. For all others, what the route of an action sets in cookies
+begins a session, whose id the answer hands out; a call that shows the id has the cookies. Where middleware of the site
+stands outside of us, such a call comes in once more, from outside and with its cookies, so that what this middleware
+knows its visitors by holds for agents too. The cookies that it sets on the way out are the session's.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias, cast
+
+from awp_publish.browsing.addresses import WebAddress, parse_address
+from awp_publish.model import Action, Catalog
+from awp_publish.policy.call import Call, Deliver, Outcome, Result
+from awp_publish.policy.guard import Enforcement
+from awp_publish.policy.sessions import CookieSessions, KeptSession, key_of, names_somebody
+from awp_publish.problems import HandlerFailed, Problem, SessionUnknown, StoreUnavailable, code_of
+from awp_publish.serve.credentials import TrustedProxies, client_address, read_credentials
+from awp_publish.serve.dispatch import NOT_CARRIED, ROUTE_CALL, come_from_outside, read_answer
+from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send, read_fields
+
+HEADER: Final = b"awp-session"
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+Run: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
+"""Carries a call through its gates and its handler."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """The whole application, where something stands outside of us; `carried` are members that its scopes need."""
+
+    app: AsgiApp
+    state: Callable[[], Mapping[str, object]]
+    carried: tuple[str, ...] = ()
+
+
+class SessionCalls:
+    """Runs the calls of one catalog that have a session, or may begin one. `outside` is None where nothing is there."""
+
+    def __init__(
+        self,
+        sessions: CookieSessions,
+        catalog: Catalog,
+        enforcement: Enforcement,
+        trusted_proxies: TrustedProxies,
+        outside: Outside | None,
+    ) -> None:
+        self._sessions = sessions
+        self._catalog = catalog
+        self._proxies = trusted_proxies
+        self._outside = outside
+        others = [one for one in enforcement.authenticators if one.method != "session"]
+        self._identify = replace(enforcement.identify(), store=None) if others else None
+        self._addresses: dict[str, WebAddress] = {
+            action.id: parse_address(catalog.absolute(action.target.path if action.target else catalog.paths.invoke))
+            for action in catalog.actions
+        }
+        self._recovery = _recovery(catalog)
+
+    async def __call__(self, run: Run, call: Call, deliver: Deliver) -> None:
+        """Run a call. Delivers SessionUnknown for a session that is none, or not this caller's."""
+        scope = cast(Scope, call.context)
+        fields, at, taken = read_fields(scope["headers"]), self._addresses[call.action.id], list[str]()
+        if call.has_cookie_jar or names_somebody(fields.get(b"cookie", b"").decode("latin-1")):
+            if HEADER in fields:
+                self._put_headers(call, scope, "")
+            await run(call, deliver)
+            return
+        try:
+            session = await self._find(call)
+        except Problem as problem:
+            await deliver(problem)
+            return
+
+        if session is None:
+            new_id = call.conversation
+            if new_id is None or not self._sessions.is_own(new_id):
+                new_id = self._sessions.new_id()
+
+            def take(set_cookies: list[bytes]) -> None:
+                taken.extend(one.decode("latin-1") for one in set_cookies)
+                if self._sessions.are_worth(taken, at):
+                    call.session_id = key_of(new_id)
+
+            async def hand_out(result: Result) -> None:
+                if call.session_id and await self._begin(call, new_id, scope, taken, at):
+                    call.headers += ((HEADER, new_id.encode()),)
+                await deliver(result)
+
+            call.on_cookies, call.is_fresh = take, self._outside is not None
+            await run(call, hand_out)
+            return
+
+        call.session_id = session.key
+        call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)
+
+        async def keep(result: Result) -> None:
+            # The session has the cookies: a client with a jar, which would send one of them, is known by its session.
+            if isinstance(result, Outcome):
+                result.headers = tuple(pair for pair in result.headers if pair[0] != b"set-cookie")
+            else:
+                result.headers = tuple(pair for pair in result.headers if pair[0].lower() != "set-cookie")
+            try:
+                await self._sessions.update(session, taken, at)
+            except StoreUnavailable:  # must not cost the caller the answer
+                logger.exception(
+                    "the cookies of action %s are not kept (request_id=%s)", call.action.id, call.request_id
+                )
+            await deliver(result)
+
+        cookies = self._sessions.header_for(session, at)
+        if self._outside is None:
+            self._put_headers(call, scope, cookies)
+            await run(call, keep)
+        else:
+            await self._reenter(run, call, keep, scope, cookies, taken)
+
+    async def _find(self, call: Call) -> KeptSession | None:
+        """Return the session that a call shows. Raises SessionUnknown, StoreUnavailable."""
+        shown, conversation = call.session, call.conversation
+        if shown is None and (conversation is None or not self._sessions.is_own(conversation)):
+            return None
+        session = await self._sessions.find(shown or conversation or "")
+        if session is not None and session.owner != await self._own_id(call, session.owner):
+            session = None
+        if session is None and shown is not None:
+            raise SessionUnknown("This session is not known here, or is over.", recovery=self._recovery)
+        return session
+
+    async def _own_id(self, call: Call, owner: str) -> str:
+        """Return the id of a caller who is known by more than the session, "" for nobody."""
+        if self._identify is None or call.credentials is None:
+            return ""
+        try:
+            principal = await self._identify(call.credentials())
+        except Problem:
+            if owner and not call.action.route_authenticates:
+                raise
+            return ""  # the call's own gate says what is wrong
+        return principal.id if principal is not None else ""
+
+    async def _begin(self, call: Call, new_id: str, scope: Scope, set_cookies: list[str], at: WebAddress) -> bool:
+        """Begin a session. The answer stands even if that fails."""
+        address = client_address(scope, read_fields(scope["headers"]), self._proxies)
+        try:
+            owner = await self._own_id(call, "")
+            return await self._sessions.begin(new_id, owner, address, set_cookies, at)
+        except StoreUnavailable:
+            logger.exception("the cookies of action %s are not kept (request_id=%s)", call.action.id, call.request_id)
+            return False
+
+    def _put_headers(self, call: Call, scope: Scope, cookies: str) -> Scope:
+        """Give a call the scope that a caller with these cookies would have sent, and nobody the session's id."""
+        headers = [pair for pair in scope["headers"] if pair[0] != HEADER]
+        if cookies:
+            own = [value for name, value in headers if name == b"cookie"]
+            headers = [pair for pair in headers if pair[0] != b"cookie"]
+            headers.append((b"cookie", b"; ".join([*own, cookies.encode("latin-1", "replace")])))
+        changed: Scope = {**scope, "headers": headers}
+        self._put_scope(call, changed)
+        return changed
+
+    def _put_scope(self, call: Call, scope: Scope) -> None:
+        call.context, before = scope, call.credentials
+        if before is not None:
+            shown, now = before(), read_credentials(scope, read_fields(scope["headers"]), self._proxies)
+            credentials = now._replace(address=shown.address, signed=shown.signed)
+            call.credentials = lambda: credentials
+
+    async def _reenter(
+        self, run: Run, call: Call, deliver: Deliver, scope: Scope, cookies: str, taken: list[str]
+    ) -> None:
+        """Run a call within a request that comes in from outside, with the cookies of its session."""
+        outside = cast(Outside, self._outside)
+        changed = self._put_headers(call, scope, cookies)
+        carried = {name: scope[name] for name in outside.carried if name in scope}
+        headers = [pair for pair in changed["headers"] if pair[0] not in NOT_CARRIED]
+        fresh = come_from_outside({**changed, "headers": headers}, outside.state(), call.request_id) | carried
+        passing = fresh[ROUTE_CALL] = SessionPass(self, run, call)
+        entering = asyncio.ensure_future(outside.app(fresh, passing.receive, passing.send))
+        entering.add_done_callback(lambda _: passing.end())
+        try:
+            await passing.answered
+            taken += passing.set_cookies
+            result = passing.result
+            if result is None and not passing.has_arrived:  # something around us has answered, or failed
+                if 300 <= passing.status < 600:
+                    result = read_answer(call.action, passing.status, (), b"", {})
+                else:
+                    result = HandlerFailed("The site failed before the action was called.")
+            if result is not None:
+                await deliver(result)
+            await entering
+        except asyncio.CancelledError:
+            entering.cancel()
+            raise
+        except Exception:
+            logger.exception("a request with the cookies of a session failed (request_id=%s)", call.request_id)
+        finally:
+            await asyncio.wait({entering})
+
+    def arrive(self, call: Call, scope: Scope) -> None:
+        """Have a call go on from where its request has come in."""
+        self._put_scope(call, scope)
+
+
+class SessionPass:
+    """A request on its way through what stands outside of us, in which a call is run when it arrives."""
+
+    target = None
+
+    def __init__(self, calls: SessionCalls, run: Run, call: Call) -> None:
+        self._calls = calls
+        self._run = run
+        self._call = call
+        self._is_sent = False
+        self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.has_arrived = False
+        self.result: Result | None = None
+        self.status = 0
+        self.set_cookies: list[str] = []
+
+    async def arrive(self, app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the call. Its answer goes out with the cookies of the action, for all who look at them."""
+        self.has_arrived = True
+        scope.pop(ROUTE_CALL)
+        self._calls.arrive(self._call, scope)
+        is_answered = False
+
+        async def answer() -> None:
+            nonlocal is_answered
+            is_answered = True
+            await send({"type": "http.response.start", "status": 204, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+        async def deliver(result: Result) -> None:
+            self.result = result
+            await answer()
+
+        await self._run(self._call, deliver)
+        if not is_answered:
+            await answer()
+
+    async def receive(self) -> Message:
+        if not self._is_sent:
+            self._is_sent = True
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await asyncio.wait({self.answered})
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = message.get("headers", ())
+            self.set_cookies = [value.decode("latin-1") for name, value in headers if name.lower() == b"set-cookie"]
+        elif message["type"] == "http.response.body" and not message.get("more_body", False):
+            self.end()
+
+    def end(self) -> None:
+        """Nothing more comes of the request."""
+        if not self.answered.done():
+            self.answered.set_result(None)
+
+
+def _recovery(catalog: Catalog) -> str | None:
+    """Return what to do about a session that is over, with the name of the action that signs in, if it is known."""
+    if code_of(SessionUnknown.slug) in catalog.site.errors:
+        return None
+    action = sign_in_action(catalog)
+    if action is None:
+        return None
+    return f"Leave the session out and call {action.id}, then send the session that its answer hands out."
+
+
+def sign_in_action(catalog: Catalog) -> Action | None:
+    """Return the action behind the address at which sessions begin, as the site declares it; None for none."""
+    known = catalog.site.authentication
+    login = known.endpoints.get("login") if known is not None else None
+    found = [
+        one
+        for one in catalog.actions
+        if one.target is not None and login in (one.target.path, catalog.absolute(one.target.path))
+    ]
+    return next((one for one in found if one.intent != "read"), None)
