@@ -24,6 +24,11 @@ from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send, read_
 
 HEADER: Final = b"awp-session"
 
+CHALLENGE: Final = "AWP-Session"
+"""No such scheme is registered, but a 401 has to carry a challenge (RFC 9110 section 11.6.1)."""
+
+_NOT_KEPT: Final = "the cookies of action %s are not kept (request_id=%s)"
+
 logger: Final = logging.getLogger("awp_publish.calls")
 
 Run: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
@@ -108,9 +113,7 @@ class SessionCalls:
             try:
                 await self._sessions.update(session, taken, at)
             except StoreUnavailable:  # must not cost the caller the answer
-                logger.exception(
-                    "the cookies of action %s are not kept (request_id=%s)", call.action.id, call.request_id
-                )
+                logger.exception(_NOT_KEPT, call.action.id, call.request_id)
             await deliver(result)
 
         cookies = self._sessions.header_for(session, at)
@@ -129,7 +132,11 @@ class SessionCalls:
         if session is not None and session.owner != await self._own_id(call, session.owner):
             session = None
         if session is None and shown is not None:
-            raise SessionUnknown("This session is not known here, or is over.", recovery=self._recovery)
+            raise SessionUnknown(
+                "This session is not known here, or is over.",
+                recovery=self._recovery,
+                headers=[("WWW-Authenticate", CHALLENGE)],
+            )
         return session
 
     async def _own_id(self, call: Call, owner: str) -> str:
@@ -151,7 +158,7 @@ class SessionCalls:
             owner = await self._own_id(call, "")
             return await self._sessions.begin(new_id, owner, address, set_cookies, at)
         except StoreUnavailable:
-            logger.exception("the cookies of action %s are not kept (request_id=%s)", call.action.id, call.request_id)
+            logger.exception(_NOT_KEPT, call.action.id, call.request_id)
             return False
 
     def _put_headers(self, call: Call, scope: Scope, cookies: str) -> Scope:
@@ -281,9 +288,5 @@ def sign_in_action(catalog: Catalog) -> Action | None:
     """Return the action behind the address at which sessions begin, as the site declares it; None for none."""
     known = catalog.site.authentication
     login = known.endpoints.get("login") if known is not None else None
-    found = [
-        one
-        for one in catalog.actions
-        if one.target is not None and login in (one.target.path, catalog.absolute(one.target.path))
-    ]
+    found = [one for one in catalog.actions if one.target is not None and one.target.path == login]
     return next((one for one in found if one.intent != "read"), None)

@@ -126,11 +126,8 @@ class AwpSkills:
             except Problem as problem:
                 raise self.refusal(problem, request.trace) from problem
         name = action.idempotency.key_field if action.idempotency else "idempotency_key"
-        members = {
-            member: params[member]
-            for member in ("confirmation", "receipts", "session")
-            if params.get(member) is not None
-        }
+        beside = ("confirmation", "receipts", "session")
+        members = {member: params[member] for member in beside if params.get(member) is not None}
         if request.key is not None:
             members[name] = request.key
         return SkillCall(action, given, members, request.trace, signed)

@@ -2,8 +2,9 @@
 
 Model Context Protocol, revisions 2024-11-05 to 2026-07-28. What the envelope of other doors carries stands in the
 request's `_meta`: `awp/idempotencyKey`, `awp/confirmation`, `awp/receipts` and `awp/session`; or in the HTTP headers
-that all doors take. A session is an argument of every tool besides, since a model must be able to send it. A problem is a result with `isError`, for the model to read. Only a challenge of a site with authorization servers
-is the HTTP status 401 or 403 (specification, Basic/Authorization), because clients look for it there.
+that all doors take. A session is an argument of every tool besides, because a model sees no `_meta`. A problem is a
+result with `isError`, for the model to read. Only a challenge of a site with authorization servers is the HTTP status
+401 or 403 (specification, Basic/Authorization), because clients look for it there.
 """
 
 import asyncio
@@ -337,12 +338,7 @@ class Tools:
         if self._invoker.is_guarded(tool.action):
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
             key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
-            names = {
-                key_field: "idempotencyKey",
-                "confirmation": "confirmation",
-                "receipts": "receipts",
-                SESSION: SESSION,
-            }
+            names = {key_field: "idempotencyKey", **{one: one for one in ("confirmation", "receipts", SESSION)}}
             meta: Mapping[str, Any] = ctx.meta or {}
             try:
                 members = {name: meta[META + key] for name, key in names.items() if META + key in meta}
