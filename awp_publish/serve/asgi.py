@@ -217,9 +217,9 @@ class AgentPublisher:
         self.site.freeze(self._application(scope), doors, paths)
         self._whole = self._outermost(scope)
         entrance = self._whole if self._is_enclosed(scope) else None
-        cookies = _session_cookies(scope)
-        outside = entrance or (self._whole if self._has_outer_middleware(scope) else None)
         routes = self._application(scope)
+        cookies = _session_cookies(routes)
+        outside = entrance or (self._whole if self._has_outer_middleware(scope) else None)
         self._called = CalledApplication(self.app, routes, entrance, outside, lambda: self._state, cookies)
         # A framework of its own way (Django) says which members of a scope lead back through all of it.
         carried: tuple[str, ...] = getattr(self.app, "awp_carried", ())
@@ -338,9 +338,9 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _session_cookies(scope: Scope) -> frozenset[bytes]:
+def _session_cookies(app: object) -> frozenset[bytes]:
     """Return the names of the cookies that Starlette's own sessions write, as far as the application shows them."""
-    listed = [one for one in getattr(scope.get("app"), "user_middleware", ()) if isinstance(one.cls, type)]
+    listed = [one for one in getattr(app, "user_middleware", ()) if isinstance(one.cls, type)]
     names = (one.kwargs.get("session_cookie", "session") for one in listed if issubclass(one.cls, SessionMiddleware))
     return frozenset(str(name).encode("latin-1", "replace") for name in names)
 

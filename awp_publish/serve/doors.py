@@ -18,7 +18,7 @@ from awp_publish.protocols import protected_resource
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller
 from awp_publish.serve.endpoint import Admission, ProblemRenderer, read_admission_of
-from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send
+from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send, read_fields
 from awp_publish.serve.jobs import Background, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.sessions import Outside, SessionCalls
@@ -167,6 +167,9 @@ def open_doors(
         gate = enforcement.identify()
 
         async def identify(scope: Scope, fields: Fields) -> str:
+            if carry is not None:
+                scope = await carry.visit(scope)
+                fields = read_fields(scope["headers"])
             principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
             return principal.id if principal is not None else ""
 

@@ -59,8 +59,9 @@ class SessionCalls:
         self._catalog = catalog
         self._proxies = trusted_proxies
         self._outside = outside
-        others = [one for one in enforcement.authenticators if one.method != "session"]
-        self._identify = replace(enforcement.identify(), store=None) if others else None
+        # Whose a session is, it cannot say itself. What is wrong with credentials is counted by the call's own gate.
+        others = tuple(one for one in enforcement.authenticators if one.method != "session")
+        self._identify = replace(enforcement.identify(), authenticators=others, store=None) if others else None
         self._addresses: dict[str, WebAddress] = {
             action.id: parse_address(catalog.absolute(action.target.path if action.target else catalog.paths.invoke))
             for action in catalog.actions
@@ -132,11 +133,7 @@ class SessionCalls:
         if session is not None and session.owner != await self._own_id(call, session.owner):
             session = None
         if session is None and shown is not None:
-            raise SessionUnknown(
-                "This session is not known here, or is over.",
-                recovery=self._recovery,
-                headers=[("WWW-Authenticate", CHALLENGE)],
-            )
+            raise self._unknown()
         return session
 
     async def _own_id(self, call: Call, owner: str) -> str:
@@ -162,13 +159,8 @@ class SessionCalls:
             return False
 
     def _put_headers(self, call: Call, scope: Scope, cookies: str) -> Scope:
-        """Give a call the scope that a caller with these cookies would have sent, and nobody the session's id."""
-        headers = [pair for pair in scope["headers"] if pair[0] != HEADER]
-        if cookies:
-            own = [value for name, value in headers if name == b"cookie"]
-            headers = [pair for pair in headers if pair[0] != b"cookie"]
-            headers.append((b"cookie", b"; ".join([*own, cookies.encode("latin-1", "replace")])))
-        changed: Scope = {**scope, "headers": headers}
+        """Give a call the scope with the cookies of its session."""
+        changed = with_cookies(scope, cookies)
         self._put_scope(call, changed)
         return changed
 
@@ -183,26 +175,28 @@ class SessionCalls:
         self, run: Run, call: Call, deliver: Deliver, scope: Scope, cookies: str, taken: list[str]
     ) -> None:
         """Run a call within a request that comes in from outside, with the cookies of its session."""
-        outside = cast(Outside, self._outside)
-        changed = self._put_headers(call, scope, cookies)
-        carried = {name: scope[name] for name in outside.carried if name in scope}
-        headers = [pair for pair in changed["headers"] if pair[0] not in NOT_CARRIED]
-        fresh = come_from_outside({**changed, "headers": headers}, outside.state(), call.request_id) | carried
-        passing = fresh[ROUTE_CALL] = SessionPass(self, run, call)
-        entering = asyncio.ensure_future(outside.app(fresh, passing.receive, passing.send))
-        entering.add_done_callback(lambda _: passing.end())
+        results = list[Result]()
+
+        async def arrive(inner: Scope, answer: Callable[[], Awaitable[None]]) -> None:
+            async def deliver_inside(result: Result) -> None:
+                results.append(result)
+                await answer()  # which goes out through all that looks at cookies
+
+            self._put_scope(call, inner)
+            await run(call, deliver_inside)
+
+        passing = SessionPass(arrive)
+        entering = asyncio.ensure_future(self._enter(passing, self._put_headers(call, scope, cookies), call.request_id))
         try:
-            await passing.answered
+            await passing.wait(entering)
             taken += passing.set_cookies
-            result = passing.result
-            if result is None and not passing.has_arrived:  # something around us has answered, or failed
-                if 300 <= passing.status < 600:
-                    result = read_answer(call.action, passing.status, (), b"", {})
-                else:
-                    result = HandlerFailed("The site failed before the action was called.")
-            if result is not None:
-                await deliver(result)
-            await entering
+            if results:
+                await deliver(results[0])
+            elif not passing.has_arrived:  # something around us has answered, or failed
+                refused = 300 <= passing.status < 600
+                failure = HandlerFailed("The site failed before the action was called.")
+                await deliver(read_answer(call.action, passing.status, (), b"", {}) if refused else failure)
+            await entering  # the handler may work on after its answer
         except asyncio.CancelledError:
             entering.cancel()
             raise
@@ -211,33 +205,73 @@ class SessionCalls:
         finally:
             await asyncio.wait({entering})
 
-    def arrive(self, call: Call, scope: Scope) -> None:
-        """Have a call go on from where its request has come in."""
-        self._put_scope(call, scope)
+    async def _enter(self, passing: "SessionPass", scope: Scope, request_id: str) -> None:
+        outside = cast(Outside, self._outside)
+        carried = {name: scope[name] for name in outside.carried if name in scope}
+        headers = [pair for pair in scope["headers"] if pair[0] not in NOT_CARRIED]
+        fresh = {**come_from_outside({**scope, "headers": headers}, outside.state(), request_id), **carried}
+        fresh[ROUTE_CALL] = passing
+        await outside.app(fresh, passing.receive, passing.send)
+
+    async def visit(self, scope: Scope) -> Scope:
+        """Return the scope of a request that is no call as what knows visitors sees it with the session that it shows.
+
+        Raises SessionUnknown, StoreUnavailable.
+        """
+        fields = read_fields(scope["headers"])
+        shown = fields.get(HEADER, b"").decode("latin-1").strip()
+        if not shown or names_somebody(fields.get(b"cookie", b"").decode("latin-1")):
+            return scope
+        session, own = await self._sessions.find(shown), ""
+        if self._identify is not None:
+            principal = await self._identify(read_credentials(scope, fields, self._proxies))
+            own = principal.id if principal is not None else ""
+        if session is None or session.owner != own:
+            raise self._unknown()
+        cookies = self._sessions.header_for(session, parse_address(self._catalog.absolute("/")))
+        changed = with_cookies(scope, cookies)
+        if self._outside is None:
+            return changed
+        seen = [changed]
+
+        async def arrive(inner: Scope, answer: Callable[[], Awaitable[None]]) -> None:
+            seen.append(inner)
+
+        await self._enter(SessionPass(arrive), changed, "")
+        return seen[-1]
+
+    def _unknown(self) -> SessionUnknown:
+        detail, challenge = "This session is not known here, or is over.", [("WWW-Authenticate", CHALLENGE)]
+        return SessionUnknown(detail, recovery=self._recovery, headers=challenge)
+
+
+def with_cookies(scope: Scope, cookies: str) -> Scope:
+    """Return the scope that a caller with these cookies would have sent. Nobody behind it sees the session's id."""
+    headers = [pair for pair in scope["headers"] if pair[0] != HEADER]
+    if cookies:
+        own = [value for name, value in headers if name == b"cookie"]
+        headers = [pair for pair in headers if pair[0] != b"cookie"]
+        headers.append((b"cookie", b"; ".join([*own, cookies.encode("latin-1", "replace")])))
+    return {**scope, "headers": headers}
 
 
 class SessionPass:
-    """A request on its way through what stands outside of us, in which a call is run when it arrives."""
+    """A request on its way through what stands outside of us. `arrived` is given the scope in which it arrives."""
 
     target = None
 
-    def __init__(self, calls: SessionCalls, run: Run, call: Call) -> None:
-        self._calls = calls
-        self._run = run
-        self._call = call
+    def __init__(self, arrived: Callable[[Scope, Callable[[], Awaitable[None]]], Awaitable[None]]) -> None:
+        self._arrived = arrived
         self._is_sent = False
-        self.answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.has_arrived = False
-        self.result: Result | None = None
         self.status = 0
         self.set_cookies: list[str] = []
 
     async def arrive(self, app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the call. Its answer goes out with the cookies of the action, for all who look at them."""
-        self.has_arrived = True
+        """Have done what is to be done here, and answer the request, as soon as that wants it or when it is done."""
+        self.has_arrived, is_answered = True, False
         scope.pop(ROUTE_CALL)
-        self._calls.arrive(self._call, scope)
-        is_answered = False
 
         async def answer() -> None:
             nonlocal is_answered
@@ -245,11 +279,7 @@ class SessionPass:
             await send({"type": "http.response.start", "status": 204, "headers": []})
             await send({"type": "http.response.body", "body": b""})
 
-        async def deliver(result: Result) -> None:
-            self.result = result
-            await answer()
-
-        await self._run(self._call, deliver)
+        await self._arrived(scope, answer)
         if not is_answered:
             await answer()
 
@@ -257,7 +287,7 @@ class SessionPass:
         if not self._is_sent:
             self._is_sent = True
             return {"type": "http.request", "body": b"", "more_body": False}
-        await asyncio.wait({self.answered})
+        await asyncio.wait({self._ended})
         return {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
@@ -266,12 +296,16 @@ class SessionPass:
             headers = message.get("headers", ())
             self.set_cookies = [value.decode("latin-1") for name, value in headers if name.lower() == b"set-cookie"]
         elif message["type"] == "http.response.body" and not message.get("more_body", False):
-            self.end()
+            self._end()
 
-    def end(self) -> None:
-        """Nothing more comes of the request."""
-        if not self.answered.done():
-            self.answered.set_result(None)
+    async def wait(self, entering: "asyncio.Future[None]") -> None:
+        """Return when the request is answered, or its task has ended without that."""
+        entering.add_done_callback(lambda _: self._end())
+        await self._ended
+
+    def _end(self) -> None:
+        if not self._ended.done():
+            self._ended.set_result(None)
 
 
 def _recovery(catalog: Catalog) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+import httpx2
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from tests.serve.awp_client import AwpClient
@@ -19,7 +20,8 @@ class Told:
     """What a caller is told. `code` is that of a problem, None for a success.
 
     `recovery` says what to do now, `retry_after` (seconds) when, `challenge` what to send, `question` is a
-    confirmation that a person has to give. `is_replayed` tells a recorded answer, `receipt` proves a success.
+    confirmation that a person has to give. `is_replayed` tells a recorded answer, `receipt` proves a success, `session`
+    is one that has begun.
     """
 
     code: str | None
@@ -31,6 +33,17 @@ class Told:
     question: Mapping[str, str] = field(default_factory=dict)
     is_replayed: bool = False
     receipt: str | None = None
+    session: str | None = None
+
+
+class _NoCookies(httpx2.Cookies):
+    def extract_cookies(self, response: httpx2.Response) -> None: ...
+
+
+def without_cookie_jar(client: Any) -> Any:
+    """The same client of httpx2's, which from now on keeps no cookies that it is sent."""
+    client._cookies = _NoCookies()  # its property would make a jar of it
+    return client
 
 
 REBOUND: Final[Mapping[str, str]] = {
@@ -57,6 +70,7 @@ class DoorCaller(Protocol):
         key: str | None = None,
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
+        session: str | None = None,
         as_foreign_page: bool = False,
         as_rebound_page: bool = False,
     ) -> Told:
@@ -87,6 +101,7 @@ class WoaCaller:
         key: str | None = None,
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
+        session: str | None = None,
         as_foreign_page: bool = False,
         as_rebound_page: bool = False,
     ) -> Told:
@@ -95,12 +110,14 @@ class WoaCaller:
         headers |= {"authorization": f"Bearer {token}"} if token is not None else {}
         headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
         headers |= REBOUND if as_rebound_page else {}
-        answer = self._client.post(f"/agents/{agent}/invoke", json={"input": given or {}}, headers=headers)
+        envelope = {"input": given or {}, "session": session}
+        answer = self._client.post(f"/agents/{agent}/invoke", json=envelope, headers=headers)
         retry_after = answer.headers.get("retry-after")
         problem = answer.json() if answer.headers["content-type"] == "application/problem+json" else None
         if problem is None:
             replayed = answer.headers.get("idempotent-replayed") == "true"
-            return Told(None, answer.json(), is_replayed=replayed, receipt=answer.headers.get("awp-receipt"))
+            receipt, begun = answer.headers.get("awp-receipt"), answer.headers.get("awp-session")
+            return Told(None, answer.json(), is_replayed=replayed, receipt=receipt, session=begun)
         assert problem["status"] == answer.status_code >= 400
         return Told(
             problem["code"],
@@ -132,12 +149,14 @@ class McpCaller:
         key: str | None = None,
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
+        session: str | None = None,
         as_foreign_page: bool = False,
         as_rebound_page: bool = False,
     ) -> Told:
         named = {"idempotencyKey": key, "confirmation": confirmation, "receipts": list(receipts) or None}
         meta = {f"awp/{name}": value for name, value in named.items() if value is not None}
-        sent = message("tools/call", {"name": agent, "arguments": given or {}}, meta=meta)
+        arguments = {**(given or {}), **({} if session is None else {"session": session})}
+        sent = message("tools/call", {"name": agent, "arguments": arguments}, meta=meta)
         headers = {"authorization": f"Bearer {token}"} if token is not None else {}
         headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
         headers |= REBOUND if as_rebound_page else {}
@@ -151,7 +170,9 @@ class McpCaller:
             assert json.loads(result["content"][0]["text"]) == result["_meta"]["awp/problem"]
             return self._refused(result["_meta"]["awp/problem"], added)
         replayed = added.get("idempotent-replayed") == "true"
-        return Told(None, result["structuredContent"], is_replayed=replayed, receipt=added.get("awp-receipt"))
+        receipt, begun = added.get("awp-receipt"), added.get("awp-session")
+        assert begun is None or begun in result["content"][-1]["text"]  # for the model to see
+        return Told(None, result["structuredContent"], is_replayed=replayed, receipt=receipt, session=begun)
 
     def _refused(self, problem: Mapping[str, Any], added: Mapping[str, str]) -> Told:
         return Told(
@@ -184,10 +205,12 @@ class A2aCaller:
         key: str | None = None,
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
+        session: str | None = None,
         as_foreign_page: bool = False,
         as_rebound_page: bool = False,
     ) -> Told:
         beside = {"idempotency_key": key, "confirmation": confirmation, "receipts": list(receipts) or None}
+        beside["session"] = session
         members = {name: value for name, value in beside.items() if value is not None}
         data = {"skill": agent, "input": given or {}, **members}
         message = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": data}]}
@@ -204,7 +227,8 @@ class A2aCaller:
         if task["status"]["state"] == "TASK_STATE_COMPLETED":
             replayed = told.get("idempotent-replayed") == "true"
             output = task["artifacts"][0]["parts"][0]["data"]
-            return Told(None, output, is_replayed=replayed, receipt=told.get("awp-receipt"))
+            receipt, begun = told.get("awp-receipt"), told.get("awp-session")
+            return Told(None, output, is_replayed=replayed, receipt=receipt, session=begun)
         return _told_of(task["status"]["message"]["parts"][1]["data"], told)
 
 
@@ -228,13 +252,15 @@ class AwpCaller:
         key: str | None = None,
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
+        session: str | None = None,
         as_foreign_page: bool = False,
         as_rebound_page: bool = False,
     ) -> Told:
         headers = {"authorization": f"Bearer {token}"} if token is not None else {}
         headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
         headers |= REBOUND if as_rebound_page else {}
-        params = {"skill": agent, "args": given or {}, "confirmation": confirmation, "receipts": list(receipts)}
+        params: dict[str, Any] = {"skill": agent, "args": given or {}}
+        params |= {"confirmation": confirmation, "receipts": list(receipts), "session": session}
         try:
             with AwpClient.open(self._client, headers) as caller:
                 greeted = caller.ask("awp.hello")
@@ -247,7 +273,8 @@ class AwpCaller:
             return self._refused(answer["error"])
         told = answer["result"].get("headers", {})
         replayed = told.get("idempotent-replayed") == "true"
-        return Told(None, answer["result"]["output"], is_replayed=replayed, receipt=told.get("awp-receipt"))
+        receipt, begun = told.get("awp-receipt"), told.get("awp-session")
+        return Told(None, answer["result"]["output"], is_replayed=replayed, receipt=receipt, session=begun)
 
     def _refused(self, error: Mapping[str, Any]) -> Told:
         assert error["message"] == error["details"]["detail"]

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 
 import pytest
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, Principal, Site, problems as guards
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
-from tests.serve.doors import DOORS, DoorCaller, Told
+from tests.serve.doors import DOORS, DoorCaller, Told, without_cookie_jar
 from tests.serve.guarded import KEYS, Watched, make_shop
 
 CONFIRMATIONS = "confirmation:shop.example"
@@ -98,7 +103,20 @@ def shop(request, open_client) -> Iterator[Shop]:
         """Send books."""
         return "sent"
 
-    client = open_client(AgentPublisher(Starlette(), site=site))
+    @site.action("sign_in")
+    async def sign_in(request: Request) -> JSONResponse:
+        """Sign in."""
+        request.session["name"] = "ann"
+        return JSONResponse("welcome")
+
+    @site.action("whoami")
+    async def whoami(request: Request) -> JSONResponse:
+        """Say who is signed in."""
+        return JSONResponse(request.session.get("name", "nobody"))
+
+    routes = [Route("/sign-in", sign_in, methods=["POST"]), Route("/me", whoami, methods=["GET"])]
+    app = Starlette(routes=routes, middleware=[Middleware(SessionMiddleware, secret_key="secret")])
+    client = without_cookie_jar(open_client(AgentPublisher(app, site=site)))
     yield Shop(DOORS[request.param](client), site, store, runs, begun, go)
     go.set()
 
@@ -169,6 +187,7 @@ PROVOCATIONS: dict[str, Callable[[Shop], Told]] = {
     "AuthenticationRequired": lambda shop: shop.door.call("mine"),
     "InvalidCredentials": lambda shop: shop.door.call("mine", token="wrong"),
     "AuthExpired": lambda shop: shop.door.call("mine", token="old"),
+    "SessionUnknown": lambda shop: shop.door.call("look", session="A" * 56),
     "InsufficientScope": lambda shop: shop.door.call("buy", token="ben"),
     "ForeignHost": lambda shop: shop.door.call("look", as_rebound_page=True),
     "CrossSiteCookies": lambda shop: shop.door.call("look", as_foreign_page=True),
@@ -189,7 +208,7 @@ PROVOCATIONS: dict[str, Callable[[Shop], Told]] = {
     "StoreUnavailable": lose_the_store,
 }
 RETRIED = {"RateLimited", "IdempotencyKeyInFlight", "TemporarilyUnavailable", "StoreUnavailable"}
-CHALLENGED = {"AuthenticationRequired", "InvalidCredentials", "AuthExpired", "InsufficientScope"}
+CHALLENGED = {"AuthenticationRequired", "InvalidCredentials", "AuthExpired", "SessionUnknown", "InsufficientScope"}
 
 KINDS = {kind.__name__: kind for kind in guards.GUARDS}
 
@@ -263,6 +282,14 @@ def test_a_receipt_opens_what_depends_on_it(shop):
     receipt = shop.door.call("look").receipt
     assert receipt is not None
     assert shop.door.call("send", receipts=["rubbish", receipt]).output == "sent"
+
+
+def test_a_session_is_handed_out_once_and_has_its_cookies_wherever_it_is_shown(shop):
+    begun = shop.door.call("sign_in")
+    assert (begun.output, shop.door.call("whoami").output) == ("welcome", "nobody")
+    assert begun.session is not None
+    shown = shop.door.call("whoami", session=begun.session)
+    assert (shown.output, shown.session) == ("ann", None)
 
 
 def test_callers_are_let_through_with_what_they_need(shop):

@@ -514,7 +514,8 @@ class A2aHandler(RequestHandler):
             if self._invoker.is_guarded(action):
                 call.credentials = partial(read_credentials, request.scope, request.fields, self._trusted)
                 read_admission(call, members, request.fields)
-                call.conversation = task.context_id
+                # Whoever knows a task need not know the context whose session it had.
+                call.conversation = message.context_id or (task.context_id if request.is_new else None)
         except Problem as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
             request.problem = problem
@@ -601,6 +602,7 @@ class A2aHandler(RequestHandler):
                 complete(task, result.body, (*result.headers, *added))
                 request.cookies = tuple(pair for pair in result.headers if pair[0] == b"set-cookie")
         record.owner = (call.caller_id if call is not None else "") or record.owner
+        record.is_open = bool(record.owner) and not await self._caller_of(request, of_call=True)
         state = task.status.state
         if state not in INTERRUPTED or (call is not None and isinstance(result, InvalidInput)):
             record.input = None  # what did not match has to be said again in any case

@@ -262,7 +262,8 @@ class TaskRecord:
     """A task and what we have to know of it. `owner` is the id of its caller, "" for nobody known.
 
     `input` is what a task that waits goes on with; None where its caller has to say it again. `raw` are the bytes in
-    the store, `listed` is the caller in whose list the task is, `is_cancelled` the mark of a CancelTask.
+    the store, `listed` is the caller in whose list the task is, `is_cancelled` the mark of a CancelTask. `is_open`
+    says that the owner is known by a session alone, which a request for a task does not show: its id is enough.
     """
 
     task: Task
@@ -271,6 +272,7 @@ class TaskRecord:
     input: JsonObject | None = None
     job: str = ""
     is_cancelled: bool = False
+    is_open: bool = False
     listed: str = ""
     raw: bytes = field(default=b"", repr=False)
 
@@ -299,7 +301,7 @@ class Tasks:
         """Return a task to its caller; one of nobody known to whoever knows its id. Raises TaskNotFoundError."""
         raw = (await self._store.run((Look(_key(task_id)),))).seen[0] if _ID.fullmatch(task_id) else None
         record = _read(raw) if isinstance(raw, bytes) else None
-        if record is None or record.owner not in ("", caller):
+        if record is None or not (record.is_open or record.owner in ("", caller)):
             raise TaskNotFoundError("There is no such task, its time is over, or it is somebody else's.")
         return record
 
@@ -491,7 +493,8 @@ def _read(raw: bytes) -> TaskRecord:
         owner, skill, given, job = (told[name] for name in ("owner", "skill", "input", "job"))
         if not all(isinstance(one, str) for one in (owner, skill, job)) or not isinstance(given, dict | None):
             raise TypeError
-        return TaskRecord(Task.FromString(body), owner, skill, given, job, "cancelled" in told, owner, raw)
+        task = Task.FromString(body)
+        return TaskRecord(task, owner, skill, given, job, "cancelled" in told, "open" in told, owner, raw)
     except (ValueError, KeyError, TypeError, DecodeError) as error:
         logger.error("a task's record cannot be read: %s", type(error).__name__)
         raise unavailable("The record of this task is damaged.") from error
@@ -500,7 +503,8 @@ def _read(raw: bytes) -> TaskRecord:
 def _write(record: TaskRecord) -> bytes:
     """Return the bytes of a record, at most `max_bytes`: state, output, and the newest of the history that fits."""
     task, is_known = record.task, bool(record.owner)
-    head = orjson.dumps({"owner": record.owner, "skill": record.skill, "input": record.input, "job": record.job})
+    facts = {"owner": record.owner, "skill": record.skill, "input": record.input, "job": record.job}
+    head = orjson.dumps(facts | ({"open": True} if record.is_open else {}))
     room = record.max_bytes - len(head)
     compact = Task(id=task.id, context_id=task.context_id)
     compact.status.CopyFrom(task.status)
@@ -508,6 +512,8 @@ def _write(record: TaskRecord) -> bytes:
         compact.status.message.CopyFrom(_compact_message(task.status.message, is_known))
     if task.metadata.ByteSize() <= MAX_MESSAGE_BYTES:
         compact.metadata.CopyFrom(task.metadata)
+        if "headers" in compact.metadata.fields:  # a session is handed out once
+            compact.metadata.fields["headers"].struct_value.fields.pop("awp-session", None)
     output = sum(artifact.ByteSize() for artifact in task.artifacts)
     if not output or output <= room - 3 * MAX_MESSAGE_BYTES:
         compact.artifacts.extend(task.artifacts)
