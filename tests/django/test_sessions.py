@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from awp_publish_django.store import DjangoStore
 from django.contrib.auth import login, logout
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
@@ -17,7 +18,7 @@ from tests.django.test_calls import Agent, Wsgi
 from tests.django.test_calls_through_doors import call_tool
 from tests.django.test_own_route import OURS, OWN, FreshAsgi
 
-site = make_site(doors=["mcp", "a2a"], authenticate=ApplicationUser())
+site = make_site(doors=["mcp", "a2a"], authenticate=ApplicationUser(), store=DjangoStore(using="store", timeout=20))
 
 
 @site.action("sign_in", outputs={"type": "object"})

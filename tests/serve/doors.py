@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-import httpx2
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
 from tests.serve.awp_client import AwpClient
@@ -34,16 +33,6 @@ class Told:
     is_replayed: bool = False
     receipt: str | None = None
     session: str | None = None
-
-
-class _NoCookies(httpx2.Cookies):
-    def extract_cookies(self, response: httpx2.Response) -> None: ...
-
-
-def without_cookie_jar(client: Any) -> Any:
-    """The same client of httpx2's, which from now on keeps no cookies that it is sent."""
-    client._cookies = _NoCookies()  # its property would make a jar of it
-    return client
 
 
 REBOUND: Final[Mapping[str, str]] = {

@@ -17,8 +17,9 @@ from awp_publish import AgentPublisher, BearerToken, Principal, Site, problems a
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
-from tests.serve.doors import DOORS, DoorCaller, Told, without_cookie_jar
+from tests.serve.doors import DOORS, DoorCaller, Told
 from tests.serve.guarded import KEYS, Watched, make_shop
+from tests.serve.mcp_messages import without_cookie_jar
 
 CONFIRMATIONS = "confirmation:shop.example"
 ASKED_FOR = ["mcp", "a2a", "awp"]

@@ -22,9 +22,9 @@ from awp_publish.serve.lifespan import running
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.a2a_client import Caller, make_caller, make_request, output, problem
 from tests.serve.awp_client import AwpClient
-from tests.serve.doors import DOORS, without_cookie_jar
+from tests.serve.doors import DOORS
 from tests.serve.guarded import Watched, invoke, make_shop, told
-from tests.serve.mcp_messages import MODES, connect_to, message, post
+from tests.serve.mcp_messages import MODES, connect_to, message, post, without_cookie_jar
 from tests.serve.test_prerequisites import poll
 
 DOOR_NAMES = ["mcp", "a2a", "awp"]
