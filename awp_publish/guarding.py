@@ -14,7 +14,6 @@ from awp_publish.model import Action, Authentication, Catalog, Jobs, OAuth, Rate
 from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
 from awp_publish.policy.guard import Enforcement
 from awp_publish.policy.prerequisites import Receipts
-from awp_publish.policy.sessions import LIFETIME, CookieSessions
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.settings import SiteOptions
@@ -173,18 +172,6 @@ def make_enforcement(guarding: Guarding, catalog: Catalog, metadata_url: str | N
         else None,
         receipted=receipted,
     )
-
-
-def has_session_callers(enforcement: Enforcement, catalog: Catalog) -> bool:
-    """Whether callers are known by cookies: by the application's session or user, or by a route's own scheme."""
-    by_session = any(one.method == "session" for one in enforcement.authenticators)
-    return by_session or any(one.place == "cookie" for action in catalog.actions for one in action.route_credentials)
-
-
-def make_sessions(guarding: Guarding) -> CookieSessions:
-    """The sessions of callers without a cookie jar."""
-    keys = guarding.secret_keys or (guarding.own_key,)
-    return CookieSessions(guarding.store, Tokens(keys, f"session:{guarding.host}", LIFETIME))
 
 
 def remembering_actions(catalog: Catalog) -> list[str]:

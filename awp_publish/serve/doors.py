@@ -8,11 +8,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Protocol, TypeAlias, cast
 
-from awp_publish.guarding import has_session_callers, make_enforcement, make_sessions
+from awp_publish.guarding import make_enforcement
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Catalog, Door
 from awp_publish.policy.guard import Enforcement
-from awp_publish.policy.sessions import CookieSessions
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import protected_resource
 from awp_publish.serve.credentials import read_credentials
@@ -21,7 +20,7 @@ from awp_publish.serve.endpoint import Admission, ProblemRenderer, read_admissio
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send, read_fields
 from awp_publish.serve.jobs import Background, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
-from awp_publish.serve.sessions import Outside, SessionCalls
+from awp_publish.serve.sessions import CookieSessions, Outside, SessionCalls, has_session_callers, make_sessions
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.site import Site

@@ -3,12 +3,15 @@
 import asyncio
 import json
 import logging
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx2
 import pytest
 from a2a.types.a2a_pb2 import Task
+from google.protobuf.json_format import MessageToDict
 from starlette.applications import Starlette
 from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.sessions import SessionMiddleware
@@ -17,7 +20,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, SessionUser, Site
-from awp_publish.policy import sessions as policy
+from awp_publish.serve import sessions
 from awp_publish.serve.lifespan import running
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.a2a_client import Caller, make_caller, make_request, output, problem
@@ -42,7 +45,7 @@ def make_app(placed: str = "outside", **options) -> tuple[Site, Starlette]:
     given = {"doors": DOOR_NAMES, "authenticate": [BEARERS, known], **options}
     site = make_shop(**given, trust_outer_middleware=placed == "trusted")
 
-    text = {"outputs": {"type": "string"}}
+    text: Any = {"outputs": {"type": "string"}}
 
     @site.action(
         "sign_in", **text, inputs={"type": "object", "properties": {"name": {"type": "string"}}}, method="POST"
@@ -109,7 +112,7 @@ def client(open_client):
 
 
 @asynccontextmanager
-async def running_http(app) -> AsyncIterator[httpx2.AsyncClient]:
+async def running_http(app) -> AsyncIterator[Any]:
     """A client that keeps no cookies, in front of an application that runs."""
     async with running(app), httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as http:
         yield without_cookie_jar(http)
@@ -154,7 +157,7 @@ def test_who_has_signed_in_is_known_until_they_sign_out_wherever_sessions_are_ke
 @pytest.mark.parametrize("door", DOORS)
 def test_a_session_whose_cookies_are_cleared_is_over_and_the_way_back_is_told(open_client, door):
     caller = DOORS[door](without_cookie_jar(open_client(make_app()[1])))
-    session = caller.call("sign_in", {"name": "eve"}).session
+    session = str(caller.call("sign_in", {"name": "eve"}).session)
     assert caller.call("sign_out", session=session).code is None
     over = caller.call("whoami", session=session)
     assert (over.code, over.challenge) == ("SESSION_UNKNOWN", "AWP-Session")
@@ -218,7 +221,7 @@ def test_a_session_of_nobody_known_may_be_shown_with_other_credentials_only_by_n
 
 
 def test_unknown_callers_of_one_address_begin_only_so_many_sessions(open_client, monkeypatch, caplog):
-    monkeypatch.setattr(policy, "MAX_ANONYMOUS", 2)
+    monkeypatch.setattr(sessions, "MAX_ANONYMOUS", 2)
     client = without_cookie_jar(open_client(make_app()[1]))
     begun = [invoke(client, "sign_in") for _ in range(3)]
     assert [answer.status_code for answer in begun] == [200, 200, 200]
@@ -265,6 +268,58 @@ def test_what_proxies_and_statistics_set_begins_no_session(open_client):
     assert (answer.status_code, "awp-session" in answer.headers) == (200, False)
 
 
+# --- What stands outside of us, and what takes long ---
+
+
+@pytest.mark.parametrize("slow", ["sleeps", "blocks a thread"])
+def test_a_deadline_holds_in_a_session(open_client, slow):
+    go = threading.Event()
+    site, app = make_app()
+
+    async def sleep(request: Request) -> Response:
+        """Sleep."""
+        await asyncio.sleep(60)
+        return JSONResponse("slept")
+
+    def block(request: Request) -> Response:
+        """Sleep."""
+        go.wait(10)
+        return JSONResponse("slept")
+
+    handler = site.action("nap", method="POST", timeout=0.2)(sleep if slow == "sleeps" else block)
+    app.add_route("/nap", handler, methods=["POST"])
+    client = without_cookie_jar(open_client(app))
+    session = sign_in(client)
+    timer = threading.Timer(1, go.set)  # only then the answer's connection ends
+    timer.start()
+    assert told(invoke(client, "nap", session=session)) == (504, "HANDLER_TIMEOUT")
+    timer.join()
+    assert invoke(client, "whoami", session=session).json() == "eve"
+
+
+@pytest.mark.parametrize(
+    ("how", "answered"),
+    [("refuses", (403, "REFUSED")), ("fails", (500, "HANDLER_FAILED")), ("answers", (500, "HANDLER_FAILED"))],
+)
+def test_middleware_may_keep_a_session_from_its_action(open_client, how, answered):
+    class Keeper:
+        def __init__(self, app):
+            self.app = app
+
+        async def __call__(self, scope, receive, send):
+            if scope["type"] == "http" and any(name == b"cookie" for name, _ in scope["headers"]):
+                if how == "fails":
+                    raise RuntimeError("a bug")
+                await PlainTextResponse("no", 403 if how == "refuses" else 200)(scope, receive, send)
+                return
+            await self.app(scope, receive, send)
+
+    app = make_app()[1]
+    app.add_middleware(Keeper)
+    client = without_cookie_jar(open_client(app))
+    assert told(invoke(client, "whoami", session=sign_in(client))) == answered
+
+
 # --- A secret ---
 
 
@@ -278,7 +333,7 @@ def test_a_session_is_in_no_log_no_record_of_a_call_no_job_and_no_request_of_a_r
 
     kept.trouble = note
     site, app = make_app(store=kept, log_inputs=True)
-    facts = []
+    facts: list[Any] = []
     site.on_call(facts.append)
     client = without_cookie_jar(open_client(app))
     session = sign_in(client)
@@ -378,7 +433,7 @@ async def test_messages_of_one_a2a_context_have_one_session():
         assert begun.context_id == looked.context_id
         assert output(await in_context(caller, begun.context_id, "whoami")) == "eve"
         assert output(await caller.call("whoami")) == "nobody"
-        shown = begun.metadata["headers"]["awp-session"]
+        shown = MessageToDict(begun.metadata)["headers"]["awp-session"]
         assert output(await caller.call("whoami", session=shown)) == "eve"
         assert output(await in_context(caller, begun.context_id, "sign_out")) == "bye"
         assert output(await in_context(caller, begun.context_id, "whoami")) == "nobody"
@@ -390,7 +445,7 @@ async def test_a_context_that_a_caller_has_made_up_is_no_secret_and_has_no_sessi
         caller = make_caller(http, "https://shop.example/a2a", "1.0 JSON-RPC")
         begun = await in_context(caller, "ctx-1", "sign_in", {"name": "eve"})
         assert output(await in_context(caller, "ctx-1", "whoami")) == "nobody"
-        shown = begun.metadata["headers"]["awp-session"]
+        shown = MessageToDict(begun.metadata)["headers"]["awp-session"]
         assert shown != "ctx-1"
         assert output(await caller.call("whoami", session=shown)) == "eve"
 

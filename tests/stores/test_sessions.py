@@ -5,11 +5,12 @@ import asyncio
 import pytest
 
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.policy import sessions as policy
-from awp_publish.policy.sessions import CookieSessions
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import StoreUnavailable
+from awp_publish.serve import sessions as bounds
+from awp_publish.serve.sessions import CookieSessions
 from awp_publish.stores import Look, Swap
+from awp_publish.stores.memory import MemoryStore
 
 HOME = parse_address("https://shop.example/basket/add")
 TOKENS = Tokens(["a secret key of this test alone"], "session:shop.example", 60)
@@ -26,9 +27,9 @@ async def begin(sessions, *set_cookies: str, owner: str = "", address: str = "19
     return session_id
 
 
-async def cookies(sessions, session_id: str, address: str = "https://shop.example/basket/add") -> str | None:
+async def cookies(sessions, session_id: str, address: str = "https://shop.example/basket/add") -> str:
     found = await sessions.find(session_id)
-    return None if found is None else sessions.header_for(found, parse_address(address))
+    return str(sessions.header_for(found, parse_address(address)))
 
 
 async def test_cookies_are_sent_where_a_browser_would_send_them(sessions):
@@ -53,7 +54,7 @@ async def test_ids_are_long_different_and_known_for_the_sites_own(sessions):
     assert all(len(one) == 56 and sessions.is_own(one) for one in ids)
     made_up = ("", "ctx-1", "A" * 56, next(iter(ids))[:-1] + "g", "é" * 56, next(iter(ids)) + "\n")
     assert not any(sessions.is_own(one) for one in made_up)
-    others = CookieSessions(None, Tokens(["another key, of another site"], "session:shop.example", 60))
+    others = CookieSessions(MemoryStore(), Tokens(["another key, of another site"], "session:shop.example", 60))
     assert not any(others.is_own(one) for one in ids)
 
 
@@ -89,18 +90,18 @@ async def test_a_session_whose_last_cookie_is_cleared_is_over_and_stays_so(sessi
 
 
 async def test_a_session_has_at_most_so_many_cookies_and_bytes_of_which_the_oldest_go(sessions):
-    session_id = await begin(sessions, *(f"c{n}={n}" for n in range(policy.MAX_COOKIES + 2)))
+    session_id = await begin(sessions, *(f"c{n}={n}" for n in range(bounds.MAX_COOKIES + 2)))
     kept = (await cookies(sessions, session_id)).split("; ")
-    assert (len(kept), kept[0]) == (policy.MAX_COOKIES, "c2=2")
+    assert (len(kept), kept[0]) == (bounds.MAX_COOKIES, "c2=2")
     await sessions.update(await sessions.find(session_id), [f"big{n}={'x' * 4000}" for n in range(6)], HOME)
     await sessions.update(await sessions.find(session_id), [f"huge={'x' * 5000}"], HOME)
     found = await sessions.find(session_id)
-    assert len(found.raw) <= policy.MAX_BYTES
+    assert len(found.raw) <= bounds.MAX_BYTES
     assert [cookie.name for cookie in found.jar] == ["big3", "big4", "big5"]
 
 
 async def test_unknown_callers_of_one_address_begin_only_so_many(sessions, monkeypatch):
-    monkeypatch.setattr(policy, "MAX_ANONYMOUS", 1)
+    monkeypatch.setattr(bounds, "MAX_ANONYMOUS", 1)
     await begin(sessions, "a=1")
     assert await sessions.begin(sessions.new_id(), "", "192.0.2.1", ["a=1"], HOME) is False
     await begin(sessions, "a=1", address="192.0.2.2")
@@ -127,17 +128,17 @@ def kind_with_clock(kind):
 async def test_a_session_ends_when_nobody_uses_it(sessions, clock):
     session_id = await begin(sessions, "a=1")
     for _ in range(3):
-        clock.pass_time(policy.IDLE - 1)
+        clock.pass_time(bounds.IDLE - 1)
         found = await sessions.find(session_id)
         await sessions.update(found, [], HOME)
-    clock.pass_time(policy.IDLE + 1)
+    clock.pass_time(bounds.IDLE + 1)
     assert await sessions.find(session_id) is None
 
 
 @pytest.mark.usefixtures("kind_with_clock")
 async def test_a_session_ends_however_much_it_is_used(sessions, clock):
     session_id = await begin(sessions, "a=1")
-    for _ in range(int(policy.LIFETIME / 3600) - 1):
+    for _ in range(int(bounds.LIFETIME / 3600) - 1):
         clock.pass_time(3600)
         await sessions.update(await sessions.find(session_id), ["b=2"], HOME)
     clock.pass_time(3601)
@@ -148,7 +149,7 @@ async def test_a_session_ends_however_much_it_is_used(sessions, clock):
 async def test_a_use_is_written_down_now_and_then_only(sessions, clock):
     session_id = await begin(sessions, "a=1")
     before = (await sessions.find(session_id)).raw
-    clock.pass_time(policy.REFRESH - 1)
+    clock.pass_time(bounds.REFRESH - 1)
     await sessions.update(await sessions.find(session_id), [], HOME)
     assert (await sessions.find(session_id)).raw == before
     clock.pass_time(2)

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple, TypeAlias
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import METHODS
 from awp_publish.model import Browsing, Catalog, JsonObject
-from awp_publish.policy.sessions import CookieSessions
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
 from awp_publish.problems import Problem
 from awp_publish.serve.awp.callers import AwpCallers, Identity, new_challenge, read_hello, render_hello
@@ -45,6 +44,7 @@ from awp_publish.serve.awp.sessions import (
 )
 from awp_publish.serve.awp.skills import AwpSkills
 from awp_publish.serve.http import Receive, Send
+from awp_publish.serve.sessions import CookieSessions
 
 # --- Requests and their results, without frames ---
 

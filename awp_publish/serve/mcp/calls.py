@@ -220,9 +220,9 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
     tools = {}
     for action in catalog.actions:
         answered, is_wrapped = answer_schema(action), False
-        properties = action.inputs.get("properties", {})
+        properties: Any = action.inputs.get("properties", {})
         takes_session = has_sessions and isinstance(properties, Mapping) and SESSION not in properties
-        own = {"properties": {**properties, SESSION: SESSION_ARGUMENT}} if takes_session else {}
+        own: JsonObject = {"properties": {**properties, SESSION: SESSION_ARGUMENT}} if takes_session else {}
         entry: dict[str, object] = {
             "name": action.id,
             "title": action.name,
