@@ -219,6 +219,7 @@ HEADER: Final = b"awp-session"
 CHALLENGE: Final = "AWP-Session"
 """No such scheme is registered, but a 401 has to carry a challenge (RFC 9110 section 11.6.1)."""
 
+_FAILED: Final = "a request with the cookies of a session failed (request_id=%s)"
 _NOT_KEPT: Final = "the cookies of action %s are not kept (request_id=%s)"
 
 Run: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
@@ -341,9 +342,8 @@ class SessionCalls:
     async def _begin(self, call: Call, new_id: str, scope: Scope, set_cookies: list[str], at: WebAddress) -> bool:
         """Begin a session. The answer stands even if that fails."""
         address = client_address(scope, read_fields(scope["headers"]), self._proxies)
-        try:
-            owner = await self._own_id(call, "")
-            return await self._sessions.begin(new_id, owner, address, set_cookies, at)
+        try:  # who came without cookies is known, if at all, by more than the session
+            return await self._sessions.begin(new_id, call.caller_id, address, set_cookies, at)
         except StoreUnavailable:
             logger.exception(_NOT_KEPT, call.action.id, call.request_id)
             return False
@@ -386,14 +386,13 @@ class SessionCalls:
                 refused = 300 <= passing.status < 600
                 failure = HandlerFailed("The site failed before the action was called.")
                 await deliver(read_answer(call.action, passing.status, (), b"", {}) if refused else failure)
-            await entering  # the handler may work on after its answer
         except asyncio.CancelledError:
             entering.cancel()
             raise
-        except Exception:
-            logger.exception("a request with the cookies of a session failed (request_id=%s)", call.request_id)
         finally:
-            await asyncio.wait({entering})
+            await asyncio.wait({entering})  # the handler may work on after its answer
+        if not entering.cancelled() and (error := entering.exception()) is not None:
+            logger.error(_FAILED, call.request_id, exc_info=error)
 
     async def _enter(self, passing: "SessionPass", scope: Scope, request_id: str) -> None:
         outside = cast(Outside, self._outside)
@@ -430,7 +429,7 @@ class SessionCalls:
         try:
             await self._enter(SessionPass(arrive), changed, "")
         except Exception:
-            logger.exception("a request with the cookies of a session failed")
+            logger.exception(_FAILED, "")
         return seen[-1]
 
     def _unknown(self) -> SessionUnknown:

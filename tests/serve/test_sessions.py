@@ -220,6 +220,14 @@ def test_a_session_of_nobody_known_may_be_shown_with_other_credentials_only_by_n
     assert told(invoke(client, "mine", session=session, headers=ann)) == (401, "SESSION_UNKNOWN")
 
 
+def test_a_site_may_know_the_users_of_its_session_by_a_function_of_its_own(open_client):
+    app = make_app(authenticate=lambda credentials: (credentials.session or {}).get("user"))[1]
+    client = without_cookie_jar(open_client(app))
+    session = sign_in(client)
+    assert told(invoke(client, "mine")) == (401, "AUTHENTICATION_REQUIRED")
+    assert invoke(client, "mine", session=session).json() == "mine"
+
+
 def test_unknown_callers_of_one_address_begin_only_so_many_sessions(open_client, monkeypatch, caplog):
     monkeypatch.setattr(sessions, "MAX_ANONYMOUS", 2)
     client = without_cookie_jar(open_client(make_app()[1]))

@@ -504,7 +504,8 @@ class A2aHandler(RequestHandler):
         said.CopyFrom(message)
         said.task_id, said.context_id = task.id, task.context_id
         for kept in (said.metadata, *(part.data.struct_value for part in said.parts if part.HasField("data"))):
-            kept.fields.pop("session", None)  # a secret, which no task tells
+            if "session" in kept.fields:
+                del kept.fields["session"]  # a secret, which no task tells
         del task.history[:-MAX_HISTORY]
         request.record = record
         try:

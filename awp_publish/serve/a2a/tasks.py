@@ -512,8 +512,9 @@ def _write(record: TaskRecord) -> bytes:
         compact.status.message.CopyFrom(_compact_message(task.status.message, is_known))
     if task.metadata.ByteSize() <= MAX_MESSAGE_BYTES:
         compact.metadata.CopyFrom(task.metadata)
-        if "headers" in compact.metadata.fields:  # a session is handed out once
-            compact.metadata.fields["headers"].struct_value.fields.pop("awp-session", None)
+        shown = compact.metadata.fields["headers"].struct_value.fields if "headers" in compact.metadata.fields else {}
+        if "awp-session" in shown:  # which is handed out once
+            del shown["awp-session"]
     output = sum(artifact.ByteSize() for artifact in task.artifacts)
     if not output or output <= room - 3 * MAX_MESSAGE_BYTES:
         compact.artifacts.extend(task.artifacts)
