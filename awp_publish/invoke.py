@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from types import ModuleType
 from typing import Final, NamedTuple, Protocol, TypeAlias
@@ -236,6 +236,9 @@ Reach: TypeAlias = Callable[[Call], Awaitable[Result]]
 Accept: TypeAlias = Callable[[Call], Awaitable[Outcome]]
 """Takes a call of a background action in, to be performed later. Raises StoreUnavailable."""
 
+CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
+"""Carries a call on its way with the cookies of its session, if it has one."""
+
 
 class _Prepared(NamedTuple):
     """What depends on an action only. `accept` is there for background actions that are performed later.
@@ -280,7 +283,8 @@ def _known(what: str, names: Collection[str]) -> str:
 class Invoker:
     """Runs calls of one catalog. Everything that depends only on an action is prepared here, once.
 
-    `accept` takes in calls of background actions; without it they are handled while their callers wait.
+    `accept` takes in calls of background actions; without it they are handled while their callers wait. `sessions` is
+    there where callers without a cookie jar may have one with us.
     """
 
     def __init__(
@@ -290,6 +294,7 @@ class Invoker:
         guards: Guards | None = None,
         accept: Accept | None = None,
         observer: Observer | None = None,
+        sessions: CarryWithSession | None = None,
     ) -> None:
         self._agents = {agent.id: agent for agent in catalog.agents}
         self._actions: Mapping[str, _Prepared] = {
@@ -303,6 +308,8 @@ class Invoker:
         """For actions that give something once, what takes it out of their answers."""
         self._reach = reach
         self._observer = observer or Observer()
+        self._carry: Carry = self._run if sessions is None else partial(sessions, self._run)
+        self._has_sessions = sessions is not None
         self._deadlines = Deadlines(self._inspect)
         self._unavailable: frozenset[str] = frozenset()
         self.set_status(catalog.status)
@@ -330,7 +337,7 @@ class Invoker:
 
     def is_guarded(self, action: Action) -> bool:
         """Whether more of a call is to be known than its input: by gates, or because its job counts as its caller's."""
-        return self._actions[action.id].asks_for_caller
+        return self._has_sessions or self._actions[action.id].asks_for_caller
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
         """Note a request that never became a call."""
@@ -342,8 +349,8 @@ class Invoker:
         Delivers before it returns when a handler works on after its answer, or ignores its deadline.
         """
         if self._observer.is_watching():
-            return self._observer.watch(call, deliver, self._run, self.input_redactors.get(call.action.id))
-        return self._run(call, deliver)
+            return self._observer.watch(call, deliver, self._carry, self.input_redactors.get(call.action.id))
+        return self._carry(call, deliver)
 
     async def _run(self, call: Call, deliver: Deliver) -> None:
         action, inputs, _, guard, accept, _, _ = self._actions[call.action.id]

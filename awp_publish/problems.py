@@ -272,6 +272,17 @@ class AuthExpired(Problem):
     default_recovery = "Refresh the credentials (auth.refresh_endpoint of /agent.json, if there is one), then retry."
 
 
+class SessionUnknown(Problem):
+    """There is no such session, it has ended, or it is another caller's; which of these, nobody is told."""
+
+    slug = "session-unknown"
+    title = "The session is not known, or is over"
+    default_status = 401
+    default_recovery = (
+        "Leave the session out: sign in again, or begin anew, then send the session that the new answer hands out."
+    )
+
+
 class InsufficientScope(Problem):
     slug = "insufficient-scope"
     title = "The credentials do not allow this action"
@@ -594,6 +605,7 @@ GUARDS: tuple[type[Problem], ...] = (
     AuthenticationRequired,
     InvalidCredentials,
     AuthExpired,
+    SessionUnknown,
     InsufficientScope,
     ForeignHost,
     CrossSiteCookies,

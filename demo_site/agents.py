@@ -20,7 +20,7 @@ SITE_LIMIT = "600/minute"
 SEARCH_LIMIT = "30/minute"
 """Nobody who tries the shop by hand meets these by accident."""
 
-SIGN_IN_FIRST = "call sign_in, keep the session cookie it sets, then retry with that cookie"
+SIGN_IN_FIRST = "call sign_in, then retry with the session that its answer hands out, or with the cookie it sets"
 RECOVERIES = {
     "AUTHENTICATION_REQUIRED": SIGN_IN_FIRST,
     "NOT_SIGNED_IN": SIGN_IN_FIRST,
@@ -30,13 +30,13 @@ RECOVERIES = {
     "NOT_IN_BASKET": "call show_basket and use the slug of a line in its answer",
     "EMPTY_BASKET": "call add_to_basket, then retry",
     "WRONG_PASSWORD": "ask the user for the name and password; GET /sign-in shows accounts for demonstration",
-    "UNKNOWN_ORDER": "use the order_id that check_out answered, with the cookie of the account that ordered",
+    "UNKNOWN_ORDER": "use the order_id that check_out answered, in the session of the account that ordered",
     "FOREIGN_ORIGIN": "send the request without Origin and Sec-Fetch-Site headers of another site",
 }
 
 HINTS = {
     "prices": "prices are whole cents in US dollars",
-    "session": "account and basket belong to the session cookie: keep the latest one that any answer sets, and send it",
+    "session": "account and basket belong to a session: send the one that sign_in hands out, or keep its cookies",
     "checkout": "check_out asks for a person's consent and a receipt of add_to_basket; no money is taken",
     "shipping": "ship_order is a job that takes a second or two: poll it at Location; no parcel is really sent",
 }

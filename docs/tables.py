@@ -30,6 +30,7 @@ from awp_publish.problems import (
     PrerequisiteRequired,
     Problem,
     RateLimited,
+    SessionUnknown,
     StoreUnavailable,
     TemporarilyUnavailable,
 )
@@ -50,6 +51,7 @@ class GateFacts:
 GATES: Final = (
     GateFacts("browsers", "always there", (ForeignHost, CrossSiteCookies)),
     GateFacts("liveness", "`@site.status`, `set_status`", (TemporarilyUnavailable,)),
+    GateFacts("session", "cookies of the site, see [sessions](sessions.md)", (SessionUnknown,)),
     GateFacts(
         "authentication",
         "`authenticate`, `auth_required`, `scopes`",

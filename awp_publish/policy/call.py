@@ -88,6 +88,15 @@ class Call:
     places: Mapping[str, str] = MappingProxyType({})
     """Where this door takes what is no input, by the names under which callers put it there by mistake."""
 
+    # For sessions: `session` is the id that the caller shows; `conversation` is the id of one that the door keeps for
+    # its caller, which need not have begun. `session_id` names the session that the call has, and is no secret.
+    # `on_cookies` is told every Set-Cookie of a route's answer; `is_fresh` says that the route is reached from outside.
+    session: str | None = None
+    conversation: str | None = None
+    has_cookie_jar: bool = False
+    on_cookies: "Callable[[list[bytes]], None] | None" = None
+    is_fresh: bool = False
+
     deliver: "Deliver"
     deadline: float = math.inf
     task: "asyncio.Task[Any] | None" = None

@@ -129,7 +129,7 @@ _IDENTIFYING: Final = re.compile(
 )
 """Names of headers by which a route may know its callers, whether it says so or not."""
 
-_FLEETING: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|messages$", re.IGNORECASE)
+FLEETING: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|messages$", re.IGNORECASE)
 """Names of cookies that say nothing of who calls, and change by themselves."""
 
 
@@ -691,7 +691,7 @@ def shown_by(
     named = any(one.place == "cookie" for one in looked_for)
     for pair in sorted(headers.get("cookie", "").split(";")) if named or cookies else ():
         name, _, value = pair.strip().partition("=")
-        if ("cookie", name) in looked_for if named else not (_FLEETING.match(name) or _holds(value, shown.session)):
+        if ("cookie", name) in looked_for if named else not (FLEETING.match(name) or _holds(value, shown.session)):
             words += [f"cookie {name}={value}"] if name else []
     if session and shown.session:
         words.append(json.dumps(dict(shown.session), default=str, skipkeys=True))

@@ -25,6 +25,7 @@ from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
 from awp_publish.serve.negotiation import NegotiatedPages, NegotiatedRequest, PageRenderer, negotiate
 from awp_publish.serve.pages import PageReader, describe_pages
+from awp_publish.serve.sessions import Outside
 from awp_publish.serve.startup import is_first_worker, report, root_path_of_server
 from awp_publish.serve.status import StatusKeeper
 from awp_publish.serve.woa import door_of
@@ -82,6 +83,8 @@ class AgentPublisher:
         self._renderer: PageRenderer | None = None
         self._whole: AsgiApp = app
         self._called = CalledApplication(app, app)
+        self._outside: Outside | None = None
+        self._has_sessions = False
         self._state: Mapping[str, object] = {}
         self._published: tuple[_Published, ...] = ()
         self._here: _Published | None = None
@@ -91,8 +94,7 @@ class AgentPublisher:
             await self._pass_other(scope, receive, send)
             return
         if ROUTE_CALL in scope:  # on its way from a door of ours to its route, and for nothing else of ours
-            scope[ROUTE_CALL].pass_by(scope)
-            await self.app(scope, receive, send)
+            await scope[ROUTE_CALL].arrive(self.app, scope, receive, send)
             return
         here = self._here or self._of_host(scope)
         path = route_path(scope) if scope.get("root_path") else scope["path"]
@@ -202,8 +204,16 @@ class AgentPublisher:
         self.site.freeze(self._application(scope), doors, paths)
         self._whole = self._outermost(scope)
         entrance = self._whole if self._is_enclosed(scope) else None
-        cookies = _session_cookies(scope) if entrance is not None else frozenset()
-        self._called = CalledApplication(self.app, self._application(scope), entrance, lambda: self._state, cookies)
+        routes = self._application(scope)
+        cookies = _session_cookies(routes)
+        outside = entrance or (self._whole if self._has_outer_middleware(scope) else None)
+        self._called = CalledApplication(self.app, routes, entrance, outside, lambda: self._state, cookies)
+        # A framework of its own way (Django) says which members of a scope lead back through all of it.
+        carried: tuple[str, ...] = getattr(self.app, "awp_carried", ())
+        self._outside = None
+        if outside is not None or carried:
+            self._outside = Outside(outside or self.app, lambda: self._state, carried)
+        self._has_sessions = bool(cookies) or getattr(self.app, "awp_has_sessions", False)
         if any(action.is_background for action in self.site.catalog.actions):
             self._background = Background(self.site, self.site.catalog, self._whole, self._application(scope))
         if self.site.offering.pages:
@@ -246,6 +256,12 @@ class AgentPublisher:
                 "Add AgentPublisher to that application; or, if none of it decides by the path of a request, "
                 "write Site(trust_outer_middleware=True).",
             )
+        return bool(listed) and self._has_outer_middleware(scope)
+
+    def _has_outer_middleware(self, scope: Scope) -> bool:
+        """Whether middleware of the site, trusted or not, stands outside of us in the same application."""
+        app = scope.get("app")
+        listed = getattr(app, "user_middleware", ())
         ours = (index for index, one in enumerate(listed) if getattr(one, "kwargs", {}).get("site") is self.site)
         return app is self._whole and next(ours, len(listed)) > 0
 
@@ -282,7 +298,17 @@ class AgentPublisher:
         reader = None
         if self._renderer is not None:
             reader = PageReader(self.site, catalog, self._whole, self._renderer, self.owns, lambda: self._state)
-        return open_doors(self.site, catalog, self._called, self._status, self._background, reader, self._entrance)
+        return open_doors(
+            self.site,
+            catalog,
+            self._called,
+            self._status,
+            self._background,
+            reader,
+            self._entrance,
+            self._outside,
+            self._has_sessions,
+        )
 
     def _documents(self, catalog: Catalog) -> Iterable[Document]:
         for protocol in self._protocols:
@@ -302,9 +328,9 @@ def _collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _session_cookies(scope: Scope) -> frozenset[bytes]:
+def _session_cookies(app: object) -> frozenset[bytes]:
     """Return the names of the cookies that Starlette's own sessions write, as far as the application shows them."""
-    listed = [one for one in getattr(scope.get("app"), "user_middleware", ()) if isinstance(one.cls, type)]
+    listed = [one for one in getattr(app, "user_middleware", ()) if isinstance(one.cls, type)]
     names = (one.kwargs.get("session_cookie", "session") for one in listed if issubclass(one.cls, SessionMiddleware))
     return frozenset(str(name).encode("latin-1", "replace") for name in names)
 

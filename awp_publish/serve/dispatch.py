@@ -40,7 +40,7 @@ from awp_publish.problems import (
 )
 from awp_publish.request import Encoder, Request
 from awp_publish.schema import pointer_to
-from awp_publish.serve.http import AsgiApp, Fields, Message, Scope, mount_of, read_fields
+from awp_publish.serve.http import AsgiApp, Fields, Message, Receive, Scope, Send, mount_of, read_fields
 
 # --- From a route's HTTP answer to an outcome or a problem ---
 # The route's own refusals are carried, not masked. So is the JSON body of a failure, which the application chose to
@@ -225,6 +225,7 @@ NOT_CARRIED: Final = frozenset(
     {
         b"accept",
         b"accept-encoding",
+        b"awp-session",
         b"connection",
         b"content-encoding",
         b"content-length",
@@ -251,7 +252,7 @@ NOT_CARRIED: Final = frozenset(
         b"x-rewrite-url",
     }
 )
-"""Headers that speak about the caller's own body, connection, cache or address, not about the call."""
+"""Headers that speak about the caller's own body, connection, cache or address, or are a secret between us."""
 
 ROUTE_CALL: Final = "awp_publish.route_call"
 """The member of a scope that says of a request that it is a call on its way to its route: its `RouteCall`."""
@@ -269,14 +270,16 @@ _NOWHERE: Final = "does not fit the action's address"
 class CalledApplication:
     """The application as calls see it: what stands inside of us, and `routes`, what has its routes.
 
-    `entrance` is the whole application where middleware of the site stands outside of us, None where none does. `state`
-    is what the application keeps for its requests, for those that come in there. `session_cookies` are the names of the
-    cookies in which middleware outside of us keeps the session of a request.
+    `entrance` is the whole application where middleware of the site stands outside of us, None where none does or all
+    of it is trusted; `outside` is there where it is trusted too. `state` is what the application keeps for its
+    requests, for those that come in there. `session_cookies` are the names of the cookies in which middleware outside
+    of us keeps the session of a request.
     """
 
     inside: AsgiApp
     routes: object
     entrance: AsgiApp | None = None
+    outside: AsgiApp | None = None
     state: Callable[[], Mapping[str, object]] = dict
     session_cookies: frozenset[bytes] = frozenset()
 
@@ -303,11 +306,12 @@ class RouteCaller:
 
     async def __call__(self, call: Call) -> Result:
         app, action, outer = self._app, call.action, cast(Scope, call.context)
+        entrance = app.outside if call.is_fresh else app.entrance
         request = self._encoders[action.id](call.input)
         scope = _derive_scope(outer, request)
         exchange = RouteCall(call, request.body, self.codes)
-        if app.entrance is not None:
-            scope = _from_outside(scope, app.state(), call.request_id)
+        if entrance is not None:
+            scope = come_from_outside(scope, app.state(), call.request_id)
             exchange.outer_session = outer.get("session")
             exchange.session_cookies = self._app.session_cookies
         # Every endpoint that the routing may name on the way to the action's own.
@@ -315,10 +319,10 @@ class RouteCaller:
             scope = _GuardedScope(scope, way, exchange)
         scope[ROUTE_CALL] = exchange
         try:
-            if app.entrance is None:
+            if entrance is None:
                 await app.inside(scope, exchange.receive, exchange.send)
             else:  # in a task, so that what this pass sets in context variables stays in it
-                await asyncio.ensure_future(app.entrance(scope, exchange.receive, exchange.send))
+                await asyncio.ensure_future(entrance(scope, exchange.receive, exchange.send))
         except Exception:
             if exchange.is_astray:
                 raise _refuse(action, _ELSEWHERE) from None
@@ -374,9 +378,15 @@ class RouteCall:
         """The routing has chosen another route than the action's own: whatever is answered, the call is refused."""
         self.is_astray = True
 
-    def pass_by(self, scope: Scope) -> None:
-        """The request has come through what stands outside of us."""
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the route is to be reached from outside, where else a part of the way would be left out."""
+        return self._call.is_fresh
+
+    async def arrive(self, app: AsgiApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Go on to the route: the request has come through what stands outside of us."""
         self._session = scope.get("session")
+        await app(scope, receive, send)
 
     async def receive(self) -> Message:
         if self._request is not None:
@@ -392,6 +402,8 @@ class RouteCall:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self.headers = message.get("headers", ())
+            if self._call.on_cookies is not None:
+                self._call.on_cookies([value for name, value in self.headers if name.lower() == b"set-cookie"])
         elif message["type"] == "http.response.body":
             body, is_last = message.get("body", b""), not message.get("more_body", False)
             if self._parts is None and not is_last:
@@ -447,8 +459,8 @@ def _derive_scope(outer: Scope, request: Request) -> Scope:
     }
 
 
-def _from_outside(scope: Scope, state: Mapping[str, object], request_id: str) -> Scope:
-    """The same request as a server would have made it: without what middleware outside of us has put there."""
+def come_from_outside(scope: Scope, state: Mapping[str, object], request_id: str) -> Scope:
+    """Return the same request as a server would have made it: without what middleware outside of us has put there."""
     kept = ("type", "method", "path", "raw_path", "query_string", "headers", "extensions", *_OF_CONNECTION)
     fresh: Scope = {name: scope[name] for name in kept if name in scope}
     if all(name != b"x-request-id" for name, _ in scope["headers"]):

@@ -18,10 +18,11 @@ from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller
 from awp_publish.serve.endpoint import Admission, ProblemRenderer, read_admission_of
 from awp_publish.serve.guarded_routes import GuardedRoutes
-from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send
+from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send, read_fields
 from awp_publish.serve.jobs import Background, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.plain import DIALECT, PlainDoor, UnknownActionDoor
+from awp_publish.serve.sessions import CookieSessions, Outside, SessionCalls, has_session_callers, make_sessions
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.site import Site
@@ -46,7 +47,10 @@ Entrance: TypeAlias = Callable[[Scope], AsgiApp]
 
 @dataclass(frozen=True, slots=True)
 class DoorContext:
-    """What a live door is made of, for one public address of a site. `pages` is None where pages are HTML only."""
+    """What a live door is made of, for one public address of a site.
+
+    `pages` is None where pages are HTML only, `sessions` where the site keeps none in cookies.
+    """
 
     site: Site
     catalog: Catalog
@@ -56,6 +60,7 @@ class DoorContext:
     background: Background | None
     entrance: Entrance
     pages: PageReader | None
+    sessions: CookieSessions | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,21 +143,34 @@ def open_doors(
     background: Background | None,
     pages: PageReader | None,
     entrance: Entrance,
+    outside: Outside | None = None,
+    has_sessions: bool = False,
 ) -> Doors:
-    """The doors of one public address of a site; `pages` reads its pages, None where they are HTML only."""
+    """The doors of one public address of a site; `pages` reads its pages, None where they are HTML only.
+
+    `outside` is what stands outside of us, `has_sessions` whether the application is seen to keep sessions in cookies.
+    """
     guards = make_guards(site.guarding, catalog, protected_resource.metadata_url(catalog))
     accept = background.accepting(catalog) if background is not None else None
     observer = Observer(site.guarding.log_inputs, site.call_listeners)
-    invoker = Invoker(catalog, RouteCaller(app, catalog), guards, accept, observer)
     admission = read_admission_of(site, catalog.actions)
+    sessions = carry = None
+    if has_sessions or has_session_callers(guards, catalog):
+        sessions = make_sessions(site.guarding)
+        carry = SessionCalls(sessions, catalog, guards, admission.trusted_proxies, outside)
+    invoker = Invoker(catalog, RouteCaller(app, catalog), guards, accept, observer, carry)
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
     calls, cors = address.calls(catalog), Cors(admission.allow_origins)
-    live = open_live_doors(DoorContext(site, catalog, invoker, guards, admission, background, entrance, pages))
+    context = DoorContext(site, catalog, invoker, guards, admission, background, entrance, pages, sessions)
+    live = open_live_doors(context)
     below: dict[str, AnswerRest] = {}
     if background is not None:
         gate = guards.identify()
 
         async def identify(scope: Scope, fields: Fields) -> str:
+            if carry is not None:
+                scope = await carry.visit(scope)
+                fields = read_fields(scope["headers"])
             principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
             return principal.id if principal is not None else ""
 

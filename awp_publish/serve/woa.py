@@ -37,6 +37,7 @@ from awp_publish.serve.http import (
 
 CONFIRMATION: Final = (b"awp-confirmation", "confirmation")
 RECEIPTS: Final = (b"awp-receipt", "receipts")
+SESSION: Final = (b"awp-session", "session")
 """Header and member of the envelope, of which either is enough."""
 
 KEY_FIELD: Final = Idempotency().key_field
@@ -67,7 +68,7 @@ _KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a 
 
 
 def read_admission(call: Call, members: Mapping[str, object], fields: Fields) -> None:
-    """Put key, confirmation and receipts on a call, from the headers or from the envelope. Raises a Problem."""
+    """Put key, confirmation, receipts and session on a call, from headers or envelope. Raises a Problem."""
     declared = call.action.idempotency
     name = declared.key_field if declared is not None else KEY_FIELD
     if name not in members:
@@ -84,6 +85,12 @@ def read_admission(call: Call, members: Mapping[str, object], fields: Fields) ->
         call.confirmation = header.decode("latin-1").strip()
     elif CONFIRMATION[1] in members:
         call.confirmation = _text(members, CONFIRMATION[1])
+
+    member = _text(members, SESSION[1]) or None
+    call.session = None if (header := fields.get(SESSION[0])) is None else header.decode("latin-1").strip() or None
+    if member is not None and call.session not in (None, member):
+        raise InvalidEnvelope("The header AWP-Session and the envelope's member session differ.")
+    call.session = call.session or member
 
     header, name = fields.get(RECEIPTS[0]), RECEIPTS[1]
     if header is not None or name in members:

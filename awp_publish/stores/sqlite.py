@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from awp_publish.stores.batches import Answer, BatchedStore, StoreRequest, TakeDue
-from awp_publish.stores.store import JOB, Look, Swap, carry_out, unavailable
+from awp_publish.stores.store import SECRETS, Look, Swap, carry_out, unavailable
 
 # --- The tables of the SQLite store, and every statement on them ---
 # Keys are stored as bytes: text that is no valid Unicode, or has a NUL in it, is a key like any other.
@@ -77,7 +77,7 @@ class SqliteShelf:
 
     def value(self, key: str, now: float) -> bytes | None:
         found: tuple[bytes, float] | None = self._execute(FIND, (self._name("v", key), now)).fetchone()
-        if found is None or not key.startswith(JOB):
+        if found is None or not key.startswith(SECRETS):
             return None if found is None else found[0]
         return found[0][4 + int.from_bytes(found[0][:4]) :]
 
@@ -86,7 +86,7 @@ class SqliteShelf:
         return found or (0, 0.0)
 
     def put(self, key: str, value: bytes, expires: float) -> None:
-        if key.startswith(JOB):
+        if key.startswith(SECRETS):
             value = self._padding.to_bytes(4) + bytes(self._padding) + value
         self._execute(PUT, (self._name("v", key), value, expires, _slot_of(expires)))
 
@@ -273,7 +273,7 @@ class _SqliteBackend:
                 answers.append(shelf.take(order.queue, order.lease, order.most, now))
             else:
                 answers.append(carry_out(order.steps, shelf, now))
-                replaces_jobs |= any(type(step) is Swap and step.key.startswith(JOB) for step in order.steps)
+                replaces_jobs |= any(type(step) is Swap and step.key.startswith(SECRETS) for step in order.steps)
         if not all(request.commit() for request in wanted):  # those who gave up meanwhile: none of it has happened
             connection.execute("ROLLBACK")
             self._transact(requests)

@@ -17,6 +17,12 @@ from awp_publish.problems import StoreUnavailable
 JOB: Final = "job:"
 """The prefix of the keys of background jobs. Their records hold credentials of callers until the job has ended."""
 
+SESSION: Final = "session:"
+"""The prefix of the keys of sessions, which hold the cookies of callers."""
+
+SECRETS: Final = (JOB, SESSION)
+"""Beginnings of the keys under which credentials are kept: what is replaced or dropped there must not stay readable."""
+
 
 class Count(NamedTuple):
     """One more event. Holds while that makes at most `most` in a window of `seconds`, which the first event opens.

@@ -15,6 +15,7 @@ from django.urls import ResolverMatch
 
 from awp_publish.serve.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.serve.http import Scope, read_fields
+from awp_publish.serve.sessions import SessionPass
 
 PARSED: Final = frozenset(
     {
@@ -46,7 +47,7 @@ class RouteRequest(HttpRequest):
     Django tells a request its route when it has found it, before any view runs.
     """
 
-    route_call: RouteCall | None = None
+    route_call: RouteCall | SessionPass | None = None
     _found: ResolverMatch | None = None
 
     @property
@@ -55,12 +56,13 @@ class RouteRequest(HttpRequest):
 
     @resolver_match.setter
     def resolver_match(self, found: ResolverMatch | None) -> None:
-        own = self.route_call.target if self.route_call is not None else None
-        if found is not None and own is not None and self.route_call is not None:
+        call = self.route_call if isinstance(self.route_call, RouteCall) else None
+        own = call.target if call is not None else None
+        if found is not None and own is not None and call is not None:
             arrival = own.arrival
             is_own = arrival is not None and arrival.path == found.route and arrival.endpoint in (None, found.func)
             if not is_own:
-                self.route_call.go_astray()
+                call.go_astray()
                 raise Http404("The call of an action leads to another address.")
         self._found = found
 

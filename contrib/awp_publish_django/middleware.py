@@ -13,6 +13,7 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from awp_publish.serve.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.serve.endpoint import largest_body
 from awp_publish.serve.guarded_routes import ARRIVED
 from awp_publish.serve.http import Message, Receive, Reply, Scope, Send
@@ -55,7 +56,7 @@ class AgentPublisherMiddleware:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
-        if getattr(request, "route_call", None) is not None:  # on its way from a door of ours to its view
+        if isinstance(getattr(request, "route_call", None), RouteCall):  # on its way from a door of ours to its view
             return self._get_response(request)
         if self._is_async:
             return _answer_async(self._publication, request, self._get_response)  # type: ignore[arg-type]
@@ -78,10 +79,8 @@ def _answer(
     scope.update(identify(publication, request))
     visit = Visit(read_body(request, largest_body(publication.site, publication.site.catalog.actions)))
 
-    answer = publication.project.answer if publication.is_enclosed else go_on
-
-    async def respond(inner: HttpRequest) -> Reply:
-        return await visit.in_thread(partial(_call_view, answer, inner))
+    async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
+        return await visit.in_thread(partial(_call_view, publication.project.answer if is_fresh else go_on, inner))
 
     talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond, publication.is_enclosed)})
     return _recorded(publication, response_of_messages(visit.converse(talk, publication.portal.loop())))
@@ -123,9 +122,8 @@ async def _answer_async(
     is_direct, largest = ARRIVED in scope, largest_body(publication.site, publication.site.catalog.actions)
     sent = Sent(_whole_body(publication, request) if is_direct else read_body(request, largest))
 
-    answer = publication.project.answer_async if publication.is_enclosed else go_on
-
-    async def respond(inner: HttpRequest) -> Reply:
+    async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
+        answer = publication.project.answer_async if is_fresh else go_on
         with speaking(inner):
             return await read_response_async(inner, await answer(inner))
 
@@ -187,9 +185,12 @@ def _own_scope(publication: Publication, request: HttpRequest) -> Scope | None:
         "headers": [(b"host", host_of(request).encode("latin-1", "replace"))],
     }
     publisher = publication.publisher
-    if publisher.owns(asked):
-        return scope_of(request)
-    return {**scope_of(request), ARRIVED: asked[ARRIVED]} if publisher.guards(asked) else None
+    if not publisher.owns(asked):
+        return {**scope_of(request), ARRIVED: asked[ARRIVED]} if publisher.guards(asked) else None
+    scope = scope_of(request)
+    if (passing := getattr(request, "route_call", None)) is not None:  # a call that comes in with its session's cookies
+        scope[ROUTE_CALL] = passing
+    return scope
 
 
 def _whole_body(publication: Publication, request: HttpRequest) -> bytes:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, Any, Final, TypeVar, cast
 
+from django.conf import settings
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.core.handlers.base import BaseHandler
 from django.db import close_old_connections
@@ -21,6 +22,7 @@ from awp_publish.discover import Route
 from awp_publish.model import Arrival
 from awp_publish.serve.dispatch import ROUTE_CALL
 from awp_publish.serve.http import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
+from awp_publish.serve.sessions import SessionPass
 from awp_publish.threads import RUNNER
 from awp_publish_django.gateway import response_of
 from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request
@@ -30,6 +32,8 @@ from awp_publish_django.routes import find_django_routes
 
 T = TypeVar("T")
 
+SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
+
 BRIDGE: Final = "awp_publish_django"
 """Where the scope of a request keeps its Bridge."""
 
@@ -38,21 +42,23 @@ BRIDGE: Final = "awp_publish_django"
 class Bridge:
     """The way from a door of ours to the view: the caller's request, and what stands inside of our middleware.
 
-    Where middleware of the project's own stands above ours, all of it answers a fresh request: `is_from_outside`.
+    Where middleware of the project's own stands above ours, all of it answers a fresh request: `is_from_outside`. So
+    it does where cookies have to be seen that the middleware above ours sets, or known to it. `respond` is told.
     """
 
     request: HttpRequest
-    respond: Callable[[HttpRequest], Awaitable[Reply]]
+    respond: Callable[[HttpRequest, bool], Awaitable[Reply]]
     is_from_outside: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        message = await receive()
-        inner = make_inner_request(self.request, scope, message.get("body", b""), is_fresh=self.is_from_outside)
+        message, call = await receive(), scope.get(ROUTE_CALL)
+        is_fresh = self.is_from_outside or isinstance(call, SessionPass) or (call is not None and call.is_fresh)
+        inner = make_inner_request(self.request, scope, message.get("body", b""), is_fresh=is_fresh)
         try:
-            reply = await self.respond(inner)
+            reply = await self.respond(inner, is_fresh)
         finally:
             inner.close()
-        if self.is_from_outside and hasattr(inner, "session"):
+        if is_fresh and not isinstance(call, SessionPass) and hasattr(inner, "session"):
             self.request.session = inner.session  # the caller's own pass ends later, and would write the older one
         await send_reply(reply, send)
 
@@ -76,6 +82,14 @@ class DjangoProject:
 
     awp_compares_routes = True
     """By its requests: see RouteRequest."""
+
+    awp_carried = (BRIDGE,)
+    """What leads a request of ours back through the whole project."""
+
+    @property
+    def awp_has_sessions(self) -> bool:
+        """Whether visitors have sessions, which Django keeps by a cookie."""
+        return SESSIONS in settings.MIDDLEWARE
 
     def awp_routes(self) -> list[Route]:
         """The routes of the URLconf, in order."""

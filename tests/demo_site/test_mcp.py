@@ -34,9 +34,9 @@ async def use(client: Any, name: str, given: dict[str, Any] | None = None, **met
     return told
 
 
-async def order(client: Any, receipt: str) -> Any:
+async def order(client: Any, receipt: str, session: dict[str, str]) -> Any:
     """Order what is in the basket; where the client cannot ask its user it is given a token."""
-    given = {"name": "Jane", "address": "1 Quiet Lane, Oxford"}
+    given = {"name": "Jane", "address": "1 Quiet Lane, Oxford", **session}
     meta = {"awp/receipts": [receipt], "awp/idempotencyKey": "k-1"}
     told = await client.call_tool("check_out", given, meta=meta)
     if told.is_error:
@@ -47,26 +47,30 @@ async def order(client: Any, receipt: str) -> Any:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_every_tool_is_listed_and_does_what_it_says(mode):
+@pytest.mark.parametrize("keeps_cookies", [True, False])
+async def test_every_tool_is_listed_and_does_what_it_says(mode, keeps_cookies):
     app = create_app(ORIGIN, packing_pause=0, doors=["mcp"])
     options: dict[str, Any] = {"elicitation_callback": agree} if mode == MODERN else {}
-    async with connect(app, mode, **options) as client:
+    async with connect(app, mode, keeps_cookies=keeps_cookies, **options) as client:
         listed = {tool.name for tool in (await client.list_tools()).tools}
         found = await use(client, "search_books", {"q": "the"})
         assert found.structured_content["books"]
         assert (await use(client, "show_book", {"slug": "emma"})).structured_content["title"] == "Emma"
         assert (await client.call_tool("show_basket", {})).meta["awp/problem"]["status"] == 401
-        await use(client, "sign_in", {"name": "reader", "password": "lamplight"})
-        added = await use(client, "add_to_basket", {"slug": "emma"})
-        await use(client, "show_basket")
-        placed = (await order(client, added.meta["awp/headers"]["awp-receipt"])).structured_content
-        number = {"order_id": placed["order_id"]}
+        begun = await use(client, "sign_in", {"name": "reader", "password": "lamplight"})
+        shown = {} if keeps_cookies else {"session": begun.meta["awp/headers"]["awp-session"]}
+        added = await use(client, "add_to_basket", {"slug": "emma", **shown})
+        await use(client, "show_basket", shown)
+        placed = (await order(client, added.meta["awp/headers"]["awp-receipt"], shown)).structured_content
+        number = {"order_id": placed["order_id"], **shown}
         assert (await use(client, "show_order", number)).structured_content["order_id"] == placed["order_id"]
         assert (await use(client, "ship_order", number)).structured_content["status"] == "accepted"
-        await use(client, "add_to_basket", {"slug": "emma"})
-        await use(client, "remove_from_basket", {"slug": "emma"})
+        await use(client, "add_to_basket", {"slug": "emma", **shown})
+        await use(client, "remove_from_basket", {"slug": "emma", **shown})
         assert (await use(client, "summarizer", {"text": "Call me Ishmael. " * 9})).structured_content["summary"]
-        await use(client, "sign_out")
+        await use(client, "sign_out", shown)
+        told = (await client.call_tool("show_basket", shown)).meta["awp/problem"]
+        assert told["code"] == ("AUTHENTICATION_REQUIRED" if keeps_cookies else "SESSION_UNKNOWN")
     assert listed == {
         "search_books",
         "show_book",

@@ -21,8 +21,8 @@ class Told:
     """What a caller is told. `code` is that of a problem, None for a success.
 
     `recovery` says what to do now, `retry_after` (seconds) when, `challenge` what to send, `question` is a
-    confirmation that a person has to give. `is_replayed` tells a recorded answer, `receipt` proves a success. `content`
-    is the media type, the name and the bytes of an output that is no JSON.
+    confirmation that a person has to give. `is_replayed` tells a recorded answer, `receipt` proves a success, `session`
+    is one that has begun. `content` is the media type, the name and the bytes of an output that is no JSON.
     """
 
     code: str | None
@@ -35,6 +35,7 @@ class Told:
     is_replayed: bool = False
     receipt: str | None = None
     content: tuple[str, str, bytes] | None = None
+    session: str | None = None
 
 
 REBOUND: Final[Mapping[str, str]] = {
@@ -61,6 +62,7 @@ class DoorCaller(Protocol):
         key: str | None = None,
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
+        session: str | None = None,
         as_foreign_page: bool = False,
         as_rebound_page: bool = False,
     ) -> Told:
@@ -91,6 +93,7 @@ class WoaCaller:
         key: str | None = None,
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
+        session: str | None = None,
         as_foreign_page: bool = False,
         as_rebound_page: bool = False,
     ) -> Told:
@@ -105,8 +108,8 @@ class WoaCaller:
         if problem is None:
             replayed = answer.headers.get("idempotent-replayed") == "true"
             content = _content(answer.json(), answer.headers.get("awp-content-type"))
-            receipt = answer.headers.get("awp-receipt")
-            return Told(None, answer.json(), is_replayed=replayed, receipt=receipt, content=content)
+            receipt, begun = answer.headers.get("awp-receipt"), answer.headers.get("awp-session")
+            return Told(None, answer.json(), is_replayed=replayed, receipt=receipt, content=content, session=begun)
         assert problem["status"] == answer.status_code >= 400
         return Told(
             problem["code"],
@@ -157,12 +160,14 @@ class McpCaller:
         key: str | None = None,
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
+        session: str | None = None,
         as_foreign_page: bool = False,
         as_rebound_page: bool = False,
     ) -> Told:
         named = {"idempotencyKey": key, "confirmation": confirmation, "receipts": list(receipts) or None}
         meta = {f"awp/{name}": value for name, value in named.items() if value is not None}
-        sent = message("tools/call", {"name": agent, "arguments": given or {}}, meta=meta)
+        arguments = {**(given or {}), **({} if session is None else {"session": session})}
+        sent = message("tools/call", {"name": agent, "arguments": arguments}, meta=meta)
         headers = {"authorization": f"Bearer {token}"} if token is not None else {}
         headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
         headers |= REBOUND if as_rebound_page else {}
@@ -176,15 +181,17 @@ class McpCaller:
             assert json.loads(result["content"][0]["text"]) == result["_meta"]["awp/problem"]
             return self._refused(result["_meta"]["awp/problem"], added)
         replayed = added.get("idempotent-replayed") == "true"
-        [block] = result["content"]
+        receipt, begun = added.get("awp-receipt"), added.get("awp-session")
+        assert begun is None or begun in result["content"][-1]["text"]  # for the model to see
+        block = result["content"][0]
         if block["type"] != "text":
             held = block.get("resource", block)
             name = unquote(held["uri"]).rsplit("/", 1)[-1] if "uri" in held else ""
             content = held["mimeType"], name, base64.b64decode(held.get("blob") or held["data"])
             assert "structuredContent" not in result
-            return Told(None, is_replayed=replayed, receipt=added.get("awp-receipt"), content=content)
+            return Told(None, is_replayed=replayed, receipt=receipt, content=content, session=begun)
         output = result.get("structuredContent", block["text"])  # a string that no schema asks for is plain text
-        return Told(None, output, is_replayed=replayed, receipt=added.get("awp-receipt"))
+        return Told(None, output, is_replayed=replayed, receipt=receipt, session=begun)
 
     def _refused(self, problem: Mapping[str, Any], added: Mapping[str, str]) -> Told:
         return Told(
@@ -218,10 +225,12 @@ class A2aCaller:
         key: str | None = None,
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
+        session: str | None = None,
         as_foreign_page: bool = False,
         as_rebound_page: bool = False,
     ) -> Told:
         beside = {self.key_field: key, "confirmation": confirmation, "receipts": list(receipts) or None}
+        beside["session"] = session
         members = {name: value for name, value in beside.items() if value is not None}
         data = {"skill": agent, "input": given or {}, **members}
         message = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": data}]}
@@ -242,7 +251,8 @@ class A2aCaller:
             if "raw" in part:
                 content = part["mediaType"], part.get("filename", ""), base64.b64decode(part["raw"])
             output = part["data"] if "data" in part else part.get("text")
-            return Told(None, output, is_replayed=replayed, receipt=told.get("awp-receipt"), content=content)
+            receipt, begun = told.get("awp-receipt"), told.get("awp-session")
+            return Told(None, output, is_replayed=replayed, receipt=receipt, content=content, session=begun)
         return _told_of(task["status"]["message"]["parts"][1]["data"], told)
 
 
@@ -266,13 +276,15 @@ class AwpCaller:
         key: str | None = None,
         confirmation: str | None = None,
         receipts: Sequence[str] = (),
+        session: str | None = None,
         as_foreign_page: bool = False,
         as_rebound_page: bool = False,
     ) -> Told:
         headers = {"authorization": f"Bearer {token}"} if token is not None else {}
         headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
         headers |= REBOUND if as_rebound_page else {}
-        params = {"skill": agent, "args": given or {}, "confirmation": confirmation, "receipts": list(receipts)}
+        params: dict[str, Any] = {"skill": agent, "args": given or {}}
+        params |= {"confirmation": confirmation, "receipts": list(receipts), "session": session}
         try:
             with AwpClient.open(self._client, headers) as caller:
                 greeted = caller.ask("awp.hello")
@@ -286,7 +298,8 @@ class AwpCaller:
         told = answer["result"].get("headers", {})
         replayed, output = told.get("idempotent-replayed") == "true", answer["result"]["output"]
         content = _content(output, told.get("awp-content-type"))
-        return Told(None, output, is_replayed=replayed, receipt=told.get("awp-receipt"), content=content)
+        receipt, begun = told.get("awp-receipt"), told.get("awp-session")
+        return Told(None, output, is_replayed=replayed, receipt=receipt, content=content, session=begun)
 
     def _refused(self, error: Mapping[str, Any]) -> Told:
         assert error["message"] == error["details"]["detail"]

@@ -57,19 +57,38 @@ def call(client: Any, name: str, meta: Mapping[str, object] | None = None) -> An
     return post(client, message("tools/call", {"name": name}, meta=meta)).json()["result"]
 
 
+class _NoCookies(httpx2.Cookies):
+    def extract_cookies(self, response: httpx2.Response) -> None: ...
+
+
+def without_cookie_jar(client: Any) -> Any:
+    """The same client of httpx2's, which from now on keeps no cookies that it is sent."""
+    client._cookies = _NoCookies()  # its property would make a jar of it
+    return client
+
+
 @asynccontextmanager
 async def connect(
-    app: AsgiApp, mode: str, *, lifespan: bool = True, headers: Mapping[str, str] | None = None, **options: Any
+    app: AsgiApp,
+    mode: str,
+    *,
+    lifespan: bool = True,
+    headers: Mapping[str, str] | None = None,
+    keeps_cookies: bool = True,
+    **options: Any,
 ) -> AsyncIterator[Any]:
     """The official `Client`, connected to an application at https://shop.example/mcp."""
     if lifespan:
-        async with running(app), connect(app, mode, lifespan=False, headers=headers, **options) as client:
+        options |= {"headers": headers, "keeps_cookies": keeps_cookies}
+        async with running(app), connect(app, mode, lifespan=False, **options) as client:
             yield client
         return
     transport = httpx2.ASGITransport(app=app)
     async with (
         httpx2.AsyncClient(transport=transport, headers=headers) as http,
-        connect_to("https://shop.example/mcp", http, mode, **options) as client,
+        connect_to(
+            "https://shop.example/mcp", http if keeps_cookies else without_cookie_jar(http), mode, **options
+        ) as client,
     ):
         yield client
 

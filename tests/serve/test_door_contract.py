@@ -10,8 +10,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, Principal, Refused, Site, problems as guards
@@ -21,6 +23,7 @@ from awp_publish.problems import AuthExpired, StoreUnavailable
 from awp_publish.stores.memory import MemoryStore
 from tests.serve.doors import DOORS, DoorCaller, Told
 from tests.serve.guarded import KEYS, Watched, make_shop
+from tests.serve.mcp_messages import without_cookie_jar
 
 CONFIRMATIONS = "confirmation:shop.example"
 ASKED_FOR = ["mcp", "a2a", "awp"]
@@ -121,7 +124,20 @@ def shop(request, open_client) -> Iterator[Shop]:
         runs.append("check_out")
         return "ordered"
 
-    client = open_client(AgentPublisher(Starlette(), site=site))
+    @site.action("sign_in")
+    async def sign_in(request: Request) -> JSONResponse:
+        """Sign in."""
+        request.session["name"] = "ann"
+        return JSONResponse("welcome")
+
+    @site.action("whoami")
+    async def whoami(request: Request) -> JSONResponse:
+        """Say who is signed in."""
+        return JSONResponse(request.session.get("name", "nobody"))
+
+    routes = [Route("/sign-in", sign_in, methods=["POST"]), Route("/me", whoami, methods=["GET"])]
+    app = Starlette(routes=routes, middleware=[Middleware(SessionMiddleware, secret_key="secret")])
+    client = without_cookie_jar(open_client(AgentPublisher(app, site=site)))
     yield Shop(DOORS[request.param](client), site, store, runs, begun, go, prices)
     go.set()
 
@@ -199,6 +215,7 @@ PROVOCATIONS: dict[str, Callable[[Shop], Told]] = {
     "AuthenticationRequired": lambda shop: shop.door.call("mine"),
     "InvalidCredentials": lambda shop: shop.door.call("mine", token="wrong"),
     "AuthExpired": lambda shop: shop.door.call("mine", token="old"),
+    "SessionUnknown": lambda shop: shop.door.call("look", session="A" * 56),
     "InsufficientScope": lambda shop: shop.door.call("buy", token="ben"),
     "ForeignHost": lambda shop: shop.door.call("look", as_rebound_page=True),
     "CrossSiteCookies": lambda shop: shop.door.call("look", as_foreign_page=True),
@@ -220,7 +237,7 @@ PROVOCATIONS: dict[str, Callable[[Shop], Told]] = {
     "StoreUnavailable": lose_the_store,
 }
 RETRIED = {"RateLimited", "IdempotencyKeyInFlight", "TemporarilyUnavailable", "StoreUnavailable"}
-CHALLENGED = {"AuthenticationRequired", "InvalidCredentials", "AuthExpired", "InsufficientScope"}
+CHALLENGED = {"AuthenticationRequired", "InvalidCredentials", "AuthExpired", "SessionUnknown", "InsufficientScope"}
 
 KINDS = {kind.__name__: kind for kind in guards.GUARDS}
 
@@ -294,6 +311,14 @@ def test_a_receipt_opens_what_depends_on_it(shop):
     receipt = shop.door.call("look").receipt
     assert receipt is not None
     assert shop.door.call("send", receipts=["rubbish", receipt]).output == "sent"
+
+
+def test_a_session_is_handed_out_once_and_has_its_cookies_wherever_it_is_shown(shop):
+    begun = shop.door.call("sign_in")
+    assert (begun.output, shop.door.call("whoami").output) == ("welcome", "nobody")
+    assert begun.session is not None
+    shown = shop.door.call("whoami", session=begun.session)
+    assert (shown.output, shown.session) == ("ann", None)
 
 
 def test_callers_are_let_through_with_what_they_need(shop):

@@ -98,7 +98,9 @@ A message to this agent selects a skill with one data part:
 The id may stand in the message's metadata instead; then the data part is the input. A text that is this JSON counts as
 the data part. The schemas of each skill's input
 and output are in the params of this extension on the agent card. Beside `input` may stand `idempotency_key`,
-`confirmation` (the token that an input-required task hands out, once a person has agreed) and `receipts`.
+`confirmation` (the token that an input-required task hands out, once a person has agreed), `receipts`, and `session`
+(the awp-session that metadata.headers of a task hands out). Messages of one context that the agent has named have one
+session without that.
 Any other text is the input where it can be nothing else.
 """
 

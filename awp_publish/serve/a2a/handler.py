@@ -377,6 +377,7 @@ class A2aHandler(RequestHandler):
         self._admission = door.admission
         self._trusted = door.admission.trusted_proxies
         self._has_jobs = door.background is not None
+        self._sessions = door.sessions
         self._identify = door.guards.identify()
         self._identify_uncounted = replace(self._identify, store=None)
         self._skills = SkillSelector(door.catalog)
@@ -550,7 +551,9 @@ class A2aHandler(RequestHandler):
             raise InvalidParamsError(f"messageId and contextId have at most {MAX_ID} characters.")
         request.is_new = not message.task_id
         if request.is_new:
-            record = TaskRecord(Task(id=str(uuid.uuid4()), context_id=message.context_id or str(uuid.uuid4())))
+            # A context that we make is known for ours, and nobody can guess it: it can be that of a session too.
+            made = self._sessions.new_id() if self._sessions is not None else str(uuid.uuid4())
+            record = TaskRecord(Task(id=str(uuid.uuid4()), context_id=message.context_id or made))
             task = record.task
         else:
             caller = await self._caller_of(request, of_call=True)
@@ -565,10 +568,17 @@ class A2aHandler(RequestHandler):
         said = task.history.add()
         said.CopyFrom(message)
         said.task_id, said.context_id = task.id, task.context_id
+        for told in (said.metadata, *(part.data.struct_value for part in said.parts if part.HasField("data"))):
+            if "session" in told.fields:
+                del told.fields["session"]  # a secret, which no task tells
         del task.history[:-MAX_HISTORY]
         request.record = record
         try:
             action, given, members = self._skills.select(request.document, record)
+            if members.get("session") is not None:  # in a text that is the call it is a secret as well
+                for part in said.parts:
+                    if part.text.lstrip().startswith("{"):
+                        part.text = LEFT_OUT
             self._admission.check_size(action, request.size)
             redact = self._invoker.input_redactors.get(action.id)
             if redact is not None:
@@ -580,6 +590,8 @@ class A2aHandler(RequestHandler):
             if self._invoker.is_guarded(action):
                 call.credentials = partial(read_credentials, request.scope, request.fields, self._trusted)
                 read_admission(call, members, request.fields)
+                # Whoever knows a task need not know the context whose session it had.
+                call.conversation = message.context_id or (task.context_id if request.is_new else None)
         except Problem as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
             request.problem = problem
@@ -673,6 +685,7 @@ class A2aHandler(RequestHandler):
                     record.kept = make_artifact(task, kept, result.headers)
                 request.cookies = tuple(pair for pair in result.headers if pair[0] == b"set-cookie")
         record.owner = (call.caller_id if call is not None else "") or record.owner
+        record.is_open = bool(record.owner) and not await self._caller_of(request, of_call=True)
         state = task.status.state
         if state not in INTERRUPTED or (call is not None and isinstance(result, InvalidInput)):
             record.input = None  # what did not match has to be said again in any case

@@ -81,7 +81,12 @@ _STATES: Final[Mapping[type[Problem], TaskState]] = {
         INPUT_REQUIRED,
     ),
     **dict.fromkeys(
-        (problems.AuthenticationRequired, problems.InvalidCredentials, problems.AuthExpired),
+        (
+            problems.AuthenticationRequired,
+            problems.InvalidCredentials,
+            problems.AuthExpired,
+            problems.SessionUnknown,
+        ),
         TaskState.TASK_STATE_AUTH_REQUIRED,
     ),
     **dict.fromkeys(
@@ -286,7 +291,8 @@ class TaskRecord:
 
     `input` is what a task that waits goes on with; None where its caller has to say it again. `raw` are the bytes in
     the store, `listed` is the caller in whose list the task is, `is_cancelled` the mark of a CancelTask. `kept` is the
-    output as it is kept, where that is not the one that is given.
+    output as it is kept, where that is not the one that is given. `is_open` says that the owner is known by a session
+    alone, which a request for a task does not show: its id is enough.
     """
 
     task: Task
@@ -295,6 +301,7 @@ class TaskRecord:
     input: JsonObject | None = None
     job: str = ""
     is_cancelled: bool = False
+    is_open: bool = False
     listed: str = ""
     raw: bytes = field(default=b"", repr=False)
     kept: Artifact | None = None
@@ -324,7 +331,7 @@ class Tasks:
         """Return a task to its caller; one of nobody known to whoever knows its id. Raises TaskNotFoundError."""
         raw = (await self._store.run((Look(_key(task_id)),))).seen[0] if _ID.fullmatch(task_id) else None
         record = _read(raw) if isinstance(raw, bytes) else None
-        if record is None or record.owner not in ("", caller):
+        if record is None or not (record.is_open or record.owner in ("", caller)):
             raise TaskNotFoundError("There is no such task, its time is over, or it is somebody else's.")
         return record
 
@@ -520,7 +527,8 @@ def _read(raw: bytes) -> TaskRecord:
         owner, skill, given, job = (told[name] for name in ("owner", "skill", "input", "job"))
         if not all(isinstance(one, str) for one in (owner, skill, job)) or not isinstance(given, dict | None):
             raise TypeError
-        return TaskRecord(Task.FromString(body), owner, skill, given, job, "cancelled" in told, owner, raw)
+        task = Task.FromString(body)
+        return TaskRecord(task, owner, skill, given, job, "cancelled" in told, "open" in told, owner, raw)
     except (ValueError, KeyError, TypeError, DecodeError) as error:
         logger.error("a task's record cannot be read: %s", type(error).__name__)
         raise unavailable("The record of this task is damaged.") from error
@@ -529,7 +537,8 @@ def _read(raw: bytes) -> TaskRecord:
 def _write(record: TaskRecord) -> bytes:
     """Return the bytes of a record, at most `max_bytes`: state, output, and the newest of the history that fits."""
     task, is_known = record.task, bool(record.owner)
-    head = orjson.dumps({"owner": record.owner, "skill": record.skill, "input": record.input, "job": record.job})
+    facts = {"owner": record.owner, "skill": record.skill, "input": record.input, "job": record.job}
+    head = orjson.dumps(facts | ({"open": True} if record.is_open else {}))
     room = record.max_bytes - len(head)
     compact = Task(id=task.id, context_id=task.context_id)
     compact.status.CopyFrom(task.status)
@@ -537,6 +546,9 @@ def _write(record: TaskRecord) -> bytes:
         compact.status.message.CopyFrom(_compact_message(task.status.message, is_known))
     if task.metadata.ByteSize() <= MAX_MESSAGE_BYTES:
         compact.metadata.CopyFrom(task.metadata)
+        shown = compact.metadata.fields["headers"].struct_value.fields if "headers" in compact.metadata.fields else {}
+        if "awp-session" in shown:  # which is handed out once
+            del shown["awp-session"]
     artifacts = task.artifacts if record.kept is None else [record.kept]
     output = sum(artifact.ByteSize() for artifact in artifacts)
     if not output or output <= room - 3 * MAX_MESSAGE_BYTES:

@@ -61,6 +61,7 @@ class AwpDoor:
             AwpSkills(door),
             Tokens(keys, f"awp_session:{guarding.host}", lifetime),
             site.limits.timeout,
+            door.sessions,
         )
         # As browsers write them (Fetch, section 3.2): without the port that goes without saying.
         self._origins = frozenset(parse_address(url).origin for url in site.urls)

@@ -44,6 +44,7 @@ from awp_publish.serve.awp.sessions import (
 )
 from awp_publish.serve.awp.skills import AwpSkills
 from awp_publish.serve.http import Receive, Send
+from awp_publish.serve.sessions import CookieSessions
 
 # --- Requests and their results, without frames ---
 
@@ -79,6 +80,7 @@ class AwpService:
     skills: AwpSkills
     exports: Tokens
     max_seconds: float
+    session_ids: CookieSessions | None
 
 
 class AwpClient:
@@ -92,6 +94,8 @@ class AwpClient:
         self._answers = AnswerCache()
         self._wanted: frozenset[str] = frozenset()
         self._challenge = new_challenge()
+        # Calls of skills on one connection have one session, unless they name a session of pages.
+        self._conversation = service.session_ids.new_id() if service.session_ids is not None else None
 
     async def answer(self, request: AwpRequest) -> JsonObject:
         """Return the result of a request. Raises AwpError, Problem."""
@@ -275,6 +279,7 @@ class AwpClient:
         """Answer skills.invoke: in a session, whose cookies the call has, or without one."""
         opened = self._find(caller, request) if request.params.get("session_id") is not None else None
         call = self.service.skills.read(request, caller.signed)
+        call.conversation = self._conversation
         if call.action.idempotency is not None:
             request = replace(request, key=None)  # the action's own gate knows what its keys mean
         session = opened.session if opened is not None else None

@@ -68,6 +68,8 @@ class SkillCall:
     members: Mapping[str, object]
     trace: str
     signed: Signed | None
+    conversation: str | None = None
+    has_cookie_jar: bool = False
     call: Call | None = None
     result: Result | None = None
 
@@ -146,7 +148,8 @@ class AwpSkills:
             except Problem as problem:
                 raise self.refusal(problem, request.trace) from problem
         name = action.idempotency.key_field if action.idempotency else "idempotency_key"
-        members = {member: params[member] for member in ("confirmation", "receipts") if params.get(member) is not None}
+        beside = ("confirmation", "receipts", "session")
+        members = {member: params[member] for member in beside if params.get(member) is not None}
         if request.key is not None:
             members[name] = request.key
         return SkillCall(action, given, members, request.trace, signed)
@@ -173,6 +176,7 @@ class AwpSkills:
             if not name.startswith(_OF_UPGRADE):  # what is left may tell who calls
                 headers.append((name.decode("latin-1"), value.decode("latin-1")))
         if session is not None:
+            skill_call.has_cookie_jar = True
             browser = session.browser
             visitor = {"user-agent": browser.user_agent, "cookie": browser.jar.header_for(goal, browser.clock())}
             headers = [*(pair for pair in headers if pair[0] not in visitor), *visitor.items()]
@@ -202,6 +206,8 @@ class AwpSkills:
         action, trace, disconnected = skill_call.action, skill_call.trace, partial(wait_for_disconnect, receive)
         call = skill_call.call = Call(action, skill_call.given, trace, PROTOCOL, scope, disconnected)
         call.places = _PLACES
+
+        call.conversation, call.has_cookie_jar = skill_call.conversation, skill_call.has_cookie_jar
 
         async def deliver(result: Result) -> None:
             skill_call.result = result

@@ -1,10 +1,10 @@
 """Actions as tools: `tools/list`, and `tools/call` from a message to a `Call` and from its outcome to a result.
 
 Model Context Protocol, revisions 2024-11-05 to 2026-07-28. What the envelope of other doors carries stands in the
-request's `_meta`: `awp/idempotencyKey`, `awp/confirmation` and `awp/receipts`; or in the HTTP headers that all doors
-take. Models write neither: what they have to send stands in optional arguments, beside those of the action. A problem
-is a result with `isError`, for the model to read. Only a challenge of a site with authorization servers is the HTTP
-status 401 or 403 (specification, Basic/Authorization), because clients look for it there.
+request's `_meta`: `awp/idempotencyKey`, `awp/confirmation`, `awp/receipts` and `awp/session`; or in the HTTP headers
+that all doors take. Models write neither: what they have to send stands in optional arguments, beside those of the
+action. A problem is a result with `isError`, for the model to read. Only a challenge of a site with authorization
+servers is the HTTP status 401 or 403 (specification, Basic/Authorization), because clients look for it there.
 """
 
 import asyncio
@@ -36,6 +36,7 @@ from awp_publish.problems import (
     InvalidEnvelope,
     PrerequisiteRequired,
     Problem,
+    SessionUnknown,
     UnknownAgent,
     code_of,
     did_you_mean,
@@ -235,7 +236,14 @@ CONFIRMATION: Final = "confirmation"
 RECEIPTS: Final = "receipts"
 
 
-def make_tools(catalog: Catalog, *, only_objects: bool) -> Mapping[str, Tool]:
+SESSION: Final = "session"
+SESSION_ARGUMENT: Final = {
+    "type": "string",
+    "description": "The session that an earlier answer handed out, which keeps you signed in. Leave it out to begin.",
+}
+
+
+def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> Mapping[str, Tool]:
     """Make the tools of a catalog, by name. `only_objects` is for the revisions up to 2025-11-25."""
     tools = {}
     for action in catalog.actions:
@@ -255,6 +263,8 @@ def make_tools(catalog: Catalog, *, only_objects: bool) -> Mapping[str, Tool]:
                 "items": {"type": "string"},
                 "description": f"The receipts below the answers of {required}, if you are not signed in.",
             }
+        if has_sessions and SESSION not in properties:
+            own[SESSION] = SESSION_ARGUMENT
         inputs = {**action.inputs, "properties": {**properties, **own}} if own else action.inputs
         entry: dict[str, object] = {
             "name": action.id,
@@ -303,8 +313,9 @@ class Tools:
         self._challenges = protected_resource.is_published(door.catalog)
         differs = door.site.limits.list_only_allowed and door.guards.authenticators
         self._identify = door.guards.identify() if differs else None
-        self._classic = make_tools(door.catalog, only_objects=True)
-        self._modern = make_tools(door.catalog, only_objects=False)
+        has_sessions = door.sessions is not None
+        self._classic = make_tools(door.catalog, only_objects=True, has_sessions=has_sessions)
+        self._modern = make_tools(door.catalog, only_objects=False, has_sessions=has_sessions)
         self._valid: tuple[str, object] = ("", None)
         actions = door.catalog.actions
         # Streamable HTTP of 2026-07-28: inputs that a header of the request repeats
@@ -378,7 +389,7 @@ class Tools:
         if self._invoker.is_guarded(tool.action):
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
             key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
-            names = {key_field: "idempotencyKey", "confirmation": "confirmation", "receipts": "receipts"}
+            names = {key_field: "idempotencyKey", **{one: one for one in ("confirmation", "receipts", SESSION)}}
             meta: Mapping[str, Any] = ctx.meta or {}
             try:
                 members = {name: meta[META + key] for name, key in names.items() if META + key in meta}
@@ -436,6 +447,7 @@ class Tools:
             body = exchange.render(result)
             described = orjson.loads(body)
             is_challenge = any(name.lower() == "www-authenticate" for name, _ in result.headers)
+            is_challenge &= not isinstance(result, SessionUnknown)  # which no authorization server can help
             if self._challenges and result.status in (401, 403) and is_challenge:
                 exchange.refusal = result
                 raise MCPError(types.INVALID_REQUEST, result.detail, described)
@@ -462,6 +474,9 @@ class Tools:
         receipt = next((value.decode() for name, value in call.headers if name == RECEIPT), None)
         if receipt is not None and not call.known_as:  # a model sees no _meta
             content.append({"type": "text", "text": f"receipt: {receipt}"})
+        begun = next((value.decode() for name, value in call.headers if name == b"awp-session"), None)
+        if begun is not None:  # a model sees no _meta
+            content.append({"type": "text", "text": f"session: {begun}\nSend it as the argument session from now on."})
         rendered = {"content": content, "isError": isinstance(result, Problem), "_meta": meta, **structured}
         if is_modern:
             rendered["resultType"] = "complete"
