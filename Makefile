@@ -14,7 +14,7 @@ demo: .venv/.demo
 # Lint, types, and the whole test suite with branch coverage.
 test: lint
 	.venv/bin/coverage erase
-	.venv/bin/python -m pytest -n 2 --cov --cov-report= -q
+	.venv/bin/python -m pytest -n 2 --dist worksteal --cov --cov-report= -q
 	.venv/bin/coverage report
 
 # The Django tests with the oldest Django that is supported; `make test` has the newest. django-oscar's wants a newer one.
