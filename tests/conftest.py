@@ -32,12 +32,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
     tracer, of_threads = sys.gettrace(), threading.gettrace()
     sys.settrace(None)
-    threading.settrace(None)  # type: ignore[arg-type]
+    threading.settrace(None)
     try:
         return (yield)
     finally:
         sys.settrace(tracer)
-        threading.settrace(of_threads)  # type: ignore[arg-type]
+        threading.settrace(of_threads)
 
 
 LOGIN = OAuth(authorization_servers=("https://login.example",))
