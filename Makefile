@@ -5,16 +5,19 @@ PIP = .venv/bin/pip install --quiet --disable-pip-version-check
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: demo test test-django-lowest lint docs bench conformance fuzz soak clean
+.PHONY: demo test coverage test-django-lowest lint docs bench conformance fuzz soak clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
 	.venv/bin/python -m demo_site --host $(HOST) --port $(PORT)
 
-# Lint, types, and the whole test suite with branch coverage.
-test: lint
+# Lint and types, beside the whole test suite with branch coverage: tests wait now and then.
+test: .venv/.test
+	$(MAKE) --jobs=2 lint coverage
+
+coverage: .venv/.test
 	.venv/bin/coverage erase
-	.venv/bin/python -m pytest -n 2 --cov --cov-report= -q
+	.venv/bin/python -m pytest -n 2 --dist worksteal --cov --cov-report= -q
 	.venv/bin/coverage report
 
 # The Django tests with the oldest Django that is supported; `make test` has the newest. django-oscar's wants a newer one.

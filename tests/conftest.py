@@ -1,6 +1,9 @@
 """What every test may ask for: a site, and a client for an application that publishes it."""
 
-from collections.abc import Callable, Iterator
+import gc
+import sys
+import threading
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -15,15 +18,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="write the golden documents anew")
 
 
+def pytest_collection_finish() -> None:
+    """Keep the collector of garbage from looking at half a million objects that stay, over and over."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Slow tests are not measured for coverage, which makes them half as slow again: others reach the same lines."""
+    if item.get_closest_marker("slow") is None:
+        return (yield)
+    tracer, of_threads = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
+        threading.settrace(of_threads)
+
+
 LOGIN = OAuth(authorization_servers=("https://login.example",))
 """With an authorization server and every door, a site has every document there is."""
 
 OpenClient = Callable[..., TestClient]
 
 
+def make_site() -> Site:
+    return Site("Shop", "Sells things.", url="https://shop.example", oauth=LOGIN, doors=["mcp", "a2a"])
+
+
 @pytest.fixture
 def site() -> Site:
-    return Site("Shop", "Sells things.", url="https://shop.example", oauth=LOGIN, doors=["mcp", "a2a"])
+    return make_site()
 
 
 @pytest.fixture

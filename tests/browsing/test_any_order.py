@@ -3,6 +3,7 @@
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
@@ -149,5 +150,5 @@ class Browsing(RuleBasedStateMachine):
         assert all(fetch.origin == HOME for fetch in self.agent.web.asked)
 
 
-TestBrowsing = Browsing.TestCase
+TestBrowsing = pytest.mark.slow(Browsing.TestCase)
 TestBrowsing.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)

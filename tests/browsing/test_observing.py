@@ -123,7 +123,8 @@ def exactly(value: object) -> object:
     return [exactly(inner) for inner in value] if isinstance(value, list) else (type(value), value)
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
 @given(DOCUMENTS, DOCUMENTS)
 def test_any_document_is_made_of_any_other_by_its_patch(before, after):
     patch = make_patch(before, after)

@@ -148,6 +148,7 @@ def dotted_base(n: int) -> str:
     return f"<base href='/{'a/' * n * 20}{'../' * n * 20}'><a href=s id=go>Go</a>"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("html", [hidden_matches, checked_radios, dotted_base])
 def test_a_click_takes_about_as_long_as_the_page(html: Callable[[int], str]):
     def seconds(n: int) -> float:

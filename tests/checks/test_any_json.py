@@ -46,6 +46,7 @@ def assert_pointers_make_sense(document: object, pointers: list[str]) -> None:
         assert exists(document, pointer) or exists(document, owner), pointer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @SLOW
 @given(document=OBJECTS)
@@ -55,6 +56,7 @@ def test_no_object_makes_a_check_raise(kind: str, document: Document) -> None:
     assert all(str(finding) for finding in findings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @SLOW
 @given(data=some.data())
@@ -135,6 +137,7 @@ def references_by_anchor(length: int) -> bytes:
     return json.dumps(edited(KINDS["woa"], {"/agents/0/outputs": schema})).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [chain, repeated_members, badly_named_protocols, references_by_anchor])
 def test_sixteen_times_as_much_is_not_checked_for_many_times_longer(make: Callable[[int], bytes]) -> None:
     def seconds(length: int) -> float:

@@ -10,24 +10,15 @@ from .documents import edited
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_broken_document_gets_exactly_its_finding(case: Case) -> None:
-    findings = check_document(edited(case.base, case.edits), case.kind)
-    assert (case.check, case.pointer) in {(finding.check, finding.pointer) for finding in findings}
+def test_a_broken_document_gets_exactly_its_finding_once_with_what_to_do_and_where_it_is_written(case: Case) -> None:
+    document = edited(case.base, case.edits)
+    findings = check_document(document, case.kind, "/some/where.json")
+    places = [(finding.check, finding.pointer) for finding in findings]
+    assert (case.check, case.pointer) in places
     others = {finding.check for finding in findings} - {case.check}
     assert others <= case.also, [str(finding) for finding in findings]
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_one_mistake_is_reported_once(case: Case) -> None:
-    findings = check_document(edited(case.base, case.edits), case.kind)
-    places = [(finding.check, finding.pointer) for finding in findings]
     assert len(places) == len(set(places))
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_finding_says_what_to_do_and_where_it_is_written(case: Case) -> None:
-    document = edited(case.base, case.edits)
-    for finding in check_document(document, case.kind, "/some/where.json"):
+    for finding in findings:
         assert finding.message.endswith(".")
         assert finding.hint.endswith((".", "?"))
         assert finding.source

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 import jsonschema
+import pytest
 from fastapi import Body, FastAPI, Header, Query
 from hypothesis import given, settings, strategies as st
 from pydantic import BaseModel, Field, TypeAdapter, create_model
@@ -19,6 +20,8 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
 from tests.declare.conftest import Front
+
+pytestmark = pytest.mark.slow
 
 LIMITED = settings(max_examples=60, deadline=None)
 

@@ -39,6 +39,7 @@ def answer_of(url: str) -> httpx.Response:
     raise TimeoutError(url)
 
 
+@pytest.mark.slow
 def test_the_command_serves_the_shop_and_says_where() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

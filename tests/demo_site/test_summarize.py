@@ -102,6 +102,7 @@ MEGABYTES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", MEGABYTES.values(), ids=MEGABYTES.keys())
 def test_a_megabyte_takes_no_seconds(text: str) -> None:
     start = time.process_time()

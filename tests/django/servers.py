@@ -57,7 +57,7 @@ def serving(commands: Mapping[str, Sequence[str]]) -> Iterator[Mapping[str, str]
 
 
 def wait_for(address: str) -> None:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 90  # three of them start at once, on a machine that may be busy
     while time.monotonic() < until:
         try:
             httpx2.get(f"{address}/agent.json")

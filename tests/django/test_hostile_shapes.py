@@ -11,6 +11,8 @@ from asgiref.sync import sync_to_async
 from tests.django.test_calls import Agent, Asgi, Wsgi
 from tests.serve.test_hostile_shapes import JSON, MOST, QUICK, SMALL, TIMES
 
+pytestmark = pytest.mark.slow
+
 DISTINCT = ("distinct names", "distinct names, the last twice", "deep objects", "escapes", "a long number")
 
 

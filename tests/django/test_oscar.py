@@ -14,6 +14,8 @@ from tests.django.servers import DJANGO, GUNICORN, ROOT, UVICORN, environment, s
 from tests.serve.a2a_client import make_caller, output, problem, state
 from tests.serve.mcp_messages import MODERN, connect_to
 
+pytestmark = pytest.mark.slow
+
 SERVER = "tests.django.oscar_shop.server"
 COMMANDS = {
     "wsgi": (*GUNICORN, "{place}", f"{SERVER}:wsgi"),

@@ -12,6 +12,8 @@ from django.db import connections
 
 from tests.stores.test_stalls import pay_through_a_stall
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     "statement",

@@ -16,6 +16,8 @@ import pytest
 from tests.django.servers import ROOT, environment, wait_for
 from tests.serve.test_real_server import free_port
 
+pytestmark = pytest.mark.slow
+
 SECTION = (ROOT / "README.md").read_text().partition("\n## Django\n")[2].partition("\n## ")[0]
 FILES = re.compile(r"^# (?:at the end of )?(shop/\w+\.py)$", re.MULTILINE)
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 
+import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
@@ -155,5 +156,5 @@ class Life(RuleBasedStateMachine):
         assert self.do(self.jobs.end(begun, "done", JobResult(200, (), b"1"))) is not None
 
 
-TestLife = Life.TestCase
+TestLife = pytest.mark.slow(Life.TestCase)
 TestLife.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

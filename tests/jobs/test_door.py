@@ -225,6 +225,7 @@ async def test_a_store_that_is_away_is_told(house, monkeypatch):
     assert (polled.status, polled.headers["retry-after"]) == (503, "1")
 
 
+@pytest.mark.slow
 async def test_ten_thousand_polls_at_once_are_answered(house):
     house.start()
     jobs = [await house.jobs.accept("again", {"n": number}) for number in range(20)]

@@ -14,6 +14,8 @@ from awp_publish.problems import JobInterrupted
 from awp_publish.stores import open_store
 from tests.jobs.conftest import House, until
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 

@@ -20,6 +20,8 @@ from awp_publish.stores.store import Store
 from tests.jobs.conftest import REPEATABLE, House, new_namespace
 from tests.redis_server import RedisServer, start_redis as start_redis
 
+pytestmark = pytest.mark.slow
+
 Process = subprocess.Popen[bytes]
 ROOT = Path(__file__).parents[2]
 

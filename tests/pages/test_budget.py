@@ -39,6 +39,7 @@ def text_of(document: Document) -> str:
     return " ".join(texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", [Budget.DEFAULT, Budget.TIGHT])
 def test_headings_and_controls_are_kept_whatever_the_budget(budget):
     kept, all_of_it = counted(compiled(LONG, budget)), counted(compiled(LONG, Budget.FULL))

@@ -184,6 +184,7 @@ def squeezed(page: str) -> str:
     return re.sub(r"\s+", "", VisibleNodes(tree).plain_text(tree.body))
 
 
+@pytest.mark.slow
 @given(st.lists(BLOCKS, max_size=4).map("".join))
 def test_the_text_of_a_page_survives_the_way_there_and_back(body):
     assert squeezed(READER.render(write(body))) == squeezed(body)

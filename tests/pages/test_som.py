@@ -226,6 +226,7 @@ def test_a_row_without_end_is_cut_where_a_document_has_to_be_small():
     assert "shortened" in elements_of(document)[-1]["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("html", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_page_is_a_page(html, som_schema):
     for budget in (Budget.DEFAULT, Budget.TIGHT):

@@ -5,6 +5,7 @@ from typing import Any
 
 import jsonschema_rs
 import orjson
+import pytest
 from a2a.types.a2a_pb2 import AgentCard
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.json_format import ParseDict
@@ -26,6 +27,8 @@ from awp_publish.protocols import ALL, agent_card, agent_json, awas, woa
 
 from .catalogs import WOA_DOOR, make_action, make_catalog, read
 from .conftest import Check
+
+pytestmark = pytest.mark.slow
 
 NAMES = st.sampled_from(["a", "b", "c_d", "X-Tok", "id"])
 SCALARS = st.one_of(
@@ -149,7 +152,7 @@ def catalogs(draw: st.DrawFn, fewest_actions: int = 0) -> Catalog:
     )
 
 
-GENEROUS = settings(deadline=None, max_examples=75, suppress_health_check=[HealthCheck.too_slow])
+GENEROUS = settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
 
 
 @GENEROUS

@@ -419,6 +419,7 @@ async def test_of_two_messages_at_once_one_goes_on_with_the_task():
     assert isinstance(second, UnsupportedOperationError)
 
 
+@pytest.mark.slow
 async def test_many_idle_streams_end_when_their_callers_leave():
     go = asyncio.Event()
     app = publish(make_waiting_site([], go))

@@ -120,6 +120,7 @@ WAYS: list[Callable[[Caller, int], Awaitable[None]]] = [
 ]
 
 
+@pytest.mark.slow
 @EVERYTHING
 @pytest.mark.parametrize("send", WAYS)
 async def test_twenty_large_messages_of_nobody_known_leave_next_to_nothing(spoken, send):
@@ -131,6 +132,7 @@ async def test_twenty_large_messages_of_nobody_known_leave_next_to_nothing(spoke
     assert shop.store.bytes_used < 20 * 2500
 
 
+@pytest.mark.slow
 async def test_the_file_of_a_site_does_not_grow_by_what_is_refused(tmp_path):
     path = tmp_path / "agents.db"
     shop = Shop(store=f"sqlite:///{path}")
@@ -264,6 +266,7 @@ async def test_an_answer_of_a_job_that_is_too_large_is_read_from_the_job(spoken)
             assert (state(told), output(told)) == ("completed", "x" * 50_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("headers", "most"), [({}, MAX_ANONYMOUS_BYTES), (ANN, MAX_BYTES)])
 async def test_a_conversation_that_goes_on_and_on_stays_small(headers, most):
     shop = Shop()
@@ -291,6 +294,7 @@ async def test_ids_that_callers_choose_are_short(open_client):
 # --- How many ---
 
 
+@pytest.mark.slow
 async def test_an_address_that_has_too_many_tasks_is_told_when_to_come_again():
     shop = Shop()
     async with open_caller(shop.app) as caller:

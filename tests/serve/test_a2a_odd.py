@@ -97,6 +97,7 @@ BODIES: dict[str, tuple[str, str, list[str], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoken", BODIES)
 def test_an_odd_message_is_answered_or_invalid(client, spoken):
     path, version, methods, said = BODIES[spoken]
@@ -143,6 +144,7 @@ SMALLER: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", SMALLER)
 def test_an_odd_call_is_answered_or_invalid(client, method):
     version, whole = SMALLER[method]
@@ -154,6 +156,7 @@ def test_an_odd_call_is_answered_or_invalid(client, method):
     assert not wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", ["/a2a/tasks", f"/a2a/tasks/{T}", f"/a2a/v1/tasks/{T}", f"/a2a/v1/tasks/{T}:subscribe", f"/a2a/tasks/{T}x"]
 )

@@ -282,6 +282,7 @@ async def bookings(tmp_path, request):
         yield bookings
 
 
+@pytest.mark.slow
 @WORKERS
 async def test_a_stream_is_cancelled_at_any_worker(bookings, worker):
     first, other = bookings.workers[0], bookings.workers[worker]
@@ -296,6 +297,7 @@ async def test_a_stream_is_cancelled_at_any_worker(bookings, worker):
     assert not bookings.effects
 
 
+@pytest.mark.slow
 @WORKERS
 async def test_a_task_that_goes_on_is_cancelled_at_any_worker_or_takes_effect_but_never_both(bookings, worker):
     first, other = bookings.workers[0], bookings.workers[worker]
@@ -312,6 +314,7 @@ async def test_a_task_that_goes_on_is_cancelled_at_any_worker_or_takes_effect_bu
         assert state(await get(caller, asked)) == "canceled"
 
 
+@pytest.mark.slow
 @WORKERS
 @pytest.mark.parametrize("bookings", [{"idempotency": "1h"}], indirect=True)
 async def test_a_call_that_is_carried_to_its_end_is_not_told_as_cancelled(bookings, worker, monkeypatch):

@@ -127,6 +127,7 @@ def test_a_silent_client_is_left(open_client):
     assert left.value.code == 1001
 
 
+@pytest.mark.slow
 async def test_whoever_waits_for_a_slow_page_is_not_silent():
     go = asyncio.Event()
 

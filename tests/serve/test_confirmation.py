@@ -242,6 +242,7 @@ def test_a_confirmation_cannot_be_spelled_in_another_way(shop):
     assert (answers, orders) == ({(400, "CONFIRMATION_TAMPERED")}, [])
 
 
+@pytest.mark.slow
 @TAMPERED
 @given(st.text(st.characters(codec="latin-1", exclude_characters="\r\n\0"), max_size=300))
 def test_no_text_is_a_confirmation(shop, text):

@@ -1,6 +1,7 @@
 """How documents are served, over HTTP."""
 
 import gzip
+from collections.abc import Iterator
 from datetime import timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 
@@ -14,7 +15,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.protocols import ALL
-from tests.conftest import LOGIN
+from tests.conftest import make_site
 
 DOCUMENTS = {
     "/.well-known/ai-actions.json": ("application/json; charset=utf-8", "public, max-age=3600"),
@@ -28,9 +29,10 @@ EVERY_PATH = [document.path for protocol in ALL for document in protocol.documen
 UNENCODED = {"accept-encoding": "identity"}
 
 
-@pytest.fixture
-def client(site, open_client) -> TestClient:
-    app = FastAPI()
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    """One application for all tests: none of them changes what it publishes."""
+    site, app = make_site(), FastAPI()
 
     @app.get("/search")
     @site.action("search")
@@ -39,7 +41,8 @@ def client(site, open_client) -> TestClient:
         return [q]
 
     app.add_middleware(AgentPublisher, site=site)
-    return open_client(app)
+    with TestClient(app, base_url="https://shop.example") as client:
+        yield client
 
 
 @pytest.mark.parametrize(("path", "expected"), DOCUMENTS.items())
@@ -160,8 +163,7 @@ def test_the_coding_that_the_client_likes_best_is_sent(client, accepted, chosen)
 
 def test_every_start_publishes_the_same_bytes_and_etags(open_client):
     def start() -> TestClient:
-        site = Site("Shop", "Sells things.", url="https://shop.example", oauth=LOGIN, doors=["mcp", "a2a"])
-        app = Starlette()
+        site, app = make_site(), Starlette()
         site.declare("status", method="GET", path="/status", description="Say how it goes.")
         return open_client(AgentPublisher(app, site=site))
 

@@ -20,6 +20,8 @@ from awp_publish import AgentPublisher, BearerToken, Pages, SharedSecret, Site
 from awp_publish.serve.lifespan import running
 from tests.serve.mcp_messages import headers_of, message
 
+pytestmark = pytest.mark.slow
+
 SMALL: Final = 60_000
 """Bytes of the smaller request."""
 
@@ -337,12 +339,7 @@ class Front:
 async def front() -> AsyncIterator["Front"]:
     app = AgentPublisher(Starlette(), site=make_site())
     async with running(app):
-        gc.collect()
-        gc.freeze()  # what is there already is not looked at for each measurement
-        try:
-            yield Front(app)
-        finally:
-            gc.unfreeze()
+        yield Front(app)
 
 
 # --- What is held ---

@@ -338,6 +338,7 @@ def test_an_answer_that_is_too_large_to_be_kept_leaves_the_key_of_a_repeatable_a
     assert runs == ["export"] * 2
 
 
+@pytest.mark.slow
 def test_the_answers_that_are_recorded_for_an_address_are_bounded_in_bytes_and_number(open_client):
     store = MemoryStore()
     site, runs = make_shop(store=store, authenticate=known_callers()), []

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from starlette.applications import Starlette
@@ -265,5 +266,5 @@ class KeysInFiles(Keys):
 LIMITS: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much]}
 Keys.TestCase.settings = settings(max_examples=80, stateful_step_count=40, **LIMITS)
 KeysInFiles.TestCase.settings = settings(max_examples=25, stateful_step_count=30, **LIMITS)
-TestKeys = Keys.TestCase
-TestKeysInFiles = KeysInFiles.TestCase
+TestKeys = pytest.mark.slow(Keys.TestCase)
+TestKeysInFiles = pytest.mark.slow(KeysInFiles.TestCase)

@@ -16,6 +16,8 @@ import pytest
 
 from tests.redis_server import free_port
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT, MARGIN = 2.0, 0.5
 
 APPLICATION = f'''

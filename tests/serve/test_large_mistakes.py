@@ -267,7 +267,8 @@ def keywords(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
 SCHEMAS = st.recursive(st.booleans() | st.just({}), keywords, max_leaves=8)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(keywords(SCHEMAS), st.dictionaries(st.sampled_from(["A", "B/ x"]), SCHEMAS), st.lists(VALUES, min_size=4))
 def test_whatever_the_schema_something_is_told_of_what_does_not_conform(schema, definitions, values):
     try:

@@ -56,6 +56,7 @@ def test_messages_come_by_post_alone(client, method):
         assert answer.headers["allow"] == "POST, OPTIONS"
 
 
+@pytest.mark.slow
 def test_a_thousand_who_wait_for_a_stream_are_all_told_that_there_is_none(client):
     answers = {client.get("/mcp", headers={"accept": "text/event-stream"}).status_code for _ in range(1000)}
     assert answers == {405}

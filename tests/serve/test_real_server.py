@@ -14,6 +14,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+pytestmark = pytest.mark.slow
+
 APPLICATION = '''
 import asyncio
 import os

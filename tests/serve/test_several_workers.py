@@ -15,6 +15,8 @@ from awp_publish import AgentPublisher, DeclarationError
 from tests.serve.guarded import KEYS, make_shop
 from tests.serve.test_real_server import free_port, wait_until
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 STARLETTE = """

@@ -12,10 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from awp_publish import cli
 from awp_publish.jobs import JobStore
 from awp_publish.stores import open_store
+
+pytestmark = pytest.mark.slow
 
 SHOP = '''
 import os

@@ -3,9 +3,12 @@
 import asyncio
 from itertools import count
 
+import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from awp_publish.stores import Add, Count, Counted, Look, Ran, Schedule, Step, Swap, Unschedule
+
+pytestmark = pytest.mark.slow
 
 KEYS = st.sampled_from(["a", "b", "c"])
 VALUES = st.sampled_from([b"", b"1", b"2"])

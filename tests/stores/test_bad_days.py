@@ -358,6 +358,7 @@ async def test_a_server_that_lost_its_scripts_is_given_them_again(shared, server
     assert max(ran.seen[0].events for ran in await asyncio.gather(*runs)) == 21
 
 
+@pytest.mark.slow
 async def test_a_server_that_hangs_makes_it_unavailable_in_time_and_the_loop_goes_on(shared, server):
     assert await is_well(shared)
     server.pause()
@@ -375,6 +376,7 @@ async def test_a_server_that_hangs_makes_it_unavailable_in_time_and_the_loop_goe
     assert set((await shared.run([Look(f"key {n}") for n in range(20)])).seen) == {None}  # what was refused is not done
 
 
+@pytest.mark.slow
 async def test_members_that_were_asked_for_in_vain_are_not_leased_later(shared, server):
     await shared.run([Add("well", b"value", 60), Schedule("queue", "member", 0)])
     server.pause()
@@ -385,6 +387,7 @@ async def test_members_that_were_asked_for_in_vain_are_not_leased_later(shared, 
     assert await shared.take("queue", 60, 5) == ("member",)
 
 
+@pytest.mark.slow
 async def test_what_is_written_under_a_claim_is_written_however_late(shared, server):
     await shared.run([Add("claim", b"running", 60)])
     server.pause()

@@ -269,6 +269,7 @@ async def test_a_hundred_at_once_count_each_event(store):
     assert sum(one.failed is None for one in ran) == 50
 
 
+@pytest.mark.slow
 async def test_ten_thousand_looks_at_once_are_answered_in_time(store):
     await store.run([Add("key", b"one", 60)])
     ran = await asyncio.gather(*(store.run([Look("key")]) for _ in range(10_000)))

@@ -12,6 +12,8 @@ import pytest
 
 from awp_publish.stores import Add, Count, Look, Schedule, open_store
 
+pytestmark = pytest.mark.slow
+
 PROCESSES = 4
 KEYS = 150
 WORK = """

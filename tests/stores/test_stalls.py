@@ -55,6 +55,7 @@ def stalling(request, tmp_path) -> Iterator[tuple[Store, Callable[[], AbstractCo
     yield SqliteStore(path, "shop"), locked
 
 
+@pytest.mark.slow
 def test_calls_that_a_stalled_store_refused_run_once_when_they_are_sent_again(stalling, open_client):
     store, stalled = stalling
     pay_through_a_stall(store, stalled, open_client)
