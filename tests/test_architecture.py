@@ -20,6 +20,7 @@ RANKS = {
     "stores": 1,
     "pages": 1,
     "threads": 1,
+    "workflows": 1,
     "protocols": 2,
     "discover": 2,
     "checks": 2,
@@ -61,6 +62,8 @@ EXTRAS = {
     "taskiq_redis",
     "jwt",
     "opentelemetry",
+    "jsonata",
+    "jsonatapy",
 }
 SUBJECTS = {"msgpack": "awp"}
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
