@@ -4,7 +4,7 @@ Protocol files read a `Catalog` and nothing else. Nothing here checks anything: 
 value is made. JSON Schemas are JSON Schema 2020-12 with their own `$defs`, so that each can stand alone.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -429,7 +429,7 @@ class Locator:
     name: str | None = None
     text_equals: str | None = None
     text_contains: str | None = None
-    fallbacks: tuple[str, ...] = ()
+    fallbacks: Sequence[str] = ()
 
 
 Place: TypeAlias = Locator | str
@@ -441,8 +441,8 @@ class State:
     """A condition of a page: it holds while everything in `where` is there. `shows` names projections to read in it."""
 
     description: str
-    where: Place | tuple[Place, ...]
-    shows: tuple[str, ...] = ()
+    where: Place | Sequence[Place]
+    shows: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -457,8 +457,8 @@ class Transition:
     action: str | None = None
     signal: str | None = None
     every_ms: int | None = None
-    preconditions: tuple[str, ...] = ()
-    do_not_use: tuple[str, ...] = ()
+    preconditions: Sequence[str] = ()
+    do_not_use: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,7 +529,7 @@ class PageCheck:
     """What must be visible in a page for its declarations to be true."""
 
     description: str
-    visible: tuple[Place, ...]
+    visible: Sequence[Place]
     severity: Literal["info", "minor", "major", "critical"] = "major"
 
 

@@ -129,7 +129,7 @@ def _context(catalog: Catalog, page: Page) -> dict[str, object]:
 
 def _states(catalog: Catalog, page: Page) -> Iterator[dict[str, object]]:
     for name, state in page.states.items():
-        places = state.where if isinstance(state.where, tuple) else (state.where,)
+        places = [state.where] if isinstance(state.where, (str, Locator)) else state.where
         diagnostics = [
             {"name": f"{name}_{number}" if number else name, "target": _target(catalog, page, place)}
             for number, place in enumerate(places)
