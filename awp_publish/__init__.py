@@ -13,16 +13,26 @@ __version__ = "0.1.0"
 
 from awp_publish.jobs.worker import report_progress as report_progress
 from awp_publish.model import (
+    Attachment as Attachment,
     Browsing as Browsing,
     Contact as Contact,
     Idempotency as Idempotency,
+    Import as Import,
     Jobs as Jobs,
+    Locator as Locator,
     OAuth as OAuth,
+    PageCheck as PageCheck,
     Pages as Pages,
     Pagination as Pagination,
     Paths as Paths,
+    Projection as Projection,
     RateLimit as RateLimit,
+    Records as Records,
     Result as Result,
+    Signal as Signal,
+    State as State,
+    Transition as Transition,
+    Value as Value,
     Workflow as Workflow,
 )
 from awp_publish.policy.authentication import (

@@ -36,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     check = commands.add_parser("check", help="check documents against their specifications")
     check.add_argument("target", nargs="+", help='a file, "-" for standard input, or module:app')
     check.add_argument("--kind", help="what the document is, if its members do not tell: awas, agent-json, woa, ...")
+    check.add_argument("--lenient", action="store_true", help="read maps that are older than actions.json V1, too")
     check.set_defaults(run=_check)
     show = commands.add_parser("show", help="print one document that an application publishes")
     show.add_argument("target", help="module:app")
@@ -56,7 +57,7 @@ def _work(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    findings = [finding for target in options.target for finding in _findings(target, options.kind)]
+    findings = [finding for target in options.target for finding in _findings(target, options)]
     for finding in findings:
         print(finding)
     errors = sum(finding.level == "error" for finding in findings)
@@ -64,12 +65,12 @@ def _check(options: argparse.Namespace) -> int:
     return int(errors > 0)
 
 
-def _findings(target: str, kind: str | None) -> list[Finding]:
+def _findings(target: str, options: argparse.Namespace) -> list[Finding]:
     if target == "-":
-        return check_document(sys.stdin.buffer.read(), kind)
+        return check_document(sys.stdin.buffer.read(), options.kind, lenient=options.lenient)
     if _is_application(target):
         return check_documents(_documents_of(_load(target)))
-    return check_document(Path(target).read_bytes(), kind, target)
+    return check_document(Path(target).read_bytes(), options.kind, target, lenient=options.lenient)
 
 
 def _show(options: argparse.Namespace) -> int:

@@ -4,7 +4,7 @@ Protocol files read a `Catalog` and nothing else. Nothing here checks anything: 
 value is made. JSON Schemas are JSON Schema 2020-12 with their own `$defs`, so that each can stand alone.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -420,16 +420,162 @@ class Prompt:
     write: Function = field(compare=False, repr=False)
 
 
-# --- Pages ---
+# --- Pages, and what can be done on them (actions.json V1) ---
+
+
+@dataclass(frozen=True, slots=True)
+class Locator:
+    """Where something stands in a page: a CSS selector, narrowed by role, accessible name or text (V1, target).
+
+    All that is given holds together. `fallbacks` are selectors that are tried when the first one finds nothing.
+    """
+
+    css: str
+    role: str | None = None
+    name: str | None = None
+    text_equals: str | None = None
+    text_contains: str | None = None
+    fallbacks: Sequence[str] = ()
+
+
+Place: TypeAlias = Locator | str
+"""A locator, the name of one of the page's `locators`, or a CSS selector."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A condition of a page: it holds while everything in `where` is there. `shows` names projections to read in it."""
+
+    description: str
+    where: Place | Sequence[Place]
+    shows: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A way between two states of a page, moved by an `action` or observed as a `signal`.
+
+    `every_ms` is the least time between two such moves. `do_not_use` says what has proved wrong, in sentences.
+    """
+
+    start: str
+    end: str
+    action: str | None = None
+    signal: str | None = None
+    every_ms: int | None = None
+    preconditions: Sequence[str] = ()
+    do_not_use: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One field of a record: the text of what `css` finds in it, or an attribute or a property of that.
+
+    Without `css` it is read from the record's own element. Properties are those of V1: innerText, textContent, value,
+    checked, ariaLabel, boundingClientRect.
+    """
+
+    css: str | None = None
+    attribute: str | None = None
+    property: str | None = None
+    required: bool = False
+    many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What a projection reads: each element that `css` finds (the first alone if not `many`), and its fields."""
+
+    css: str
+    fields: Mapping[str, Value] = field(default_factory=dict)
+    many: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The state of a page in a few facts (V1, state_projections). Expressions are JSONata, without braces around them.
+
+    `state` is made of `records`, `url` and `title`; `schema` is its JSON Schema or its type; `summaries` are made of
+    `state`. `after` has for action ids what must be true of `state` once the action has succeeded.
+    """
+
+    description: str
+    records: Mapping[str, Records]
+    state: str
+    schema: object = None
+    summaries: Mapping[str, str] = field(default_factory=dict)
+    after: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """An event of the page that agents may be told of. `payload` is the JSON Schema or type of its detail."""
+
+    event: str
+    payload: object = None
+    at: Place | None = None
+    description: str | None = None
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """Something that a runtime adds to the page at a place, with a `label` for people."""
+
+    kind: str
+    at: Place
+    label: str
+    description: str | None = None
+    placement: str = "afterend"
+    opens: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageCheck:
+    """What must be visible in a page for its declarations to be true."""
+
+    description: str
+    visible: Sequence[Place]
+    severity: Literal["info", "minor", "major", "critical"] = "major"
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """Another map, whose names are taken over below a namespace (V1, imports)."""
+
+    uri: str
+    kind: Literal["website", "local", "storage", "shared", "public", "package"] = "public"
+    trust: Literal["website", "private", "shared", "public", "local", "unknown"] = "unknown"
+    enabled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page that a site names. `path` is percent-encoded, below the site's url."""
+    """A page that a site names.
+
+    `path` is percent-encoded, below the site's url; a page of several addresses has placeholders in it
+    (`/books/{slug}`). `id` goes before the names of everything that is declared on the page. `actions` are the ids of
+    the actions whose forms stand on it.
+    """
 
     path: str
     title: str
     description: str | None = None
+    id: str = ""
+    guide: str | None = None
+    actions: tuple[str, ...] = ()
+    locators: Mapping[str, Locator] = field(default_factory=dict)
+    states: Mapping[str, State] = field(default_factory=dict)
+    transitions: Mapping[str, Transition] = field(default_factory=dict)
+    projections: Mapping[str, Projection] = field(default_factory=dict)
+    signals: Mapping[str, Signal] = field(default_factory=dict)
+    attachments: Mapping[str, Attachment] = field(default_factory=dict)
+    checks: Mapping[str, PageCheck] = field(default_factory=dict)
+
+    @property
+    def is_template(self) -> bool:
+        """Whether the page has several addresses; such pages stand in no list of addresses."""
+        return "{" in self.path
 
 
 # --- The site ---
@@ -486,6 +632,7 @@ class SiteFacts:
     documentation: str | None = None
     license: str | None = None
     updated: datetime | None = None
+    imports: Mapping[str, Import] = field(default_factory=dict)
     extensions: JsonObject = field(default_factory=dict)
 
 

@@ -9,7 +9,7 @@ import dataclasses
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
@@ -37,20 +37,29 @@ from awp_publish.model import (
     EXTENDED_DOCUMENTS,
     RATE_SCOPES,
     ActionType,
+    Attachment,
     Browsing,
     Contact,
     Effect,
     Execution,
     Idempotency,
+    Import,
     Jobs,
     JsonObject,
+    Locator,
     OAuth,
+    PageCheck,
     Pages,
     Paths,
+    Place,
+    Projection,
     RateLimit,
     Result,
+    Signal,
     SiteFacts,
+    State,
     Summary,
+    Transition,
     Workflow,
 )
 from awp_publish.problems import DeclarationError
@@ -710,6 +719,10 @@ class SiteOptions(TypedDict, total=False):
             "AWAS 1.1 `lastUpdated`, `Last-Modified`",
         ),
     ]
+    imports: Annotated[
+        Mapping[Id, Annotated[Import, BeforeValidator(unpack)]],
+        Option("further maps by namespace: `Import(uri, kind=, trust=, enabled=)`", "actions.json `imports`"),
+    ]
     extensions: Annotated[
         Extensions,
         Option(
@@ -987,12 +1000,121 @@ class AgentOptions(ActionOptions, total=False):
     ]
 
 
+def _read_locator(value: object) -> Locator:
+    given = {"css": value} if isinstance(value, str) else unpack(value)
+    locator = _LOCATOR.validate_python(given)
+    for css in (locator.css, *locator.fallbacks):
+        check_selector(css)
+    return locator
+
+
+def _read_place(value: object) -> Place:
+    """A text stays one until the names of the page's locators are known."""
+    return check_text(value) if isinstance(value, str) else _read_locator(value)
+
+
+def _read_places(value: object) -> tuple[Place, ...]:
+    several = value if isinstance(value, (list, tuple)) else [value]
+    if not several:
+        raise ValueError("must name at least one place")
+    return tuple(map(_read_place, several))
+
+
+def _read_value(value: object) -> object:
+    return {"css": value} if isinstance(value, str) else unpack(value)
+
+
+def check_expression(value: str) -> str:
+    """Refuse a JSONata expression in braces, which are put around it when it is published."""
+    if "{%" in value or "%}" in value:
+        raise ValueError("write the expression without {% and %}, which are put around it when it is published")
+    return check_text(value)
+
+
+def _of_state(value: object) -> object:
+    given = unpack(value)
+    return {**given, "where": _read_places(given.get("where"))} if isinstance(given, Mapping) else given
+
+
+def _of_records(value: object) -> object:
+    given = unpack(value)
+    if not isinstance(given, Mapping) or not isinstance(given.get("fields", {}), Mapping):
+        return given
+    return {**given, "fields": {name: _read_value(one) for name, one in given.get("fields", {}).items()}}
+
+
+def _of_projection(value: object) -> object:
+    given = unpack(value)
+    if not isinstance(given, Mapping) or not isinstance(given.get("records"), Mapping):
+        return given
+    return {**given, "records": {name: _of_records(one) for name, one in given["records"].items()}}
+
+
+def _of_place(member: str) -> Callable[[object], object]:
+    def read(value: object) -> object:
+        given = unpack(value)
+        if not isinstance(given, Mapping) or given.get(member) is None:
+            return given
+        several = member == "visible"
+        return {**given, member: (_read_places if several else _read_place)(given[member])}
+
+    return read
+
+
+def check_projection(value: Projection) -> Projection:
+    """Refuse what no runtime could read: selectors that are none, and expressions in braces."""
+    for records in value.records.values():
+        for css in (records.css, *(one.css for one in records.fields.values())):
+            if css is not None:
+                check_selector(css)
+    for expression in (value.state, *value.summaries.values(), *value.after.values()):
+        check_expression(expression)
+    return value
+
+
+LocatorOption: TypeAlias = Annotated[Locator | str, PlainValidator(_read_locator)]
+
+
 @pydantic_config(_STRICT)
 class PageOptions(TypedDict, total=False):
-    """What a page may say about itself. See docs/pages.md."""
+    """What a page may say about itself. See docs/pages.md and docs/actions-json.md."""
 
-    title: Text
-    description: Text
+    title: Annotated[Text, Option("what it is called", "the end of its path in words")]
+    description: Annotated[Text, Option("what stands on it", "the docstring of its handler")]
+    id: Annotated[Id, Option("what goes before the names that are declared on it", "the end of its path")]
+    guide: Annotated[Text, Option("how an agent gets on with the page", "the description")]
+    actions: Annotated[Sequence[Id], Option("ids of the actions whose forms stand on the page", "none")]
+    locators: Annotated[
+        Mapping[Id, LocatorOption],
+        Option("places by name: `Locator(css, role=, name=, text_contains=, fallbacks=)`, or a CSS selector", "none"),
+    ]
+    states: Annotated[
+        Mapping[Id, Annotated[State, BeforeValidator(_of_state)]],
+        Option("conditions of the page by name: `State(description, where=, shows=)`", "none"),
+    ]
+    transitions: Annotated[
+        Mapping[Id, Annotated[Transition, BeforeValidator(unpack)]],
+        Option("ways between states: `Transition(start, end, action=, signal=, every_ms=, do_not_use=)`", "none"),
+    ]
+    projections: Annotated[
+        Mapping[Id, Annotated[Projection, BeforeValidator(_of_projection), AfterValidator(check_projection)]],
+        Option("the page's state in a few facts: `Projection(description, records, state, schema=, ...)`", "none"),
+    ]
+    signals: Annotated[
+        Mapping[Id, Annotated[Signal, BeforeValidator(_of_place("at"))]],
+        Option("events that agents may be told of: `Signal(event, payload=, at=, description=)`", "none"),
+    ]
+    attachments: Annotated[
+        Mapping[Id, Annotated[Attachment, BeforeValidator(_of_place("at"))]],
+        Option("what a runtime adds to the page: `Attachment(kind, at=, label=, description=)`", "none"),
+    ]
+    checks: Annotated[
+        Mapping[Id, Annotated[PageCheck, BeforeValidator(_of_place("visible"))]],
+        Option("what must be visible: `PageCheck(description, visible=, severity=)`", "none"),
+    ]
+
+
+_LOCATOR: Final = TypeAdapter(Locator)
 
 
 NAMES: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
@@ -1076,6 +1198,7 @@ def read_site_facts(name: str, description: str, options: SiteOptions) -> SiteFa
         documentation=options.get("documentation"),
         license=options.get("license"),
         updated=options.get("updated"),
+        imports=dict(options.get("imports", {})),
         extensions=dict(options.get("extensions", {})),
     )
 

@@ -7,7 +7,8 @@ site = Site(name="Bookshop", description="Find and order books.", url="https://b
 async def search(q: str) -> SearchResults: ...
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, Protocol, TypeVar, Unpack, cast
 from urllib.parse import quote, unquote, urlsplit
@@ -22,6 +23,7 @@ from awp_publish.model import (
     Catalog,
     Door,
     JsonObject,
+    Locator,
     Page,
     Paths,
     Prompt,
@@ -43,7 +45,7 @@ from awp_publish.resolve import (
     resolve,
     title_of,
 )
-from awp_publish.schema import UnusableSchema
+from awp_publish.schema import UnusableSchema, write_schema
 from awp_publish.settings import (
     NAMES,
     ActionOptions,
@@ -116,12 +118,13 @@ class AgentHandle:
 
 
 # --- `site.page(...)` ---
-# A page has one address, so its route takes GET and has no parameters in its path.
+# A page's route takes GET. With placeholders in its path it is a page of several addresses.
 
 _PLAIN: Final = "/%:@!$&'()*+,;=~"
 """Characters of a path that stay as they are."""
 
-_ONE_ADDRESS: Final = 'Declare single addresses of it: site.page("/books/emma").'
+_MAPPED: Final = PageOptions.__annotations__.keys() - {"title", "description"}
+"""Options of a page that make it a part of the site's actions.json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +153,6 @@ class DeclaredPages:
         self._refuse_when_frozen(subject)
         declared = _Declared(subject, path, check_page(subject, path, options))
         if path is not None:
-            _check_is_one(subject, path)
             self._declared.append(declared)
         return self._noting(declared)
 
@@ -180,8 +182,8 @@ class DeclaredPages:
             self._declared[place] = found
         mark(function, f"page {len(self._declared)}")
 
-    def resolve(self, routes: Sequence[Route], site_name: str) -> tuple[Page, ...]:
-        """All pages, in the order of their declaration. Raises DeclarationError."""
+    def resolve(self, routes: Sequence[Route], site_name: str, actions: Collection[str]) -> tuple[Page, ...]:
+        """All pages, in the order of their declaration; `actions` are the ids there are. Raises DeclarationError."""
         if not self._declared:
             return ()
         index, found = RouteIndex(routes), dict[str, Page]()
@@ -189,15 +191,84 @@ class DeclaredPages:
             page = _resolve(declared, index, site_name)
             if page.path in found:
                 raise DeclarationError(declared.subject, f'the page "{page.path}" is declared twice.', "Leave one out.")
+            if page.id and page.id in {other.id for other in found.values()}:
+                remedy = 'Give one of them an id of its own: site.page(..., id="...").'
+                raise DeclarationError(declared.subject, f'id: another page is called "{page.id}" too.', remedy)
+            _check_names(declared.subject, page, actions)
             found[page.path] = page
         return tuple(found.values())
 
 
 def _resolve(declared: _Declared, index: RouteIndex, site_name: str) -> Page:
     options, route = declared.options, _route_of(declared, index)
-    path = quote(declared.path or route.template, safe=_PLAIN)
+    path = quote(declared.path or route.template, safe=_PLAIN + "{}")
     title = options.get("title") or _title_of(unquote(path), site_name)
-    return Page(path=path, title=title, description=options.get("description") or _described(declared, route))
+    page = Page(path, title, options.get("description") or _described(declared, route))
+    if not any(name in options for name in _MAPPED):
+        return page
+    return replace(
+        page,
+        id=options.get("id") or _id_of(path),
+        guide=options.get("guide"),
+        actions=tuple(options.get("actions", ())),
+        locators=cast("dict[str, Locator]", dict(options.get("locators", {}))),
+        states=dict(options.get("states", {})),
+        transitions=dict(options.get("transitions", {})),
+        projections={
+            name: replace(one, schema=_schema_of(declared.subject, f"projections.{name}.schema", one.schema))
+            for name, one in options.get("projections", {}).items()
+        },
+        signals={
+            name: replace(
+                one, payload=_schema_of(declared.subject, f"signals.{name}.payload", one.payload, closed=True)
+            )
+            for name, one in options.get("signals", {}).items()
+        },
+        attachments=dict(options.get("attachments", {})),
+        checks=dict(options.get("checks", {})),
+    )
+
+
+def _id_of(path: str) -> str:
+    """The last part of a path that is no placeholder, as an id; "home" for the top of the site."""
+    parts = [re.sub(r"[^a-z0-9]+", "_", part.lower()).strip("_") for part in path.split("/") if "{" not in part]
+    named = next((part for part in reversed(parts) if part), "home")
+    return named if named[0].isalpha() else f"page_{named}"
+
+
+def _schema_of(subject: str, field: str, given: object, *, closed: bool = False) -> object:
+    """Return the JSON Schema of what a page gives; a schema stays as it is."""
+    if given is None or isinstance(given, Mapping):
+        return given
+    try:
+        schema = write_schema(given, "serialization")
+        # what stands outside of a declared type is not passed on to agents
+        return {**schema, "additionalProperties": False} if closed and schema.get("type") == "object" else schema
+    except UnusableSchema as error:
+        raise DeclarationError(subject, f"{field}: {error}.") from error
+
+
+def _check_names(subject: str, page: Page, actions: Collection[str]) -> None:
+    """Refuse names on a page that stand for nothing."""
+    moved = [(f"transitions.{name}.action", one.action) for name, one in page.transitions.items()]
+    after = [(f"projections.{name}.after", action) for name, one in page.projections.items() for action in one.after]
+    opened = [(f"attachments.{name}.opens", one.opens) for name, one in page.attachments.items()]
+    for field, action in (*(("actions", action) for action in page.actions), *moved, *after, *opened):
+        if action is not None and action not in actions:
+            raise DeclarationError(
+                subject, f'{field}: there is no action "{action}".', f"There are {listing(actions)}."
+            )
+    ends = [(f"transitions.{name}", end) for name, one in page.transitions.items() for end in (one.start, one.end)]
+    shown = [(f"states.{name}.shows", one) for name, state in page.states.items() for one in state.shows]
+    signals = [(f"transitions.{name}.signal", one.signal) for name, one in page.transitions.items() if one.signal]
+    for kind, known, named in (
+        ("state", page.states, ends),
+        ("projection", page.projections, shown),
+        ("signal", page.signals, signals),
+    ):
+        for field, name in named:
+            if name not in known:
+                raise DeclarationError(subject, f'{field}: the page has no {kind} "{name}".', f"Declare it in {kind}s.")
 
 
 def _described(declared: _Declared, route: Route) -> str | None:
@@ -220,10 +291,7 @@ def _route_of(declared: _Declared, index: RouteIndex) -> Route:
         fitting = {template: route for template, route in readable.items() if "{" not in template} or readable
     if len(fitting) != 1:
         raise DeclarationError(subject, *_wrong(found, list(fitting), path))
-    (template, route), *_ = fitting.items()
-    if path is None:
-        _check_is_one(subject, template)
-    return route
+    return next(iter(fitting.values()))
 
 
 def _wrong(found: Sequence[Route], fitting: Sequence[str], path: str | None) -> tuple[str, str]:
@@ -239,14 +307,9 @@ def _wrong(found: Sequence[Route], fitting: Sequence[str], path: str | None) -> 
     return f"its route ({known}) does not take GET; a page is read.", "Declare what it does as an action."
 
 
-def _check_is_one(subject: str, path: str) -> None:
-    if "{" in path:
-        raise DeclarationError(subject, f"path: {path} has parameters; a page has one address.", _ONE_ADDRESS)
-
-
 def _title_of(path: str, site_name: str) -> str:
-    """The end of the path in words; the site's own name for what stands at its top."""
-    end = path.rstrip("/").rpartition("/")[2]
+    """The end of the path in words, placeholders left out; the site's own name for what stands at its top."""
+    end = next((part for part in reversed(path.split("/")) if part and "{" not in part), "")
     return title_of(end.replace("-", "_")) if end else site_name
 
 
@@ -509,7 +572,7 @@ class Site:
                 actions=actions,
                 agents=agents,
                 prompts=self._prompts.resolve(),
-                pages=self._pages.resolve(routes, self.facts.name),
+                pages=self._pages.resolve(routes, self.facts.name, {action.id for action in actions}),
                 paths=self.paths,
                 doors=tuple(doors),
                 documents=frozenset(documents),

@@ -1,4 +1,4 @@
-"""Checks of AWAS, agent.json and WoA documents: ours or anybody's.
+"""Checks of AWAS, agent.json, WoA and actions.json documents: ours or anybody's.
 
     from awp_publish.checks import check_document
 
@@ -13,9 +13,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from awp_publish.checks import awas, site, text
-from awp_publish.checks.engine import LEVELS, Check, Finding, Specification, finding, position, subject_of
+from awp_publish.checks import actions_json, awas, site, text
+from awp_publish.checks.engine import (
+    ERROR,
+    LEVELS,
+    WARNING,
+    Check,
+    Finding,
+    Specification,
+    finding,
+    position,
+    subject_of,
+)
 from awp_publish.checks.text import ParsedDocument
+from awp_publish.workflows import rules
 
 __all__ = ["ALL_CHECKS", "Finding", "check_document", "check_documents"]
 
@@ -26,16 +37,22 @@ ALL_CHECKS: tuple[Check, ...] = tuple(
 
 
 def check_document(
-    document: bytes | str | Mapping[str, object], kind: str | None = None, path: str = ""
+    document: bytes | str | Mapping[str, object], kind: str | None = None, path: str = "", *, lenient: bool = False
 ) -> list[Finding]:
     """Check one document against its specification: errors first, then in document order.
 
-    `kind` is one of "awas", "agent-json", "woa", "awas-mcp" and "awas-a2a"; without it the kind is told from the
-    members, or from the path. Another kind raises `ValueError`. `path` is where the document is served.
+    `kind` is one of "awas", "agent-json", "woa", "awas-mcp", "awas-a2a" and "actions-json"; without it the kind is told
+    from the members, or from the path. Another kind raises `ValueError`. `path` is where the document is served.
+    `lenient` turns into warnings what only strict readers refuse in maps that are older than actions.json V1.
     """
     wanted = site.named(kind) if kind is not None else None
     reading = text.read(document)
-    return _judge(reading, wanted or site.recognised(reading.document, path), path)
+    findings = _judge(reading, wanted or site.recognised(reading.document, path), path)
+    if not lenient or reading.document is None:
+        return findings
+    read = {(one.check, one.pointer) for one in actions_json.forgiven(reading.document, findings)}
+    mild = [replace(one, level=WARNING) if (one.check, one.pointer) in read else one for one in findings]
+    return sorted(mild, key=lambda one: LEVELS.index(one.level))
 
 
 def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
@@ -62,6 +79,8 @@ def check_documents(documents: Mapping[str, bytes]) -> list[Finding]:
 
 def _judge(reading: ParsedDocument, kind: Specification | None, path: str) -> list[Finding]:
     findings = list(reading.findings)
+    if kind is actions_json.ACTIONS_JSON:  # what a map means must not depend on its reader
+        findings = [replace(one, level=ERROR) for one in findings]
     if reading.document is not None:
         findings += _findings(reading.document, kind, reading.size)
     orders: dict[int, dict[str, int]] = {}
@@ -77,5 +96,7 @@ def _findings(document: Mapping[str, object], kind: Specification | None, size: 
     found = list(kind.judge(document))
     yield from found
     # White space counts too. The check itself sees only what was read from the text.
+    if kind is actions_json.ACTIONS_JSON and size > rules.MAX_MAP_BYTES:
+        yield actions_json.too_large.complete(finding("", f"The map has {size} bytes."))
     if kind is awas.AWAS and not any(one.check == awas.too_large.id for one in found):
         yield from map(awas.too_large.complete, awas.oversize(size))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from awp_publish.checks.actions_json import ACTIONS_JSON
 from awp_publish.checks.agent_json import AGENT_JSON
 from awp_publish.checks.awas import AWAS
 from awp_publish.checks.engine import ERROR, Finding, JsonObject, Specification, finding, objects, shown, strings
@@ -16,8 +17,8 @@ from awp_publish.checks.urls import is_absolute, split
 from awp_publish.checks.woa import PLACEHOLDER_TEXT, WOA
 from awp_publish.protocols import agent_card
 
-SPECIFICATIONS: Final = (AWAS, AGENT_JSON, WOA, MCP, A2A)
-_MOST_TELLING_FIRST: Final = (AGENT_JSON, WOA, A2A, MCP, AWAS)
+SPECIFICATIONS: Final = (AWAS, AGENT_JSON, WOA, MCP, A2A, ACTIONS_JSON)
+_MOST_TELLING_FIRST: Final = (ACTIONS_JSON, AGENT_JSON, WOA, A2A, MCP, AWAS)
 _OTHERS: Final = frozenset({agent_card.PATH})
 """Paths of documents that may resemble a kind and are of none."""
 

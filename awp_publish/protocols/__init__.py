@@ -1,6 +1,7 @@
 """The protocols a site speaks: pure renderers, catalog in, bytes out."""
 
 from awp_publish.protocols.a2a import PROTOCOL as A2A
+from awp_publish.protocols.actions_json import PROTOCOL as ACTIONS_JSON
 from awp_publish.protocols.agent_card import PROTOCOL as AGENT_CARD
 from awp_publish.protocols.agent_json import PROTOCOL as AGENT_JSON
 from awp_publish.protocols.awas import PROTOCOL as AWAS
@@ -20,5 +21,6 @@ ALL: tuple[Protocol, ...] = (
     A2A,
     AGENT_CARD,
     PROTECTED_RESOURCE,
+    ACTIONS_JSON,
     SOM,
 )

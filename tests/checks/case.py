@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from .documents import A2A, AGENT_JSON, AWAS, AWAS_1_0, MCP, WOA, Document
+from .documents import A2A, ACTIONS_JSON, AGENT_JSON, AWAS, AWAS_1_0, MCP, WOA, Document
 
 FIRST = "/actions/0"
 SECOND = "/actions/1"
@@ -52,3 +52,8 @@ def mcp(check: str, pointer: str, value: object, *, at: str | None = None, also:
 
 def a2a(check: str, pointer: str, value: object, *, at: str | None = None, also: str = "") -> Case:
     return Case(check, pointer if at is None else at, {pointer: value}, A2A, "awas-a2a", frozenset(also.split()))
+
+
+def actions(check: str, pointer: str, value: object, *, at: str | None = None, also: str = "") -> Case:
+    place = pointer if at is None else at
+    return Case(check, place, {pointer: value}, ACTIONS_JSON, "actions-json", frozenset(also.split()))

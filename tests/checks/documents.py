@@ -220,12 +220,187 @@ A2A: Document = {
     "interoperability": {"cross_protocol": True},
 }
 
+ACTIONS_JSON: Document = {
+    "protocol": "actions.json",
+    "version": 1,
+    "surface": {
+        "origin": "https://books.example",
+        "name": "Bookshop",
+        "kind": "website",
+        "surface_id": "books.example",
+    },
+    "imports": [
+        {
+            "id": "payments",
+            "kind": "public",
+            "uri": "https://maps.example/payments/actions.json",
+            "namespace": "payments",
+            "trust": "public",
+            "enabled": False,
+        }
+    ],
+    "composition": {"default_conflict_policy": "prefer_local", "namespace_required": True},
+    "context": [
+        {
+            "id": "search",
+            "title": "Search",
+            "body": "Search before opening a book.",
+            "load_when": {"url_contains": "/search", "states": ["search.ready"]},
+            "available_tools": ["search_books", "payments.pay"],
+            "next_states": ["search.listed"],
+        }
+    ],
+    "states": [
+        {
+            "name": "search.ready",
+            "description": "A query can be typed.",
+            "diagnostics": [{"name": "form", "target": {"selector": "form[role='search']", "confidence": "observed"}}],
+        },
+        {
+            "name": "search.listed",
+            "description": "Books are listed.",
+            "diagnostics": [
+                {"name": "book", "target": {"selectors": ["li.book", "article"], "url_contains": "/search"}}
+            ],
+            "observables": ["search.results"],
+        },
+    ],
+    "transitions": [
+        {
+            "name": "search.find",
+            "from": "search.ready",
+            "to": "search.listed",
+            "tool": "search_books",
+            "method": "tool_call",
+            "rate_limit_ms": 1000,
+            "convergence": {"complete_when": "search.listed", "max_attempts": 1},
+        }
+    ],
+    "tools": [
+        {
+            "name": "search_books",
+            "description": "Search books by title.",
+            "input_schema": {
+                "type": "object",
+                "properties": {"q": {"type": "string"}},
+                "required": ["q"],
+                "additionalProperties": False,
+            },
+            "target": {
+                "selector": "form[role='search']",
+                "fallback_selectors": ["[data-awas-action='search_books']"],
+                "state": "search.ready",
+                "confidence": "observed",
+            },
+            "requires": ["text.insert", "pointer.click"],
+            "x_actions": {
+                "direction": "agent_to_html",
+                "scope": "active_surface",
+                "source": {"selectors": ["form[role='search']"], "files": ["pages/search.html"]},
+                "result_schema": {"type": "object", "properties": {"ok": {"type": "boolean"}}},
+            },
+            "workflow": {
+                "version": 1,
+                "expression_language": "jsonata",
+                "steps": [
+                    {
+                        "id": "type_q",
+                        "primitive": "text.insert",
+                        "args": {"text": "{% input.q %}", "target": {"selector": "input[name='q']"}, "mode": "replace"},
+                    },
+                    {
+                        "id": "find_submit",
+                        "primitive": "locator.element_info",
+                        "args": {"locator": {"selector": "button[type='submit']"}},
+                    },
+                    {
+                        "id": "submit",
+                        "primitive": "pointer.click",
+                        "args": {
+                            "x": "{% steps.find_submit.output.clickable_center.x %}",
+                            "y": "{% steps.find_submit.output.clickable_center.y %}",
+                        },
+                        "settle_after": {"locator": {"selector": "p.count"}, "timeout_ms": 8000},
+                    },
+                    {"id": "page", "primitive": "page.info"},
+                ],
+                "output": "{% {'ok': true, 'url': steps.page.output.url} %}",
+            },
+        },
+        {
+            "name": "order_book",
+            "description": "Order a book.",
+            "input_schema": {"type": "object", "properties": {"slug": {"type": "string"}}},
+            "x_actions": {"handler": "agents.invoke", "scope": "persistent"},
+        },
+    ],
+    "signals": [
+        {
+            "name": "search.book_chosen",
+            "description": "A visitor opened a book.",
+            "direction": "html_to_agent",
+            "event": "bookshop:book-chosen",
+            "ingestion": "enabled",
+            "target": {"selector": "ol.books"},
+            "payload": {"type": "object", "properties": {"slug": {"type": "string"}}, "additionalProperties": False},
+        }
+    ],
+    "attachments": [
+        {
+            "id": "search.guide",
+            "kind": "status_badge",
+            "target": {"selector": "main h1"},
+            "affordance": {"label": "Readable by agents", "placement": "afterend"},
+            "lifecycle": {"install": "when_target_matches", "remove": "when_context_mismatch"},
+        }
+    ],
+    "checks": [
+        {
+            "id": "search.form_visible",
+            "description": "The search form is on the page.",
+            "severity": "major",
+            "assertions": [{"target": {"selector": "form[role='search']"}, "visible": True}],
+            "on_fail": {"store_evidence": ["url"], "contingency": "handoff_to_user"},
+        }
+    ],
+    "state_projections": [
+        {
+            "name": "search.results",
+            "description": "The books that are listed.",
+            "scope": {"url_matches": "https://books.example/search*"},
+            "snapshot": {
+                "version": 1,
+                "source": "dom",
+                "extract": [
+                    {
+                        "id": "books",
+                        "selector": "li.book",
+                        "many": True,
+                        "fields": {"title": {"selector": ".title", "property": "innerText", "required": True}},
+                    }
+                ],
+                "projection": {"language": "jsonata", "expression": "{% {'books': $append([], records.books)} %}"},
+                "output_schema": {"type": "object", "required": ["books"], "properties": {"books": {"type": "array"}}},
+            },
+            "summaries": [{"name": "short", "max_bytes": 12000, "expression": "{% {'count': $count(state.books)} %}"}],
+            "postconditions": {
+                "search_books": {
+                    "projection": "search.results",
+                    "verify": {"language": "jsonata", "expression": "{% $exists(state.books) %}"},
+                }
+            },
+        }
+    ],
+    "provenance": {"created_by": "awp-publish", "revision": "1.0"},
+}
+
 KINDS: dict[str, Document] = {
     "awas": AWAS,
     "agent-json": AGENT_JSON,
     "woa": WOA,
     "awas-mcp": MCP,
     "awas-a2a": A2A,
+    "actions-json": ACTIONS_JSON,
 }
 
 PATHS = {
@@ -234,6 +409,7 @@ PATHS = {
     "woa": "/.well-known/woa.json",
     "awas-mcp": "/.well-known/mcp-manifest.json",
     "awas-a2a": "/.well-known/a2a-manifest.json",
+    "actions-json": "/.well-known/actions.json",
 }
 
 ABSENT = object()

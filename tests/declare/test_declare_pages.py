@@ -88,6 +88,15 @@ def test_pages_are_declared_by_their_paths_too_and_keep_their_order():
     ]
 
 
+def test_a_page_may_have_several_addresses():
+    site = make_site()
+    site.page()(book)
+    (page,) = pages_of(site, Route("/books/{slug}", book))
+    assert page.path == "/books/{slug}"
+    assert page.title == "Books"
+    assert page.is_template
+
+
 def test_a_path_chooses_among_the_addresses_of_a_handler():
     site = make_site()
     site.page("/en/about")(about)
@@ -142,7 +151,7 @@ def test_wrong_options_are_refused_where_they_are_written(given):
         make_site().page("/about", **given)
 
 
-@pytest.mark.parametrize("path", ["about", "", "/a?b", "/a#b", "/a b", "/books/{slug}", 1])
+@pytest.mark.parametrize("path", ["about", "", "/a?b", "/a#b", "/a b", 1])
 def test_what_is_no_path_of_one_page_is_refused_where_it_is_written(path):
     with pytest.raises(DeclarationError, match=r"page .*: path: "):
         make_site().page(path)
@@ -166,10 +175,6 @@ def _unknown_handler(site: Site) -> None:
 def _twice(site: Site) -> None:
     site.page("/about")
     site.page()(about)
-
-
-def _parameters(site: Site) -> None:
-    site.page()(book)
 
 
 def _writing(site: Site) -> None:
@@ -211,7 +216,6 @@ ROUTES = [
         (_unknown_path, 'page "/abuot": method, path: no route of this application takes GET /abuot'),
         (_unknown_handler, "no route of this application leads to what it decorates"),
         (_twice, 'the page "/about" is declared twice'),
-        (_parameters, r"path: /books/{slug} has parameters"),
         (_writing, r"its route \(/order\) does not take GET"),
         (_several, r"is reachable in several ways \(/, /home\)"),
         (_another, r"path: none of the routes of what it decorates takes GET /about"),

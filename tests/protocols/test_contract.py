@@ -26,7 +26,7 @@ SHARED_FILES = {
 }
 """Files of the folder that no protocol stands in."""
 
-SCHEMAS = {"inputSchema", "outputSchema", "example", "examples", "default", "$defs"}
+SCHEMAS = {"input_schema", "result_schema", "inputSchema", "outputSchema", "example", "examples", "default", "$defs"}
 """Members whose values are somebody else's JSON."""
 
 EVERY = [document for protocol in ALL for document in protocol.documents]

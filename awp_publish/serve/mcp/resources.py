@@ -50,7 +50,7 @@ class Resources:
         listed: list[WireResult] = []
         if self._pages is not None:
             catalog = self._catalog()
-            for page in catalog.pages:
+            for page in (page for page in catalog.pages if not page.is_template):
                 described = {"description": page.description} if page.description else {}
                 uri = catalog.absolute(page.path)
                 known = {"uri": uri, "name": page.path, "title": page.title, **described, "mimeType": MEDIA_TYPE}

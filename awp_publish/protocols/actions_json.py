@@ -1,0 +1,394 @@
+"""actions.json V1: the map of a site for runtimes in browsers, made of what is declared on its pages.
+
+Every action is a tool. It is a workflow in portable primitives where a page declares all that one needs: the form, a
+selector for each input, the button and what shows that the page has answered; a text field, a number or a checkbox is
+all that portable primitives can fill. Every other tool, and each that a person confirms, calls the handler
+`agents.invoke`, which runtimes of ours bind to the guarded address of the action. Names are local to a page in Python
+and carry the page's id here. Deliberately not emitted: steps of `x_actions.execution`, which workflows replaced,
+handlers' source files, and context that would grant anything.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from awp_publish.model import Action, Catalog, JsonObject, Locator, Page, Place, Projection, Value
+from awp_publish.protocols.members import extension_members, present
+from awp_publish.protocols.protocol import Document, Protocol, to_json
+from awp_publish.protocols.schema_reading import answer_schema, resolved
+
+PATH: Final = "/.well-known/actions.json"
+ALIAS: Final = "/actions.json"
+MEDIA_TYPE: Final = "application/json"
+VERSION: Final = 1
+HANDLER: Final = "agents.invoke"
+"""The one handler that tools name: it calls the action at the site's own guarded address."""
+
+SETTLE_MS: Final = 8_000
+_PAGE_ANSWER: Final[JsonObject] = {
+    "type": "object",
+    "properties": {"ok": {"type": "boolean"}, "url": {"type": "string"}, "title": {"type": "string"}},
+    "required": ["ok", "url", "title"],
+    "additionalProperties": False,
+}
+"""What a workflow answers: a page came back, not the JSON of the action."""
+
+
+def render(catalog: Catalog) -> dict[str, object]:
+    """Return the map (V1, Root Object). The same declarations always give the same bytes."""
+    pages, site = [page for page in catalog.pages if page.id], catalog.site
+    imports = [
+        {"id": name, "kind": one.kind, "uri": one.uri, "namespace": name, "trust": one.trust, "enabled": one.enabled}
+        for name, one in site.imports.items()
+    ]
+    composition = {"default_conflict_policy": "prefer_local", "namespace_required": True} if imports else None
+    members = {
+        "protocol": "actions.json",
+        "version": VERSION,
+        "surface": {
+            "origin": catalog.url,
+            "name": site.name,
+            "kind": "website",
+            "description": site.description,
+            "surface_id": catalog.domain if catalog.domain[:1].isalpha() else None,
+        },
+        "imports": imports,
+        "composition": composition,
+        "context": [_context(catalog, page) for page in pages if page.guide or page.actions],
+        "states": [state for page in pages for state in _states(catalog, page)],
+        "transitions": [transition for page in pages for transition in _transitions(page)],
+        "tools": [_tool(catalog, action, pages) for action in catalog.actions],
+        "signals": [signal for page in pages for signal in _signals(catalog, page)],
+        "attachments": [attachment for page in pages for attachment in _attachments(catalog, page)],
+        "checks": [check for page in pages for check in _checks(page)],
+        "state_projections": [
+            _projection(catalog, page, name, one) for page in pages for name, one in page.projections.items()
+        ],
+        "provenance": {"created_by": "awp-publish", "source": "declarations of the site", "revision": site.version},
+    }
+    members["surface"] = present(members["surface"])  # type: ignore[arg-type]
+    told = {name: value for name, value in members.items() if value or name == "tools"}
+    return told | extension_members(site.extensions)
+
+
+# --- Where things are ---
+
+
+def _scope(catalog: Catalog, page: Page) -> dict[str, object]:
+    """Return the predicate of a page's addresses: a part of the address, or a pattern for those that vary."""
+    if page.is_template:
+        parts = [part.partition("}")[2] if index else part for index, part in enumerate(page.path.split("{"))]
+        return {"url_matches": catalog.absolute("*".join(parts))}
+    if page.path == "/":
+        return {"url_matches": catalog.absolute("/")}
+    return {"url_contains": catalog.prefix + page.path}
+
+
+def _locator(page: Page, place: Place) -> Locator:
+    if isinstance(place, Locator):
+        return place
+    return page.locators.get(place) or Locator(place)
+
+
+def _target(catalog: Catalog, page: Page, place: Place, *fallbacks: str, **further: object) -> dict[str, object]:
+    """Return a target descriptor (V1, target)."""
+    where = _locator(page, place)
+    return present(
+        {
+            "selector": where.css,
+            "role": where.role,
+            "name": where.name,
+            "text_equals": where.text_equals,
+            "text_contains": where.text_contains,
+            **_scope(catalog, page),
+            **further,
+            "fallback_selectors": [*where.fallbacks, *fallbacks] or None,
+            "confidence": "observed",
+        }
+    )
+
+
+def _named(page: Page, name: str) -> str:
+    return f"{page.id}.{name}"
+
+
+# --- The parts of a page ---
+
+
+def _context(catalog: Catalog, page: Page) -> dict[str, object]:
+    return present(
+        {
+            "id": page.id,
+            "title": page.title,
+            "body": page.guide or page.description,
+            "load_when": _scope(catalog, page),
+            "available_tools": list(page.actions) or None,
+            "next_states": [_named(page, name) for name in page.states] or None,
+        }
+    )
+
+
+def _states(catalog: Catalog, page: Page) -> Iterator[dict[str, object]]:
+    for name, state in page.states.items():
+        places = [state.where] if isinstance(state.where, (str, Locator)) else state.where
+        diagnostics = [
+            {"name": f"{name}_{number}" if number else name, "target": _target(catalog, page, place)}
+            for number, place in enumerate(places)
+        ]
+        shown = [_named(page, projection) for projection in state.shows] or None
+        yield present(
+            {
+                "name": _named(page, name),
+                "description": state.description,
+                "diagnostics": diagnostics,
+                "observables": shown,
+            }
+        )
+
+
+def _transitions(page: Page) -> Iterator[dict[str, object]]:
+    for name, transition in page.transitions.items():
+        end = _named(page, transition.end)
+        reveals = [_named(page, shown) for shown in page.states[transition.end].shows]
+        yield present(
+            {
+                "name": _named(page, name),
+                "from": _named(page, transition.start),
+                "to": end,
+                "tool": transition.action,
+                "signal": None if transition.signal is None else _named(page, transition.signal),
+                "method": "tool_call" if transition.action else "signal" if transition.signal else "navigation",
+                "rate_limit_ms": transition.every_ms,
+                "preconditions": list(transition.preconditions) or None,
+                "reveals": reveals or None,
+                "convergence": {"complete_when": end, "max_attempts": 1} if transition.action else None,
+                "do_not_use": list(transition.do_not_use) or None,
+            }
+        )
+
+
+def _signals(catalog: Catalog, page: Page) -> Iterator[dict[str, object]]:
+    for name, signal in page.signals.items():
+        at = None
+        if signal.at is not None:
+            at = {"selector": _locator(page, signal.at).css, **_scope(catalog, page)}
+        yield present(
+            {
+                "name": _named(page, name),
+                "description": signal.description,
+                "direction": "html_to_agent",
+                "event": signal.event,
+                "ingestion": "enabled" if signal.enabled else "disabled_by_default",
+                "target": at,
+                "payload": signal.payload,
+            }
+        )
+
+
+def _attachments(catalog: Catalog, page: Page) -> Iterator[dict[str, object]]:
+    for name, attachment in page.attachments.items():
+        affordance = {"label": attachment.label, "placement": attachment.placement, "max_instances": 1}
+        yield present(
+            {
+                "id": _named(page, name),
+                "kind": attachment.kind,
+                "description": attachment.description,
+                "target": {"selector": _locator(page, attachment.at).css, **_scope(catalog, page)},
+                "affordance": affordance | ({"opens": {"tool": attachment.opens}} if attachment.opens else {}),
+                "lifecycle": {
+                    "install": "when_target_matches",
+                    "remove": "when_context_mismatch",
+                    "reattach": "on_url_or_dom_change",
+                },
+            }
+        )
+
+
+def _checks(page: Page) -> Iterator[dict[str, object]]:
+    for name, check in page.checks.items():
+        yield {
+            "id": _named(page, name),
+            "description": check.description,
+            "severity": check.severity,
+            "assertions": [
+                {"target": {"selector": _locator(page, place).css}, "visible": True} for place in check.visible
+            ],
+            "on_fail": {"store_evidence": ["url", "dom_snapshot"], "contingency": "handoff_to_user"},
+        }
+
+
+def _projection(catalog: Catalog, page: Page, name: str, projection: Projection) -> dict[str, object]:
+    extract = [
+        present(
+            {
+                "id": record_id,
+                "selector": record.css,
+                "many": record.many,
+                "fields": {field: _field(value) for field, value in record.fields.items()} or None,
+            }
+        )
+        for record_id, record in projection.records.items()
+    ]
+    snapshot = {
+        "version": 1,
+        "source": "dom",
+        "extract": extract,
+        "projection": {"language": "jsonata", "expression": _slot(projection.state)},
+        "output_schema": projection.schema,
+    }
+    summaries = [
+        {"name": summary, "max_bytes": 12_000, "expression": _slot(expression)}
+        for summary, expression in projection.summaries.items()
+    ]
+    postconditions = {
+        action: {
+            "projection": _named(page, name),
+            "verify": {"language": "jsonata", "expression": _slot(expression)},
+        }
+        for action, expression in projection.after.items()
+    }
+    return present(
+        {
+            "name": _named(page, name),
+            "description": projection.description,
+            "scope": _projected_scope(catalog, page),
+            "snapshot": present(snapshot),
+            "summaries": summaries or None,
+            "postconditions": postconditions or None,
+        }
+    )
+
+
+def _projected_scope(catalog: Catalog, page: Page) -> dict[str, object]:
+    """Return the scope of a projection, which knows patterns only; a query may follow the address."""
+    scope = _scope(catalog, page)
+    return scope if "url_matches" in scope else {"url_matches": f"{catalog.absolute(page.path)}*"}
+
+
+def _field(value: Value) -> dict[str, object]:
+    is_text = value.attribute is None and value.property is None
+    return present(
+        {
+            "selector": value.css,
+            "attribute": value.attribute,
+            "property": "innerText" if is_text else value.property,
+            "trim": True if is_text else None,
+            "required": True if value.required else None,
+            "many": True if value.many else None,
+        }
+    )
+
+
+def _slot(expression: str) -> str:
+    return f"{{% {expression} %}}"
+
+
+# --- Tools ---
+
+
+def _tool(catalog: Catalog, action: Action, pages: list[Page]) -> dict[str, object]:
+    page = next((page for page in pages if action.id in page.actions), None)
+    workflow = _workflow(action, page) if page is not None else None
+    tool: dict[str, object] = {"name": action.id, "description": action.description, "input_schema": action.inputs}
+    if page is not None and (place := _form(action, page)) is not None:
+        start = (one.start for one in page.transitions.values() if one.action == action.id)
+        state = next((_named(page, name) for name in start), None)
+        tool["target"] = _target(catalog, page, place, f"[data-awas-action='{action.id}']", state=state)
+    if workflow is not None and page is not None:
+        primitives = {step["primitive"] for step in workflow["steps"]}
+        tool["requires"] = sorted(str(primitive) for primitive in primitives)
+        tool["x_actions"] = {
+            "direction": "agent_to_html",
+            "scope": "active_surface",
+            "source": {"selectors": _selectors(action, page)},
+            "result_schema": _PAGE_ANSWER,
+        }
+        tool["workflow"] = workflow
+        return tool
+    arguments = present(
+        {"agent_id": action.agent_id, "operation": None if action.operation == "default" else action.operation}
+    )
+    tool["x_actions"] = {
+        "direction": "agent_to_html",
+        "handler": HANDLER,
+        "scope": "persistent",
+        "binding": {"arguments": arguments},
+        "result_schema": answer_schema(action),
+    }
+    return tool
+
+
+def _form(action: Action, page: Page) -> Place | None:
+    """Return where an action's form is: a locator of its name, the page's only form, or the action's selector."""
+    return page.locators.get(action.id) or page.locators.get("form") or action.selector
+
+
+def _part(action: Action, page: Page, name: str) -> str | None:
+    """Return the selector of a named part of an action's form; on a page with several, its name begins with the id."""
+    found = page.locators.get(f"{action.id}_{name}") or page.locators.get(name)
+    return found.css if found is not None else None
+
+
+def _selectors(action: Action, page: Page) -> list[str]:
+    form = _form(action, page)
+    parts = [_locator(page, form).css if form is not None else None, *action.selectors.values()]
+    return [css for css in (*parts, _part(action, page, "submit")) if css]
+
+
+def _workflow(action: Action, page: Page) -> dict[str, list[dict[str, object]]] | None:
+    """Return the workflow that fills and sends an action's form; None where no portable one can be made."""
+    submit, done = _part(action, page, "submit"), _part(action, page, "done")
+    properties, required = action.inputs.get("properties", {}), action.inputs.get("required", [])
+    if action.needs_confirmation or submit is None or done is None or not isinstance(properties, Mapping):
+        return None
+    steps: list[dict[str, object]] = []
+    for name, schema in properties.items():
+        css, plain = action.selectors.get(name), resolved(schema, action.inputs)
+        kind = plain.get("type")
+        if css is None or "enum" in plain or "const" in plain or not _is_identifier(name):
+            return None
+        is_optional = not isinstance(required, list) or name not in required
+        given = f"{{% $exists(input.{name}) %}}"
+        if kind in ("string", "integer", "number"):
+            text = f"input.{name}" if kind == "string" else f"$string(input.{name})"
+            arguments = {"text": _slot(text), "target": {"selector": css}, "mode": "replace"}
+            step: dict[str, object] = {"id": f"type_{name}", "primitive": "text.insert"}
+            steps.append(step | ({"when": given} if is_optional else {}) | {"args": arguments})
+        elif kind == "boolean":
+            observed = f"$count(steps.checked_{name}.output.matches) > 0"
+            differs = f"{{% $exists(input.{name}) and input.{name} != ({observed}) %}}"
+            checked = {"selector": f"{css}:checked"}
+            steps.append({"id": f"checked_{name}", "primitive": "dom.observe.visible", "args": checked})
+            steps += _click(f"check_{name}", css, {"when": differs})
+        else:
+            return None
+    if len(steps) > 25 - 4:
+        return None
+    waited = {"locator": {"selector": done}, "state": "visible", "timeout_ms": SETTLE_MS}
+    steps += _click("submit", submit, {"settle_after": waited})
+    steps.append({"id": "verify", "primitive": "locator.wait_for", "args": waited})
+    steps.append({"id": "page", "primitive": "page.info"})
+    output = _slot("{'ok': true, 'url': steps.page.output.url, 'title': steps.page.output.title}")
+    return {"version": 1, "expression_language": "jsonata", "steps": steps, "output": output}  # type: ignore[dict-item]
+
+
+def _click(name: str, css: str, further: Mapping[str, object]) -> list[dict[str, object]]:
+    """Return the steps of a click: find the element, and click its centre. A condition holds for the click alone."""
+    centre = f"steps.find_{name}.output.clickable_center"
+    click = {"id": name, "primitive": "pointer.click", "args": {"x": _slot(f"{centre}.x"), "y": _slot(f"{centre}.y")}}
+    found: dict[str, object] = {"locator": {"selector": css}}
+    find: dict[str, object] = {"id": f"find_{name}", "primitive": "locator.element_info", "args": found}
+    return [find, click | dict(further)]
+
+
+def _is_identifier(name: str) -> bool:
+    """Say whether an expression can write an input's name as it is."""
+    return name.isascii() and name.isidentifier()
+
+
+PROTOCOL = Protocol(
+    "actions_json",
+    documents=tuple(
+        Document(path, MEDIA_TYPE, to_json(render), rel, "actions.json")
+        for path, rel in ((PATH, "service-desc"), (ALIAS, None))
+    ),
+)

@@ -1,0 +1,305 @@
+"""Expressions of an actions.json: JSONata in slots `{% ... %}`, evaluated within bounds of time, depth and size.
+
+Two engines read the same language: jsonatapy, written in Rust, and jsonata-python, for machines that have no wheel of
+the first. Both are slow to stop and hold the interpreter while they evaluate, so that a thread is no help; an
+evaluation therefore ends after `TIMEOUT_MS`, and what no timeout ends (`$pad`, and with the second engine sequences
+and regular expressions) is bounded or refused here.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+MAX_EXPRESSION_CHARACTERS: Final = 4_000
+MAX_DOCUMENT_BYTES: Final = 2_000_000
+"""The largest document that expressions are evaluated on, in bytes of JSON."""
+TIMEOUT_MS: Final = 50
+MAX_STACK_DEPTH: Final = 200
+MAX_SEQUENCE: Final = 10_000
+MAX_PAD_CHARACTERS: Final = 10_000
+FORBIDDEN: Final = frozenset(("eval", "random", "now", "millis"))
+"""Functions that would run code from data, or answer differently each time (V1, workflow)."""
+
+_CACHED: Final = 512
+
+
+class ExpressionError(Exception):
+    """An expression that cannot be read or evaluated. `code` is that of the runtime's failures."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code, self.message = code, message
+        super().__init__(message)
+
+
+class Undefined:
+    """The value of an expression that has none. A member whose slot is undefined is left out; null stays null."""
+
+    def __repr__(self) -> str:
+        return "UNDEFINED"
+
+
+UNDEFINED: Final = Undefined()
+
+Evaluate: TypeAlias = Callable[[bytes], bytes | None]
+"""From a document in JSON to a value in JSON, None for an undefined one."""
+
+
+# --- Slots ---
+
+
+def expression_of(text: str) -> str | None:
+    """Return the expression of a text that is a whole slot, None for a text that holds none.
+
+    Raises ExpressionError for a slot within other text, and for several slots in one.
+    """
+    if "{%" not in text and "%}" not in text:
+        return None
+    inner = text.strip()
+    if inner.startswith("{%") and inner.endswith("%}") and len(inner) >= 4:
+        inner = inner[2:-2].strip()
+        if "{%" not in inner and "%}" not in inner:
+            return inner
+    raise ExpressionError(
+        "partial_expression_unsupported",
+        "A slot is the whole text: write {% 'for ' & input.q %} instead of for {% input.q %}.",
+    )
+
+
+def fill(value: object, document: Mapping[str, object], max_bytes: int) -> object:
+    """Return a copy of `value` in which every slot has its value of `document`; undefined members are left out.
+
+    `max_bytes` bounds what one expression may give. Raises ExpressionError.
+    """
+    if not has_slots(value):
+        return value
+    encoded = encode(document)
+
+    def filled(inner: object) -> object:
+        if isinstance(inner, str):
+            expression = expression_of(inner)
+            return inner if expression is None else _evaluate(expression, encoded, max_bytes)
+        if isinstance(inner, Mapping):
+            pairs = ((name, filled(member)) for name, member in inner.items())
+            return {name: member for name, member in pairs if member is not UNDEFINED}
+        if isinstance(inner, (list, tuple)):
+            return [member for member in map(filled, inner) if member is not UNDEFINED]
+        return inner
+
+    return filled(value)
+
+
+def has_slots(value: object) -> bool:
+    """Say whether a slot, or what is meant as one, stands anywhere in a value."""
+    if isinstance(value, str):
+        return "{%" in value or "%}" in value
+    if isinstance(value, Mapping):
+        return any(map(has_slots, value.values()))
+    return isinstance(value, (list, tuple)) and any(map(has_slots, value))
+
+
+def encode(document: object) -> bytes:
+    """Return a document in the JSON that expressions are evaluated on.
+
+    Raises ExpressionError for a document that is too large, and for whole numbers beyond 2**53, which the engines would
+    change without a word.
+    """
+    try:
+        encoded = orjson.dumps(document, option=orjson.OPT_STRICT_INTEGER)
+    except TypeError as error:
+        raise ExpressionError("expression_evaluation_failed", f"The data cannot be used: {error}.") from error
+    if len(encoded) > MAX_DOCUMENT_BYTES:
+        raise ExpressionError("expression_evaluation_failed", f"The data has more than {MAX_DOCUMENT_BYTES} bytes.")
+    return encoded
+
+
+def evaluate(expression: str, document: object, max_bytes: int) -> object:
+    """Return the value of an expression (not of a slot) on a document, or UNDEFINED. Raises ExpressionError."""
+    return _evaluate(expression, encode(document), max_bytes)
+
+
+def _evaluate(expression: str, encoded: bytes, max_bytes: int) -> object:
+    answer = _compiled(expression)(encoded)
+    if answer is None:
+        return UNDEFINED
+    if len(answer) > max_bytes:
+        message = f"The expression gives {len(answer)} bytes of JSON; {max_bytes} are allowed."
+        raise ExpressionError("expression_output_too_large", message)
+    value: object = orjson.loads(answer)
+    return value
+
+
+# --- Reading expressions ---
+
+_TOKEN: Final = re.compile(
+    r"\s+|/\*.*?(?:\*/|\Z)"
+    r"|(?P<text>\"(?:[^\"\\]|\\.)*+(?:\"|\Z)|'(?:[^'\\]|\\.)*+(?:'|\Z)|`[^`]*+(?:`|\Z)|\d++(?:\.\d++)?(?:[eE][+-]?\d++)?)"
+    r"|(?P<name>\$?\w++|\$)|(?P<sign>.)",
+    re.DOTALL,
+)
+_REGEX: Final = re.compile(r"/(?:[^/\\]|\\.)++/\w*+", re.DOTALL)
+_OPERATORS_THAT_ARE_NAMES: Final = frozenset(("and", "or", "in"))
+
+
+@lru_cache(maxsize=2048)
+def check_expression(expression: str) -> None:
+    """Refuse an expression that is too long, calls what is forbidden, or does not compile. Raises ExpressionError."""
+    if len(expression) > MAX_EXPRESSION_CHARACTERS:
+        message = f"The expression has {len(expression)} characters; {MAX_EXPRESSION_CHARACTERS} are allowed."
+        raise ExpressionError("invalid_expression", message)
+    place, after_operand, repeats = 0, False, False
+    while place < len(expression):
+        # A "/" begins a regular expression where an operand is expected, and divides where one has just ended.
+        found = _REGEX.match(expression, place) if expression[place] == "/" and not after_operand else None
+        if found is not None and not expression.startswith("/*", place):
+            place, after_operand, repeats = found.end(), True, True
+            continue
+        token = _TOKEN.match(expression, place)
+        assert token is not None  # any single character is a token
+        place = token.end()
+        name = token["name"]
+        if name is not None:
+            if name[1:] in FORBIDDEN and name[0] == "$":
+                message = f"{name} is not allowed in the expressions of an actions.json."
+                raise ExpressionError("disallowed_expression_function", message)
+            after_operand = name not in _OPERATORS_THAT_ARE_NAMES
+        elif token["text"] is not None:
+            after_operand = True
+        elif token["sign"] is not None:
+            after_operand = token["sign"] in ")]}"
+            repeats = repeats or expression.startswith("..", place - 1)
+    if repeats and _engine() is _compile_in_python:
+        message = "Regular expressions and ranges need the engine jsonatapy, which is not installed."
+        raise ExpressionError("invalid_expression", message)
+    _engine()(expression)
+
+
+class _Cache(threading.local):
+    """Compiled expressions of one thread: those of jsonatapy may not leave the thread that made them."""
+
+    def __init__(self) -> None:
+        self.compiled: OrderedDict[str, Evaluate] = OrderedDict()
+
+
+_cache: Final = _Cache()
+
+
+def _compiled(expression: str) -> Evaluate:
+    known = _cache.compiled
+    if (ready := known.get(expression)) is None:
+        check_expression(expression)
+        ready = known[expression] = _engine()(expression)
+        if len(known) > _CACHED:
+            known.popitem(last=False)
+    else:
+        known.move_to_end(expression)
+    return ready
+
+
+# --- The engines ---
+
+
+def _refuse(*_: object) -> object:
+    raise ValueError("This function is not allowed in the expressions of an actions.json.")
+
+
+def _pad(text: object, width: object, fill: object = " ") -> object:
+    """Do what JSONata's `$pad` does, to a bounded width."""
+    if text is None:
+        return None
+    if not isinstance(text, str) or isinstance(width, bool) or not isinstance(width, (int, float)):
+        raise ValueError("$pad takes a text and a width.")
+    size = int(width)
+    if abs(size) > MAX_PAD_CHARACTERS:
+        raise ValueError(f"$pad gives {MAX_PAD_CHARACTERS} characters at most.")
+    missing = abs(size) - len(text)
+    if missing <= 0:
+        return text
+    letters = fill if isinstance(fill, str) and fill else " "
+    padding = (letters * (missing // len(letters) + 1))[:missing]
+    return text + padding if size > 0 else padding + text
+
+
+def _compile_in_rust(expression: str) -> Evaluate:
+    import jsonatapy
+
+    try:
+        compiled = jsonatapy.compile(expression)
+        for name in ("eval", "now", "millis"):  # `$random` is not there
+            compiled.register_override(name, _refuse)
+        compiled.register_override("pad", _pad)
+    except ValueError as error:
+        raise ExpressionError("invalid_expression", f"The expression cannot be read: {error}.") from error
+
+    def evaluate(document: bytes) -> bytes | None:
+        try:
+            answer = compiled.evaluate_json_or_none(
+                document.decode(),
+                timeout=TIMEOUT_MS,
+                max_stack_depth=MAX_STACK_DEPTH,
+                max_sequence_length=MAX_SEQUENCE,
+            )
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a panic of the engine is no Exception
+            raise _failed(error) from error
+        return None if answer is None else answer.encode()
+
+    return evaluate
+
+
+def _compile_in_python(expression: str) -> Evaluate:
+    from jsonata import Jsonata
+    from jsonata.utils import Utils
+
+    try:
+        compiled: Any = Jsonata(f"{expression} ", timeout=TIMEOUT_MS, stack=MAX_STACK_DEPTH)
+        compiled.set_output_convert_nulls(False)
+        for name in FORBIDDEN:
+            compiled.register_lambda(name, _refuse)
+        compiled.register_lambda("pad", _pad)
+    except Exception as error:
+        raise ExpressionError("invalid_expression", f"The expression cannot be read: {error}.") from error
+
+    def plain(value: object) -> object:
+        if value is Utils.NULL_VALUE:
+            return None
+        raise TypeError("a function is no value")
+
+    def evaluate(document: bytes) -> bytes | None:
+        try:
+            value = compiled.evaluate(orjson.loads(document))
+            if value is None:
+                return None
+            return orjson.dumps(value, default=plain)
+        except Exception as error:
+            raise _failed(error) from error
+
+    return evaluate
+
+
+def _failed(error: BaseException) -> ExpressionError:
+    return ExpressionError("expression_evaluation_failed", f"The expression failed: {str(error)[:300]}.")
+
+
+def has_engine() -> bool:
+    """Say whether an engine for JSONata is installed."""
+    return find_spec("jsonatapy") is not None or find_spec("jsonata") is not None
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Callable[[str], Evaluate]:
+    """Return the engine that is installed. Raises ExpressionError where there is none."""
+    if find_spec("jsonatapy") is not None:
+        return _compile_in_rust
+    if find_spec("jsonata") is not None:
+        return _compile_in_python
+    message = 'Expressions need JSONata. Install it: pip install "awp-publish[actions]".'
+    raise ExpressionError("invalid_expression", message)

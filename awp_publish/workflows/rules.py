@@ -1,0 +1,162 @@
+"""Rules of actions.json V1 that a validator and a runtime share: names, addresses, paths, selectors, bounds."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, Literal
+from urllib.parse import unquote
+
+PROTOCOL: Final = "actions.json"
+VERSION: Final = 1
+
+# --- Bounds (V1, workflow and state_projections; the published runtime's figures) ---
+
+MAX_STEPS: Final = 25
+MAX_ITEMS: Final = 50
+MAX_ATTEMPTS: Final = 50
+MAX_EXPRESSION_BYTES: Final = 16_000
+MAX_WORKFLOW_BYTES: Final = 32_000
+MAX_PROJECTION_EXPRESSION_BYTES: Final = 32_000
+MAX_STATE_BYTES: Final = 48_000
+MAX_SUMMARY_BYTES: Final = 12_000
+SETTLE_TIMEOUT_MS: Final = 8_000
+
+MAX_TOOLS: Final = 2_000
+MAX_MAP_BYTES: Final = 10_000_000
+MAX_DEPTH: Final = 64
+MAX_IMPORT_DEPTH: Final = 3
+MAX_IMPORTS: Final = 20
+MAX_IMPORT_BYTES: Final = 1_000_000
+
+# --- Closed sets ---
+
+WORKFLOW_KEYS: Final = frozenset(("version", "expression_language", "steps", "output", "x_state_machine"))
+STEP_KEYS: Final = frozenset(
+    (
+        "id",
+        "primitive",
+        "args",
+        "when",
+        "for_each",
+        "max_items",
+        "retry_until",
+        "max_attempts",
+        "after_each",
+        "on_error",
+        "settle_after",
+    )
+)
+AFTER_EACH: Final = frozenset(
+    (
+        "locator.wait_for",
+        "locator.element_info",
+        "dom.observe.visible",
+        "viewport.scroll",
+        "overlay.menu.hide",
+        "overlay.menu.show",
+    )
+)
+"""What may run between two attempts: nothing that changes the page."""
+RECIPE: Final = frozenset(
+    (
+        "keyboard.press",
+        "pointer.click",
+        "pointer.move",
+        "pointer.double_click",
+        "locator.element_info",
+        "locator.wait_for",
+        "text.insert",
+        "text.type",
+        "viewport.scroll",
+    )
+)
+"""Primitives in the recipe of a marker."""
+STEP_TYPES: Final = frozenset(("inspect", "type", "click", "wait", "extract"))
+"""Types of the steps of `x_actions.execution`."""
+FIELD_PROPERTIES: Final = frozenset(("innerText", "textContent", "value", "checked", "ariaLabel", "boundingClientRect"))
+Direction = Literal["agent_to_html", "html_to_agent", "bidirectional"]
+DIRECTIONS: Final = frozenset(("agent_to_html", "html_to_agent", "bidirectional"))
+SCOPES: Final = frozenset(("active_surface", "persistent"))
+EXECUTION_MODES: Final = frozenset(("steps_first", "handler_first"))
+IMPORT_KINDS: Final = frozenset(("website", "local", "storage", "shared", "public", "package"))
+TRUST: Final = frozenset(("website", "private", "shared", "public", "local", "unknown"))
+CONFIDENCE: Final = frozenset(("observed", "inferred", "generated", "unknown"))
+SEVERITIES: Final = frozenset(("info", "minor", "major", "critical"))
+INGESTION: Final = frozenset(("enabled", "disabled_by_default"))
+TRANSITION_METHODS: Final = frozenset(
+    ("tool_call", "signal", "navigation", "click", "type", "scroll", "handler_call", "attachment_install")
+)
+ATTACHMENT_KINDS: Final = frozenset(("overlay_launcher", "annotation", "shortcut", "status_badge"))
+SELECTORS: Final = ("selector", "selectors", "fallback_selectors")
+"""Members of a target that hold selectors, in the order in which they are tried."""
+
+# --- Names ---
+
+_IDENTIFIER: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9_-]*(?:\.[a-zA-Z][a-zA-Z0-9_-]*)*")
+_STEP_ID: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+def is_identifier(name: object) -> bool:
+    """Say whether a name is a safe identifier (V1, Safe Identifiers)."""
+    return isinstance(name, str) and _IDENTIFIER.fullmatch(name) is not None
+
+
+def is_step_id(name: object) -> bool:
+    """Say whether a text can be the id of a workflow's step: an identifier without dots."""
+    return isinstance(name, str) and _STEP_ID.fullmatch(name) is not None
+
+
+# --- Addresses and paths ---
+
+
+def url_fits(target: Mapping[str, object], url: str) -> bool:
+    """Say whether an address has what `url_contains` and `url_matches` ask for; lists hold alternatives."""
+    for name, fits in (("url_contains", _contains), ("url_matches", _matches)):
+        asked = target.get(name)
+        if asked is None:
+            continue
+        choices = asked if isinstance(asked, list) else [asked]
+        if not any(isinstance(one, str) and fits(one, url) for one in choices):
+            return False
+    return True
+
+
+def _contains(part: str, url: str) -> bool:
+    return part in url
+
+
+def _matches(pattern: str, url: str) -> bool:
+    """Match a whole address in any case; `*` stands for any characters, and nothing else is special.
+
+    The parts between stars are looked for one after the other, each at its first place, so time is linear in the
+    address for each part.
+    """
+    address = url.lower()
+    first, *others = pattern.lower().split("*")
+    if not others:
+        return address == first
+    *middle, last = others
+    if not address.startswith(first) or len(address) < len(first) + len(last) or not address.endswith(last):
+        return False
+    place, end = len(first), len(address) - len(last)
+    for part in middle:
+        found = address.find(part, place, end)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True
+
+
+def path_fault(path: str) -> str | None:
+    """Say why a source path is not one inside the site's own tree, None if it is (V1, Validation Rules)."""
+    plain = path
+    for _ in range(3):  # a path that is encoded twice leaves just as well
+        plain = unquote(plain)
+    plain = plain.replace("\\", "/")
+    if plain.startswith(("/", "~")) or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", plain):
+        return "is absolute"
+    depth = 0
+    for part in plain.split("/"):
+        depth += -1 if part == ".." else part not in ("", ".")
+        if depth < 0:
+            return "leaves the root of the site"
+    return None

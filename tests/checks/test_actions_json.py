@@ -1,0 +1,93 @@
+"""Maps of actions.json: what strict readers accept, and what lenient ones read in spite of it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from awp_publish.checks import Finding, actions_json, check_document
+from awp_publish.workflows import rules
+
+from .documents import ABSENT, ACTIONS_JSON, edited
+
+MAPS = Path(__file__).parents[2] / ".." / "shared" / "fixtures" / "actions-json"
+
+
+def errors(findings: list[Finding]) -> list[tuple[str, str]]:
+    return [(finding.check, finding.pointer) for finding in findings if finding.level == "error"]
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {"/version": 1.0},
+        {"/skill": {"any": ["thing"]}},
+        {"/surface": ABSENT},
+        {"/tools/0/workflow/output": "{% 'about $now' %}"},
+        {"/tools/0/workflow/output": "  {% input.q %}\n"},
+        {"/tools/0/target/selector": ["form", "main form"]},
+        {"/signals/0/ingestion": "disabled_by_default", "/signals/0/event": ABSENT},
+        {"/imports/0/namespace": ABSENT, "/composition/namespace_required": False},
+        {"/tools/0/workflow/x_state_machine": {"requires_state": "search.ready"}},
+        {"/tools/0/workflow/steps/0/settle_after": {"delay_ms": 5}},
+    ],
+)
+def test_what_the_specification_leaves_open_is_no_error(edits: dict[str, object]) -> None:
+    assert errors(check_document(edited(ACTIONS_JSON, edits))) == []
+
+
+def test_the_smallest_map_is_valid() -> None:
+    assert check_document(b'{"protocol": "actions.json", "version": 1, "tools": []}') == []
+
+
+def test_a_name_that_is_given_twice_is_an_error() -> None:
+    data = json.dumps(ACTIONS_JSON).replace("{", '{"version": 1, ', 1)
+    assert ("json-duplicate-key", "/version") in errors(check_document(data))
+
+
+def test_white_space_counts_for_the_size_of_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "MAX_MAP_BYTES", 10_000)
+    assert errors(check_document(json.dumps(ACTIONS_JSON))) == []
+    assert errors(check_document(json.dumps(ACTIONS_JSON) + " " * 10_000)) == [("actions-size", "")]
+
+
+def test_a_lenient_reader_takes_maps_that_are_older_than_version_1() -> None:
+    old = edited(ACTIONS_JSON, {"/version": "0.1.0-draft", "/tools/0/input_schema": ABSENT})
+    assert {check for check, _ in errors(check_document(old))} == {"actions-version", "actions-input-schema"}
+    lenient = check_document(old, lenient=True)
+    assert errors(lenient) == []
+    assert {finding.check for finding in lenient} == {"actions-version", "actions-input-schema"}
+    assert errors(check_document(edited(ACTIONS_JSON, {"/version": 2}), lenient=True))
+
+
+def test_a_lenient_reader_executes_tools_that_are_named_like_a_primitive() -> None:
+    tool = {"name": "overlay.menu.hide", "description": "Hide the menu.", "input_schema": {"type": "object"}}
+    document = edited(ACTIONS_JSON, {"/tools/-": tool})
+    assert errors(check_document(document)) == [("actions-executable", "/tools/2")]
+    assert errors(check_document(document, lenient=True)) == []
+    other = edited(ACTIONS_JSON, {"/tools/-": {**tool, "name": "shop.buy"}})
+    assert errors(check_document(other, lenient=True)) == [("actions-executable", "/tools/2")]
+
+
+def test_without_an_engine_expressions_are_not_compiled_and_the_finding_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(actions_json, "has_engine", lambda: False)
+    broken = edited(ACTIONS_JSON, {"/tools/0/workflow/output": "{% {'ok': %}"})
+    assert [finding.check for finding in check_document(broken)] == ["actions-no-engine"]
+
+
+@pytest.mark.skipif(not MAPS.is_dir(), reason="the published maps are not beside the project")
+@pytest.mark.parametrize(
+    ("name", "strict"),
+    [
+        ("simple-form.actions.json", set()),
+        ("good-map.actions.json", {"actions-version"}),
+        ("bad-map.actions.json", {"actions-version"}),
+        ("overlay.actions.json", {"actions-executable"}),
+    ],
+)
+def test_published_maps_are_refused_for_what_they_lack_and_read_leniently(name: str, strict: set[str]) -> None:
+    data = (MAPS / name).read_bytes()
+    assert {check for check, _ in errors(check_document(data))} == strict
+    assert errors(check_document(data, lenient=True)) == []

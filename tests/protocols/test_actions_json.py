@@ -1,0 +1,279 @@
+"""The map of a site: what is declared on pages, in the words of actions.json V1."""
+
+import json
+from typing import Annotated, Any, Literal
+
+import httpx
+import pytest
+from fastapi import FastAPI, Query
+from pydantic import BaseModel
+
+from awp_publish import (
+    AgentPublisher,
+    Attachment,
+    DeclarationError,
+    Import,
+    Locator,
+    PageCheck,
+    Projection,
+    Records,
+    Signal,
+    Site,
+    State,
+    Transition,
+    Value,
+)
+from awp_publish.checks import check_document
+
+FORM = "form[role='search']"
+
+
+class Listed(BaseModel):
+    titles: list[str]
+
+
+class Chosen(BaseModel):
+    slug: str
+
+
+def bookshop(**page: Any) -> tuple[FastAPI, Site]:
+    """A shop with a search form and an order that is confirmed."""
+    maps = {"payments": Import("https://maps.example/payments/actions.json", trust="public", enabled=False)}
+    site = Site("Bookshop", "Find and order books.", "https://books.example", imports=maps)
+    app = FastAPI()
+
+    @app.get("/search")
+    @site.action("search_books", awas={"selector": FORM, "selectors": {"q": f"{FORM} input[name='q']"}})
+    @site.page(**{"actions": ["search_books"], **page})
+    async def search(q: Annotated[str, Query(max_length=200)]) -> None:
+        """Search books by title."""
+
+    @app.post("/orders")
+    @site.action("order_book", confirm=True)
+    async def order(slug: str) -> dict[str, str]:
+        """Order a book."""
+        return {"slug": slug}
+
+    app.add_middleware(AgentPublisher, site=site)
+    return app, site
+
+
+async def published(app: FastAPI) -> dict[str, Any]:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="https://books.example") as client:
+        answer = await client.get("/.well-known/actions.json")
+        alias = await client.get("/actions.json")
+    assert answer.status_code == alias.status_code == 200
+    assert answer.content == alias.content
+    assert answer.headers["access-control-allow-origin"] == "*"
+    assert [str(finding) for finding in check_document(answer.content)] == []
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+WHOLE: dict[str, Any] = {
+    "guide": "Search before opening a book.",
+    "locators": {
+        "form": Locator(FORM, role="search", name="Site search"),
+        "submit": f"{FORM} button",
+        "done": "p.result-count",
+    },
+    "states": {
+        "ready": State("A query can be typed.", where="form"),
+        "listed": State("Books are listed.", where="li.book", shows=["results"]),
+        "empty": State("There is no such book.", where=Locator("p.result-count", text_contains="Nothing")),
+    },
+    "transitions": {"find": Transition("ready", "listed", action="search_books", every_ms=1000)},
+    "projections": {
+        "results": Projection(
+            "The books that are listed.",
+            records={"books": Records("li.book", {"title": Value(".title", required=True)})},
+            state="{'titles': $append([], records.books.title)}",
+            schema=Listed,
+            summaries={"short": "{'count': $count(state.titles)}"},
+            after={"search_books": "$exists(state.titles)"},
+        )
+    },
+    "signals": {"chosen": Signal("shop:chosen", payload=Chosen, at="ol.books", description="A book was opened.")},
+    "attachments": {"guide": Attachment("status_badge", at="main h1", label="Readable by agents")},
+    "checks": {"form_visible": PageCheck("The form is there.", visible=["form", "submit"])},
+}
+
+
+async def test_what_a_page_declares_is_published_under_its_id():
+    app, _ = bookshop(**WHOLE)
+    found = await published(app)
+    assert list(found) == [
+        "protocol",
+        "version",
+        "surface",
+        "imports",
+        "composition",
+        "context",
+        "states",
+        "transitions",
+        "tools",
+        "signals",
+        "attachments",
+        "checks",
+        "state_projections",
+        "provenance",
+    ]
+    assert found["context"] == [
+        {
+            "id": "search",
+            "title": "Search",
+            "body": "Search before opening a book.",
+            "load_when": {"url_contains": "/search"},
+            "available_tools": ["search_books"],
+            "next_states": ["search.ready", "search.listed", "search.empty"],
+        }
+    ]
+    ready = found["states"][0]["diagnostics"][0]["target"]
+    assert ready == {
+        "selector": FORM,
+        "role": "search",
+        "name": "Site search",
+        "url_contains": "/search",
+        "confidence": "observed",
+    }
+    assert found["states"][1]["observables"] == ["search.results"]
+    assert found["transitions"] == [
+        {
+            "name": "search.find",
+            "from": "search.ready",
+            "to": "search.listed",
+            "tool": "search_books",
+            "method": "tool_call",
+            "rate_limit_ms": 1000,
+            "reveals": ["search.results"],
+            "convergence": {"complete_when": "search.listed", "max_attempts": 1},
+        }
+    ]
+    projection = found["state_projections"][0]
+    assert projection["scope"] == {"url_matches": "https://books.example/search*"}
+    assert projection["snapshot"]["projection"]["expression"] == "{% {'titles': $append([], records.books.title)} %}"
+    assert projection["postconditions"]["search_books"]["projection"] == "search.results"
+    assert found["signals"][0]["payload"]["additionalProperties"] is False
+    assert [one["target"]["selector"] for one in found["checks"][0]["assertions"]] == [FORM, f"{FORM} button"]
+    assert found["imports"][0]["namespace"] == "payments"
+
+
+async def test_an_action_whose_form_is_declared_is_a_workflow_of_portable_primitives():
+    app, _ = bookshop(**WHOLE)
+    search, order = (await published(app))["tools"]
+    assert [(step["id"], step["primitive"]) for step in search["workflow"]["steps"]] == [
+        ("type_q", "text.insert"),
+        ("find_submit", "locator.element_info"),
+        ("submit", "pointer.click"),
+        ("verify", "locator.wait_for"),
+        ("page", "page.info"),
+    ]
+    assert search["target"]["state"] == "search.ready"
+    assert search["target"]["fallback_selectors"] == ["[data-awas-action='search_books']"]
+    assert "handler" not in search["x_actions"]
+    assert set(search["x_actions"]["result_schema"]["required"]) == {"ok", "url", "title"}
+    assert "workflow" not in order
+    assert order["x_actions"]["handler"] == "agents.invoke"
+    assert order["x_actions"]["binding"] == {"arguments": {"agent_id": "order_book"}}
+
+
+@pytest.mark.parametrize("lost", ["submit", "done"])
+async def test_without_all_that_a_workflow_needs_a_tool_has_the_handler(lost: str):
+    locators = {name: place for name, place in WHOLE["locators"].items() if name != lost}
+    app, _ = bookshop(locators=locators)
+    assert (await published(app))["tools"][0]["x_actions"]["handler"] == "agents.invoke"
+
+
+async def test_what_portable_primitives_cannot_fill_has_the_handler_and_a_checkbox_is_clicked():
+    site, app = Site("Shop", "Sells.", "https://shop.example"), FastAPI()
+    fields = {name: f"[name={name}]" for name in ("text", "number", "flag")}
+    locators = {"form": "form", "submit": "form button", "done": "p"}
+
+    @app.get("/plain")
+    @site.action("plain", awas={"selectors": fields})
+    @site.page(actions=["plain"], locators=locators)
+    async def plain(number: int, flag: bool = False, text: str = "") -> None:
+        """Take what can be typed."""
+
+    @app.get("/choosing")
+    @site.action("choosing", awas={"selectors": {"choice": "[name=choice]"}})
+    @site.page(actions=["choosing"], locators=locators)
+    async def choosing(choice: Literal["a", "b"]) -> None:
+        """Take what is chosen from a list."""
+
+    app.add_middleware(AgentPublisher, site=site)
+    plain_tool, choosing_tool = (await published(app))["tools"]
+    steps = {step["id"]: step for step in plain_tool["workflow"]["steps"]}
+    assert steps["type_number"]["args"]["text"] == "{% $string(input.number) %}"
+    assert "when" not in steps["type_number"]
+    assert steps["type_text"]["when"] == "{% $exists(input.text) %}"
+    assert steps["checked_flag"]["args"] == {"selector": "[name=flag]:checked"}
+    assert "input.flag !=" in steps["check_flag"]["when"]
+    assert choosing_tool["x_actions"]["handler"] == "agents.invoke"
+
+
+async def test_a_page_of_several_addresses_is_scoped_by_a_pattern_and_stands_in_no_list_of_addresses():
+    site, app = Site("Shop", "Sells.", "https://shop.example/en"), FastAPI()
+
+    @app.get("/books/{slug}/reviews")
+    @site.page(states={"shown": State("A book is shown.", where="h1")})
+    async def reviews(slug: str) -> None:
+        """Read what others say."""
+
+    app.add_middleware(AgentPublisher, site=site)
+    found = await published(app)
+    assert found["states"][0]["name"] == "reviews.shown"
+    assert found["states"][0]["diagnostics"][0]["target"]["url_matches"] == "https://shop.example/en/books/*/reviews"
+    assert found["tools"] == []
+
+
+async def test_a_site_without_pages_publishes_a_map_of_tools():
+    site, app = Site("Shop", "Sells.", "https://shop.example"), FastAPI()
+
+    @site.agent("summarize")
+    async def summarize(text: str) -> str:
+        """Summarise a text."""
+        return text
+
+    app.add_middleware(AgentPublisher, site=site)
+    found = await published(app)
+    assert list(found) == ["protocol", "version", "surface", "tools", "provenance"]
+
+
+async def test_the_same_declarations_give_the_same_bytes():
+    bodies = set()
+    for _ in range(2):
+        app, _ = bookshop(**WHOLE)
+        bodies.add(json.dumps(await published(app)))
+    assert len(bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"actions": ["find_books"]}, 'actions: there is no action "find_books"'),
+        ({"transitions": {"go": Transition("a", "b")}}, 'the page has no state "a"'),
+        ({"states": {"a": State("Here.", where="h1", shows=["lost"])}}, 'the page has no projection "lost"'),
+        ({"attachments": {"a": Attachment("shortcut", at="h1", label="A", opens="lost")}}, 'no action "lost"'),
+    ],
+)
+async def test_names_that_stand_for_nothing_are_refused_at_the_start(options: dict[str, Any], words: str):
+    app, site = bookshop(**options)
+    with pytest.raises(DeclarationError, match=words):
+        site.freeze(app)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"locators": {"form": "form["}}, "not a CSS selector"),
+        ({"locators": {"form": Locator("a", fallbacks=["b["])}}, "not a CSS selector"),
+        ({"states": {"a": State("Here.", where=[])}}, "must name at least one place"),
+        ({"states": {"a b": State("Here.", where="h1")}}, "lower-case letters"),
+        ({"projections": {"p": Projection("P", {}, state="{% records %}")}}, "without {% and %}"),
+        ({"guid": "Search first."}, 'did you mean "guide"'),
+    ],
+)
+def test_mistakes_are_refused_where_they_are_written(options: dict[str, Any], words: str):
+    with pytest.raises(DeclarationError, match=words):
+        bookshop(**options)

@@ -1,0 +1,141 @@
+"""Expressions of actions.json: slots, what is refused, and two engines that agree."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from awp_publish.workflows import expressions
+from awp_publish.workflows.expressions import UNDEFINED, ExpressionError, evaluate, expression_of, fill
+
+MAPS = Path(__file__).parents[2] / ".." / "shared" / "fixtures" / "actions-json"
+DOCUMENT = {"input": {"q": "Emma", "none": None, "copies": 2}, "steps": {"find": {"output": {"x": 5}}}}
+
+
+@pytest.fixture(params=["jsonatapy", "jsonata-python"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    chosen = expressions._compile_in_rust if request.param == "jsonatapy" else expressions._compile_in_python
+    monkeypatch.setattr(expressions, "_engine", lambda: chosen)
+    monkeypatch.setattr(expressions, "_cache", expressions._Cache())
+    expressions.check_expression.cache_clear()
+    yield request.param
+    expressions.check_expression.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("input.q", "Emma"),
+        ("input.none", None),
+        ("input.lost", UNDEFINED),
+        ("steps.find.output.x + input.copies", 7),
+        ("{'a': input.lost, 'b': 20.0}", {"b": 20}),
+        ("$append([], input.q)", ["Emma"]),
+        ("$exists(input.lost)", False),
+        ("input.lost = null", False),
+        ("'$now() is a text'", "$now() is a text"),
+        ("input.q /* $now() */", "Emma"),
+        ("10/2/5", 1),
+        ("$pad('7', -3, '0')", "007"),
+        ("$pad('ab', 5, 'xy')", "abxyx"),
+    ],
+)
+def test_an_expression_has_the_same_value_in_both_engines(engine: str, expression: str, value: object) -> None:
+    assert evaluate(expression, DOCUMENT, 16_000) == value
+
+
+@pytest.mark.parametrize(
+    ("expression", "code"),
+    [
+        ("$eval('1')", "disallowed_expression_function"),
+        ("($e := $eval; $e('1'))", "disallowed_expression_function"),
+        ("$map(['1'], $eval)", "disallowed_expression_function"),
+        ("$random()", "disallowed_expression_function"),
+        ("$now/* */()", "disallowed_expression_function"),
+        ("$millis ()", "disallowed_expression_function"),
+        ("{'a': ", "invalid_expression"),
+        (f"'{'x' * 4000}'", "invalid_expression"),
+        ("$pad('x', 100000000)", "expression_evaluation_failed"),
+        ("($f := function($n) {$f($n + 1)}; $f(0))", "expression_evaluation_failed"),
+        ("1 + 'a'", "expression_evaluation_failed"),
+        ("$pad('', 9000) & $pad('', 9000)", "expression_output_too_large"),
+    ],
+)
+def test_an_expression_that_may_not_be_or_fails_says_so_by_a_code(engine: str, expression: str, code: str) -> None:
+    with pytest.raises(ExpressionError) as refused:
+        evaluate(expression, DOCUMENT, 16_000)
+    assert refused.value.code == code
+
+
+def test_a_text_that_grows_without_end_is_stopped(engine: str) -> None:
+    doubling = ";".join(f"$a{step} := $a{step - 1} & $a{step - 1}" for step in range(1, 60))
+    with pytest.raises(ExpressionError):
+        evaluate(f"($a0 := 'x';{doubling};$length($a59))", {}, 16_000)
+
+
+def test_sequences_and_regular_expressions_are_bounded_or_refused(engine: str) -> None:
+    for expression in ("$count([1..10000000])", "$match('aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!', /(a+)+$/).match = 'a'"):
+        with suppress(ExpressionError):
+            assert evaluate(expression, {}, 16_000) in (False, UNDEFINED)
+
+
+def test_whole_numbers_that_an_engine_would_change_are_refused(engine: str) -> None:
+    with pytest.raises(ExpressionError) as refused:
+        evaluate("input.n", {"input": {"n": 2**53}}, 16_000)
+    assert refused.value.code == "expression_evaluation_failed"
+    assert evaluate("input.n", {"input": {"n": 2**53 - 1}}, 16_000) == 2**53 - 1
+
+
+@pytest.mark.parametrize(
+    "text", ["for {% input.q %}", "{% a %} {% b %}", "{% input.q", "input.q %}", "{%}", "{% a {% b %}"]
+)
+def test_a_slot_fills_its_text(text: str) -> None:
+    with pytest.raises(ExpressionError) as refused:
+        expression_of(text)
+    assert refused.value.code == "partial_expression_unsupported"
+
+
+def test_slots_are_filled_wherever_they_stand_and_undefined_members_are_left_out(engine: str) -> None:
+    given = {
+        "a": " {% input.q %} ",
+        "b": ["{% input.lost %}", "{% input.none %}", 3],
+        "c": "{% input.lost %}",
+        "d": "q",
+    }
+    assert fill(given, DOCUMENT, 16_000) == {"a": "Emma", "b": [None, 3], "d": "q"}
+    assert given["a"] == " {% input.q %} "
+
+
+def test_compiled_expressions_serve_every_thread() -> None:
+    assert evaluate("input.q", DOCUMENT, 100) == "Emma"
+    values: list[object] = []
+    threads = [threading.Thread(target=lambda: values.append(evaluate("input.q", DOCUMENT, 100))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert values == ["Emma"] * 3
+
+
+@pytest.mark.skipif(not MAPS.is_dir(), reason="the published maps are not beside the project")
+def test_every_expression_of_the_published_maps_compiles(engine: str) -> None:
+    found = 0
+
+    def visit(value: object) -> None:
+        nonlocal found
+        if isinstance(value, dict):
+            for member in value.values():
+                visit(member)
+        elif isinstance(value, list):
+            for member in value:
+                visit(member)
+        elif isinstance(value, str) and "{%" in value and (expression := expression_of(value)) is not None:
+            found += 1
+            expressions.check_expression(expression)
+
+    for path in MAPS.glob("*.json"):
+        visit(json.loads(path.read_bytes()))
+    assert found
