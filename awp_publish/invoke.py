@@ -19,7 +19,7 @@ import orjson
 
 from awp_publish import media
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, Status
-from awp_publish.policy.call import Call, CallListener, Deliver, Outcome, RawHeaders, Result
+from awp_publish.policy.call import Call, CallListener, Content, Deliver, Outcome, RawHeaders, Result
 from awp_publish.policy.guard import Guard, Guards
 from awp_publish.problems import (
     DeclarationError,
@@ -426,7 +426,9 @@ class Invoker:
             result = InvalidOutput(f"The answer of action {action.id} does not match its outputs schema.")
         if content and not isinstance(result, Problem) and type(result.output) is str:
             is_said = any(name == media.HEADER for name, _ in result.headers)  # the route has, and of this very answer
-            result.headers = result.headers if is_said else (*result.headers, *content)
+            if not is_said:
+                result.headers = (*result.headers, *content)
+                result.content = Content(media.declared_type(action.outputs), "")
         if guard is not None:
             result = await guard.conclude(call, result)
         await call.deliver(result)

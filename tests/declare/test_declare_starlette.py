@@ -266,7 +266,7 @@ def test_inputs_that_are_a_union_reach_the_route_and_are_published(site, start, 
     inputs = {"type": "object", "properties": {"amount": {"type": "integer"}}, keyword: [card, bank]}
     front = start(echoing(site, methods=["POST"], inputs=inputs))
     assert orjson.loads(front.call("x", {"amount": 3, "iban": "DE1"})["body"]) == {"amount": 3, "iban": "DE1"}
-    assert [one["name"] for one in front.awas("x")["parameters"]] == ["amount", "number", "iban"]
+    assert {one["name"] for one in front.awas("x")["parameters"]} == {"amount", "number", "iban"}
     assert set(front.agent_json("x")["inputs"]) == {"amount", "number", "iban"}
 
 

@@ -71,4 +71,6 @@ async def test_the_card_lists_every_skill_and_the_cookie_of_sessions():
         "ship_order",
         "summarizer",
     }
-    assert card["securitySchemes"] == {"session": {"apiKeySecurityScheme": {"location": "cookie", "name": "session"}}}
+    described = "Begin a session with sign_in, which sets this cookie."
+    known = {"location": "cookie", "name": "session", "description": described}
+    assert card["securitySchemes"] == {"session": {"apiKeySecurityScheme": known}}

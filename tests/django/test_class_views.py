@@ -118,7 +118,7 @@ def test_a_declaration_through_method_decorator_is_one_of_the_view(action_id):
     word, method, path_template = CALLS[action_id]
     action = get_publication().site.catalog.action(action_id)
     assert way_to(get_publication().site, action_id) == (method, path_template)
-    assert action.inputs["properties"] == {"shelf": {"type": "string", "pattern": "^[-a-zA-Z0-9_]+$"}}
+    assert action.inputs["properties"] == {"shelf": {"type": "string", "minLength": 1, "pattern": "^[-a-zA-Z0-9_]+$"}}
     for shelf in ("poems", "plays"):  # Django applies the decorator once more for each request
         given = json.dumps({"input": {"shelf": shelf}})
         answer = Client().post(f"/agents/{action_id}/invoke", given, content_type="application/json")

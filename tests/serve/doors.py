@@ -102,14 +102,14 @@ class WoaCaller:
         headers |= {"authorization": f"Bearer {token}"} if token is not None else {}
         headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
         headers |= REBOUND if as_rebound_page else {}
-        answer = self._send(agent, given or {}, headers)
+        answer = self._send(agent, given or {}, headers, session)
         retry_after = answer.headers.get("retry-after")
         problem = answer.json() if answer.headers["content-type"] == "application/problem+json" else None
         if problem is None:
             replayed = answer.headers.get("idempotent-replayed") == "true"
-            content = _content(answer.json(), answer.headers.get("awp-content-type"))
+            output, content = self._read(answer)
             receipt, begun = answer.headers.get("awp-receipt"), answer.headers.get("awp-session")
-            return Told(None, answer.json(), is_replayed=replayed, receipt=receipt, content=content, session=begun)
+            return Told(None, output, is_replayed=replayed, receipt=receipt, content=content, session=begun)
         assert problem["status"] == answer.status_code >= 400
         return Told(
             problem["code"],
@@ -120,8 +120,11 @@ class WoaCaller:
             question=problem.get("confirmation", {}),
         )
 
-    def _send(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str]) -> Any:
-        return self._client.post(f"/agents/{agent}/invoke", json={"input": given}, headers=headers)
+    def _send(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str], session: str | None) -> Any:
+        return self._client.post(f"/agents/{agent}/invoke", json={"input": given, "session": session}, headers=headers)
+
+    def _read(self, answer: Any) -> tuple[Any, tuple[str, str, bytes] | None]:
+        return answer.json(), _content(answer.json(), answer.headers.get("awp-content-type"))
 
 
 class PlainCaller(WoaCaller):
@@ -129,15 +132,26 @@ class PlainCaller(WoaCaller):
 
     ways: Mapping[str, str] = {
         "ConfirmationRequired": "in the header AWP-Confirmation.",
-        "PrerequisiteRequired": "in the header AWP-Receipt.",
+        "PrerequisiteRequired": "in the header AWP-Receipt. None is to be repeated",
     }
 
-    def _send(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str]) -> Any:
+    def _send(self, agent: str, given: Mapping[str, object], headers: Mapping[str, str], session: str | None) -> Any:
+        headers = {**headers, **({} if session is None else {"awp-session": session})}
         answer = self._client.post(f"/agents/actions/{agent}", json=given, headers=headers)
         if answer.status_code != 405:
             return answer
         method = answer.headers["allow"].partition(",")[0]
         return self._client.request(method, f"/agents/actions/{agent}", json=given, headers=headers)
+
+    def _read(self, answer: Any) -> tuple[Any, tuple[str, str, bytes] | None]:
+        """An answer is what the route gave, in its own type."""
+        if answer.headers["content-type"] == "application/json":
+            return answer.json(), None
+        told = answer.headers.get("awp-content-type", "")
+        if answer.headers["content-type"].startswith("text/"):
+            return answer.text, None
+        name = told.partition("; name*=UTF-8''")[2]
+        return None, (answer.headers["content-type"], unquote(name), answer.content)
 
 
 class McpCaller:

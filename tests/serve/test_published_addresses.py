@@ -86,10 +86,8 @@ def in_awas(client: TestClient, known: Mapping[str, object]) -> Iterator[Publish
     manifest = client.get("/.well-known/ai-actions.json").json()
     for action in manifest["actions"]:
         assert action["path"] == action["endpoint"]
-        given = {
-            one["name"]: _value(one["name"], one, known) for one in action.get("parameters", []) if one["required"]
-        }
-        assert given == _sample(action["inputSchema"], known)
+        given = _sample(action["inputSchema"], known)
+        assert {one["name"] for one in action.get("parameters", []) if one["required"]} == given.keys()
         encoding = action.get("x-encoding", JSON)
         media_type = action["outputs"].get("type", JSON)
         call = _over_http(client, action["method"], action["path"], given, encoding, media_type)

@@ -369,7 +369,7 @@ def test_a_task_of_a2a_does_not_keep_the_session_that_its_message_showed(open_cl
         sent = {"messageId": "m-1", "role": "ROLE_USER", "parts": [{"data": data}], "metadata": metadata}
         body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": sent}}
         task = client.post("/a2a", json=body, headers={"a2a-version": "1.0"}).json()["result"]["task"]
-        assert task["artifacts"][0]["parts"][0]["data"] == "eve"
+        assert task["artifacts"][0]["parts"][0]["text"] == "eve"
         got = {**body, "method": "GetTask", "params": {"id": task["id"]}}
         answer = client.post("/a2a", json=got, headers={"a2a-version": "1.0"})
         assert "COMPLETED" in answer.text
