@@ -13,16 +13,8 @@ __version__ = "0.1.0"
 
 from awp_publish.jobs.worker import report_progress as report_progress
 from awp_publish.model import (
-    Browsing as Browsing,
-    Contact as Contact,
     Idempotency as Idempotency,
-    Jobs as Jobs,
-    OAuth as OAuth,
-    Pages as Pages,
-    Pagination as Pagination,
     Paths as Paths,
-    RateLimit as RateLimit,
-    Result as Result,
     Workflow as Workflow,
 )
 from awp_publish.policy.authentication import (
@@ -38,4 +30,12 @@ from awp_publish.policy.authentication import (
 from awp_publish.policy.jwt import JwtBearer as JwtBearer
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 from awp_publish.serve.asgi import AgentPublisher as AgentPublisher
+from awp_publish.settings import (
+    About as About,
+    Browsing as Browsing,
+    Jobs as Jobs,
+    OAuth as OAuth,
+    Pages as Pages,
+    Proxies as Proxies,
+)
 from awp_publish.site import Site as Site

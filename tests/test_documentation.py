@@ -55,6 +55,7 @@ PLACES = {
     "gates": "guards.md",
     "claims": "guards.md",
     "site options": "site.md",
+    "about options": "site.md",
     "action options": "actions.md",
     "awas options": "actions.md",
     "agent options": "actions.md",

@@ -211,10 +211,6 @@ def _action(catalog: Catalog, action: Action) -> dict[str, object]:
         "success_codes": [action.success_status],
         "examples": examples_in(action.outputs) or None,
     }
-    result, paging = action.result, action.result and action.result.pagination
-    pagination = paging and present(
-        {"selector": paging.selector, "nextButton": paging.next_button, "currentPage": paging.current_page}
-    )
     operation = None
     if catalog.openapi is not None and action.operation_id is not None:
         operation = {"documentUrl": located(catalog, catalog.openapi.path), "operationId": action.operation_id}
@@ -247,16 +243,7 @@ def _action(catalog: Catalog, action: Action) -> dict[str, object]:
             "x-encoding": encoding if encoding != JSON_TYPE else None,
             "outputs": present(outputs),
             "outputSchema": dict(answer_schema(action)) or None,
-            "result": result
-            and present(
-                {
-                    "type": result.type,
-                    "selector": result.selector,
-                    "itemSelector": result.item_selector,
-                    "properties": dict(result.properties) or None,
-                    "pagination": pagination or None,
-                }
-            ),
+            "result": action.result,
             "openapi": operation,
             "x-tags": action.tags or None,
             "x-invoke": guarded_endpoint(catalog, action),

@@ -14,14 +14,18 @@ from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish.checks import check_documents
 from awp_publish.discover import routed
-from awp_publish.guarding import remembering_actions
-from awp_publish.model import Catalog
+from awp_publish.invoke import Invoker, Observer
+from awp_publish.model import Catalog, seconds_of
+from awp_publish.policy.guard import Enforcement
+from awp_publish.policy.prerequisites import Receipts
+from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
-from awp_publish.protocols import ALL
+from awp_publish.protocols import ALL, protected_resource
 from awp_publish.protocols.protocol import Document, Protocol
-from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication
+from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication, RouteCaller
 from awp_publish.serve.documents import Prepared, prepare, problem_documents
-from awp_publish.serve.doors import ENTRANCE, Answer, Doors, describe_live_doors, open_doors
+from awp_publish.serve.doors import ENTRANCE, Answer, DoorContext, Doors, describe_live_doors, open_doors
+from awp_publish.serve.endpoint import read_admission_of
 from awp_publish.serve.http import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
@@ -41,8 +45,8 @@ _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING}
 
 def warn_of_memory(site: Site) -> None:
     """Say that what calls leave behind is gone with the process, and unknown to others, if that is so."""
-    actions = remembering_actions(site.catalog)
-    if actions and not site.guarding.store.is_shared:
+    actions = [action.id for action in site.catalog.actions if action.remembers]
+    if actions and not site.store.is_shared:
         logger.warning(
             "actions %s keep confirmations, keys or jobs in the memory of this process: they are lost when it ends, "
             'and other workers do not know them. Give Site(store="sqlite:///agents.db") or "redis://...".',
@@ -102,7 +106,8 @@ class AgentPublisher:
         self._protocols = tuple(protocols)
         self._link_headers = link_headers
         self._check = check
-        self._status = StatusKeeper(site, site.guarding.status_interval)
+        self._status = StatusKeeper(site.liveness, site.probe)
+        self._observer = Observer(site.settings.log_inputs, site.call_listeners)
         self._background: Background | None = None
         self._renderer: PageRenderer | None = None
         self._whole: AsgiApp = app
@@ -190,7 +195,7 @@ class AgentPublisher:
         """What runs while the application does: the worker of background jobs, and the probes."""
         self._state = scope.get("state", {})
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(self.site.guarding.store.close)
+            stack.push_async_callback(self.site.store.close)
             if self._background is not None:
                 scope.get("extensions", {}).get(BACKGROUNDS, []).append(self._background)
                 await stack.enter_async_context(self._background.working(scope.get("state", {})))
@@ -209,17 +214,20 @@ class AgentPublisher:
             return self._freeze(scope)
 
     def _freeze(self, scope: Scope) -> tuple[_Published, ...]:
+        settings = self.site.settings
         documents = [document for protocol in self._protocols for document in protocol.documents]
         paths = [document.path for document in documents if document.condition is None]
-        doors = (door_of(self.site.paths.invoke), *describe_live_doors(self.site), *describe_pages(self.site))
+        doors = (door_of(settings.paths.invoke), *describe_live_doors(settings), *describe_pages(settings))
         self.site.freeze(self._application(scope), doors, paths)
         self._whole = self._outermost(scope)
         entrance = self._whole if self._is_enclosed(scope) else None
         cookies = _session_cookies(scope) if entrance is not None else frozenset()
         self._called = CalledApplication(self.app, self._application(scope), entrance, lambda: self._state, cookies)
         if any(action.is_background for action in self.site.catalog.actions):
-            self._background = Background(self.site, self.site.catalog, self._whole, self._application(scope))
-        if self.site.offering.pages:
+            catalog, application = self.site.catalog, self._application(scope)
+            enforcement = self._enforcement(catalog, None)
+            self._background = Background(settings, catalog, enforcement, self._observer, self._whole, application)
+        if settings.page_formats is not None:
             self._renderer = PageRenderer()
         self.site.on_refresh(self._publish)
         self._publish(self.site)
@@ -250,7 +258,7 @@ class AgentPublisher:
         are mounted in an application, whose middleware cannot be told of them.
         """
         app = scope.get("app")
-        listed = [one for one in getattr(app, "user_middleware", ()) if not self.site.limits.trust_outer_middleware]
+        listed = [one for one in getattr(app, "user_middleware", ()) if not self.site.settings.trust_outer_middleware]
         if listed and "endpoint" in scope and getattr(app, "router", None) is not routed(self.app):
             names = ", ".join(getattr(one.cls, "__name__", repr(one.cls)) for one in listed)
             raise DeclarationError(
@@ -283,16 +291,50 @@ class AgentPublisher:
         if before is not None:
             before.doors.invoker.heed(catalog.status)
             return replace(before, documents=documents)
-        pages = NegotiatedPages(catalog, self.site.offering, self._renderer) if self._renderer else None
+        formats = self.site.settings.page_formats
+        pages = NegotiatedPages(catalog, formats, self._renderer) if formats and self._renderer else None
         links = link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None
-        onward = negotiate(self.app, pages, links, self.site.limits.timeout)
+        onward = negotiate(self.app, pages, links, self.site.settings.timeout)
         return _Published(_host_of(catalog), documents, self._open_doors(catalog), pages, onward)
 
     def _open_doors(self, catalog: Catalog) -> Doors:
-        reader = None
+        site, settings, reader = self.site, self.site.settings, None
         if self._renderer is not None:
-            reader = PageReader(self.site, catalog, self._whole, self._renderer, self.owns, lambda: self._state)
-        return open_doors(self.site, catalog, self._called, self._status, self._background, reader, self._entrance)
+            reader = PageReader(settings, catalog, self._whole, self._renderer, self.owns, lambda: self._state)
+        enforcement = self._enforcement(catalog, protected_resource.metadata_url(catalog))
+        accept = self._background.accepting(catalog) if self._background is not None else None
+        context = DoorContext(
+            settings=settings,
+            catalog=catalog,
+            published=lambda: next(one for one in site.catalogs if one.url == catalog.url),
+            invoker=Invoker(catalog, RouteCaller(self._called, catalog), enforcement, accept, self._observer),
+            enforcement=enforcement,
+            keys=site.keys,
+            admission=read_admission_of(settings),
+            background=self._background,
+            entrance=self._entrance,
+            pages=reader,
+        )
+        return open_doors(context, self._status)
+
+    def _enforcement(self, catalog: Catalog, metadata_url: str | None) -> Enforcement:
+        """What the guards of a catalog share. `metadata_url` is where RFC 9728 metadata is served, if it is."""
+        site, settings = self.site, self.site.settings
+        receipted = frozenset(needed for action in catalog.actions for needed in action.requires)
+        confirmed = any(action.needs_confirmation for action in catalog.actions)
+        confirm_within, receipts_within = seconds_of(settings.confirm_within), seconds_of(settings.receipts_within)
+        confirmations = Tokens(site.keys, f"confirmation:{settings.keeper}", float(confirm_within))
+        receipts = Tokens(site.keys, f"receipt:{settings.keeper}", float(receipts_within))
+        return Enforcement(
+            store=site.store,
+            authenticators=site.authenticators,
+            realm=catalog.site.name,
+            metadata_url=metadata_url,
+            rate_limit=catalog.site.rate_limit,
+            confirmations=confirmations if confirmed else None,
+            receipts=Receipts(receipts, catalog.actions) if receipted else None,
+            receipted=receipted,
+        )
 
     def _documents(self, catalog: Catalog) -> Iterable[Document]:
         for protocol in self._protocols:

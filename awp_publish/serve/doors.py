@@ -8,21 +8,18 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Protocol, TypeAlias, cast
 
-from awp_publish.guarding import make_enforcement
-from awp_publish.invoke import Invoker, Observer
-from awp_publish.model import Catalog, Door
+from awp_publish.invoke import Invoker
+from awp_publish.model import Catalog, Door, Paths
 from awp_publish.policy.guard import Enforcement
 from awp_publish.problems import DeclarationError
-from awp_publish.protocols import protected_resource
 from awp_publish.serve.credentials import read_credentials
-from awp_publish.serve.dispatch import CalledApplication, RouteCaller
-from awp_publish.serve.endpoint import Admission, ProblemRenderer, read_admission_of
+from awp_publish.serve.endpoint import Admission, ProblemRenderer
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send
 from awp_publish.serve.jobs import Background, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
-from awp_publish.site import Site
+from awp_publish.settings import SiteSettings
 
 # --- Doors that a site has to ask for: each in its own file with its extra, opened only then ---
 
@@ -42,14 +39,20 @@ Entrance: TypeAlias = Callable[[Scope], AsgiApp]
 """The application with all that stands around us, as a connection that has come in to us tells it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DoorContext:
-    """What a live door is made of, for one public address of a site. `pages` is None where pages are HTML only."""
+    """What the doors of one public address of a site are made of.
 
-    site: Site
+    `published` is the catalog as it was published last, with what works at the moment. `keys` are what is signed with,
+    the newest first. `pages` is None where pages are HTML only.
+    """
+
+    settings: SiteSettings
     catalog: Catalog
+    published: Callable[[], Catalog]
     invoker: Invoker
     enforcement: Enforcement
+    keys: tuple[str, ...]
     admission: Admission
     background: Background | None
     entrance: Entrance
@@ -73,21 +76,21 @@ class LiveDoor:
 class DoorModule(Protocol):
     """The file of a live door."""
 
-    def describe_door(self, site: Site) -> Door:
+    def describe_door(self, paths: Paths) -> Door:
         """What the documents may say about this door."""
 
     def open_door(self, context: DoorContext) -> LiveDoor:
         """Make the door."""
 
 
-def describe_live_doors(site: Site) -> tuple[Door, ...]:
+def describe_live_doors(settings: SiteSettings) -> tuple[Door, ...]:
     """The doors that a site asks for. Raises DeclarationError for one whose extra is not installed."""
-    return tuple(_module(name).describe_door(site) for name in site.doors)
+    return tuple(_module(name).describe_door(settings.paths) for name in settings.doors)
 
 
 def open_live_doors(context: DoorContext) -> tuple[LiveDoor, ...]:
     """Make the doors that a site asks for."""
-    return tuple(_module(name).open_door(context) for name in context.site.doors)
+    return tuple(_module(name).open_door(context) for name in context.settings.doors)
 
 
 def _module(name: str) -> DoorModule:
@@ -128,27 +131,15 @@ class Doors:
         return partial(self.woa, named=self.address.agent_of(matched, scope["query_string"]))
 
 
-def open_doors(
-    site: Site,
-    catalog: Catalog,
-    app: CalledApplication,
-    status: StatusKeeper,
-    background: Background | None,
-    pages: PageReader | None,
-    entrance: Entrance,
-) -> Doors:
-    """The doors of one public address of a site; `pages` reads its pages, None where they are HTML only."""
-    enforcement = make_enforcement(site.guarding, catalog, protected_resource.metadata_url(catalog))
-    accept = background.accepting(catalog) if background is not None else None
-    observer = Observer(site.guarding.log_inputs, site.call_listeners)
-    invoker = Invoker(catalog, RouteCaller(app, catalog), enforcement, accept, observer)
-    admission = read_admission_of(site)
+def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
+    """Open the doors of one public address of a site."""
+    catalog, invoker, admission, background = context.catalog, context.invoker, context.admission, context.background
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
     calls = {path: partial(woa, named=agent_id) for path, agent_id in address.calls(catalog).items()}
-    live = open_live_doors(DoorContext(site, catalog, invoker, enforcement, admission, background, entrance, pages))
+    live = open_live_doors(context)
     below: dict[str, AnswerRest] = {}
     if background is not None:
-        gate = enforcement.identify()
+        gate = context.enforcement.identify()
 
         async def identify(scope: Scope, fields: Fields) -> str:
             principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
@@ -158,9 +149,9 @@ def open_doors(
         jobs = catalog.absolute(catalog.paths.jobs)
         door = JobsDoor(background.jobs, jobs, renderer, cors, identify, admission.own_hosts)
         below[f"{catalog.paths.jobs}/"] = door
-    exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status, admission.own_hosts)}
-    if pages is not None:
-        exact[catalog.paths.som] = SomDoor(pages, admission.own_hosts)
+    exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(catalog, status, admission.own_hosts)}
+    if context.pages is not None:
+        exact[catalog.paths.som] = SomDoor(context.pages, admission.own_hosts)
     exact |= calls
     for one in live:
         exact |= one.exact

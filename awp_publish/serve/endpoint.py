@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import count
 from typing import ClassVar, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import orjson
 
@@ -28,7 +28,7 @@ from awp_publish.serve.http import (
     read_fields,
     send_reply,
 )
-from awp_publish.site import Site
+from awp_publish.settings import SiteSettings
 
 # --- Problems as application/problem+json (RFC 9457) ---
 
@@ -218,13 +218,13 @@ class Admission:
     trusted_proxies: TrustedProxies
 
 
-def read_admission_of(site: Site) -> Admission:
+def read_admission_of(settings: SiteSettings) -> Admission:
     """What the site declares."""
     return Admission(
-        site.limits.max_body_bytes,
-        site.limits.allow_origins,
-        frozenset(urlsplit(url).netloc.lower() for url in site.urls),
-        read_trusted_proxies(site.guarding.trusted_proxies, site.guarding.forwarded),
+        settings.max_body_bytes,
+        tuple(settings.allow_origins),
+        settings.hosts,
+        read_trusted_proxies(settings.proxies.trusted, settings.proxies.header),
     )
 
 

@@ -72,7 +72,7 @@ def _answer(
     if (reply := publication.publisher.document(scope)) is not None:
         return response_of(reply)
     scope.update(identify(publication, request))
-    visit = Visit(read_body(request, publication.site.limits.max_body_bytes))
+    visit = Visit(read_body(request, publication.site.settings.max_body_bytes))
 
     answer = publication.project.answer if publication.is_enclosed else go_on
 
@@ -101,7 +101,7 @@ async def _answer_async(
         return response_of(reply)
     if publication.knows_callers:
         scope.update(await sync_to_async(identify)(publication, request))
-    sent = Sent(read_body(request, publication.site.limits.max_body_bytes))
+    sent = Sent(read_body(request, publication.site.settings.max_body_bytes))
 
     answer = publication.project.answer_async if publication.is_enclosed else go_on
 

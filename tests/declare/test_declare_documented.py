@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.testclient import TestClient
 
 from awp_publish import DeclarationError, Site
-from awp_publish.settings import ActionOptions, AgentOptions, AwasOptions, SiteOptions
+from awp_publish.settings import About, ActionSettings, AgentSettings, AwasSettings, SiteSettings, option_rows
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("site.md", "actions.md", "existing-applications.md")
@@ -27,16 +27,20 @@ def rows(page: str, heading: str) -> list[str]:
     return re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
 
 
+def names(settings: type) -> list[str]:
+    return [name for name, _ in option_rows(settings)]
+
+
 def test_every_option_of_a_site_has_its_line():
-    assert rows("site.md", "Options") == ["name", "description", "url", *SiteOptions.__annotations__]
+    assert rows("site.md", "Options") == [*names(SiteSettings), *names(About)]
 
 
 def test_every_option_of_an_action_has_its_line():
-    assert rows("actions.md", "Options of actions") == [*ActionOptions.__annotations__, *AwasOptions.__annotations__]
+    assert rows("actions.md", "Options of actions") == [*names(ActionSettings), *names(AwasSettings)]
 
 
 def test_every_option_of_an_agent_has_its_line():
-    own = [name for name in AgentOptions.__annotations__ if name not in ActionOptions.__annotations__]
+    own = [name for name in names(AgentSettings) if name not in names(ActionSettings)]
     assert rows("actions.md", "Options of agents") == ["name", "description", *own]
 
 
@@ -60,7 +64,7 @@ def a_wrong_url(site: Site) -> None:
 
 
 def a_wrong_option(site: Site) -> None:
-    Site("Bookshop", "Sells books.", "https://books.example", contcat={})  # type: ignore[call-arg]
+    Site("Bookshop", "Sells books.", "https://books.example", abuot={})  # type: ignore[call-arg]
 
 
 def two_ways(site: Site) -> None:

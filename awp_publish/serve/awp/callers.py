@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-import awp_publish
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.observing import FORMATS
-from awp_publish.model import Browsing, Catalog, JsonObject
+from awp_publish.model import Catalog, JsonObject
 from awp_publish.policy.authentication import (
     ApiKey,
     ApplicationUser,
@@ -23,6 +22,7 @@ from awp_publish.policy.authentication import (
     Signed,
 )
 from awp_publish.serve.awp.messages import MUTATION
+from awp_publish.serve.awp.sessions import PAGE_BYTES, PAGES_PER_SESSION, SESSIONS_PER_CONNECTION, Sessions
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Scope, read_fields
@@ -207,18 +207,20 @@ def _texts(params: Mapping[str, object], name: str) -> list[str]:
     return given
 
 
-def render_hello(catalog: Catalog, browsing: Browsing, hello: Hello, auth: JsonObject) -> JsonObject:
+def render_hello(catalog: Catalog, sessions: Sessions, hello: Hello, auth: JsonObject) -> JsonObject:
     """Render the result of a handshake."""
-    version, has_skills = awp_publish.__version__, bool(catalog.actions)
+    from awp_publish import __version__ as version
+
+    has_skills = bool(catalog.actions)
     limits = {
-        "max_sessions": min(browsing.sessions, browsing.sessions_per_address, browsing.sessions_per_connection),
-        "max_pages_per_session": browsing.pages_per_session,
-        "max_messages_per_second": browsing.messages_per_second,
+        "max_sessions": min(sessions.per_address, SESSIONS_PER_CONNECTION),
+        "max_pages_per_session": PAGES_PER_SESSION,
+        "max_messages_per_second": sessions.browsing.messages_per_second,
     }
     features: object = [*FEATURES, *(["skills.invoke"] if has_skills else [])]
     if hello.is_draft:
         features = {
-            "som": {"snapshot": True, "mutation": True, "formats": list(FORMATS), "max_bytes": browsing.page_bytes},
+            "som": {"snapshot": True, "mutation": True, "formats": list(FORMATS), "max_bytes": PAGE_BYTES},
             "skills": {"invoke": has_skills, "registry": True},
             "network": {"proxy": False, "profiles": []},
             "limits": limits,

@@ -251,7 +251,7 @@ class Tools:
         self._proxies = door.admission.trusted_proxies
         self._jobs = door.background.jobs if door.background is not None else None
         self._challenges = protected_resource.is_published(door.catalog)
-        differs = door.site.limits.list_only_allowed and door.enforcement.authenticators
+        differs = door.settings.list_only_allowed and door.enforcement.authenticators
         self._identify = door.enforcement.identify() if differs else None
         self._classic = make_tools(door.catalog, only_objects=True)
         self._modern = make_tools(door.catalog, only_objects=False)
