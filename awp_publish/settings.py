@@ -896,7 +896,7 @@ class SiteSettings:
         return frozenset(urlsplit(url).netloc.lower() for url in self.urls)
 
     @property
-    def keeper(self) -> str:
+    def namespace(self) -> str:
         """The host under whose name the store keeps things, and tokens are signed."""
         return urlsplit(self.urls[0]).netloc
 

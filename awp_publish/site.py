@@ -323,7 +323,7 @@ Listener = Callable[["Site"], None]
 def _open_store(settings: SiteSettings) -> Store:
     given = settings.store
     if isinstance(given, str):
-        return open_store(given, settings.keeper)
+        return open_store(given, settings.namespace)
     if all(callable(getattr(given, verb, None)) for verb in ("run", "take", "close")):
         return ForeignStore(cast(Store, given))
     raise DeclarationError("site", f"store: {given!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')

@@ -323,8 +323,8 @@ class AgentPublisher:
         receipted = frozenset(needed for action in catalog.actions for needed in action.requires)
         confirmed = any(action.needs_confirmation for action in catalog.actions)
         confirm_within, receipts_within = seconds_of(settings.confirm_within), seconds_of(settings.receipts_within)
-        confirmations = Tokens(site.keys, f"confirmation:{settings.keeper}", float(confirm_within))
-        receipts = Tokens(site.keys, f"receipt:{settings.keeper}", float(receipts_within))
+        confirmations = Tokens(site.keys, f"confirmation:{settings.namespace}", float(confirm_within))
+        receipts = Tokens(site.keys, f"receipt:{settings.namespace}", float(receipts_within))
         return Enforcement(
             store=site.store,
             authenticators=site.authenticators,

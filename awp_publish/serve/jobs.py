@@ -141,7 +141,7 @@ class Background:
     ) -> None:
         self.jobs = JobStore(enforcement.store, result_seconds=float(seconds_of(settings.jobs.results)))
         self._settings = settings.jobs
-        self._queue_name = f"awp_publish:{settings.keeper}"
+        self._queue_name = f"awp_publish:{settings.namespace}"
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
         # What is degraded was refused when it was accepted; what was accepted is done.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())

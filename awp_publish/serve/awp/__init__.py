@@ -55,7 +55,7 @@ class AwpDoor:
             Sessions(browsing, tuple(url for url in settings.urls if urlsplit(url).path == catalog.prefix)),
             AwpCallers(door),
             AwpSkills(door),
-            Tokens(door.keys, f"awp_session:{settings.keeper}", EXPORT_LIFETIME),
+            Tokens(door.keys, f"awp_session:{settings.namespace}", EXPORT_LIFETIME),
             settings.timeout,
         )
         # As browsers write them (Fetch, section 3.2): without the port that goes without saying.

@@ -8,7 +8,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.observing import FORMATS
@@ -22,10 +22,12 @@ from awp_publish.policy.authentication import (
     Signed,
 )
 from awp_publish.serve.awp.messages import MUTATION
-from awp_publish.serve.awp.sessions import PAGE_BYTES, PAGES_PER_SESSION, SESSIONS_PER_CONNECTION, Sessions
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Scope, read_fields
+
+if TYPE_CHECKING:
+    from awp_publish.serve.awp.sessions import Sessions
 
 SCOPES: Final = (
     "som:read",
@@ -207,20 +209,16 @@ def _texts(params: Mapping[str, object], name: str) -> list[str]:
     return given
 
 
-def render_hello(catalog: Catalog, sessions: Sessions, hello: Hello, auth: JsonObject) -> JsonObject:
+def render_hello(catalog: Catalog, sessions: "Sessions", hello: Hello, auth: JsonObject) -> JsonObject:
     """Render the result of a handshake."""
     from awp_publish import __version__ as version
 
     has_skills = bool(catalog.actions)
-    limits = {
-        "max_sessions": min(sessions.per_address, SESSIONS_PER_CONNECTION),
-        "max_pages_per_session": PAGES_PER_SESSION,
-        "max_messages_per_second": sessions.browsing.messages_per_second,
-    }
+    limits = sessions.describe_limits()
     features: object = [*FEATURES, *(["skills.invoke"] if has_skills else [])]
     if hello.is_draft:
         features = {
-            "som": {"snapshot": True, "mutation": True, "formats": list(FORMATS), "max_bytes": PAGE_BYTES},
+            "som": {"snapshot": True, "mutation": True, "formats": list(FORMATS), "max_bytes": sessions.max_page},
             "skills": {"invoke": has_skills, "registry": True},
             "network": {"proxy": False, "profiles": []},
             "limits": limits,

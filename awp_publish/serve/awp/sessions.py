@@ -265,6 +265,19 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._open)
 
+    @property
+    def max_page(self) -> int:
+        """The largest page, in bytes."""
+        return PAGE_BYTES
+
+    def describe_limits(self) -> JsonObject:
+        """Return what the handshake tells of the limits."""
+        return {
+            "max_sessions": min(self.per_address, SESSIONS_PER_CONNECTION),
+            "max_pages_per_session": PAGES_PER_SESSION,
+            "max_messages_per_second": self.browsing.messages_per_second,
+        }
+
     def create(
         self, owner: object, principal: str, params: Mapping[str, object], max_seconds: float, address: str = ""
     ) -> OpenSession:
