@@ -1090,7 +1090,7 @@ def takes(settings: Callable[P, object]) -> Callable[[Callable[[Owner, Given], R
     def sign(method: Callable[[Owner, Given], R]) -> Callable[Concatenate[Owner, P], R]:
         @wraps(method)
         def call(owner: Owner, /, *args: P.args, **options: P.kwargs) -> R:
-            return method(owner, {**dict(zip(signature.parameters, args, strict=False)), **options})
+            return method(owner, _by_name(signature, args, options))
 
         return _signed(call, method, 1, signature)
 
@@ -1105,12 +1105,22 @@ def takes_id(
 
     def sign(method: Callable[[Owner, str, Given], R]) -> Callable[Concatenate[Owner, str, P], R]:
         @wraps(method)
-        def call(owner: Owner, identifier: str, /, *_: P.args, **options: P.kwargs) -> R:
-            return method(owner, identifier, dict(options))
+        def call(owner: Owner, identifier: str, /, *args: P.args, **options: P.kwargs) -> R:
+            return method(owner, identifier, _by_name(signature, args, options))
 
         return _signed(call, method, 2, signature)
 
     return sign
+
+
+def _by_name(signature: inspect.Signature, args: tuple[object, ...], options: Mapping[str, object]) -> Given:
+    """Return all that was written by its name. Raises TypeError as a function with this signature does."""
+    plain = [one.name for one in signature.parameters.values() if one.kind is not inspect.Parameter.KEYWORD_ONLY]
+    if len(args) > len(plain):
+        raise TypeError(f"takes at most {len(plain)} options without their names, not {len(args)}")
+    if twice := sorted(set(plain[: len(args)]) & set(options)):
+        raise TypeError(f"got several values for {', '.join(twice)}")
+    return {**dict(zip(plain, args, strict=False)), **options}
 
 
 def _signed(call: T, method: Callable[..., object], own: int, options: inspect.Signature) -> T:

@@ -1,5 +1,6 @@
 """What a site says about itself, and the words in which its mistakes are refused."""
 
+import inspect
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
@@ -385,6 +386,20 @@ def test_a_mistake_is_refused_and_the_field_is_named(make_site, field, value, wo
         make_site(**{field: value})
     assert str(refused.value).startswith(f"site: {words}")
     assert "pydantic" not in str(refused.value)
+
+
+def test_what_is_given_twice_or_without_a_name_is_refused_as_python_does(make_site):
+    with pytest.raises(TypeError, match="several values for name"):
+        Site("Shop", "Sells things.", name="Other")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="at most 3"):
+        Site("Shop", "Sells things.", "https://shop.example", 30.0)  # type: ignore[misc, arg-type]
+    with pytest.raises(TypeError, match="at most 0"):
+        make_site().action("look", "Look around.")
+
+
+def test_editors_see_every_option_of_a_call():
+    assert {"name", "timeout", "doors"} <= set(inspect.signature(Site).parameters)
+    assert {"action_id", "effect", "timeout"} <= set(inspect.signature(Site.action).parameters)
 
 
 def test_the_first_of_several_mistakes_is_told_and_the_others_are_counted(make_site):
