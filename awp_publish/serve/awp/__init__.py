@@ -16,7 +16,7 @@ from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import CrossSiteCookies, ForeignHost
 from awp_publish.serve.awp.callers import VERSION, AwpCallers
 from awp_publish.serve.awp.connection import GOING_AWAY, AwpClient, AwpService, Connection
-from awp_publish.serve.awp.sessions import EXPORT_LIFETIME, PAGE_BYTES, SWEEP_INTERVAL, OwnedTasks, Sessions, SiteClient
+from awp_publish.serve.awp.sessions import EXPORT_LIFETIME, SWEEP_INTERVAL, OwnedTasks, Sessions, SiteClient
 from awp_publish.serve.awp.skills import PROTOCOL, SKILL_CALL, AwpSkills, SkillCall
 from awp_publish.serve.credentials import client_address, is_local_page, refuse_foreign_host
 from awp_publish.serve.doors import DoorContext, LiveDoor
@@ -81,7 +81,7 @@ class AwpDoor:
         subprotocol = next((name for name in offered if name in SUBPROTOCOLS), None)
         await send({"type": "websocket.accept", "subprotocol": subprotocol})
         address = client_address(scope, fields, door.admission.trusted_proxies)
-        app, prefix, max_page = door.entrance(scope), service.catalog.prefix, PAGE_BYTES
+        app, prefix, max_page = door.entrance(scope), service.catalog.prefix, service.sessions.max_page
         client = AwpClient(service, SiteClient(app, scope, prefix, max_page, self._tasks, address))
         idle = float(seconds_of(service.sessions.browsing.idle))
         connection = Connection(client, receive, send, door.admission.max_body_bytes, idle)
