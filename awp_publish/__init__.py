@@ -14,21 +14,13 @@ __version__ = "0.1.0"
 from awp_publish.jobs.worker import report_progress as report_progress
 from awp_publish.model import (
     Attachment as Attachment,
-    Browsing as Browsing,
-    Contact as Contact,
     Idempotency as Idempotency,
     Import as Import,
-    Jobs as Jobs,
     Locator as Locator,
-    OAuth as OAuth,
     PageCheck as PageCheck,
-    Pages as Pages,
-    Pagination as Pagination,
     Paths as Paths,
     Projection as Projection,
-    RateLimit as RateLimit,
     Records as Records,
-    Result as Result,
     Signal as Signal,
     State as State,
     Transition as Transition,
@@ -47,4 +39,12 @@ from awp_publish.policy.call import Credentials as Credentials, Principal as Pri
 from awp_publish.policy.jwt import JwtBearer as JwtBearer
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
 from awp_publish.serve.asgi import AgentPublisher as AgentPublisher
+from awp_publish.settings import (
+    About as About,
+    Browsing as Browsing,
+    Jobs as Jobs,
+    OAuth as OAuth,
+    Pages as Pages,
+    Proxies as Proxies,
+)
 from awp_publish.site import Site as Site

@@ -3,6 +3,8 @@
 import asyncio
 import inspect
 import logging
+import os
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,24 +28,24 @@ class Probe:
 
     check: Check
     actions: tuple[str, ...] = ()
+    interval: float = 30.0
     _busy: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
     async def works(self) -> bool:
         """False and an exception mean no; anything else means yes."""
         try:
             async with asyncio.timeout(LONGEST_PROBE):
-                return await self._answer() is not False
+                if inspect.iscoroutinefunction(self.check):
+                    return await self.check() is not False
+                answer = await run_in_thread(self._look)
+                return (await answer if isinstance(answer, Awaitable) else answer) is not False
         except (Exception, asyncio.CancelledError) as error:
-            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+            # Either somebody wants this task to end, or what the probe waited for was cancelled: a failure.
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0:
                 raise
             logger.warning("the status probe %s failed", getattr(self.check, "__qualname__", self.check), exc_info=True)
             return False
-
-    async def _answer(self) -> object:
-        if inspect.iscoroutinefunction(self.check):
-            return await self.check()
-        answer = await run_in_thread(self._look)
-        return await answer if isinstance(answer, Awaitable) else answer
 
     def _look(self) -> object:
         """A thread cannot be stopped: while the last look hangs in one, others must not join it there."""
@@ -83,8 +85,13 @@ class Liveness:
             degraded_actions=said.degraded_actions | found.degraded_actions,
         )
 
-    def add(self, check: Check, actions: tuple[str, ...]) -> None:
-        self.probes += (Probe(check, actions),)
+    @property
+    def interval(self) -> float:
+        """Seconds between two rounds: as often as the probe that wants it most."""
+        return min((probe.interval for probe in self.probes), default=30.0)
+
+    def add(self, check: Check, actions: tuple[str, ...], interval: float) -> None:
+        self.probes += (Probe(check, actions, interval),)
 
     def say(self, operational: bool | None, degraded_actions: Sequence[str] | None) -> None:
         """Take the site's word; what is None stays as it is. Raises DeclarationError."""
@@ -119,7 +126,32 @@ class Liveness:
             raise DeclarationError("site", f'degraded_actions: there is no action "{named}".')
 
 
-def _is_cancelled() -> bool:
-    """Whether somebody wants this task to end; else a CancelledError is a failure of what it waited for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+# --- Several workers ---
+
+
+def count_workers() -> int:
+    """Return how many processes serve this application, this one included; 1 where nothing tells of more.
+
+    An application runs on top of its server, whose settings are found on the stack of the main thread: gunicorn's,
+    uvicorn's and hypercorn's with `--workers`, whether given there, in a file or in WEB_CONCURRENCY. A reloader starts
+    one process at a time. Only where no server is found that we know, WEB_CONCURRENCY itself is believed.
+    """
+    is_alone = False
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        match frame.f_globals.get("__name__"):
+            case "gunicorn.arbiter":
+                return _number(getattr(getattr(frame.f_locals.get("self"), "cfg", None), "workers", 1))
+            case "uvicorn._subprocess" | "hypercorn.asyncio.run" if "config" in frame.f_locals:
+                config = frame.f_locals["config"]
+                reloads = getattr(config, "reload", False) or getattr(config, "use_reloader", False)
+                return 1 if reloads else _number(getattr(config, "workers", 1))
+            case "uvicorn.server" | "django.core.management.commands.runserver":
+                is_alone = True  # unless it was started by one of those above
+        frame = frame.f_back
+    return 1 if is_alone else _number(os.environ.get("WEB_CONCURRENCY", "1"))
+
+
+def _number(given: object) -> int:
+    text = str(given).strip()
+    return max(int(text), 1) if text.isdecimal() and len(text) < 9 else 1

@@ -1,6 +1,6 @@
 """The frozen facts everything is derived from: `Action`, `Agent`, `SiteFacts`, `Catalog`, and the values they hold.
 
-Protocol files read a `Catalog` and nothing else. Nothing here checks anything: `declare.py` refuses mistakes before a
+Protocol files read a `Catalog` and nothing else. Nothing here checks anything: `settings.py` refuses mistakes before a
 value is made. JSON Schemas are JSON Schema 2020-12 with their own `$defs`, so that each can stand alone.
 """
 
@@ -10,13 +10,10 @@ from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-# --- Small frozen values that a declaration is made of: limits, contacts, selectors, status ---
-# Nothing here checks anything: `options.py` refuses mistakes before a value is made.
+# --- Small frozen values that a declaration is made of: limits, contacts, status ---
 
 UNIT_NAMES: Final = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-RATE_SCOPES: Final = ("ip", "user", "global")
-"""For whom a limit is counted: each address, each caller (an address if nobody is known), all callers together."""
 
 
 def seconds_of(duration: str) -> int:
@@ -28,7 +25,8 @@ def seconds_of(duration: str) -> int:
 class RateLimit:
     """At most `requests` calls in `count` `unit`s (s, m, h, d), counted for each `scope` (AWAS 1.0, rateLimit object).
 
-    A scope is one of RATE_SCOPES; None counts for each caller, as "user" does, and is not published.
+    A scope is "ip" (each address), "user" (each caller, an address if nobody is known) or "global" (all callers
+    together); None counts as "user" does, and is not published.
     """
 
     requests: int
@@ -64,26 +62,6 @@ class Idempotency:
 
 
 @dataclass(frozen=True, slots=True)
-class Pagination:
-    """CSS selectors of a paginated result (AWAS 1.0, result object)."""
-
-    selector: str | None = None
-    next_button: str | None = None
-    current_page: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """Where an action's result stands in the page (AWAS 1.0, result object). All addresses are CSS selectors."""
-
-    type: Literal["single", "list", "table", "form"]
-    selector: str
-    item_selector: str | None = None
-    properties: Mapping[str, str] = field(default_factory=dict)
-    pagination: Pagination | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Authentication:
     """How callers identify themselves (agent.json section 7, AWAS `authentication`), derived from a site's options.
 
@@ -100,69 +78,6 @@ class Authentication:
     authorization_servers: tuple[str, ...] = ()
     api_key_header: str | None = None
     session_cookie: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class OAuth:
-    """Where callers get the tokens that a site takes.
-
-    `authorization_servers` are the issuer identifiers of those that issue them (RFC 9728 section 2). `token_expiry` is
-    a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
-    """
-
-    authorization_servers: tuple[str, ...] = ()
-    endpoints: Mapping[str, str] = field(default_factory=dict)
-    token_expiry: str | None = None
-    refresh_endpoint: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Jobs:
-    """How background jobs are run: `concurrency` at a time in a process, their `results` kept for a duration.
-
-    `queue` is the address of the Redis through which taskiq carries them to worker processes; without it they run in
-    the processes of the site itself.
-    """
-
-    queue: str | None = field(default=None, repr=False)
-    concurrency: int = 4
-    results: str = "24h"
-
-
-@dataclass(frozen=True, slots=True)
-class Pages:
-    """How the formats of HTML pages may be asked for, besides Accept.
-
-    `in_query` takes `?format=som` and `?format=md` too. `shared_cache` says that the caches in front of the site heed
-    Vary, and may keep what Accept has chosen.
-    """
-
-    in_query: bool = False
-    shared_cache: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Browsing:
-    """What agents that browse the site through the AWP door (`doors=["awp"]`) are held to.
-
-    `auth_required` asks each connection who it is. `sessions` are kept at once in one process, of which one connection
-    may hold `sessions_per_connection`, and all connections of one address `sessions_per_address`; each has up to
-    `pages_per_session` open pages of at most `page_bytes` bytes.
-    A session ends after `idle` without a message, at the latest after `lifetime`, and after `resume` without a
-    connection. `export_lifetime` is how long an exported session can be imported. Durations are texts ("10m").
-    """
-
-    auth_required: bool = False
-    sessions: int = 500
-    sessions_per_connection: int = 8
-    sessions_per_address: int = 100
-    pages_per_session: int = 16
-    page_bytes: int = 4_000_000
-    messages_per_second: int = 50
-    idle: str = "15m"
-    lifetime: str = "8h"
-    resume: str = "5m"
-    export_lifetime: str = "24h"
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +218,7 @@ class Action:
     examples: tuple[JsonObject, ...] = ()
     selector: str | None = None
     selectors: Mapping[str, str] = field(default_factory=dict)
-    result: Result | None = None
+    result: JsonObject | None = None
     auth_required: bool = False
     route_authenticates: bool = False
     route_credentials: tuple[RouteCredential, ...] = ()
@@ -332,6 +247,11 @@ class Action:
     def method(self) -> str:
         """The HTTP method that it is called with: its route's."""
         return "POST" if self.target is None else self.target.method
+
+    @property
+    def remembers(self) -> bool:
+        """Whether its calls leave something behind, which a store in memory forgets when its process ends."""
+        return self.is_background or self.needs_confirmation or self.idempotency is not None
 
     @property
     def intent(self) -> Intent:
@@ -583,17 +503,39 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Where things of ours live. `invoke` may hold `{agent_id}` and a query (WoA section 4.3.1)."""
+    """Where things of ours live: what is below `root`, and the doors.
 
-    invoke: str = "/agents/{agent_id}/invoke"
-    actions: str = "/agents/actions"
-    problems: str = "/agents/problems"
-    jobs: str = "/agents/jobs"
-    status: str = "/agents/status"
+    `invoke` may hold `{agent_id}` and a query (WoA section 4.3.1); it is below `root` if it is left out.
+    """
+
+    root: str = "/agents"
+    invoke: str = ""
     mcp: str = "/mcp"
     a2a: str = "/a2a"
     awp: str = "/awp"
-    som: str = "/agents/som"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "invoke", self.invoke or f"{self.root}/{{agent_id}}/invoke")
+
+    @property
+    def actions(self) -> str:
+        return f"{self.root}/actions"
+
+    @property
+    def problems(self) -> str:
+        return f"{self.root}/problems"
+
+    @property
+    def jobs(self) -> str:
+        return f"{self.root}/jobs"
+
+    @property
+    def status(self) -> str:
+        return f"{self.root}/status"
+
+    @property
+    def som(self) -> str:
+        return f"{self.root}/som"
 
 
 @dataclass(frozen=True, slots=True)

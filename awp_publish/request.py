@@ -90,7 +90,7 @@ class Encoder:
             if parameter.location == "query" and type(value) is str:
                 parts.query.append((parameter.wire_name, value))
             else:
-                _PLACE[parameter.location](parts, parameter, value)
+                _place(parts, parameter, value)
         if parts.path:
             plain = {"{" + name + "}": text for name, (text, _) in parts.path.items()}
             quoted = {"{" + name + "}": text for name, (_, text) in parts.path.items()}
@@ -157,77 +157,50 @@ def _texts(value: object) -> Iterator[str]:
         yield orjson.dumps(value).decode()
 
 
-def _place_path(parts: _Parts, parameter: Parameter, value: object) -> None:
-    text = next(_texts(value), "")
-    segments = text.split("/") if parameter.spans_segments else [text]
-    if not text or any(segment in (".", "..") for segment in segments):
-        raise _refuse(pointer_to([parameter.name]), "must not be empty, . or ..")
-    if "/" in text and not parameter.spans_segments:
-        raise _refuse(pointer_to([parameter.name]), 'must not contain "/"')
-    if len(text) > MAX_PATH_VALUE:
-        raise _refuse(pointer_to([parameter.name]), f"must not be longer than {MAX_PATH_VALUE} characters")
-    if "\0" in text:
-        raise _refuse(pointer_to([parameter.name]), "must not contain a null character")
-    parts.path[parameter.wire_name] = (text, quote(text, safe="/" if parameter.spans_segments else ""))
-
-
-def _place_query(parts: _Parts, parameter: Parameter, value: object) -> None:
-    parts.query += [(parameter.wire_name, text) for text in _texts(value)]
-
-
-def _place_header(parts: _Parts, parameter: Parameter, value: object) -> None:
-    for text in _texts(value):
-        parts.headers.append((parameter.wire_name.lower().encode("latin-1"), _header_value(parameter, text)))
-
-
-def _place_cookie(parts: _Parts, parameter: Parameter, value: object) -> None:
-    for text in _texts(value):
-        _header_value(parameter, text)
-        cookie: SimpleCookie = SimpleCookie()
-        cookie[parameter.wire_name] = text
-        parts.cookies.append(cookie[parameter.wire_name].OutputString())
-
-
-def _header_value(parameter: Parameter, text: str) -> bytes:
-    if any(character in text for character in "\r\n\0"):
-        raise _refuse(pointer_to([parameter.name]), "must not contain line breaks or null characters")
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError as error:
-        raise _refuse(pointer_to([parameter.name]), "must contain Latin-1 characters only") from error
-
-
-def _place_json(parts: _Parts, parameter: Parameter, value: object) -> None:
-    parts.json[parameter.wire_name] = value
-
-
-def _place_form(parts: _Parts, parameter: Parameter, value: object) -> None:
-    parts.form += [(parameter.wire_name, text) for text in _texts(value)]
-
-
-def _place_file(parts: _Parts, parameter: Parameter, value: object) -> None:
-    for text in _texts(value):
-        try:
-            content = base64.b64decode(text, validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise _refuse(pointer_to([parameter.name]), "must be base64") from error
-        parts.files.append((parameter.wire_name, content))
-
-
-def _place_body(parts: _Parts, parameter: Parameter, value: object) -> None:
-    parts.whole = value
-
-
-_PLACE: Final = {
-    "path": _place_path,
-    "query": _place_query,
-    "header": _place_header,
-    "cookie": _place_cookie,
-    "json": _place_json,
-    "form": _place_form,
-    "file": _place_file,
-    "body": _place_body,
-}
+def _place(parts: _Parts, parameter: Parameter, value: object) -> None:
+    """Put a value where its parameter travels. Raises InvalidInput for what cannot stand there."""
+    name = parameter.wire_name
+    match parameter.location:
+        case "json":
+            parts.json[name] = value
+        case "query":
+            parts.query += [(name, text) for text in _texts(value)]
+        case "form":
+            parts.form += [(name, text) for text in _texts(value)]
+        case "path":
+            text = next(_texts(value), "")
+            segments = text.split("/") if parameter.spans_segments else [text]
+            if not text or any(segment in (".", "..") for segment in segments):
+                raise _refuse(pointer_to([parameter.name]), "must not be empty, . or ..")
+            if "/" in text and not parameter.spans_segments:
+                raise _refuse(pointer_to([parameter.name]), 'must not contain "/"')
+            if len(text) > MAX_PATH_VALUE:
+                raise _refuse(pointer_to([parameter.name]), f"must not be longer than {MAX_PATH_VALUE} characters")
+            if "\0" in text:
+                raise _refuse(pointer_to([parameter.name]), "must not contain a null character")
+            parts.path[name] = (text, quote(text, safe="/" if parameter.spans_segments else ""))
+        case "header" | "cookie" as place:
+            for text in _texts(value):
+                if any(character in text for character in "\r\n\0"):
+                    raise _refuse(pointer_to([parameter.name]), "must not contain line breaks or null characters")
+                try:
+                    written = text.encode("latin-1")
+                except UnicodeEncodeError as error:
+                    raise _refuse(pointer_to([parameter.name]), "must contain Latin-1 characters only") from error
+                if place == "header":
+                    parts.headers.append((name.lower().encode("latin-1"), written))
+                else:
+                    cookie: SimpleCookie = SimpleCookie()
+                    cookie[name] = text
+                    parts.cookies.append(cookie[name].OutputString())
+        case "file":
+            for text in _texts(value):
+                try:
+                    parts.files.append((name, base64.b64decode(text, validate=True)))
+                except (binascii.Error, ValueError) as error:
+                    raise _refuse(pointer_to([parameter.name]), "must be base64") from error
+        case "body":
+            parts.whole = value
 
 
 def _multipart(fields: Iterable[tuple[str, str]], files: Iterable[tuple[str, bytes]]) -> tuple[str, bytes]:

@@ -5,7 +5,7 @@ Every mistake is a DeclarationError that names the action and says what to do.
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
@@ -36,14 +36,13 @@ from awp_publish.model import (
     Function,
     Idempotency,
     JsonObject,
-    RateLimit,
     SiteFacts,
     Target,
 )
 from awp_publish.problems import DeclarationError, end_sentence
 from awp_publish.redaction import answer_redactor
 from awp_publish.schema import UnusableSchema, compile_schema, member_names, object_schema_of, schema_of
-from awp_publish.settings import ActionOptions, AgentOptions
+from awp_publish.settings import UNSET, ActionSettings, AgentSettings, read_rate
 
 # --- Which route a declaration means: found by its handler, or by method and path ---
 
@@ -103,12 +102,16 @@ def listing(known: Iterable[str], wanted: str = "") -> str:
     return (", ".join(ordered[:MOST_LISTED]) or "none") + more
 
 
-def choose(subject: str, found: Sequence[Route], options: ActionOptions) -> tuple[Route, str]:
+def choose(subject: str, found: Sequence[Route], options: ActionSettings) -> tuple[Route, str]:
     """The one route and method that is meant. Raises DeclarationError when several could be, or none."""
     choices = [(route, method) for route in found for method in route.methods]
     if not choices:
         raise DeclarationError(subject, "its route has none of the methods GET, POST, PUT, PATCH and DELETE.")
-    matching = [choice for choice in choices if _matches(choice, options)]
+    matching = [
+        (route, method)
+        for route, method in choices
+        if options.path in (None, route.template, route.path) and options.method in (None, method)
+    ]
     if len(matching) == 1:
         return matching[0]
     known = listing(_ways([route for route, _ in choices]))
@@ -117,12 +120,6 @@ def choose(subject: str, found: Sequence[Route], options: ActionOptions) -> tupl
     raise DeclarationError(
         subject, f"is reachable in several ways ({known}).", "Choose one with path=... or method=..."
     )
-
-
-def _matches(choice: tuple[Route, str], options: ActionOptions) -> bool:
-    route, method = choice
-    path = options.get("path", route.path)
-    return path in (route.template, route.path) and options.get("method", method) == method
 
 
 # --- One action from what was declared and what stands behind it, a route or a function ---
@@ -160,13 +157,15 @@ class Behind:
     function: Function | None = None
 
 
-def describe_route_action(subject: str, chosen: tuple[Route, str], options: ActionOptions) -> Behind:
+def describe_route_action(subject: str, chosen: tuple[Route, str], options: ActionSettings) -> Behind:
     """What a route takes and gives; declared `inputs` and `outputs` take precedence. Raises DeclarationError."""
     route, method = chosen
     try:
         operation = _with_inputs(subject, _describe(route, method, options), chosen, options)
-        if "outputs" in options:
-            operation = replace(operation, outputs=_outputs_of(options["outputs"], chosen))
+        if options.outputs is not UNSET:
+            own = _understand(options.outputs, chosen, "serialization")
+            outputs = schema_of(options.outputs, "serialization") if own is None else own.outputs
+            operation = replace(operation, outputs=outputs)
     except UnusableSchema as error:
         raise DeclarationError(subject, f"{error}.", _REMEDY) from error
     return Behind(
@@ -174,7 +173,7 @@ def describe_route_action(subject: str, chosen: tuple[Route, str], options: Acti
     )
 
 
-def _describe(route: Route, method: str, options: ActionOptions) -> Operation:
+def _describe(route: Route, method: str, options: ActionSettings) -> Operation:
     if route.describe is None:
         if not route.handlers:
             return describe_by_path(route.path)
@@ -184,21 +183,21 @@ def _describe(route: Route, method: str, options: ActionOptions) -> Operation:
     try:
         return route.describe(method)
     except UnusableSchema:
-        if "inputs" in options and "outputs" in options:
+        if options.inputs is not UNSET and options.outputs is not UNSET:
             return describe_by_path(route.path)
         raise
 
 
-def _with_inputs(subject: str, operation: Operation, chosen: tuple[Route, str], options: ActionOptions) -> Operation:
+def _with_inputs(subject: str, operation: Operation, chosen: tuple[Route, str], options: ActionSettings) -> Operation:
     route, method = chosen
-    declared = options.get("content_type")
-    own = _understand(options.get("inputs"), chosen, "validation")
-    if own is not None:
+    declared = options.content_type
+    if options.inputs is not UNSET:
+        own = _understand(options.inputs, chosen, "validation")
+        if own is None:
+            return take_inputs(operation, object_schema_of(options.inputs), method, route.path, declared)
         known = tuple(one for one in operation.parameters if one.location == "path")
         operation = replace(operation, parameters=(*known, *own.parameters), content_type=own.content_type)
         return take_inputs(operation, own.inputs, method, route.path, declared)
-    if "inputs" in options:
-        return take_inputs(operation, object_schema_of(options["inputs"]), method, route.path, declared)
     if declared in (None, operation.content_type):
         return operation
     if operation.content_type is not None:
@@ -208,26 +207,22 @@ def _with_inputs(subject: str, operation: Operation, chosen: tuple[Route, str], 
     return replace(operation, content_type=declared)
 
 
-def _outputs_of(declared: object, chosen: tuple[Route, str]) -> JsonObject:
-    own = _understand(declared, chosen, "serialization")
-    return schema_of(declared, "serialization") if own is None else own.outputs
-
-
 def _understand(declared: object, chosen: tuple[Route, str], mode: Mode) -> Operation | None:
     """What only the route's framework can read."""
     route, method = chosen
     return route.understand(declared, method, mode) if route.understand is not None and declared is not None else None
 
 
-def describe_function_action(subject: str, function: Callable[..., object], options: ActionOptions) -> Behind:
+def describe_function_action(subject: str, function: Callable[..., object], options: ActionSettings) -> Behind:
     """What a plain function takes and gives. Raises DeclarationError."""
     for name in ("method", "path", "content_type"):
-        if name in options:
+        if getattr(options, name) is not None:
             raise DeclarationError(
                 subject, f"{name}: no route leads to this function.", "Register one, or leave it out."
             )
+    inputs = None if options.inputs is UNSET else options.inputs
     try:
-        described = describe_function(function, options.get("inputs"), options.get("outputs", Any))
+        described = describe_function(function, inputs, Any if options.outputs is UNSET else options.outputs)
     except UnusableFunction as error:
         raise DeclarationError(subject, f"{error}.") from error
     except UnusableSchema as error:
@@ -239,74 +234,86 @@ def describe_function_action(subject: str, function: Callable[..., object], opti
 
 
 def make_action(
-    subject: str, action_id: str, description: str, options: ActionOptions, behind: Behind, timeout: float
+    subject: str, action_id: str, description: str, options: ActionSettings, behind: Behind, timeout: float
 ) -> Action:
     """Return the frozen action. What is not declared is derived from the route; `timeout` is the site's, in seconds.
 
     Raises DeclarationError.
     """
-    operation, target = behind.operation, behind.target
-    effect: Effect = options.get("effect") or (_EFFECTS[target.method] if target is not None else "write")
-    confirm = options.get("confirm", effect == "irreversible")
-    auth_required = options.get("auth_required", bool(options.get("scopes")) or operation.auth_required)
+    operation, target, awas = behind.operation, behind.target, options.awas
+    effect: Effect = options.effect or (_EFFECTS[target.method] if target is not None else "write")
+    confirm = effect == "irreversible" if options.confirm is None else options.confirm
+    auth_required = options.auth_required
+    if auth_required is None:
+        auth_required = bool(options.scopes) or operation.auth_required
+    scopes = options.scopes
+    if scopes is None:
+        scopes = operation.scopes if auth_required else ()
     if effect == "irreversible" and confirm is False:
         raise DeclarationError(subject, "confirm: an irreversible action is always confirmed.", "Leave it out.")
-    if options.get("scopes") and not auth_required:
+    if options.scopes and not auth_required:
         raise DeclarationError(subject, "scopes: need auth_required=True.", "Change one of the two.")
     if isinstance(confirm, str):
         _refuse_unknown_names(subject, "confirm", (name for _, name, _, _ in Formatter().parse(confirm)), operation)
-    awas, requires = options.get("awas", {}), options.get("requires", ())
-    is_background = options.get("execution") == "async"
+    kind: ActionType = "state_change"
+    if target is None:
+        kind = "custom"
+    elif effect == "read":
+        kind = "data_retrieval"
+    elif target.content_type in FORM_TYPES:
+        kind = "form_submission"
+    selectors = awas.get("selectors", {})
+    if isinstance(selectors, str):
+        of_action, of_input = _STYLES[selectors]
+        names = member_names(operation.inputs)
+        escaped = [name.replace("\\", "\\\\").replace("'", "\\'") for name in names]  # a CSS string
+        found = (f"[{of_action}='{action_id}'] [{of_input}='{name}']" for name in escaped)
+        selectors = dict(zip(names, found, strict=True))
+    else:
+        _refuse_unknown_names(subject, "awas.selectors", selectors, operation)
+    is_background = options.execution == "async"
     if is_background and answer_redactor(operation.outputs) is not None:
         told = "outputs: have a member with readOnce, which a background job would have to keep until it is fetched."
         raise DeclarationError(subject, told, 'Hand it out in an action with execution="sync".')
     return Action(
         id=action_id,
-        name=options.get("name") or title_of(action_id),
+        name=options.name or title_of(action_id),
         description=description,
         inputs=operation.inputs,
         outputs=operation.outputs,
-        agent_id=options.get("agent") or action_id,
-        operation=options.get("operation") or (action_id if "agent" in options else DEFAULT_OPERATION),
+        agent_id=options.agent or action_id,
+        operation=options.operation or (action_id if options.agent is not None else DEFAULT_OPERATION),
         target=target,
         function=behind.function,
-        type=awas.get("type") or _awas_type(target, effect),
+        type=awas.get("type") or kind,
         effect=effect,
-        tags=tuple(options.get("tags", ())),
+        tags=tuple(options.tags),
         examples=_examples(subject, options, operation.inputs),
         selector=awas.get("selector"),
-        selectors=_selectors(subject, action_id, awas.get("selectors", {}), operation),
+        selectors=selectors,
         result=awas.get("result"),
         auth_required=auth_required,
         route_authenticates=operation.auth_required,
         route_credentials=operation.credentials,
-        scopes=tuple(options.get("scopes", operation.scopes if auth_required else ())),
-        rate_limit=cast(RateLimit | None, options.get("rate_limit")),
-        idempotency=cast(Idempotency | None, options.get("idempotency")),
+        scopes=tuple(scopes),
+        rate_limit=read_rate(options.rate_limit) if options.rate_limit is not None else None,
+        idempotency=cast(Idempotency | None, options.idempotency),
         needs_confirmation=confirm is not False,
         confirmation_summary=None if isinstance(confirm, bool) else confirm,
-        preconditions=tuple(options.get("preconditions", ())),
-        depends_on=tuple(dict.fromkeys((*requires, *options.get("depends_on", ())))),
-        requires=tuple(dict.fromkeys(requires)),
+        preconditions=tuple(options.preconditions),
+        depends_on=tuple(dict.fromkeys((*options.requires, *options.depends_on))),
+        requires=tuple(dict.fromkeys(options.requires)),
         answers_json=operation.answers_json and "contentMediaType" not in operation.outputs,
-        guards_route=options.get("guard_routes"),
+        guards_route=options.guard_routes,
         preview_url=awas.get("preview_url"),
         dry_run=awas.get("dry_run", False),
-        execution="async" if is_background else "sync",
+        execution=options.execution,
         success_status=202 if is_background else operation.success_status,
-        timeout=options.get("timeout", BACKGROUND_TIMEOUT if is_background else timeout),
-        max_body_bytes=options.get("max_body_bytes"),
+        timeout=options.timeout or (BACKGROUND_TIMEOUT if is_background else timeout),
+        max_body_bytes=options.max_body_bytes,
         operation_id=operation.operation_id,
-        extensions=dict(options.get("extensions", {})),
+        extensions=dict(options.extensions),
     )
-
-
-def _awas_type(target: Target | None, effect: Effect) -> ActionType:
-    if target is None:
-        return "custom"
-    if effect == "read":
-        return "data_retrieval"
-    return "form_submission" if target.content_type in FORM_TYPES else "state_change"
 
 
 def _refuse_unknown_names(subject: str, option: str, names: Iterable[str | None], operation: Operation) -> None:
@@ -317,8 +324,8 @@ def _refuse_unknown_names(subject: str, option: str, names: Iterable[str | None]
             raise DeclarationError(subject, f'{option}: "{name}" is not an input.', f"There are: {listed}.")
 
 
-def _examples(subject: str, options: ActionOptions, inputs: JsonObject) -> tuple[JsonObject, ...]:
-    examples = tuple(options.get("examples", ()))
+def _examples(subject: str, options: ActionSettings, inputs: JsonObject) -> tuple[JsonObject, ...]:
+    examples = tuple(options.examples)
     try:
         validate = compile_schema(inputs, asserts_formats=True) if examples else None
     except UnusableSchema as error:
@@ -331,20 +338,6 @@ def _examples(subject: str, options: ActionOptions, inputs: JsonObject) -> tuple
     return examples
 
 
-def _selectors(subject: str, action_id: str, given: str | Mapping[str, str], operation: Operation) -> Mapping[str, str]:
-    if isinstance(given, str):
-        action, parameter = _STYLES[given]
-        names = member_names(operation.inputs)
-        return {name: f"[{action}={_quoted(action_id)}] [{parameter}={_quoted(name)}]" for name in names}
-    _refuse_unknown_names(subject, "awas.selectors", given, operation)
-    return given
-
-
-def _quoted(text: str) -> str:
-    """A CSS string."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 # --- `site.include(...)`: publish routes that are already there, without touching their handlers ---
 
 READING: Final = "GET"
@@ -355,11 +348,11 @@ SUBJECT: Final = "site.include()"
 class Inclusion:
     """One `site.include(...)`."""
 
-    tags: tuple[str, ...]
-    paths: tuple[str, ...]
-    operations: tuple[str, ...]
-    exclude: tuple[str, ...]
-    options: ActionOptions
+    tags: Sequence[str]
+    paths: Sequence[str]
+    operations: Sequence[str]
+    exclude: Sequence[str]
+    options: ActionSettings
 
 
 def include_routes(
@@ -370,7 +363,16 @@ def include_routes(
     if not shown:
         raise DeclarationError(SUBJECT, "this application shows no routes.", "State its actions with site.declare().")
     _refuse_unmatched(inclusion, shown)
-    selected = list(_select(inclusion, shown))
+    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)
+    selected: list[tuple[Route, str]] = []
+    for route in shown:
+        names = _names_of(route)
+        if not names.isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude):
+            continue
+        is_named = not names.isdisjoint(inclusion.operations)
+        is_meant = is_open or not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)
+        if is_named or (route.listed and is_meant):
+            selected += ((route, method) for method in route.methods if is_named or method == READING)
     if not selected:
         raise DeclarationError(
             SUBJECT, "finds no reading route (GET).", "Name writing ones in operations=..., or use site.declare()."
@@ -379,37 +381,26 @@ def include_routes(
     taken = {(action.target.method, action.target.path) for action in declared if action.target}
     included: list[Action] = []
     for route, method in selected:
-        if (method, route.template) not in taken:
-            included.append(_include(route, method, selected, inclusion, timeout))
-            _refuse_duplicate(included[-1], by_id)
+        if (method, route.template) in taken:
+            continue
+        action = _include(route, method, selected, inclusion, timeout)
+        other = by_id.setdefault(action.id, action)
+        if other is not action:
+            twice = " and ".join(f"{one.target.method} {one.target.path}" for one in (other, action) if one.target)
+            raise DeclarationError(
+                f'action "{action.id}"', f"stands for {twice}.", "State one with site.declare() and an id of its own."
+            )
+        included.append(action)
     return included
 
 
 # --- Which routes ---
 
 
-def _select(inclusion: Inclusion, routes: Sequence[Route]) -> Iterator[tuple[Route, str]]:
-    for route in routes:
-        named = not _names_of(route).isdisjoint(inclusion.operations)
-        if _is_excluded(inclusion, route) or not (named or (route.listed and _is_meant(inclusion, route))):
-            continue
-        yield from ((route, method) for method in route.methods if named or method == READING)
-
-
-def _is_meant(inclusion: Inclusion, route: Route) -> bool:
-    if not (inclusion.tags or inclusion.paths or inclusion.operations):
-        return True
-    return not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)
-
-
 def _is_on_path(route: Route, patterns: Sequence[str]) -> bool:
     return any(
         pattern in (route.template, route.path) or fnmatch.fnmatchcase(route.template, pattern) for pattern in patterns
     )
-
-
-def _is_excluded(inclusion: Inclusion, route: Route) -> bool:
-    return not _names_of(route).isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude)
 
 
 def _names_of(route: Route) -> frozenset[str]:
@@ -420,25 +411,20 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
     tags = {tag for route in routes for tag in route.tags}
     names = {name for route in routes for name in _names_of(route)}
     listed = [route for route in routes if route.listed]
-    known = {route.name for route in listed}
-    for wanted in inclusion.tags:
-        _refuse_unless("tags", wanted, wanted in tags, tags)
-    for wanted in inclusion.operations:
-        _refuse_unless("operations", wanted, wanted in names, known)
-    for wanted in inclusion.paths:
-        _refuse_unless("paths", wanted, _is_on_some(routes, wanted), {route.template for route in listed})
-    for wanted in inclusion.exclude:
-        _refuse_unless("exclude", wanted, wanted in names or _is_on_some(routes, wanted), known)
+    known, paths = {route.name for route in listed}, {route.template for route in listed}
 
+    def is_on_some(pattern: str) -> bool:
+        return any(_is_on_path(route, [pattern]) for route in routes)
 
-def _is_on_some(routes: Sequence[Route], pattern: str) -> bool:
-    return any(_is_on_path(route, [pattern]) for route in routes)
-
-
-def _refuse_unless(field: str, wanted: str, is_known: bool, known: Iterable[str]) -> None:
-    if not is_known:
-        listed = listing(known, wanted)
-        raise DeclarationError(SUBJECT, f'{field}: "{wanted}" matches no route.', f"There are: {listed}.")
+    unmatched = [
+        *(("tags", wanted, tags) for wanted in inclusion.tags if wanted not in tags),
+        *(("operations", wanted, known) for wanted in inclusion.operations if wanted not in names),
+        *(("paths", wanted, paths) for wanted in inclusion.paths if not is_on_some(wanted)),
+        *(("exclude", one, known) for one in inclusion.exclude if one not in names and not is_on_some(one)),
+    ]
+    for option, wanted, there in unmatched:
+        known_names = listing(there, wanted)
+        raise DeclarationError(SUBJECT, f'{option}: "{wanted}" matches no route.', f"There are: {known_names}.")
 
 
 # --- Their actions ---
@@ -450,31 +436,15 @@ def _include(
     """The action of an included route, named after its operation."""
     methods = [other for found, other in selected if found is route]
     name = route.name if len(methods) == 1 else f"{route.name}_{method}"
-    action_id = _identifier(name)
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    action_id = re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
     subject = f'action "{action_id}" (included from {method} {route.template})'
     if not re.match("[a-z]", action_id):
         raise DeclarationError(subject, f'"{name}" gives no usable id.', "State it with site.declare().")
     behind = describe_route_action(subject, (route, method), inclusion.options)
-    described = behind.operation.description or _described_by_handler(route) or behind.operation.summary
+    told = next((text for text in map(docstring_of, route.handlers) if text), None)
+    described = behind.operation.description or told or behind.operation.summary
     return make_action(subject, action_id, described or title_of(action_id), inclusion.options, behind, timeout)
-
-
-def _described_by_handler(route: Route) -> str | None:
-    return next((text for text in map(docstring_of, route.handlers) if text), None)
-
-
-def _identifier(name: str) -> str:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
-
-
-def _refuse_duplicate(action: Action, by_id: dict[str, Action]) -> None:
-    other = by_id.setdefault(action.id, action)
-    if other is not action:
-        routes = " and ".join(f"{one.target.method} {one.target.path}" for one in (other, action) if one.target)
-        raise DeclarationError(
-            f'action "{action.id}"', f"stands for {routes}.", "State one with site.declare() and an id of its own."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,35 +455,12 @@ class Declaration:
     id: str
     kind: Literal["route", "either", "path"]
     function: Callable[..., object] | None
-    options: ActionOptions
-
-
-@dataclass(frozen=True, slots=True)
-class AgentDeclaration:
-    """What `site.agent(...)` said about the agent itself. `metadata` are further members of its WoA object."""
-
-    id: str
-    name: str
-    description: str | None
-    version: str | None
-    capabilities: tuple[str, ...]
-    metadata: JsonObject
-
-    @classmethod
-    def read(cls, agent_id: str, options: AgentOptions) -> "AgentDeclaration":
-        return cls(
-            agent_id,
-            options.get("name") or title_of(agent_id),
-            options.get("description"),
-            options.get("version"),
-            tuple(options.get("capabilities", ())),
-            dict(options.get("metadata", {})),
-        )
+    options: ActionSettings
 
 
 def resolve(
     declarations: Sequence[Declaration],
-    agents: Mapping[str, AgentDeclaration],
+    agents: Mapping[str, AgentSettings],
     inclusions: Sequence[Inclusion],
     routes: Sequence[Route],
     timeout: float,
@@ -541,59 +488,51 @@ def resolve(
 
 
 def _resolve_one(
-    declaration: Declaration, agents: Mapping[str, AgentDeclaration], index: RouteIndex, timeout: float
+    declaration: Declaration, agents: Mapping[str, AgentSettings], index: RouteIndex, timeout: float
 ) -> Action:
-    agent = _agent_of(declaration, agents)
-    behind = _find_behind(declaration, index)
-    description = _description(declaration, behind) or (agent.description if agent else None)
-    if not description:
-        raise DeclarationError(
-            declaration.subject, "description: is missing.", "Write a docstring or give description=..."
-        )
-    return make_action(declaration.subject, declaration.id, description, declaration.options, behind, timeout)
-
-
-def _agent_of(declaration: Declaration, agents: Mapping[str, AgentDeclaration]) -> AgentDeclaration | None:
-    """The agent that an action says to be an operation of."""
-    subject, named = declaration.subject, declaration.options.get("agent")
-    if named is None and "operation" in declaration.options:
+    subject, options = declaration.subject, declaration.options
+    if options.agent is None and options.operation is not None:
         raise DeclarationError(subject, "operation: is missing its agent.", 'Give agent="..." as well.')
-    if named is None and declaration.id in agents:
+    if options.agent is None and declaration.id in agents:
         raise DeclarationError(
             subject, f'has the id of agent "{declaration.id}".', "Make it an operation with agent=..., or rename it."
         )
-    if named is not None and named not in agents:
+    if options.agent is not None and options.agent not in agents:
         raise DeclarationError(
-            subject, f'agent: "{named}" is not declared.', f'Add site.agent("{named}", description="...").'
+            subject,
+            f'agent: "{options.agent}" is not declared.',
+            f'Add site.agent("{options.agent}", description="...").',
         )
-    return agents.get(named) if named is not None else None
-
-
-def _description(declaration: Declaration, behind: Behind) -> str | None:
-    """A class endpoint's docstring is about all of its methods, so the method's own comes first."""
+    behind = _find_behind(declaration, index)
+    # A class endpoint's docstring is about all of its methods, so the method's own comes first.
     found = (docstring_of(declaration.function), behind.operation.description)
     first, second = reversed(found) if isinstance(declaration.function, type) else found
-    return declaration.options.get("description") or first or second
+    of_agent = agents[options.agent].description if options.agent is not None else None
+    description = options.description or first or second or of_agent
+    if not description:
+        raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
+    return make_action(subject, declaration.id, description, options, behind, timeout)
 
 
 def _find_behind(declaration: Declaration, index: RouteIndex) -> Behind:
     subject, options = declaration.subject, declaration.options
     if declaration.kind == "path":
-        route = index.of_path(subject, options["method"], options["path"])
-        return describe_route_action(subject, (route, options["method"]), options)
+        method, path = cast(str, options.method), cast(str, options.path)
+        return describe_route_action(subject, (index.of_path(subject, method, path), method), options)
     found = index.of_handler(declaration.function)
     if found:
         return describe_route_action(subject, choose(subject, found, options), options)
     if declaration.kind == "route" or declaration.function is None:
         raise DeclarationError(
             subject,
-            f"no route of this application leads to {_name_of(declaration.function)}.",
+            f"no route of this application leads to {name_of(declaration.function)}.",
             "Register it with a route, keep functools.wraps in decorators around it, or use @site.agent.",
         )
     return describe_function_action(subject, declaration.function, options)
 
 
-def _name_of(function: object) -> str:
+def name_of(function: object) -> str:
+    """The full name of a function, a class or an object, for a message."""
     named = function if hasattr(function, "__qualname__") else type(function)
     return f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"
 
@@ -621,7 +560,7 @@ def check_names(site: SiteFacts, actions: Sequence[Action]) -> None:
     for workflow in site.workflows:
         for step in workflow.steps:
             if step not in known:
-                raise DeclarationError("site", f'workflows: "{workflow.id}" names the unknown action "{step}".')
+                raise DeclarationError("site", f'about.workflows: "{workflow.id}" names the unknown action "{step}".')
 
 
 def check_skills(actions: Sequence[Action], doors: Iterable[Door]) -> None:
@@ -634,7 +573,7 @@ def check_skills(actions: Sequence[Action], doors: Iterable[Door]) -> None:
         )
 
 
-def _group(actions: Sequence[Action], agents: Mapping[str, AgentDeclaration]) -> Iterable[Agent]:
+def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> Iterable[Agent]:
     grouped: dict[str, dict[str, Action]] = {}
     for action in actions:
         operations = grouped.setdefault(action.agent_id, {})
@@ -649,22 +588,15 @@ def _group(actions: Sequence[Action], agents: Mapping[str, AgentDeclaration]) ->
     for unused in sorted(set(agents) - set(grouped)):
         raise DeclarationError(f'agent "{unused}"', "has no operation.", "Decorate a function with it.")
     for agent_id, operations in grouped.items():
-        yield _agent(agent_id, operations, agents.get(agent_id))
-
-
-def _agent(agent_id: str, operations: Mapping[str, Action], declared: AgentDeclaration | None) -> Agent:
-    first = operations.get(DEFAULT_OPERATION) or next(iter(operations.values()))
-    ids = {name: action.id for name, action in operations.items()}
-    if declared is None:
-        return Agent(id=agent_id, name=first.name, description=first.description, operations=ids)
-    if declared.description is None and len(operations) > 1:
-        raise DeclarationError(f'agent "{agent_id}"', "description: is missing.", "It has several operations.")
-    return Agent(
-        id=agent_id,
-        name=declared.name,
-        description=declared.description or first.description,
-        operations=ids,
-        version=declared.version,
-        capabilities=declared.capabilities,
-        extensions=declared.metadata,
-    )
+        declared, first = agents.get(agent_id), operations.get(DEFAULT_OPERATION) or next(iter(operations.values()))
+        if declared is not None and declared.description is None and len(operations) > 1:
+            raise DeclarationError(f'agent "{agent_id}"', "description: is missing.", "It has several operations.")
+        yield Agent(
+            id=agent_id,
+            name=first.name if declared is None else declared.name or title_of(agent_id),
+            description=(declared and declared.description) or first.description,
+            operations={name: action.id for name, action in operations.items()},
+            version=declared.version if declared else None,
+            capabilities=tuple(declared.capabilities) if declared else (),
+            extensions=dict(declared.metadata) if declared else {},
+        )

@@ -1,22 +1,25 @@
 """What a site owner may say, and the words in which a mistake is refused.
 
-The `TypedDict`s below are at once the signatures of `Site(...)`, `@site.action(...)` and their siblings (editors
-complete them, type checkers check them) and the pydantic schemas that check them at run time. This is the edge:
-behind it stand the frozen values of `values.py`.
+Each option is spelled once: its name, type, default, check and meaning stand in the settings classes below. Those are
+at once the signatures of `Site(...)`, `@site.action(...)` and their siblings (editors complete them, type checkers
+check them), what pydantic checks at run time, what everybody behind this edge reads, and the tables in docs/.
 """
 
 import dataclasses
+import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, date, datetime, time
 from difflib import get_close_matches
+from functools import wraps
 from importlib.util import find_spec
 from ipaddress import ip_network
 from string import Formatter
-from typing import Annotated, Final, Literal, TypeAlias, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar, cast, get_type_hints
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
@@ -30,41 +33,33 @@ from pydantic import (
     ValidationError,
     with_config as pydantic_config,
 )
-from pydantic_core import ErrorDetails
 from typing_extensions import TypedDict
 
 from awp_publish.model import (
     EXTENDED_DOCUMENTS,
-    RATE_SCOPES,
     ActionType,
     Attachment,
-    Browsing,
-    Contact,
     Effect,
     Execution,
     Idempotency,
     Import,
-    Jobs,
     JsonObject,
     Locator,
-    OAuth,
     PageCheck,
-    Pages,
     Paths,
     Place,
     Projection,
     RateLimit,
-    Result,
     Signal,
-    SiteFacts,
     State,
     Summary,
     Transition,
     Workflow,
 )
 from awp_publish.problems import DeclarationError
-from awp_publish.schema import UnusableSchema, write_schema
 from awp_publish.selectors import selector_fault
+
+URL_VARIABLE: Final = "AWP_PUBLISH_URL"
 
 # --- Addresses that a site owner writes ---
 
@@ -120,21 +115,11 @@ def check_paths(paths: Paths) -> Paths:
         raise ValueError(f'invoke {paths.invoke!r} must be a path such as "/agents/{{agent_id}}/invoke"')
     if paths.invoke.count("{agent_id}") > 1 or re.search(r"[{}]", paths.invoke.replace("{agent_id}", "")):
         raise ValueError(f"invoke {paths.invoke!r} may hold {{agent_id}} once and no other placeholder")
-    for name in ("actions", "problems", "jobs", "status", "mcp", "a2a", "awp", "som"):
+    for name in ("root", "mcp", "a2a", "awp"):
         plain = getattr(paths, name)
         if not _PATH.fullmatch(plain) or re.search(r"[{}]|/$", plain):
-            raise ValueError(f'{name} {plain!r} must be a path such as "/agents/{name}"')
+            raise ValueError(f'{name} {plain!r} must be a path such as "{getattr(Paths(), name)}"')
     return paths
-
-
-def check_jobs(value: Jobs) -> Jobs:
-    """A refusal does not repeat the address of the queue, which may hold a password."""
-    if value.queue is not None and not re.match(r"(rediss?|unix)://.", value.queue):
-        raise ValueError('queue must be the address of a Redis, such as "redis://queue.example:6379/0"')
-    if value.concurrency < 1:
-        raise ValueError(f"concurrency must be 1 or more, not {value.concurrency}")
-    check_duration(value.results)
-    return value
 
 
 def check_proxy(value: str) -> str:
@@ -168,6 +153,12 @@ _FORWARDING: Final = (
 """Headers in which proxies tell a client's address: two lists, and single addresses."""
 
 
+def check_proxies(value: "Proxies") -> "Proxies":
+    if value.header is not None and not value.trusted:
+        raise ValueError('header is believed of trusted proxies only; give Proxies(trusted=["10.0.0.0/8"]) too')
+    return value
+
+
 def check_forwarded(value: str) -> str:
     """The name of the header in which a proxy tells who called it, in lower case; refuse what is misspelt."""
     name = value.lower()
@@ -194,10 +185,17 @@ def _split(value: str) -> SplitResult:
 ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "receipts"})
 """Members of a call's envelope that are no idempotency keys."""
 
-_RATE: Final = re.compile(r"\s*([0-9]{1,9})\s*(?:/|per)\s*(?:([0-9]{1,9})\s*)?([a-z]+?)s?\s*", re.IGNORECASE)
+_RATE: Final = re.compile(
+    r"\s*([0-9]{1,9})\s*(?:/|per)\s*(?:([0-9]{1,9})\s*)?([a-z]+?)s?(?: (by ip|by user|in total))?\s*", re.IGNORECASE
+)
 _UNITS: Final[Mapping[str, Literal["s", "m", "h", "d"]]] = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
-_RATE_LIMIT_HELP: Final = 'write a rate limit as "30/minute" or {"requests": 30, "window": "1m"}'
+_COUNTED: Final = {"by ip": "ip", "by user": "user", "in total": "global"}
+"""How a limit says for whom it is counted, and the scope that this is."""
+_RESULT_TYPES: Final = ("single", "list", "table", "form")
+_RESULT_MEMBERS: Final = ("type", "selector", "itemSelector", "properties", "pagination")
 _TYPE_MODULES: Final = ("typing", "types", "typing_extensions")
+PAGES_PACKAGE: Final = "selectolax"
+"""What reads HTML; it comes with the extra [pages]."""
 SHORTEST_KEY: Final = 16
 """Characters of a secret key: what is shorter could be guessed."""
 _INTEGERS: Final = range(-(2**63), 2**64)
@@ -243,18 +241,10 @@ def check_error_code(value: str) -> str:
 # --- Limits and durations ---
 
 
-def read_rate_limit(value: object) -> RateLimit:
-    """Read a limit: "30/minute", "9 per 5 minutes", {"requests": 30, "window": "1m", "scope": "ip"} or a RateLimit."""
-    if isinstance(value, RateLimit):
-        value = {"requests": value.requests, "window": value.window, "scope": value.scope}
-    if isinstance(value, str):
-        return _rate_limit_of_text(value)
-    if isinstance(value, Mapping):
-        return _rate_limit_of_window(value)
-    raise ValueError(_RATE_LIMIT_HELP)
-
-
-def _rate_limit_of_text(text: str) -> RateLimit:
+def read_rate(text: object) -> RateLimit:
+    """Read a limit: "30/minute", "9 per 5 minutes", "100/hour by ip". Raises ValueError."""
+    if not isinstance(text, str):
+        raise ValueError('write a rate limit as "30/minute"')
     matched = _RATE.fullmatch(text)
     if matched is None and re.search(r"[;,|]", text):
         raise ValueError(f"{text!r} holds several limits; an action has one")
@@ -263,27 +253,18 @@ def _rate_limit_of_text(text: str) -> RateLimit:
     requests, count, unit = int(matched[1]), int(matched[2] or 1), _UNITS.get(matched[3].lower())
     if unit is None or requests < 1 or count < 1:
         raise ValueError(f"{text!r} must be at least one request in seconds, minutes, hours or days")
-    return RateLimit(requests, count, unit)
+    return RateLimit(requests, count, unit, _COUNTED.get((matched[4] or "").lower()))
 
 
-def _rate_limit_of_window(value: Mapping[object, object]) -> RateLimit:
-    unknown = sorted(str(name) for name in set(value) - {"requests", "window", "scope"})
-    requests, window, scope = value.get("requests"), value.get("window"), value.get("scope")
-    matched = re.fullmatch(r"([1-9]\d*)([smhd])", window) if isinstance(window, str) else None
-    if unknown:
-        raise ValueError(f"a rate limit has requests, window and scope, not {', '.join(map(repr, unknown))}")
-    if not isinstance(requests, int) or isinstance(requests, bool) or requests < 1:
-        raise ValueError(f"requests must be a positive whole number, not {requests!r}")
-    if matched is None:
-        raise ValueError(f'window must be a number and one of s, m, h, d, such as "1m", not {window!r}')
-    if scope is not None and scope not in RATE_SCOPES:
-        raise ValueError(f"scope must be one of {', '.join(map(repr, RATE_SCOPES))}, not {scope!r}")
-    return RateLimit(requests, int(matched[1]), cast(Literal["s", "m", "h", "d"], matched[2]), scope)
+def check_rate(value: object) -> str:
+    """What reads as a rate limit."""
+    read_rate(value)
+    return cast(str, value)
 
 
 def read_idempotency(value: object) -> Idempotency | None:
     """Read an idempotency window: "24h", True for 24 hours, {"window": "24h", "key_field": "..."} or an Idempotency."""
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return Idempotency() if value else None
     if isinstance(value, str):
         value = {"window": value}
@@ -303,21 +284,10 @@ def check_duration(value: str) -> str:
     return value
 
 
-def check_browsing(value: Browsing) -> Browsing:
-    for member in dataclasses.fields(value):
-        given = getattr(value, member.name)
-        try:
-            if isinstance(given, str):
-                check_duration(given)
-            elif not isinstance(given, bool) and given < 1:
-                raise ValueError(f"must be 1 or more, not {given}")
-        except ValueError as error:
-            raise ValueError(f"{member.name} {error}") from None
-    return value
-
-
-def read_updated(value: object) -> datetime:
+def read_updated(value: object) -> datetime | None:
     """When the site's actions last changed: a datetime, a date or either as ISO 8601 text; without a zone it is UTC."""
+    if value is None:
+        return None
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     except ValueError as error:
@@ -329,15 +299,22 @@ def read_updated(value: object) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
-def read_pages(value: object) -> bool | Pages | None:
-    """Whether pages have other formats, and how those may be asked for; None leaves it to what is installed."""
-    if value is None or isinstance(value, bool):
-        return value
+def read_pages(value: object) -> object:
+    """Return how the formats of pages may be asked for, False where there are none.
+
+    Without a word, pages are given where the extra is installed. Raises ValueError for what cannot be had.
+    """
     given = unpack(value)
-    is_known = isinstance(given, Mapping) and set(given) <= {"in_query", "shared_cache"}
-    if is_known and all(isinstance(flag, bool) for flag in cast(Mapping[str, object], given).values()):
-        return Pages(**cast(Mapping[str, bool], given))
-    raise ValueError("must be True, False or Pages(in_query=True, shared_cache=True)")
+    is_said = isinstance(given, Mapping) and set(given) <= {"in_query", "shared_cache"}
+    is_said = is_said and all(isinstance(flag, bool) for flag in cast(Mapping[str, object], given).values())
+    if value is not None and not isinstance(value, bool) and not is_said:
+        raise ValueError("must be True, False or Pages(in_query=True, shared_cache=True)")
+    is_installed = find_spec(PAGES_PACKAGE) is not None
+    if value and not is_installed:
+        raise ValueError('needs a package that is missing. Install it: pip install "awp-publish[pages]"')
+    if value is False or not is_installed:
+        return False
+    return Pages(**cast(Mapping[str, bool], given)) if is_said else Pages()
 
 
 # --- Secrets and summaries ---
@@ -354,9 +331,9 @@ def read_secret_keys(value: object) -> tuple[str, ...]:
     return keys
 
 
-def read_confirm(value: object) -> bool | Summary:
+def read_confirm(value: object) -> bool | Summary | None:
     """Read whether a person confirms each call; a text with inputs in braces, or a function, is what is asked."""
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return value
     if callable(value) and not isinstance(value, type):
         return cast(Summary, value)
@@ -373,19 +350,13 @@ def read_confirm(value: object) -> bool | Summary:
     for name, spec in parts:
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
             raise ValueError(f"{{{name}}} is not the name of an input")
-        if spec and not _is_format(spec):
+        fits = not spec
+        for sample in () if "{" in spec else (1, 1.5, "text"):  # a format with names of inputs is made of their values
+            with suppress(ValueError):
+                fits = fits or bool(format(sample, spec))
+        if not fits:
             raise ValueError(f"{{{name}:{spec}}} has a format that neither a number nor a text takes")
     return value
-
-
-def _is_format(spec: str) -> bool:
-    """Whether a format holds no names of inputs, of whose values it would be made, and fits any value of JSON."""
-    for sample in (1, 1.5, "text"):
-        try:
-            return "{" not in spec and bool(format(sample, spec))
-        except ValueError:
-            continue
-    return False
 
 
 # --- Selectors ---
@@ -409,12 +380,25 @@ def read_selectors(value: object) -> str | Mapping[str, str]:
     raise ValueError('must be "data-awas", "data-ai", or a dictionary of input names and CSS selectors')
 
 
-def check_result(result: Result) -> Result:
-    pagination = dataclasses.asdict(result.pagination) if result.pagination else {}
-    for selector in (result.selector, result.item_selector, *result.properties.values(), *pagination.values()):
-        if selector is not None:
-            check_selector(selector)
-    return result
+def check_result(result: JsonObject) -> JsonObject:
+    """Check what AWAS 1.0 says of where a result stands in the page (its result object), and copy it."""
+    if result.get("type") not in _RESULT_TYPES:
+        raise ValueError(f"type must be one of {', '.join(map(repr, _RESULT_TYPES))}, not {result.get('type')!r}")
+    if "selector" not in result:
+        raise ValueError("selector is missing")
+    properties, pagination = result.get("properties", {}), result.get("pagination", {})
+    if not isinstance(properties, Mapping) or not isinstance(pagination, Mapping):
+        raise ValueError("properties and pagination must be dictionaries of CSS selectors")
+    for name in (*result, *pagination):
+        known = _RESULT_MEMBERS if name in result else ("selector", "nextButton", "currentPage")
+        if name not in known:
+            near = get_close_matches(name.replace("_", ""), known, n=1)
+            raise ValueError(f"{name!r} is no member of it" + (f"; did you mean {near[0]!r}?" if near else ""))
+    for selector in (result["selector"], result.get("itemSelector", "*"), *properties.values(), *pagination.values()):
+        if not isinstance(selector, str):
+            raise ValueError(f"{_shortened(selector)} is not a CSS selector")
+        check_selector(selector)
+    return check_json({name: result[name] for name in _RESULT_MEMBERS if result.get(name)})
 
 
 # --- Types and JSON ---
@@ -481,22 +465,22 @@ def _shortened(value: object) -> str:
 # --- Whole values ---
 
 
-def check_contact(value: Contact) -> Contact:
-    if value.email is not None and not re.fullmatch(r"[^@\s]+@[^@\s]+", value.email):
-        raise ValueError(f"email {value.email!r} is not an e-mail address")
-    if value.url is not None:
-        check_link(value.url)
+def check_email(value: str) -> str:
+    if not re.fullmatch(r"[^@\s]+@[^@\s]+", value):
+        raise ValueError(f"{value!r} is not an e-mail address")
     return value
 
 
-def check_oauth(value: OAuth) -> OAuth:
-    if value.token_expiry is not None:
-        check_duration(value.token_expiry)
-    for link in (value.refresh_endpoint, *value.endpoints.values()):
-        if link is not None:
-            check_link(link)
-    for server in value.authorization_servers:
-        check_url(server)
+def check_authorization_server(value: str) -> str:
+    """RFC 8414 section 2: an issuer identifier, which stays as it is written."""
+    check_url(value)
+    return value
+
+
+def check_queue(value: str) -> str:
+    """A refusal does not repeat the address of the queue, which may hold a password."""
+    if not re.match(r"(rediss?|unix)://.", value):
+        raise ValueError('must be the address of a Redis, such as "redis://queue.example:6379/0"')
     return value
 
 
@@ -514,23 +498,6 @@ def check_workflows(value: Sequence[Workflow]) -> Sequence[Workflow]:
         if ids.count(identifier) > 1:
             raise ValueError(f'two workflows have the id "{identifier}"')
     return value
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option's row in the tables of docs/: what it says, and where that is published or what holds without it."""
-
-    meaning: str
-    other: str
-
-
-def option_rows(options: type, names: Iterable[str] = ()) -> list[tuple[str, Option]]:
-    """Return the options of a settings class with their rows, in order; all of them if no `names` are given."""
-    kinds = get_type_hints(options, include_extras=True)
-    documented = {
-        name: next(part for part in kinds[name].__metadata__ if isinstance(part, Option)) for name in names or kinds
-    }
-    return list(documented.items())
 
 
 # --- Checking a value, and saying in the words of a site owner what is wrong with it ---
@@ -556,6 +523,20 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 """pydantic's kinds of error in our words; its own words for every other."""
 
+_SPELT: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("intent", "side_effect", "sensitivity", "reversible"), "effect"),
+    **dict.fromkeys(("requires_human_confirmation", "confirmation_summary"), "confirm"),
+    **dict.fromkeys(("type", "selector", "selectors", "result", "preview_url", "dry_run"), "awas"),
+    "enforce_prerequisites": "requires",
+    "authentication": "oauth",
+    **dict.fromkeys(("job_queue", "job_concurrency", "job_results"), "jobs"),
+    **dict.fromkeys(("page_formats_in_query", "page_formats_in_shared_cache"), "pages"),
+    **dict.fromkeys(("version", "contact", "documentation", "license", "updated"), "about"),
+    **dict.fromkeys(("entities", "hints", "workflows", "extensions"), "about"),
+    **dict.fromkeys(("trusted_proxies", "forwarded"), "proxies"),
+}
+"""Words that people may take for options, and the options that say it."""
+
 
 def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Collection[str] = ()) -> T:
     """Check a value against an adapter. Raises DeclarationError that names the subject and the field.
@@ -565,164 +546,132 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        raise DeclarationError(subject, _in_words(error, field, known)) from error
+        wrong = error.errors(include_url=False)
+        first, kind = wrong[0], wrong[0]["type"]
+        where = ".".join(str(part) for part in (field, *first["loc"]) if part not in ("", "[key]"))
+        if kind == "dataclass_type":
+            said = f"must be {first['ctx']['class_name']}(...) or a dictionary of its fields"
+        elif kind == "literal_error":
+            said = f"must be {first['ctx']['expected']}, not {first['input']!r}"
+        else:
+            said = _WORDS.get(kind, first["msg"].removeprefix("Value error, ").replace("Input should", "must"))
+        if said == _NO_SUCH_OPTION:
+            name = str(first["loc"][-1])
+            words = [*known, *(word for word, option in _SPELT.items() if option in known)]
+            near = get_close_matches(name, words, n=1) if len(first["loc"]) == 1 else []
+            meant = [_SPELT.get(word, word) for word in near]
+            said += f'; did you mean "{meant[0]}"?' if meant else ""
+        said += f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        end = "" if said.endswith("?") else "."
+        raise DeclarationError(subject, f"{where}: {said}{end}" if where else f"{said}{end}") from error
 
 
-def _in_words(error: ValidationError, field: str, known: Collection[str]) -> str:
-    wrong = error.errors(include_url=False)
-    first = wrong[0]
-    where = ".".join(str(part) for part in (field, *first["loc"]) if part not in ("", "[key]"))
-    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-    said = _said(first) + _meant(first, known)
-    end = "" if said.endswith("?") and not more else "."
-    return f"{where}: {said}{more}{end}" if where else f"{said}{more}{end}"
-
-
-def _said(error: ErrorDetails) -> str:
-    if error["type"] == "dataclass_type":
-        return f"must be {error['ctx']['class_name']}(...) or a dictionary of its fields"
-    if error["type"] == "literal_error":
-        return f"must be {error['ctx']['expected']}, not {error['input']!r}"
-    return _WORDS.get(error["type"], error["msg"].removeprefix("Value error, ").replace("Input should", "must"))
-
-
-_SPELT: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("intent", "side_effect", "sensitivity", "reversible"), "effect"),
-    **dict.fromkeys(("requires_human_confirmation", "confirmation_summary"), "confirm"),
-    **dict.fromkeys(("type", "selector", "selectors", "result", "preview_url", "dry_run"), "awas"),
-    "enforce_prerequisites": "requires",
-    "authentication": "oauth",
-    **dict.fromkeys(("job_queue", "job_concurrency", "job_results"), "jobs"),
-    **dict.fromkeys(("page_formats_in_query", "page_formats_in_shared_cache"), "pages"),
-}
-"""Words of the protocols that people may take for options, and the options that say it."""
-
-
-def _meant(error: ErrorDetails, known: Collection[str]) -> str:
-    if error["type"] != "extra_forbidden":
-        return ""
-    wrong = str(error["loc"][-1])
-    spelt = _SPELT.get(wrong)
-    close = (
-        [spelt]
-        if spelt is not None and spelt in known and len(error["loc"]) == 1
-        else get_close_matches(wrong, known, n=1)
-    )
-    return f'; did you mean "{close[0]}"?' if close else ""
-
-
-__all__ = [
-    "NAMES",
-    "URL",
-    "ActionOptions",
-    "AgentOptions",
-    "PageOptions",
-    "SiteOptions",
-    "check",
-    "check_action",
-    "check_agent",
-    "check_identifier",
-    "check_page",
-    "check_site",
-]
+# --- The options: name, type, check, meaning and default of each, once ---
 
 Flag: TypeAlias = Annotated[bool, Strict()]
+Count: TypeAlias = Annotated[int, Strict(), Field(gt=0)]
 Seconds: TypeAlias = Annotated[float, Strict(), Field(gt=0, allow_inf_nan=False)]
 Text: TypeAlias = Annotated[str, AfterValidator(check_text)]
 Id: TypeAlias = Annotated[str, AfterValidator(check_id)]
 Link: TypeAlias = Annotated[str, AfterValidator(check_link)]
 Selector: TypeAlias = Annotated[str, AfterValidator(check_selector)]
 Extensions: TypeAlias = Annotated[Mapping[str, object], AfterValidator(check_extensions)]
-RateLimitOption: TypeAlias = Annotated[RateLimit | str | Mapping[str, object], PlainValidator(read_rate_limit)]
-IdempotencyOption: TypeAlias = Annotated[
-    bool | str | Mapping[str, object] | Idempotency, PlainValidator(read_idempotency)
-]
+Rate: TypeAlias = Annotated[str, PlainValidator(check_rate)]
 SelectorsOption: TypeAlias = Annotated[
     Literal["data-awas", "data-ai"] | Mapping[str, str], PlainValidator(read_selectors)
 ]
-EntityOption: TypeAlias = Annotated[type | Mapping[str, str], PlainValidator(read_entity)]
-ContentType: TypeAlias = Literal["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
+Path: TypeAlias = Annotated[str, AfterValidator(check_path)]
 Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
-SecretKeysOption: TypeAlias = Annotated[str | Sequence[str], PlainValidator(read_secret_keys)]
-ConfirmOption: TypeAlias = Annotated[bool | Summary, PlainValidator(read_confirm)]
-PagesOption: TypeAlias = Annotated[bool | Pages | None, PlainValidator(read_pages)]
-WorkflowOption: TypeAlias = Annotated[Workflow, BeforeValidator(unpack), AfterValidator(check_workflow)]
-
-_STRICT: Final = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
 
-@pydantic_config(_STRICT)
-class SiteOptions(TypedDict, total=False):
-    """Everything a `Site` may say besides name, description and url. See docs/site.md for one line on each."""
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option's row in the tables of docs/: what it says, and where that is published or what holds without it."""
+
+    meaning: str
+    other: str
+
+
+def option_rows(options: type) -> list[tuple[str, Option]]:
+    """Return the options of a settings class with their rows, in order."""
+    kinds = get_type_hints(options, include_extras=True)
+    described = [(name, part) for name, kind in kinds.items() for part in getattr(kind, "__metadata__", ())]
+    return [(name, part) for name, part in described if isinstance(part, Option)]
+
+
+_strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=True))
+
+
+def read_urls(given: object) -> tuple[str, ...]:
+    """The site's addresses; the environment variable may hold several, separated by commas."""
+    if given is None:
+        listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
+    else:
+        listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not listed or listed == [""]:
+        raise ValueError(f"is required; give Site(url=...) or set {URL_VARIABLE}")
+    urls: list[str] = []
+    for url in listed:
+        if not isinstance(url, str):
+            raise ValueError("must be text")
+        urls.append(check_url(url))
+    hosts = [urlsplit(url).netloc for url in urls]
+    for host in hosts:
+        if hosts.count(host) > 1:
+            raise ValueError(f"two addresses are at {host}, and requests could not tell them apart")
+    return tuple(urls)
+
+
+Entities: TypeAlias = Mapping[Id, Annotated[type | Mapping[str, str], PlainValidator(read_entity)]]
+
+
+@_strict
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What a site says of itself besides its name: nothing here changes what it does."""
 
     version: Annotated[
         str,
         Field(pattern=r"^\d+\.\d+(\.\d+)?$"),
         Option('version of what you publish, `"1.0"` or `"2.1.3"`', "cards, bridge manifests, AWAS `x-version`"),
-    ]
-    contact: Annotated[
-        Contact,
-        BeforeValidator(unpack),
-        AfterValidator(check_contact),
-        Option("`Contact(email=, url=)`", "AWAS `contact`"),
-    ]
-    oauth: Annotated[
-        OAuth,
-        BeforeValidator(unpack),
-        AfterValidator(check_oauth),
-        Option(
-            "`OAuth(authorization_servers, endpoints, token_expiry, refresh_endpoint)`: where callers"
-            " get the tokens that you take; how callers are known follows from `authenticate`",
-            "agent.json `auth`, AWAS `authentication`, RFC 9728 metadata, the agent card",
-        ),
-    ]
-    rate_limit: Annotated[
-        RateLimitOption,
-        Option(
-            'a limit for all actions together, for each caller: `"100/hour"`, `"9 per 5 minutes"`, '
-            '`{"requests": 100, "window": "1h", "scope": "ip"}` or `RateLimit(...)`',
-            "AWAS `rateLimit`",
-        ),
-    ]
-    entities: Annotated[
-        Mapping[Id, EntityOption],
-        Option(
-            'what actions speak about: models, or tables such as `{"book": {"title": "string"}}`',
-            "agent.json `entities`",
-        ),
-    ]
-    errors: Annotated[
-        Mapping[Annotated[str, AfterValidator(check_error_code)], Text],
-        Option(
-            "recoveries by error code, in capitals; a handler's refusal may carry these codes",
-            "agent.json `errors`, problems of calls",
-        ),
-    ]
-    hints: Annotated[Mapping[Text, Text], Option("advice for planning, free text by name", "agent.json `agent_hints`")]
-    workflows: Annotated[
-        Sequence[WorkflowOption],
-        AfterValidator(check_workflows),
-        Option(
-            "`Workflow(id, name, steps, description)`: an order of action ids that reaches a goal",
-            "AWAS 1.1 `workflows`",
-        ),
-    ]
-    documentation: Annotated[Link, Option("a page about the site, a path or URL", "MCP and A2A manifests of AWAS")]
+    ] = "1.0"
+    email: Annotated[
+        Annotated[str, AfterValidator(check_email)] | None, Option("whom to write to", "AWAS `contact`")
+    ] = None
+    contact: Annotated[Link | None, Option("a page that says whom to ask, a path or URL", "AWAS `contact`")] = None
+    documentation: Annotated[
+        Link | None, Option("a page about the site, a path or URL", "MCP and A2A manifests of AWAS")
+    ] = None
     license: Annotated[
-        Text, Option("the licence of what the site gives, by its SPDX name or URL", "MCP and A2A manifests of AWAS")
-    ]
+        Text | None,
+        Option("the licence of what the site gives, by its SPDX name or URL", "MCP and A2A manifests of AWAS"),
+    ] = None
     updated: Annotated[
-        datetime,
+        datetime | date | str | None,
         PlainValidator(read_updated),
         Option(
             "when the actions last changed: a date, a datetime or ISO 8601 text; without a time zone it is UTC",
             "AWAS 1.1 `lastUpdated`, `Last-Modified`",
         ),
-    ]
-    imports: Annotated[
-        Mapping[Id, Annotated[Import, BeforeValidator(unpack)]],
-        Option("further maps by namespace: `Import(uri, kind=, trust=, enabled=)`", "actions.json `imports`"),
-    ]
+    ] = None
+    entities: Annotated[
+        Entities,
+        Option(
+            'what actions speak about: models, or tables such as `{"book": {"title": "string"}}`',
+            "agent.json `entities`",
+        ),
+    ] = field(default_factory=dict)
+    hints: Annotated[
+        Mapping[Text, Text], Option("advice for planning, free text by name", "agent.json `agent_hints`")
+    ] = field(default_factory=dict)
+    workflows: Annotated[
+        Sequence[Annotated[Workflow, BeforeValidator(unpack), AfterValidator(check_workflow)]],
+        AfterValidator(check_workflows),
+        Option(
+            "`Workflow(id, name, steps, description)`: an order of action ids that reaches a goal",
+            "AWAS 1.1 `workflows`",
+        ),
+    ] = ()
     extensions: Annotated[
         Extensions,
         Option(
@@ -730,50 +679,171 @@ class SiteOptions(TypedDict, total=False):
             "of any name for that [document](documents.md#members-of-your-own)",
             "all documents",
         ),
+    ] = field(default_factory=dict)
+
+
+@_strict
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    """Where callers get the tokens that a site takes.
+
+    `authorization_servers` are the issuer identifiers of those that issue them (RFC 9728 section 2). `token_expiry` is
+    a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
+    """
+
+    authorization_servers: tuple[Annotated[str, AfterValidator(check_authorization_server)], ...] = ()
+    endpoints: Mapping[str, Link] = field(default_factory=dict)
+    token_expiry: Duration | None = None
+    refresh_endpoint: Link | None = None
+
+
+@_strict
+@dataclass(frozen=True, slots=True)
+class Proxies:
+    """Whose word on a caller's address is taken, and the header in which they tell it, None for the usual two."""
+
+    trusted: Sequence[Annotated[str, AfterValidator(check_proxy)]] = ()
+    header: Annotated[str, AfterValidator(check_forwarded)] | None = None
+
+
+@_strict
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """How background jobs are run: `concurrency` at a time in a process, their `results` kept for a duration.
+
+    `queue` is the address of the Redis through which taskiq carries them to worker processes; without it they run in
+    the processes of the site itself.
+    """
+
+    queue: Annotated[str, AfterValidator(check_queue)] | None = field(default=None, repr=False)
+    concurrency: Count = 4
+    results: Duration = "24h"
+
+
+@_strict
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """How the formats of HTML pages may be asked for, besides Accept.
+
+    `in_query` takes `?format=som` and `?format=md` too. `shared_cache` says that the caches in front of the site heed
+    Vary, and may keep what Accept has chosen.
+    """
+
+    in_query: Flag = False
+    shared_cache: Flag = False
+
+
+@_strict
+@dataclass(frozen=True, slots=True)
+class Browsing:
+    """What agents that browse the site through the AWP door (`doors=["awp"]`) are held to.
+
+    `auth_required` asks each connection who it is. `sessions` are kept at once in one process, a fifth of them for one
+    address; a connection sends at most `messages_per_second`. A session ends after `idle` without a message.
+    """
+
+    auth_required: Flag = False
+    sessions: Count = 500
+    messages_per_second: Count = 50
+    idle: Duration = "15m"
+
+
+@_strict
+@dataclass(frozen=True, slots=True)
+class SiteSettings:
+    """Everything a `Site` may say. See docs/site.md for one line on each."""
+
+    name: Annotated[Text, Option("what the site is called; required", "everywhere")]
+    description: Annotated[
+        Text, Option("what it is for, in a sentence; required", "everywhere, as `intent` in agent.json")
     ]
+    url: Annotated[
+        str | Sequence[str] | None,
+        PlainValidator(read_urls),
+        Field(validate_default=True),
+        Option("the public address, or several", "everywhere"),
+    ] = None
+    _: KW_ONLY
+    about: Annotated[
+        About,
+        BeforeValidator(unpack),
+        Option(
+            "`About(version, email, contact, documentation, license, updated, entities, hints, workflows, "
+            "extensions)`: what the site says of itself, see below",
+            "see below",
+        ),
+    ] = About()
+    imports: Annotated[
+        Mapping[Id, Annotated[Import, BeforeValidator(unpack)]],
+        Option("further maps by namespace: `Import(uri, kind=, trust=, enabled=)`", "actions.json `imports`"),
+    ] = field(default_factory=dict)
+    oauth: Annotated[
+        OAuth | None,
+        BeforeValidator(unpack),
+        Option(
+            "`OAuth(authorization_servers, endpoints, token_expiry, refresh_endpoint)`: where callers"
+            " get the tokens that you take; how callers are known follows from `authenticate`",
+            "agent.json `auth`, AWAS `authentication`, RFC 9728 metadata, the agent card",
+        ),
+    ] = None
+    rate_limit: Annotated[
+        Rate | None,
+        Option(
+            'a limit for all actions together, for each caller: `"100/hour"`, `"9 per 5 minutes"`; '
+            '`"100/hour by ip"` counts for each address, `"100/hour in total"` for everybody together',
+            "AWAS `rateLimit`",
+        ),
+    ] = None
+    errors: Annotated[
+        Mapping[Annotated[str, AfterValidator(check_error_code)], Text],
+        Option(
+            "recoveries by error code, in capitals; a handler's refusal may carry these codes",
+            "agent.json `errors`, problems of calls",
+        ),
+    ] = field(default_factory=dict)
     paths: Annotated[
         Paths,
         BeforeValidator(unpack),
         AfterValidator(check_paths),
         Option(
-            '`Paths(invoke="/agents/{agent_id}/invoke", actions="/agents/actions", problems="/agents/problems", '
-            'jobs="/agents/jobs", status="/agents/status", mcp="/mcp", a2a="/a2a", awp="/awp", '
-            'som="/agents/som")`: where our own addresses are',
+            '`Paths(root="/agents", invoke="/agents/{agent_id}/invoke", mcp="/mcp", a2a="/a2a", awp="/awp")`: where '
+            "our own addresses are; actions, jobs, problem types, the status and `som` are below `root`, and so is "
+            "`invoke` if it is left out",
             "WoA `invoke_path`, AWAS `path`, agent.json `endpoint`, problem types, `poll_endpoint`, `status_endpoint`",
         ),
-    ]
+    ] = field(default_factory=Paths)
     doors: Annotated[
         Sequence[Literal["mcp", "a2a", "awp"]],
+        AfterValidator(lambda names: tuple(dict.fromkeys(names))),
         Option(
             'further protocols to speak: `["mcp", "a2a", "awp"]`, each with its extra, see '
             "[MCP](mcp.md), [A2A](a2a.md), [AWP](awp.md)",
             "WoA `transports`, agent.json `protocols`, the agent card",
         ),
-    ]
+    ] = ()
     browsing: Annotated[
         Browsing,
         BeforeValidator(unpack),
-        AfterValidator(check_browsing),
         Option(
-            "`Browsing(auth_required, sessions, sessions_per_connection, sessions_per_address, "
-            "pages_per_session, page_bytes, messages_per_second, idle, lifetime, resume, "
-            "export_lifetime)`: what agents that browse are held to, see [AWP](awp.md)",
+            '`Browsing(auth_required=False, sessions=500, messages_per_second=50, idle="15m")`: whether agents that '
+            "browse have to say who they are, how many sessions a process keeps, how fast one connection may send, "
+            "when an idle session ends, see [AWP](awp.md)",
             "not published",
         ),
-    ]
+    ] = Browsing()
     timeout: Annotated[
         Seconds, Option("seconds that a handler may take, 30 by default; an action may have its own", "not published")
-    ]
+    ] = 30.0
     max_body_bytes: Annotated[
         int, Strict(), Field(gt=0), Option("the largest envelope, one MiB by default", "not published")
-    ]
+    ] = 1_048_576
     allow_origins: Annotated[
         Sequence[Annotated[str, AfterValidator(check_origin)]],
         Option('origins whose pages may call from a browser, `["*"]` for all', "AWAS `security`"),
-    ]
+    ] = ()
     list_only_allowed: Annotated[
         Flag, Option("`True`: MCP's `tools/list` shows each caller only what they may call", "not published")
-    ]
+    ] = False
     trust_outer_middleware: Annotated[
         Flag,
         Option(
@@ -781,7 +851,7 @@ class SiteOptions(TypedDict, total=False):
             "routes do not [go through it](guards.md) a second time",
             "not published",
         ),
-    ]
+    ] = False
     guard_routes: Annotated[
         Flag,
         Option(
@@ -789,7 +859,7 @@ class SiteOptions(TypedDict, total=False):
             "say otherwise",
             "not published",
         ),
-    ]
+    ] = False
     store: Annotated[
         object,
         Option(
@@ -797,14 +867,15 @@ class SiteOptions(TypedDict, total=False):
             "[stores](stores.md)",
             "not published",
         ),
-    ]
+    ] = "memory:"
     secret_keys: Annotated[
-        SecretKeysOption,
+        str | Sequence[str],
+        PlainValidator(read_secret_keys),
         Option(
             "what confirmations and receipts are signed with, the newest first; at least 16 characters each",
             "not published",
         ),
-    ]
+    ] = field(default=(), repr=False)
     authenticate: Annotated[
         object,
         Option(
@@ -812,49 +883,69 @@ class SiteOptions(TypedDict, total=False):
             "`ApplicationUser`, a function, or a list, see [guards](guards.md)",
             "agent.json `auth`, AWAS `authentication`, the agent card",
         ),
-    ]
-    trusted_proxies: Annotated[
-        Sequence[Annotated[str, AfterValidator(check_proxy)]],
-        Option('whose word on a caller\'s address is taken: addresses, networks, `"unix"`', "not published"),
-    ]
-    forwarded: Annotated[
-        str,
-        AfterValidator(check_forwarded),
+    ] = field(default=None, repr=False)
+    proxies: Annotated[
+        Proxies,
+        BeforeValidator(unpack),
+        AfterValidator(check_proxies),
         Option(
-            'the header in which they tell it: `"x-forwarded-for"`, `"forwarded"`, or any with a '
-            'single address, `"cf-connecting-ip"` say; without it, the first two as long as only one '
-            "of them is there",
+            '`Proxies(trusted, header)`: whose word on a caller\'s address is taken (addresses, networks, `"unix"`), '
+            'and the header in which they tell it: `"x-forwarded-for"`, `"forwarded"`, or any with a single address, '
+            '`"cf-connecting-ip"` say; without it, the first two as long as only one of them is there',
             "not published",
         ),
-    ]
-    confirm_within: Annotated[Duration, Option('how long a confirmation is good, `"10m"`', "`expires_at` of each")]
-    receipts_within: Annotated[Duration, Option('how long a receipt is good, `"1h"`', "not published")]
+    ] = Proxies()
+    confirm_within: Annotated[Duration, Option('how long a confirmation is good, `"10m"`', "`expires_at` of each")] = (
+        "10m"
+    )
+    receipts_within: Annotated[Duration, Option('how long a receipt is good, `"1h"`', "not published")] = "1h"
     jobs: Annotated[
         Jobs,
         BeforeValidator(unpack),
-        AfterValidator(check_jobs),
         Option(
             '`Jobs(queue, concurrency=4, results="24h")`: the Redis through which taskiq carries '
             "background jobs to worker processes, how many of them a process runs at a time, how long"
             " a result can be polled, see [jobs](jobs.md)",
             "not published",
         ),
-    ]
-    status_interval: Annotated[Duration, Option('how often probes are asked, `"30s"`', "not published")]
+    ] = Jobs()
     pages: Annotated[
-        PagesOption,
+        bool | Pages | None,
+        PlainValidator(read_pages),
+        Field(validate_default=True),
         Option(
             "whether HTML pages are given as SOM and Markdown too; `Pages(in_query, shared_cache)` "
             "says that `?format=` asks for them as well, and that shared caches heed `Vary`, see "
             "[pages](pages.md); left out: where `awp-publish[pages]` is installed",
             "`/.well-known/som.json`, agent.json `protocols`",
         ),
-    ]
-    log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")]
+    ] = None
+
+    log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")] = False
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The public addresses, the canonical one first."""
+        return cast(tuple[str, ...], self.url)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The hosts of the addresses, as a Host field has them."""
+        return frozenset(urlsplit(url).netloc.lower() for url in self.urls)
+
+    @property
+    def namespace(self) -> str:
+        """The host under whose name the store keeps things, and tokens are signed."""
+        return urlsplit(self.urls[0]).netloc
+
+    @property
+    def page_formats(self) -> Pages | None:
+        """How other formats of HTML pages may be asked for; None where pages are HTML only."""
+        return self.pages if isinstance(self.pages, Pages) else None
 
 
-@pydantic_config(_STRICT)
-class AwasOptions(TypedDict, total=False):
+@_strict
+class AwasSettings(TypedDict, total=False):
     """What only AWAS says of an action."""
 
     type: Annotated[
@@ -874,11 +965,11 @@ class AwasOptions(TypedDict, total=False):
         ),
     ]
     result: Annotated[
-        Result,
-        BeforeValidator(unpack),
+        JsonObject,
         AfterValidator(check_result),
         Option(
-            "`Result(type, selector, item_selector, properties, pagination)`: where the result stands in the page",
+            "AWAS's own object `{type, selector, itemSelector, properties, pagination}`: where the result stands in "
+            "the page",
             "none",
         ),
     ]
@@ -886,21 +977,24 @@ class AwasOptions(TypedDict, total=False):
     dry_run: Annotated[Flag, Option("whether it can be tried without effect", "`False`")]
 
 
-@pydantic_config(_STRICT)
-class ActionOptions(TypedDict, total=False):
+UNSET: Final = inspect.Parameter.empty
+"""What stands where nothing is said, and None would say something."""
+
+
+@_strict
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionSettings:
     """Everything an action may say. See docs/actions.md for one line on each."""
 
-    name: Annotated[Text, Option("a readable name", "the id in words")]
+    name: Annotated[Text | None, Option("a readable name", "the id in words")] = None
     description: Annotated[
-        Text, Option("what it does, for an agent's planning", "the docstring, or the route's description")
-    ]
+        Text | None, Option("what it does, for an agent's planning", "the docstring, or the route's description")
+    ] = None
     method: Annotated[
-        Literal["GET", "POST", "PUT", "PATCH", "DELETE"],
+        Literal["GET", "POST", "PUT", "PATCH", "DELETE"] | None,
         Option("which method of the route is meant", "the only one there is"),
-    ]
-    path: Annotated[
-        str, AfterValidator(check_path), Option("which route of the handler is meant", "the only one there is")
-    ]
+    ] = None
+    path: Annotated[Path | None, Option("which route of the handler is meant", "the only one there is")] = None
     inputs: Annotated[
         object,
         AfterValidator(check_kind),
@@ -908,75 +1002,85 @@ class ActionOptions(TypedDict, total=False):
             "what it takes: a model, a dataclass, a `TypedDict` or a JSON Schema of type object",
             "what the route or signature says",
         ),
-    ]
+    ] = UNSET
     outputs: Annotated[
         object,
         AfterValidator(check_kind),
         Option("what it gives: any type, or a JSON Schema", "what the route or annotation says"),
-    ]
+    ] = UNSET
     content_type: Annotated[
-        ContentType,
+        Literal["application/json", "application/x-www-form-urlencoded", "multipart/form-data"] | None,
         Option(
             "how a declared body is sent: `application/json`, `application/x-www-form-urlencoded`, "
             "`multipart/form-data`",
             "what the route says, else JSON",
         ),
-    ]
-    agent: Annotated[str, Option("the agent whose operation it is", "an agent of its own")]
+    ] = None
+    agent: Annotated[str | None, Option("the agent whose operation it is", "an agent of its own")] = None
     operation: Annotated[
-        str, AfterValidator(check_token), Option("its name as an operation of `agent`", "the action's id")
-    ]
-    tags: Annotated[Sequence[Text], Option("words to find it by", "none")]
+        Annotated[str, AfterValidator(check_token)] | None,
+        Option("its name as an operation of `agent`", "the action's id"),
+    ] = None
+    tags: Annotated[Sequence[Text], Option("words to find it by", "none")] = ()
     examples: Annotated[
         Sequence[Annotated[JsonObject, AfterValidator(check_json)]],
         Option("whole inputs; they must match the inputs", "none"),
-    ]
+    ] = ()
     auth_required: Annotated[
-        Flag,
+        Flag | None,
         Option(
             "whether callers must identify themselves",
             "whether there are scopes or the route has a security scheme that insists",
         ),
-    ]
-    scopes: Annotated[Sequence[Text], Option("OAuth scopes that it needs", "those of the route's security schemes")]
-    rate_limit: Annotated[RateLimitOption, Option('as for the site, `"30/minute"`', "none")]
+    ] = None
+    scopes: Annotated[
+        Sequence[Text] | None, Option("OAuth scopes that it needs", "those of the route's security schemes")
+    ] = None
+    rate_limit: Annotated[Rate | None, Option('as for the site, `"30/minute"`', "none")] = None
     idempotency: Annotated[
-        IdempotencyOption,
+        bool | str | Mapping[str, object] | Idempotency | None,
+        PlainValidator(read_idempotency),
         Option(
             "whether calls may carry a key, and for how long it holds: `True`, a window such as "
             '`"24h"`, or `Idempotency(window, key_field)`',
             "none",
         ),
-    ]
+    ] = None
     effect: Annotated[
-        Effect,
+        Effect | None,
         Option(
             "what a call changes: `read` (nothing), `idempotent` (the same however often), `write` "
             "(something each time), `delete`, `irreversible`",
             "GET reads, PUT is idempotent, DELETE deletes, other methods and functions write",
         ),
-    ]
+    ] = None
     confirm: Annotated[
-        ConfirmOption,
+        bool | Summary | None,
+        PlainValidator(read_confirm),
         Option(
             "whether a person has to confirm each call, see [guards](guards.md): `True`, or what they"
             " are asked, a text with inputs in braces or a function of the input or of the input and the call",
             "`False`; irreversible actions are always confirmed",
         ),
-    ]
-    preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")]
-    depends_on: Annotated[Sequence[str], Option("ids of actions that come before it", "none")]
+    ] = None
+    preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")] = ()
+    depends_on: Annotated[Sequence[str], Option("ids of actions that come before it", "none")] = ()
     requires: Annotated[
         Sequence[str],
         Option("ids of actions that have to succeed before it, see [guards](guards.md#prerequisites)", "none"),
-    ]
-    awas: Annotated[AwasOptions, Option("what only AWAS says, see below", "none")]
+    ] = ()
+    awas: Annotated[AwasSettings, Option("what only AWAS says, see below", "none")] = field(
+        default_factory=lambda: AwasSettings()
+    )
     guard_routes: Annotated[
-        Flag, Option("whether direct requests of its route meet the same [gates](guards.md) as calls", "as the site")
-    ]
-    execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")]
-    timeout: Annotated[Seconds, Option("seconds that it may take", "the site's; an hour in the background")]
-    max_body_bytes: Annotated[int, Strict(), Field(gt=0), Option("the largest body of a call, in bytes", "the site's")]
+        Flag | None,
+        Option("whether direct requests of its route meet the same [gates](guards.md) as calls", "as the site"),
+    ] = None
+    execution: Annotated[Execution, Option("`sync`, or `async` for a [background job](jobs.md)", "`sync`")] = "sync"
+    timeout: Annotated[Seconds | None, Option("seconds that it may take", "the site's; an hour in the background")] = (
+        None
+    )
+    max_body_bytes: Annotated[Count | None, Option("the largest body of a call, in bytes", "the site's")] = None
     extensions: Annotated[
         Extensions,
         Option(
@@ -984,20 +1088,21 @@ class ActionOptions(TypedDict, total=False):
             "[document](documents.md#members-of-your-own)",
             "none",
         ),
-    ]
+    ] = field(default_factory=dict)
 
 
-@pydantic_config(_STRICT)
-class AgentOptions(ActionOptions, total=False):
+@_strict
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings(ActionSettings):
     """What an agent says about itself (WoA section 4.1); an action's options hold for each of its operations."""
 
-    version: Annotated[Text, Option("version of its implementation", "none")]
-    capabilities: Annotated[Sequence[Text], Option("identifiers of what it can do, as URIs", "none")]
+    version: Annotated[Text | None, Option("version of its implementation", "none")] = None
+    capabilities: Annotated[Sequence[Text], Option("identifiers of what it can do, as URIs", "none")] = ()
     metadata: Annotated[
         Mapping[str, object],
         AfterValidator(check_json),
         Option("further members of its WoA object, such as `authz`", "none"),
-    ]
+    ] = field(default_factory=dict)
 
 
 def _read_locator(value: object) -> Locator:
@@ -1075,8 +1180,8 @@ def check_projection(value: Projection) -> Projection:
 LocatorOption: TypeAlias = Annotated[Locator | str, PlainValidator(_read_locator)]
 
 
-@pydantic_config(_STRICT)
-class PageOptions(TypedDict, total=False):
+@_strict
+class PageSettings(TypedDict, total=False):
     """What a page may say about itself. See docs/pages.md and docs/actions-json.md."""
 
     title: Annotated[Text, Option("what it is called", "the end of its path in words")]
@@ -1117,164 +1222,68 @@ class PageOptions(TypedDict, total=False):
 _LOCATOR: Final = TypeAdapter(Locator)
 
 
-NAMES: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
-URL: Final = TypeAdapter(Annotated[str, AfterValidator(check_url)])
-_TEXT: Final = TypeAdapter(Text)
-_ID: Final = TypeAdapter(Id)
-_SITE: Final = TypeAdapter(SiteOptions)
-_ACTION: Final = TypeAdapter(ActionOptions)
-_AGENT: Final = TypeAdapter(AgentOptions)
-_PAGE: Final = TypeAdapter(PageOptions)
-_PATH_ADAPTER: Final = TypeAdapter(Annotated[str, AfterValidator(check_path)])
+# --- How options are taken: keywords as the settings classes spell them, read where they are written ---
+
+Given: TypeAlias = dict[str, Any]
+"""Options as they were written, by name."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Owner = TypeVar("Owner")
+
+SITE: Final = TypeAdapter(SiteSettings)
+ACTION: Final = TypeAdapter(ActionSettings)
+AGENT: Final = TypeAdapter(AgentSettings)
+DURATION: Final[TypeAdapter[str]] = TypeAdapter(Duration)
+ID: Final[TypeAdapter[str]] = TypeAdapter(Id)
+PAGE: Final = TypeAdapter(PageSettings)
+PATH: Final[TypeAdapter[str]] = TypeAdapter(Path)
+TEXTS: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
 
 
-def check_site(name: object, description: object, options: SiteOptions) -> tuple[str, str, SiteOptions]:
-    """What was given to `Site(...)`, read. Raises DeclarationError that names the field."""
-    return (
-        check("site", _TEXT, name, "name"),
-        check("site", _TEXT, description, "description"),
-        check("site", _SITE, options, known=SiteOptions.__annotations__),
-    )
+def takes(settings: Callable[P, object]) -> Callable[[Callable[[Owner, Given], R]], Callable[Concatenate[Owner, P], R]]:
+    """Give a method the signature of a settings class; the method gets what was written, which nobody has checked."""
+    signature = inspect.signature(settings)
+
+    def sign(method: Callable[[Owner, Given], R]) -> Callable[Concatenate[Owner, P], R]:
+        @wraps(method)
+        def call(owner: Owner, /, *args: P.args, **options: P.kwargs) -> R:
+            return method(owner, _by_name(signature, args, options))
+
+        return _signed(call, method, 1, signature)
+
+    return sign
 
 
-def check_action(subject: str, options: ActionOptions) -> ActionOptions:
-    """An action's options, read. Raises DeclarationError that names the subject and the field."""
-    return check(subject, _ACTION, options, known=ActionOptions.__annotations__)
+def takes_id(
+    settings: Callable[P, object],
+) -> Callable[[Callable[[Owner, str, Given], R]], Callable[Concatenate[Owner, str, P], R]]:
+    """The same for a method that takes an id before the options."""
+    signature = inspect.signature(settings)
+
+    def sign(method: Callable[[Owner, str, Given], R]) -> Callable[Concatenate[Owner, str, P], R]:
+        @wraps(method)
+        def call(owner: Owner, identifier: str, /, *args: P.args, **options: P.kwargs) -> R:
+            return method(owner, identifier, _by_name(signature, args, options))
+
+        return _signed(call, method, 2, signature)
+
+    return sign
 
 
-def check_agent(subject: str, options: AgentOptions) -> AgentOptions:
-    """An agent's options, read. Raises DeclarationError that names the subject and the field."""
-    return check(subject, _AGENT, options, known=AgentOptions.__annotations__)
+def _by_name(signature: inspect.Signature, args: tuple[object, ...], options: Mapping[str, object]) -> Given:
+    """Return all that was written by its name. Raises TypeError as a function with this signature does."""
+    plain = [one.name for one in signature.parameters.values() if one.kind is not inspect.Parameter.KEYWORD_ONLY]
+    if len(args) > len(plain):
+        raise TypeError(f"takes at most {len(plain)} options without their names, not {len(args)}")
+    if twice := sorted(set(plain[: len(args)]) & set(options)):
+        raise TypeError(f"got several values for {', '.join(twice)}")
+    return {**dict(zip(plain, args, strict=False)), **options}
 
 
-def check_page(subject: str, path: object, options: PageOptions) -> PageOptions:
-    """A page's options, read; `path` is None where it is not given. Raises DeclarationError that names the field."""
-    if path is not None:
-        check(subject, _PATH_ADAPTER, path, "path")
-    return check(subject, _PAGE, options, known=PageOptions.__annotations__)
-
-
-def check_identifier(subject: str, identifier: object) -> str:
-    """An action's or an agent's id. Raises DeclarationError."""
-    return check(subject, _ID, identifier, "id")
-
-
-# --- What a site says about itself: its addresses, and from checked options its `SiteFacts` ---
-
-URL_VARIABLE: Final = "AWP_PUBLISH_URL"
-
-
-def read_urls(given: object) -> tuple[str, ...]:
-    """The site's addresses; the environment variable may hold several, separated by commas."""
-    if given is None:
-        listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
-    else:
-        listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    if not listed or listed == [""]:
-        raise DeclarationError("site", f"url: is required; give Site(url=...) or set {URL_VARIABLE}.")
-    urls = tuple(check("site", URL, url, "url") for url in listed)
-    hosts = [urlsplit(url).netloc for url in urls]
-    for host in hosts:
-        if hosts.count(host) > 1:
-            raise DeclarationError("site", f"url: two addresses are at {host}, and requests could not tell them apart.")
-    return urls
-
-
-def read_site_facts(name: str, description: str, options: SiteOptions) -> SiteFacts:
-    """The frozen facts of a site. Raises DeclarationError for an entity that is neither a model nor a field table."""
-    entities = options.get("entities", {})
-    return SiteFacts(
-        name=name,
-        description=description,
-        version=options.get("version", "1.0"),
-        contact=options.get("contact"),
-        rate_limit=cast(RateLimit | None, options.get("rate_limit")),
-        entities={key: given for key, given in entities.items() if isinstance(given, Mapping)},
-        entity_schemas={key: _entity_schema(key, given) for key, given in entities.items() if isinstance(given, type)},
-        errors=dict(options.get("errors", {})),
-        hints=dict(options.get("hints", {})),
-        allowed_origins=tuple(options.get("allow_origins", ())),
-        workflows=tuple(options.get("workflows", ())),
-        documentation=options.get("documentation"),
-        license=options.get("license"),
-        updated=options.get("updated"),
-        imports=dict(options.get("imports", {})),
-        extensions=dict(options.get("extensions", {})),
-    )
-
-
-def _entity_schema(name: str, model: type) -> JsonObject:
-    try:
-        schema = write_schema(model, "serialization")
-    except UnusableSchema as error:
-        raise DeclarationError("site", f"entities.{name}: {error}.") from error
-    if "properties" not in schema:
-        raise DeclarationError("site", f"entities.{name}: {model.__name__} has no fields.", "Give a model.")
-    return schema
-
-
-# --- What the doors of a site hold every call to, whatever it calls ---
-
-
-@dataclass(frozen=True)
-class CallLimits:
-    """What the doors hold every call to. `timeout` in seconds, `max_body_bytes` in bytes.
-
-    `list_only_allowed` says that doors which tell their callers what there is tell each what they may call,
-    `trust_outer_middleware` that no middleware outside of us decides by the path of a request, `guard_routes` that
-    direct requests of routes meet the same gates as calls.
-    """
-
-    timeout: float = 30.0
-    max_body_bytes: int = 1_048_576
-    allow_origins: tuple[str, ...] = ()
-    list_only_allowed: bool = False
-    trust_outer_middleware: bool = False
-    guard_routes: bool = False
-    browsing: Browsing = field(default_factory=Browsing)
-
-
-def read_limits(checked: SiteOptions) -> CallLimits:
-    """The limits of a site, from options that have been checked."""
-    return CallLimits(
-        checked.get("timeout", CallLimits.timeout),
-        checked.get("max_body_bytes", CallLimits.max_body_bytes),
-        tuple(checked.get("allow_origins", ())),
-        checked.get("list_only_allowed", False),
-        checked.get("trust_outer_middleware", False),
-        checked.get("guard_routes", False),
-        checked.get("browsing", Browsing()),
-    )
-
-
-# --- Whether a site gives its pages in the formats that agents read, and how they may be asked for ---
-
-PACKAGE: Final = "selectolax"
-"""What reads HTML; it comes with the extra [pages]."""
-
-
-@dataclass(frozen=True, slots=True)
-class Offering:
-    """`pages` are given as SOM and Markdown to requests that accept these, with `in_query` to `?format=` as well.
-
-    With `in_shared_cache` the caches in front of the site heed Vary, and may keep what Accept has chosen.
-    """
-
-    pages: bool = False
-    in_query: bool = False
-    in_shared_cache: bool = False
-
-
-def read_offering(options: SiteOptions) -> Offering:
-    """Return what the options say. Without a word, pages are given where the extra is installed.
-
-    Raises DeclarationError for what cannot be had.
-    """
-    given = options.get("pages")
-    formats = given if isinstance(given, Pages) else Pages()
-    is_installed = find_spec(PACKAGE) is not None
-    if given and not is_installed:
-        raise DeclarationError(
-            "site", "pages: needs a package that is missing.", 'Install it: pip install "awp-publish[pages]".'
-        )
-    return Offering(is_installed and given is not False, formats.in_query, formats.shared_cache)
+def _signed(call: T, method: Callable[..., object], own: int, options: inspect.Signature) -> T:
+    """What `help()` and editors that look at run time read: the method's own parameters, then the options."""
+    parameters = list(inspect.signature(method).parameters.values())[:own]
+    kept = [one.replace(kind=inspect.Parameter.POSITIONAL_ONLY) for one in parameters]
+    call.__signature__ = inspect.Signature([*kept, *options.parameters.values()])  # type: ignore[attr-defined]
+    return call

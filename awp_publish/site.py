@@ -8,67 +8,73 @@ async def search(q: str) -> SearchResults: ...
 """
 
 import re
+import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from importlib.util import find_spec
 from typing import Any, Final, Literal, Protocol, TypeVar, Unpack, cast
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 from awp_publish.discover import Route, find_openapi, find_routes
 from awp_publish.discover.functions import describe_function
 from awp_publish.discover.routes import docstring_of, is_bound_for_a_call, mark
-from awp_publish.guarding import check_guarding, published_authentication, read_guarding
-from awp_publish.health import Liveness
+from awp_publish.health import Liveness, count_workers
 from awp_publish.model import (
     DEFAULT_OPERATION,
+    Action,
+    Authentication,
     Catalog,
+    Contact,
     Door,
     JsonObject,
     Locator,
     Page,
-    Paths,
     Prompt,
     PromptArgument,
-    RateLimit,
     SiteFacts,
+    seconds_of,
 )
+from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
 from awp_publish.policy.call import CallListener
 from awp_publish.problems import DeclarationError
 from awp_publish.resolve import (
     SUBJECT as INCLUDE,
-    AgentDeclaration,
     Declaration,
     Inclusion,
     RouteIndex,
     check_names,
     check_skills,
     listing,
+    name_of,
     resolve,
     title_of,
 )
 from awp_publish.schema import UnusableSchema, write_schema
 from awp_publish.settings import (
-    NAMES,
-    ActionOptions,
-    AgentOptions,
-    CallLimits,
-    Offering,
-    PageOptions,
-    SiteOptions,
+    ACTION,
+    AGENT,
+    DURATION,
+    ID,
+    PAGE,
+    PATH,
+    SITE,
+    TEXTS,
+    ActionSettings,
+    AgentSettings,
+    Given,
+    PageSettings,
+    SiteSettings,
     check,
-    check_action,
-    check_agent,
-    check_identifier,
-    check_page,
-    check_site,
-    read_limits,
-    read_offering,
-    read_site_facts,
-    read_urls,
+    read_rate,
+    takes,
+    takes_id,
 )
+from awp_publish.stores import ForeignStore, Store, open_store
 
 # --- What `site.agent(...)` returns ---
 
-_ACTION_OPTIONS: Final = frozenset(ActionOptions.__annotations__)
+_ACTION_OPTIONS: Final = frozenset(one.name for one in fields(ActionSettings))
 _NAMING: Final = ("name", "description")
 """What an agent's decorator gives to its one operation, and to none of several."""
 
@@ -79,22 +85,19 @@ class Declaring(Protocol):
     """How a site declares an action: a decorator that returns what it is given."""
 
     def __call__(
-        self, subject: str, action_id: str, options: ActionOptions, kind: Literal["route", "either"], /
+        self, subject: str, action_id: str, given: Given, kind: Literal["route", "either"], /
     ) -> Callable[[F], F]: ...
 
 
 class AgentHandle:
     """One declared agent, whose operations are still to be declared."""
 
-    def __init__(self, declaring: Declaring, agent_id: str, options: AgentOptions) -> None:
-        """`options` are as they were given: those of an action hold for each operation."""
+    def __init__(self, declaring: Declaring, agent_id: str, given: Given) -> None:
+        """`given` are the options as they were written: those of an action hold for each operation."""
         self._declaring = declaring
         self._id = agent_id
-        given = cast(ActionOptions, {key: value for key, value in options.items() if key in _ACTION_OPTIONS})
-        self._named: ActionOptions = cast(ActionOptions, {key: given[key] for key in _NAMING if key in given})
-        self._shared: ActionOptions = cast(
-            ActionOptions, {key: value for key, value in given.items() if key not in _NAMING}
-        )
+        self._named = {name: value for name, value in given.items() if name in _NAMING}
+        self._shared = {name: value for name, value in given.items() if name in _ACTION_OPTIONS.difference(_NAMING)}
         self._declare: Callable[[Callable[..., Any] | type], object] | None = None
 
     def __call__(self, function: F) -> F:
@@ -104,16 +107,17 @@ class AgentHandle:
         self._declare(function)
         return function
 
-    def operation(self, name: str, /, **options: Unpack[ActionOptions]) -> Callable[[F], F]:
-        """Declare a function (with or without a route) as the operation `name` of this agent.
+    @takes_id(ActionSettings)
+    def operation(self, operation_name: str, given: Given) -> Callable[[F], F]:
+        """Declare a function (with or without a route) as the operation `operation_name` of this agent.
 
-        The action behind it is called `{agent}_{name}`, and just `{agent}` for "default".
+        The action behind it is called `{agent}_{operation_name}`, and just `{agent}` for "default".
         """
-        subject = f'operation "{name}" of agent "{self._id}"'
-        if not isinstance(name, str):
+        subject = f'operation "{operation_name}" of agent "{self._id}"'
+        if not isinstance(operation_name, str):
             raise DeclarationError(f'agent "{self._id}"', 'an operation has a name: @agent.operation("find").')
-        suffix = "" if name == DEFAULT_OPERATION else "_" + name.lower().replace("-", "_")
-        merged: ActionOptions = {**self._shared, **options, "agent": self._id, "operation": name}
+        suffix = "" if operation_name == DEFAULT_OPERATION else "_" + operation_name.lower().replace("-", "_")
+        merged = {**self._shared, **given, "agent": self._id, "operation": operation_name}
         return self._declaring(subject, self._id + suffix, merged, "either")
 
 
@@ -123,15 +127,15 @@ class AgentHandle:
 _PLAIN: Final = "/%:@!$&'()*+,;=~"
 """Characters of a path that stay as they are."""
 
-_MAPPED: Final = PageOptions.__annotations__.keys() - {"title", "description"}
+_MAPPED: Final = PageSettings.__annotations__.keys() - {"title", "description"}
 """Options of a page that make it a part of the site's actions.json."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Declared:
+class _DeclaredPage:
     subject: str
     path: str | None
-    options: PageOptions
+    options: PageSettings
     function: Callable[..., object] | None = None
 
 
@@ -139,89 +143,83 @@ class DeclaredPages:
     """The pages of one site, as they are declared."""
 
     def __init__(self, refuse_when_frozen: Callable[[str], None]) -> None:
-        self._declared: list[_Declared] = []
+        self._declared: list[_DeclaredPage] = []
         self._refuse_when_frozen = refuse_when_frozen
 
-    def declare(self, path: str | None, options: PageOptions) -> Callable[[F], F]:
+    def declare(self, path: str | None, given: PageSettings) -> Callable[[F], F]:
         """Note a page by its path, or by the handlers that are decorated with what this returns.
 
-        Raises DeclarationError.
+        A page with a path is one page; without, each function that is decorated is another. Raises DeclarationError.
         """
         if callable(path):
             raise DeclarationError("site.page", 'is called: write @site.page() or site.page("/path").')
         subject = f'page "{path}"' if path is not None else "site.page()"
         self._refuse_when_frozen(subject)
-        declared = _Declared(subject, path, check_page(subject, path, options))
+        options = check(subject, PAGE, given, known=PageSettings.__annotations__)
+        declared = _DeclaredPage(subject, path, options)
         if path is not None:
+            check(subject, PATH, path, "path")
             self._declared.append(declared)
-        return self._noting(declared)
-
-    def _noting(self, declared: _Declared) -> Callable[[F], F]:
-        place = len(self._declared) - 1 if declared.path is not None else None
+        place = len(self._declared) - 1
         noted: list[object] = []
 
         def note(function: F) -> F:
             if noted and is_bound_for_a_call(function):
                 return function
-            self._refuse_when_frozen(declared.subject)
+            self._refuse_when_frozen(subject)
+            if not callable(getattr(function, "__func__", function)):
+                raise DeclarationError(subject, f"decorates {function!r}, which is not a function.")
             noted.append(function)
-            self._note(declared, function, place)
+            if path is not None:
+                self._declared[place] = replace(declared, function=function)
+            else:
+                self._declared.append(replace(declared, subject=f"page {name_of(function)}", function=function))
+            mark(function, f"page {len(self._declared)}")
             return function
 
         return note
 
-    def _note(self, declared: _Declared, function: Callable[..., object], place: int | None) -> None:
-        """A page with a path is one page; without, each function that is decorated is another."""
-        if not callable(getattr(function, "__func__", function)):
-            raise DeclarationError(declared.subject, f"decorates {function!r}, which is not a function.")
-        subject = declared.subject if place is not None else f"page {_name_of(function)}"
-        found = replace(declared, subject=subject, function=function)
-        if place is None:
-            self._declared.append(found)
-        else:
-            self._declared[place] = found
-        mark(function, f"page {len(self._declared)}")
-
     def resolve(self, routes: Sequence[Route], site_name: str, actions: Collection[str]) -> tuple[Page, ...]:
         """All pages, in the order of their declaration; `actions` are the ids there are. Raises DeclarationError."""
-        if not self._declared:
-            return ()
         index, found = RouteIndex(routes), dict[str, Page]()
         for declared in self._declared:
-            page = _resolve(declared, index, site_name)
-            if page.path in found:
-                raise DeclarationError(declared.subject, f'the page "{page.path}" is declared twice.', "Leave one out.")
-            if page.id and page.id in {other.id for other in found.values()}:
-                remedy = 'Give one of them an id of its own: site.page(..., id="...").'
-                raise DeclarationError(declared.subject, f'id: another page is called "{page.id}" too.', remedy)
-            _check_names(declared.subject, page, actions)
-            found[page.path] = page
+            route, function, options = _route_of(declared, index), declared.function, declared.options
+            path = quote(declared.path or route.template, safe=_PLAIN + "{}")
+            end = next((part for part in reversed(unquote(path).split("/")) if part and "{" not in part), "")
+            # A class's docstring is about all of its methods, so the method's comes first.
+            behind = route.handlers[:1]
+            handlers = (*behind, function) if isinstance(function, type) else (function, *behind)
+            described = next((text for text in map(docstring_of, filter(None, handlers)) if text), None)
+            title = options.get("title") or (title_of(end.replace("-", "_")) if end else site_name)
+            page = Page(path, title, options.get("description") or described)
+            if path in found:
+                raise DeclarationError(declared.subject, f'the page "{path}" is declared twice.', "Leave one out.")
+            if not _MAPPED.isdisjoint(options):
+                page = _with_map(declared.subject, page, options)
+                if page.id in {other.id for other in found.values()}:
+                    remedy = 'Give one of them an id of its own: site.page(..., id="...").'
+                    raise DeclarationError(declared.subject, f'id: another page is called "{page.id}" too.', remedy)
+                _check_names(declared.subject, page, actions)
+            found[path] = page
         return tuple(found.values())
 
 
-def _resolve(declared: _Declared, index: RouteIndex, site_name: str) -> Page:
-    options, route = declared.options, _route_of(declared, index)
-    path = quote(declared.path or route.template, safe=_PLAIN + "{}")
-    title = options.get("title") or _title_of(unquote(path), site_name)
-    page = Page(path, title, options.get("description") or _described(declared, route))
-    if not any(name in options for name in _MAPPED):
-        return page
+def _with_map(subject: str, page: Page, options: PageSettings) -> Page:
+    """Return a page with what it declares for the site's actions.json."""
     return replace(
         page,
-        id=options.get("id") or _id_of(path),
+        id=options.get("id") or _id_of(page.path),
         guide=options.get("guide"),
         actions=tuple(options.get("actions", ())),
         locators=cast("dict[str, Locator]", dict(options.get("locators", {}))),
         states=dict(options.get("states", {})),
         transitions=dict(options.get("transitions", {})),
         projections={
-            name: replace(one, schema=_schema_of(declared.subject, f"projections.{name}.schema", one.schema))
+            name: replace(one, schema=_schema_of(subject, f"projections.{name}.schema", one.schema))
             for name, one in options.get("projections", {}).items()
         },
         signals={
-            name: replace(
-                one, payload=_schema_of(declared.subject, f"signals.{name}.payload", one.payload, closed=True)
-            )
+            name: replace(one, payload=_schema_of(subject, f"signals.{name}.payload", one.payload, closed=True))
             for name, one in options.get("signals", {}).items()
         },
         attachments=dict(options.get("attachments", {})),
@@ -271,14 +269,7 @@ def _check_names(subject: str, page: Page, actions: Collection[str]) -> None:
                 raise DeclarationError(subject, f'{field}: the page has no {kind} "{name}".', f"Declare it in {kind}s.")
 
 
-def _described(declared: _Declared, route: Route) -> str | None:
-    """What the handler says of itself. A class's docstring is about all of its methods, so the method's comes first."""
-    function, behind = declared.function, route.handlers[:1]
-    handlers = (*behind, function) if isinstance(function, type) else (function, *behind)
-    return next((text for text in map(docstring_of, filter(None, handlers)) if text), None)
-
-
-def _route_of(declared: _Declared, index: RouteIndex) -> Route:
+def _route_of(declared: _DeclaredPage, index: RouteIndex) -> Route:
     subject, path = declared.subject, declared.path
     if declared.function is None:
         assert path is not None
@@ -289,33 +280,19 @@ def _route_of(declared: _Declared, index: RouteIndex) -> Route:
         fitting = {template: route for template, route in readable.items() if route.takes("GET", path)}
     else:
         fitting = {template: route for template, route in readable.items() if "{" not in template} or readable
-    if len(fitting) != 1:
-        raise DeclarationError(subject, *_wrong(found, list(fitting), path))
-    return next(iter(fitting.values()))
-
-
-def _wrong(found: Sequence[Route], fitting: Sequence[str], path: str | None) -> tuple[str, str]:
-    """Why a handler stands for no page, or for several; and what to do."""
-    if not found:
-        remedy = 'Register it with a route, or name its path: site.page("/path").'
-        return "no route of this application leads to what it decorates.", remedy
+    if len(fitting) == 1:
+        return next(iter(fitting.values()))
     known = listing(route.template for route in found)
+    if not found:
+        wrong = "no route of this application leads to what it decorates."
+        raise DeclarationError(subject, wrong, 'Register it with a route, or name its path: site.page("/path").')
     if fitting:
-        return f"is reachable in several ways ({known}).", 'Choose one: @site.page("/path").'
+        raise DeclarationError(subject, f"is reachable in several ways ({known}).", 'Choose one: @site.page("/path").')
     if path is not None:
-        return f"path: none of the routes of what it decorates takes GET {path} ({known}).", "Name one of them."
-    return f"its route ({known}) does not take GET; a page is read.", "Declare what it does as an action."
-
-
-def _title_of(path: str, site_name: str) -> str:
-    """The end of the path in words, placeholders left out; the site's own name for what stands at its top."""
-    end = next((part for part in reversed(path.split("/")) if part and "{" not in part), "")
-    return title_of(end.replace("-", "_")) if end else site_name
-
-
-def _name_of(function: object) -> str:
-    named = function if hasattr(function, "__qualname__") else type(function)
-    return f"{getattr(named, '__module__', '?')}.{getattr(named, '__qualname__', '?')}"
+        wrong = f"path: none of the routes of what it decorates takes GET {path} ({known})."
+        raise DeclarationError(subject, wrong, "Name one of them.")
+    wrong = f"its route ({known}) does not take GET; a page is read."
+    raise DeclarationError(subject, wrong, "Declare what it does as an action.")
 
 
 # --- `@site.prompt(...)` ---
@@ -348,53 +325,48 @@ class Prompts:
         if callable(prompt_id):
             raise DeclarationError("site.prompt", 'needs an id: write @site.prompt("its_id").')
         subject = f'prompt "{prompt_id}"'
-        check_identifier(subject, prompt_id)
+        check(subject, ID, prompt_id, "id")
         for name, given in {"title": title, "description": description}.items():
             if given is not None and not (isinstance(given, str) and given.strip()):
                 raise DeclarationError(subject, f"{name}: has to be a text that is not empty.")
 
         def mark(function: P) -> P:
-            self._add(_DeclaredPrompt(subject, prompt_id, title, description, function))
+            if not callable(function):
+                raise DeclarationError(subject, f"decorates {function!r}, which is not a function.")
+            if prompt_id in self._declared:
+                raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
+            self._declared[prompt_id] = _DeclaredPrompt(subject, prompt_id, title, description, function)
             return function
 
         return mark
 
-    def _add(self, declared: _DeclaredPrompt) -> None:
-        if not callable(declared.function):
-            raise DeclarationError(declared.subject, f"decorates {declared.function!r}, which is not a function.")
-        if declared.id in self._declared:
-            raise DeclarationError(declared.subject, "is declared twice.", "Give one of the two another id.")
-        self._declared[declared.id] = declared
-
     def resolve(self) -> tuple[Prompt, ...]:
         """All prompts, in the order of their declaration. Raises DeclarationError."""
-        return tuple(_resolve_prompt(declared) for declared in self._declared.values())
-
-
-def _resolve_prompt(declared: _DeclaredPrompt) -> Prompt:
-    try:
-        described = describe_function(declared.function)
-    except UnusableSchema as error:
-        raise DeclarationError(declared.subject, f"{error}.", _REMEDY) from error
-    return Prompt(
-        id=declared.id,
-        name=declared.title or title_of(declared.id),
-        description=declared.description or docstring_of(declared.function),
-        arguments=_arguments(declared.subject, described.inputs),
-        write=described.call,
-    )
-
-
-def _arguments(subject: str, inputs: JsonObject) -> tuple[PromptArgument, ...]:
-    properties, required = inputs.get("properties", {}), inputs.get("required", [])
-    assert isinstance(properties, Mapping)
-    assert isinstance(required, list)
-    for name, schema in properties.items():
-        if not _is_fillable(schema, inputs):
-            raise DeclarationError(subject, f"its parameter {name} cannot be filled in as a text.", _REMEDY)
-    return tuple(
-        PromptArgument(name, schema.get("description"), name in required) for name, schema in properties.items()
-    )
+        resolved: list[Prompt] = []
+        for declared in self._declared.values():
+            try:
+                described = describe_function(declared.function)
+            except UnusableSchema as error:
+                raise DeclarationError(declared.subject, f"{error}.", _REMEDY) from error
+            inputs: Mapping[str, Any] = described.inputs
+            arguments = []
+            for name, schema in inputs.get("properties", {}).items():
+                if not _is_fillable(schema, inputs):
+                    raise DeclarationError(
+                        declared.subject, f"its parameter {name} cannot be filled in as a text.", _REMEDY
+                    )
+                required = name in inputs.get("required", [])
+                arguments.append(PromptArgument(name, schema.get("description"), required))
+            resolved.append(
+                Prompt(
+                    id=declared.id,
+                    name=declared.title or title_of(declared.id),
+                    description=declared.description or docstring_of(declared.function),
+                    arguments=tuple(arguments),
+                    write=described.call,
+                )
+            )
+        return tuple(resolved)
 
 
 def _is_fillable(schema: Mapping[str, Any], inputs: JsonObject) -> bool:
@@ -407,7 +379,68 @@ def _is_fillable(schema: Mapping[str, Any], inputs: JsonObject) -> bool:
     return "enum" in schema or "const" in schema or schema.get("type") in _FILLABLE
 
 
+SITE_OPTIONS: Final = frozenset(one.name for one in fields(SiteSettings))
+AGENT_OPTIONS: Final = frozenset(one.name for one in fields(AgentSettings))
+
 Listener = Callable[["Site"], None]
+
+
+def _open_store(settings: SiteSettings) -> Store:
+    given = settings.store
+    if isinstance(given, str):
+        return open_store(given, settings.namespace)
+    if all(callable(getattr(given, verb, None)) for verb in ("run", "take", "close")):
+        return ForeignStore(cast(Store, given))
+    raise DeclarationError("site", f"store: {given!r} is not a store.", 'Write "sqlite:///agents.db" or "redis://...".')
+
+
+def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFacts:
+    """What the documents say of a site. Raises DeclarationError for an entity that has no fields."""
+    about, oauth = settings.about, settings.oauth
+    schemas: dict[str, JsonObject] = {}
+    for name, model in about.entities.items():
+        if isinstance(model, type):
+            try:
+                schemas[name] = write_schema(model, "serialization")
+            except UnusableSchema as error:
+                raise DeclarationError("site", f"about.entities.{name}: {error}.") from error
+            if "properties" not in schemas[name]:
+                wrong = f"about.entities.{name}: {model.__name__} has no fields."
+                raise DeclarationError("site", wrong, "Give a model.")
+    authentication = None
+    if known or oauth is not None:
+        scheme, methods = published_facts(known)
+        session = next((one for one in known if isinstance(one, SessionUser)), None)
+        endpoints = {**(oauth.endpoints if oauth is not None else {}), **(session.endpoints if session else {})}
+        authentication = Authentication(
+            type="oauth2" if oauth is not None else scheme,
+            methods=methods,
+            token_expiry=oauth.token_expiry if oauth is not None else None,
+            refresh_endpoint=oauth.refresh_endpoint if oauth is not None else None,
+            endpoints=endpoints,
+            authorization_servers=oauth.authorization_servers if oauth is not None else (),
+            api_key_header=next((one.header for one in known if isinstance(one, ApiKey)), None),
+            session_cookie=session.cookie if session is not None else None,
+        )
+    return SiteFacts(
+        name=settings.name,
+        description=settings.description,
+        imports=dict(settings.imports),
+        version=about.version,
+        contact=Contact(about.email, about.contact) if about.email or about.contact else None,
+        authentication=authentication,
+        rate_limit=read_rate(settings.rate_limit) if settings.rate_limit is not None else None,
+        entities={name: given for name, given in about.entities.items() if isinstance(given, Mapping)},
+        entity_schemas=schemas,
+        errors=dict(settings.errors),
+        hints=dict(about.hints),
+        allowed_origins=tuple(settings.allow_origins),
+        workflows=tuple(about.workflows),
+        documentation=about.documentation,
+        license=about.license,
+        updated=cast(datetime | None, about.updated),
+        extensions=dict(about.extensions),
+    )
 
 
 class Site:
@@ -417,21 +450,20 @@ class Site:
     one. Without `url` the environment variable AWP_PUBLISH_URL is read. Raises DeclarationError that names the field.
     """
 
-    def __init__(
-        self, name: str, description: str, url: str | Sequence[str] | None = None, **options: Unpack[SiteOptions]
-    ) -> None:
-        name, description, checked = check_site(name, description, options)
-        self.urls = read_urls(url)
-        self.guarding = read_guarding(checked, urlsplit(self.urls[0]).netloc)
-        known = published_authentication(self.guarding, checked.get("oauth"))
-        self.facts: SiteFacts = replace(read_site_facts(name, description, checked), authentication=known)
-        self.paths = checked.get("paths", Paths())
-        self.limits: CallLimits = read_limits(checked)
-        self.offering: Offering = read_offering(checked)
-        self.doors: tuple[str, ...] = tuple(dict.fromkeys(checked.get("doors", ())))
-        self.liveness = Liveness(self.paths.status)
+    @takes(SiteSettings)
+    def __init__(self, given: Given) -> None:
+        self.settings: SiteSettings = check("site", SITE, given, known=SITE_OPTIONS)
+        self.store: Store = _open_store(self.settings)
+        signed_here = (secrets.token_urlsafe(32),)  # good enough for what stays in this process
+        self.keys: tuple[str, ...] = tuple(self.settings.secret_keys) or signed_here
+        given_authenticators = self.settings.authenticate
+        self.authenticators: tuple[Authenticator, ...] = (
+            read_authenticators(given_authenticators) if given_authenticators is not None else ()
+        )
+        self.facts: SiteFacts = _facts_of(self.settings, self.authenticators)
+        self.liveness = Liveness(self.settings.paths.status)
         self._declarations: dict[str, Declaration] = {}
-        self._agents: dict[str, AgentDeclaration] = {}
+        self._agents: dict[str, AgentSettings] = {}
         self._inclusions: list[Inclusion] = []
         self._prompts = Prompts()
         self._pages = DeclaredPages(self._refuse_when_frozen)
@@ -441,11 +473,13 @@ class Site:
 
     # --- Declaring ---
 
-    def action(self, action_id: str, /, **options: Unpack[ActionOptions]) -> Callable[[F], F]:
+    @takes_id(ActionSettings)
+    def action(self, action_id: str, given: Given) -> Callable[[F], F]:
         """Declare a route handler as an action. Stands above or below the route decorator; returns the function."""
-        return self._declaring(f'action "{action_id}"', action_id, options, "route")
+        return self._declaring(f'action "{action_id}"', action_id, given, "route")
 
-    def agent(self, agent_id: str, /, **options: Unpack[AgentOptions]) -> AgentHandle:
+    @takes_id(AgentSettings)
+    def agent(self, agent_id: str, given: Given) -> AgentHandle:
         """Declare an agent: decorate one function with it, or each of several with its `operation(name)`."""
         subject = f'agent "{agent_id}"'
         self._refuse_when_frozen(subject)
@@ -453,10 +487,10 @@ class Site:
         if agent_id in self._agents:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
         for name in ("agent", "operation"):
-            if name in options:
+            if name in given:
                 raise DeclarationError(subject, f"{name}: is an option of actions, not of agents.")
-        self._agents[agent_id] = AgentDeclaration.read(agent_id, check_agent(subject, options))
-        return AgentHandle(self._declaring, agent_id, options)
+        self._agents[agent_id] = check(subject, AGENT, given, known=AGENT_OPTIONS)
+        return AgentHandle(self._declaring, agent_id, given)
 
     def prompt(
         self, prompt_id: str, /, *, title: str | None = None, description: str | None = None
@@ -465,20 +499,21 @@ class Site:
         self._refuse_when_frozen(f'prompt "{prompt_id}"')
         return self._prompts.declare(prompt_id, title, description)
 
-    def page(self, path: str | None = None, /, **options: Unpack[PageOptions]) -> Callable[[F], F]:
+    def page(self, path: str | None = None, /, **options: Unpack[PageSettings]) -> Callable[[F], F]:
         """Declare a page: decorate its route handler, or call it with the `path` of a page that was not written here.
 
         Without a title it is called by the end of its path; without a description by the handler's docstring.
         """
         return self._pages.declare(path, options)
 
-    def declare(self, action_id: str, /, **options: Unpack[ActionOptions]) -> None:
+    @takes_id(ActionSettings)
+    def declare(self, action_id: str, given: Given) -> None:
         """Declare an action by `method` and `path`, for handlers that cannot be decorated or were not written here."""
         subject = f'action "{action_id}"'
         for needed in ("method", "path"):
-            if needed not in options:
+            if needed not in given:
                 raise DeclarationError(subject, f"{needed}: is required by site.declare().")
-        self._add(self._read(subject, action_id, options, "path"), None)
+        self._add(self._read(subject, action_id, given, "path"), None)
 
     def include(
         self,
@@ -488,7 +523,7 @@ class Site:
         operations: Sequence[str] = (),
         exclude: Sequence[str] = (),
         auth_required: bool | None = None,
-        rate_limit: str | RateLimit | None = None,
+        rate_limit: str | None = None,
     ) -> None:
         """Publish routes that are already there, without touching their handlers.
 
@@ -498,24 +533,20 @@ class Site:
         `rate_limit` hold for each action.
         """
         self._refuse_when_frozen(INCLUDE)
-        options: ActionOptions = {}
-        if auth_required is not None:
-            options["auth_required"] = auth_required
-        if rate_limit is not None:
-            options["rate_limit"] = rate_limit
+        options = {"auth_required": auth_required, "rate_limit": rate_limit}
         inclusion = Inclusion(
-            tags=_read_names(tags, "tags"),
-            paths=_read_names(paths, "paths"),
-            operations=_read_names(operations, "operations"),
-            exclude=_read_names(exclude, "exclude"),
-            options=check_action(INCLUDE, options),
+            tags=check(INCLUDE, TEXTS, tags, "tags"),
+            paths=check(INCLUDE, TEXTS, paths, "paths"),
+            operations=check(INCLUDE, TEXTS, operations, "operations"),
+            exclude=check(INCLUDE, TEXTS, exclude, "exclude"),
+            options=check(INCLUDE, ACTION, options),
         )
         self._inclusions.append(inclusion)
 
     def _declaring(
-        self, subject: str, action_id: str, options: ActionOptions, kind: Literal["route", "either"]
+        self, subject: str, action_id: str, given: Given, kind: Literal["route", "either"]
     ) -> Callable[[F], F]:
-        declaration = self._read(subject, action_id, options, kind)
+        declaration = self._read(subject, action_id, given, kind)
 
         def declare(function: F) -> F:
             if action_id not in self._declarations or not is_bound_for_a_call(function):
@@ -526,12 +557,12 @@ class Site:
         return declare
 
     def _read(
-        self, subject: str, action_id: str, options: ActionOptions, kind: Literal["route", "either", "path"]
+        self, subject: str, action_id: str, given: Given, kind: Literal["route", "either", "path"]
     ) -> Declaration:
         """Check a declaration where it is written, before it has a function."""
         self._refuse_when_frozen(subject)
         _check_id("action", subject, action_id)
-        return Declaration(subject, action_id, kind, None, check_action(subject, options))
+        return Declaration(subject, action_id, kind, None, check(subject, ACTION, given, known=_ACTION_OPTIONS))
 
     def _add(self, declaration: Declaration, function: Callable[..., object] | None) -> None:
         self._refuse_when_frozen(declaration.subject)
@@ -551,6 +582,49 @@ class Site:
                 subject, "is declared after the site was published.", "Declare before the application starts."
             )
 
+    def _check_guards(self, actions: Sequence[Action]) -> None:
+        """Refuse what could not be enforced. Raises DeclarationError that names the action."""
+        is_shared, has_a2a = self.store.is_shared, "a2a" in self.settings.doors
+        # A store in memory where several processes serve the site: one key would run a payment in each of them.
+        kept = [action.id for action in actions if action.remembers or action.rate_limit or action.requires]
+        if not is_shared and (kept or self.facts.rate_limit or has_a2a) and (workers := count_workers()) > 1:
+            things = "idempotency keys, confirmations, receipts, jobs and counts of calls"
+            what = [f"{things} of {', '.join(kept)}"] if kept else []
+            what += ["counts of calls of all actions"] if self.facts.rate_limit and not kept else []
+            what += ["the tasks of the A2A door"] if has_a2a else []
+            raise DeclarationError(
+                "site",
+                f"{workers} workers serve it, and each would keep {' and '.join(what)} in a memory of its own.",
+                'Give Site(store="sqlite:///agents.db"), or "redis://..." for several machines; or run one worker.',
+            )
+        for action in actions:
+            subject = f'action "{action.id}"'
+            if action.auth_required and not (self.authenticators or action.route_authenticates):
+                raise DeclarationError(
+                    subject,
+                    "auth_required: nothing here tells who calls.",
+                    "Give Site(authenticate=...), or the route a security scheme.",
+                )
+            # Every process that shares the store has to sign with the same keys; without sharing, any key will do.
+            if (action.requires or action.needs_confirmation) and is_shared and not self.settings.secret_keys:
+                raise DeclarationError(
+                    subject,
+                    "needs signed tokens, and the site has no secret_keys.",
+                    'Give Site(secret_keys=["..."]) one that all processes share, from the environment say.',
+                )
+            if not action.is_background or self.settings.jobs.queue is None:
+                continue
+            if not is_shared:
+                raise DeclarationError(
+                    subject,
+                    "runs in another process, which cannot see a store in memory.",
+                    'Give Site(store="redis://...").',
+                )
+            if find_spec("taskiq") is None or find_spec("taskiq_redis") is None:
+                raise DeclarationError(
+                    subject, "needs taskiq, which is not installed.", 'Install it: pip install "awp-publish[jobs]".'
+                )
+
     # --- Freezing ---
 
     def freeze(self, app: object = None, doors: Sequence[Door] = (), documents: Iterable[str] = ()) -> Catalog:
@@ -562,18 +636,18 @@ class Site:
         if not self._catalogs:
             declared = list(self._declarations.values())
             routes = find_routes(app)
-            actions, agents = resolve(declared, self._agents, self._inclusions, routes, self.limits.timeout)
+            actions, agents = resolve(declared, self._agents, self._inclusions, routes, self.settings.timeout)
             check_names(self.facts, actions)
             check_skills(actions, doors)
-            check_guarding(self.guarding, actions, self.facts.rate_limit, "a2a" in self.doors)
+            self._check_guards(actions)
             catalog = Catalog(
-                url=self.urls[0],
+                url=self.settings.urls[0],
                 site=self.facts,
                 actions=actions,
                 agents=agents,
                 prompts=self._prompts.resolve(),
                 pages=self._pages.resolve(routes, self.facts.name, {action.id for action in actions}),
-                paths=self.paths,
+                paths=self.settings.paths,
                 doors=tuple(doors),
                 documents=frozenset(documents),
                 openapi=find_openapi(app),
@@ -599,18 +673,20 @@ class Site:
         """Say what works (agent.json section 13); what is not given stays as it is. `refresh()` publishes it."""
         self.liveness.say(operational, degraded_actions)
 
-    def status(self, *actions: str) -> Callable[[F], F]:
+    def status(self, *actions: str, every: str = "30s") -> Callable[[F], F]:
         """Declare a probe: a function that finds out whether `actions` work; without any, whether the site does.
 
-        It answers False or raises where something does not work. Probes are asked every `status_interval`; what they
-        find is published, and calls of an action that does not work are refused. Returns the function unchanged.
+        It answers False or raises where something does not work. Probes are asked together, as often as one of them
+        wants to be; what they find is published, and calls of an action that does not work are refused. Returns the
+        function unchanged.
         """
         if actions and not isinstance(actions[0], str):
             raise DeclarationError("site.status", 'is called: write @site.status("action_id") or @site.status().')
         self._refuse_when_frozen("site.status()")
+        interval = float(seconds_of(check("site.status()", DURATION, every, "every")))
 
         def mark(function: F) -> F:
-            self.liveness.add(function, actions)
+            self.liveness.add(function, actions, interval)
             return function
 
         return mark
@@ -639,15 +715,10 @@ class Site:
 
     def _with_status(self, catalog: Catalog) -> tuple[Catalog, ...]:
         self.liveness.check(catalog.actions)
-        return tuple(replace(catalog, url=url, status=self.liveness.status) for url in self.urls)
-
-
-def _read_names(given: object, field: str) -> tuple[str, ...]:
-    names: Sequence[str] = check(INCLUDE, NAMES, given, field)
-    return tuple(names)
+        return tuple(replace(catalog, url=url, status=self.liveness.status) for url in self.settings.urls)
 
 
 def _check_id(kind: str, subject: str, given: object) -> None:
     if callable(given):
         raise DeclarationError(f"site.{kind}", f'needs an id: write @site.{kind}("its_id").')
-    check_identifier(subject, given)
+    check(subject, ID, given, "id")

@@ -64,18 +64,22 @@ def link_header(catalog: Catalog, protocols: Sequence[Published] = ALL, *, of_pa
 
     What is an alternate of the site's pages is none of what is not one of them: then `of_pages` is False.
     """
-    links = (link for link in _links(catalog, protocols) if of_pages or link.rel != ALTERNATE)
-    return ", ".join(_member(link) for link in links)
-
-
-def _member(link: _Link) -> str:
-    title = f'; title="{link.title}"' if link.title and link.rel == ALTERNATE else ""
-    return f'<{link.href}>; rel="{link.rel}"; type="{link.type}"{title}'
+    members: list[str] = []
+    for link in _links(catalog, protocols):
+        if of_pages or link.rel != ALTERNATE:
+            title = f'; title="{link.title}"' if link.title and link.rel == ALTERNATE else ""
+            members.append(f'<{link.href}>; rel="{link.rel}"; type="{link.type}"{title}')
+    return ", ".join(members)
 
 
 def head_links(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
     """The same as `<link>` elements for a page's head."""
-    return "\n".join(_element(link) for link in _links(catalog, protocols))
+    elements: list[str] = []
+    for link in _links(catalog, protocols):
+        title = f' title="{escape(link.title)}"' if link.title else ""
+        address = f'href="{escape(link.href)}"'
+        elements.append(f'<link rel="{escape(link.rel)}" type="{escape(link.type)}" {address}{title}>')
+    return "\n".join(elements)
 
 
 def robots_lines(catalog: Catalog) -> str:
@@ -84,11 +88,6 @@ def robots_lines(catalog: Catalog) -> str:
     They belong to no group of user agents, so they may stand anywhere in the file.
     """
     return som.robots_lines(catalog)
-
-
-def _element(link: _Link) -> str:
-    title = f' title="{escape(link.title)}"' if link.title else ""
-    return f'<link rel="{escape(link.rel)}" type="{escape(link.type)}" href="{escape(link.href)}"{title}>'
 
 
 # --- Attributes ---
@@ -160,12 +159,13 @@ def _input_schema(action: Action, name: str) -> Mapping[str, object]:
 
 
 def _attributes(names: Mapping[Style, Mapping[str, object]], styles: Iterable[Style]) -> str:
-    pairs = ((f"{style}-{name}", value) for style in styles for name, value in names[style].items())
-    return " ".join(f'{name}="{escape(_text(value))}"' for name, value in pairs if isinstance(value, (str, int, float)))
-
-
-def _text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    written: list[str] = []
+    for style in styles:
+        for name, value in names[style].items():
+            if isinstance(value, (str, int, float)):
+                text = str(value).lower() if isinstance(value, bool) else str(value)
+                written.append(f'{style}-{name}="{escape(text)}"')
+    return " ".join(written)
 
 
 # --- Jinja ---

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, get_args
 
-from awp_publish import Contact, SessionUser, Site, Workflow
+from awp_publish import About, SessionUser, Site, Workflow
 from demo_site import books
 from demo_site.database import Database
 from demo_site.models import Book, Summary
@@ -76,13 +76,15 @@ def create_site(url: str | None, database: Database, secret: str, doors: Sequenc
         name=NAME,
         description=DESCRIPTION,
         url=public_url,
-        contact=Contact(url=f"{public_url}/about"),
-        entities={"book": Book},
+        about=About(
+            contact=f"{public_url}/about",
+            documentation="/about",
+            updated=datetime(2026, 11, 21, tzinfo=UTC),
+            entities={"book": Book},
+            hints=HINTS,
+            workflows=[BUY_A_BOOK],
+        ),
         errors=RECOVERIES,
-        hints=HINTS,
-        workflows=[BUY_A_BOOK],
-        documentation="/about",
-        updated=datetime(2026, 11, 21, tzinfo=UTC),
         authenticate=SessionUser(ACCOUNT, cookie="session", endpoints={"login": "/sign-in", "logout": "/sign-out"}),
         rate_limit=SITE_LIMIT,
         store=f"sqlite:///{database.path.with_stem(database.path.stem + '-agents')}",

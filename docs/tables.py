@@ -34,7 +34,7 @@ from awp_publish.problems import (
     StoreUnavailable,
     TemporarilyUnavailable,
 )
-from awp_publish.settings import ActionOptions, AgentOptions, AwasOptions, SiteOptions, option_rows
+from awp_publish.settings import About, ActionSettings, AgentSettings, AwasSettings, SiteSettings, option_rows
 
 # --- The gates in their order: what declares a gate, and what it refuses ---
 
@@ -113,9 +113,9 @@ def problem_table() -> str:
 
 def option_table(columns: str, options: type, *, beyond: type | None = None) -> str:
     """The options of a settings class, without those of the class that it extends."""
-    inherited = beyond.__annotations__ if beyond is not None else {}
-    own = [name for name in options.__annotations__ if name not in inherited]
-    rows = [f"| `{name}` | {option.meaning} | {option.other} |" for name, option in option_rows(options, own)]
+    inherited = dict(option_rows(beyond)) if beyond is not None else {}
+    own = [(name, option) for name, option in option_rows(options) if name not in inherited]
+    rows = [f"| `{name}` | {option.meaning} | {option.other} |" for name, option in own]
     return "\n".join((columns, "|---|---|---|", *rows))
 
 
@@ -123,10 +123,11 @@ PUBLISHED = "| option | what it says | where it is published |"
 DEFAULT = "| option | what it says | default |"
 
 MAKERS = {
-    "site options": lambda: option_table(PUBLISHED, SiteOptions),
-    "action options": lambda: option_table(DEFAULT, ActionOptions),
-    "awas options": lambda: option_table(DEFAULT, AwasOptions),
-    "agent options": lambda: option_table(DEFAULT, AgentOptions, beyond=ActionOptions),
+    "site options": lambda: option_table(PUBLISHED, SiteSettings),
+    "about options": lambda: option_table(PUBLISHED, About),
+    "action options": lambda: option_table(DEFAULT, ActionSettings),
+    "awas options": lambda: option_table(DEFAULT, AwasSettings),
+    "agent options": lambda: option_table(DEFAULT, AgentSettings, beyond=ActionSettings),
     "problems": problem_table,
     "gates": gate_table,
     "claims": claim_table,

@@ -75,6 +75,7 @@ PLACES = {
     "gates": "guards.md",
     "claims": "guards.md",
     "site options": "site.md",
+    "about options": "site.md",
     "action options": "actions.md",
     "awas options": "actions.md",
     "agent options": "actions.md",
@@ -116,7 +117,7 @@ def test_every_option_of_the_publisher_is_documented():
 
 def test_every_command_is_documented():
     text = (ROOT / "docs" / "commands.md").read_text()
-    listed = re.search(r"{([\w,]+)}", cli._parser().format_help())
+    listed = re.search(r"{([\w,]+)}", cli.make_parser().format_help())
     assert listed is not None
     for command in listed[1].split(","):
         assert f"awp-publish {command} " in text

@@ -242,10 +242,6 @@ def _action(catalog: Catalog, action: Action, level: str | None) -> dict[str, ob
         "type": action.outputs.get("contentMediaType", JSON_TYPE) if action.outputs else None,
         "success_codes": [action.success_status],
     }
-    result, paging = action.result, action.result and action.result.pagination
-    pagination = paging and present(
-        {"selector": paging.selector, "nextButton": paging.next_button, "currentPage": paging.current_page}
-    )
     operation = None
     target = action.target
     is_route = target is not None and (method, path) == (target.method, target.path)  # OpenAPI describes nothing else
@@ -284,16 +280,7 @@ def _action(catalog: Catalog, action: Action, level: str | None) -> dict[str, ob
             "x-encoding": encoding if encoding != JSON_TYPE else None,
             "outputs": present(outputs),
             "outputSchema": dict(answer_schema(action)) or None,
-            "result": result
-            and present(
-                {
-                    "type": result.type,
-                    "selector": result.selector,
-                    "itemSelector": result.item_selector,
-                    "properties": dict(result.properties) or None,
-                    "pagination": pagination or None,
-                }
-            ),
+            "result": action.result,
             "openapi": operation,
             "x-tags": action.tags or None,
             "x-page": located_if(catalog, action.page) if has_selectors and action.page != path else None,

@@ -11,21 +11,26 @@ from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish.discover import find_routes, routed
-from awp_publish.guarding import count_workers
-from awp_publish.model import Catalog
+from awp_publish.health import count_workers
+from awp_publish.invoke import Invoker, Observer
+from awp_publish.model import Catalog, seconds_of
+from awp_publish.policy.guard import Guards
+from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL
+from awp_publish.protocols.protected_resource import metadata_url
 from awp_publish.protocols.protocol import Document, Protocol
-from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication
+from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication, RouteCaller
 from awp_publish.serve.documents import Prepared, prepare, problem_documents
-from awp_publish.serve.doors import ENTRANCE, Answer, Doors, describe_live_doors, guard_routes, open_doors
+from awp_publish.serve.doors import ENTRANCE, Answer, DoorContext, Doors, describe_live_doors, open_doors
+from awp_publish.serve.endpoint import read_admission_of
 from awp_publish.serve.guarded_routes import ARRIVED, GuardedRoutes
 from awp_publish.serve.http import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
 from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
 from awp_publish.serve.negotiation import NegotiatedPages, NegotiatedRequest, PageRenderer, negotiate
 from awp_publish.serve.pages import PageReader, describe_pages
-from awp_publish.serve.sessions import Outside
+from awp_publish.serve.sessions import LIFETIME, CookieSessions, Outside, SessionCalls, has_session_callers
 from awp_publish.serve.startup import is_first_worker, report, root_path_of_server
 from awp_publish.serve.status import StatusKeeper
 from awp_publish.serve.woa import door_of
@@ -78,7 +83,8 @@ class AgentPublisher:
         self._protocols = tuple(protocols)
         self._link_headers = link_headers
         self._check = check
-        self._status = StatusKeeper(site, site.guarding.status_interval)
+        self._status = StatusKeeper(site.liveness, site.probe)
+        self._observer = Observer(site.settings.log_inputs, site.call_listeners)
         self._background: Background | None = None
         self._renderer: PageRenderer | None = None
         self._whole: AsgiApp = app
@@ -179,7 +185,7 @@ class AgentPublisher:
         """What runs while the application does: the worker of background jobs, and the probes."""
         self._state = scope.get("state", {})
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(self.site.guarding.store.close)
+            stack.push_async_callback(self.site.store.close)
             if self._background is not None:
                 scope.get("extensions", {}).get(BACKGROUNDS, []).append(self._background)
                 await stack.enter_async_context(self._background.working(scope.get("state", {})))
@@ -198,9 +204,10 @@ class AgentPublisher:
             return self._freeze(scope)
 
     def _freeze(self, scope: Scope) -> tuple[_Published, ...]:
+        settings = self.site.settings
         documents = [document for protocol in self._protocols for document in protocol.documents]
         paths = [document.path for document in documents if document.condition is None]
-        doors = (door_of(self.site.paths.invoke), *describe_live_doors(self.site), *describe_pages(self.site))
+        doors = (door_of(settings.paths.invoke), *describe_live_doors(settings), *describe_pages(settings))
         self.site.freeze(self._application(scope), doors, paths)
         self._whole = self._outermost(scope)
         entrance = self._whole if self._is_enclosed(scope) else None
@@ -215,8 +222,10 @@ class AgentPublisher:
             self._outside = Outside(outside or self.app, lambda: self._state, carried)
         self._has_sessions = bool(cookies) or getattr(self.app, "awp_has_sessions", False)
         if any(action.is_background for action in self.site.catalog.actions):
-            self._background = Background(self.site, self.site.catalog, self._whole, self._application(scope))
-        if self.site.offering.pages:
+            catalog, application = self.site.catalog, self._application(scope)
+            guards = self._guards(catalog, None)
+            self._background = Background(settings, catalog, guards, self._observer, self._whole, application)
+        if settings.page_formats is not None:
             self._renderer = PageRenderer()
         self.site.on_refresh(self._publish)
         self._publish(self.site)
@@ -247,7 +256,7 @@ class AgentPublisher:
         are mounted in an application, whose middleware cannot be told of them.
         """
         app = scope.get("app")
-        listed = [one for one in getattr(app, "user_middleware", ()) if not self.site.limits.trust_outer_middleware]
+        listed = [one for one in getattr(app, "user_middleware", ()) if not self.site.settings.trust_outer_middleware]
         if listed and "endpoint" in scope and getattr(app, "router", None) is not routed(self.app):
             names = ", ".join(getattr(one.cls, "__name__", repr(one.cls)) for one in listed)
             raise DeclarationError(
@@ -288,26 +297,67 @@ class AgentPublisher:
             if before.guarded is not None:
                 before.guarded.set_status(catalog.status)
             return replace(before, documents=documents)
-        pages = NegotiatedPages(catalog, self.site.offering, self._renderer) if self._renderer else None
+        formats = self.site.settings.page_formats
+        pages = NegotiatedPages(catalog, formats, self._renderer) if formats and self._renderer else None
         links = link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None
-        guarded = guard_routes(self.site, catalog, self.app, self._called.routes)
-        onward = negotiate(guarded or self.app, pages, links, self.site.limits.timeout)
+        guarded = self._guard_routes(catalog)
+        onward = negotiate(guarded or self.app, pages, links, self.site.settings.timeout)
         return _Published(_host_of(catalog), documents, self._open_doors(catalog), pages, onward, guarded)
 
     def _open_doors(self, catalog: Catalog) -> Doors:
-        reader = None
+        site, settings, reader = self.site, self.site.settings, None
         if self._renderer is not None:
-            reader = PageReader(self.site, catalog, self._whole, self._renderer, self.owns, lambda: self._state)
-        return open_doors(
-            self.site,
-            catalog,
-            self._called,
-            self._status,
-            self._background,
-            reader,
-            self._entrance,
-            self._outside,
-            self._has_sessions,
+            reader = PageReader(settings, catalog, self._whole, self._renderer, self.owns, lambda: self._state)
+        guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(settings, catalog.actions)
+        accept = self._background.accepting(catalog) if self._background is not None else None
+        sessions = carry = None
+        if self._has_sessions or has_session_callers(guards, catalog):
+            sessions = CookieSessions(site.store, Tokens(site.keys, f"session:{settings.namespace}", LIFETIME))
+            carry = SessionCalls(sessions, catalog, guards, admission.trusted_proxies, self._outside)
+        context = DoorContext(
+            settings=settings,
+            catalog=catalog,
+            published=lambda: next(one for one in site.catalogs if one.url == catalog.url),
+            invoker=Invoker(catalog, RouteCaller(self._called, catalog), guards, accept, self._observer, carry),
+            guards=guards,
+            keys=site.keys,
+            admission=admission,
+            background=self._background,
+            entrance=self._entrance,
+            pages=reader,
+            sessions=sessions,
+            carry=carry,
+        )
+        return open_doors(context, self._status)
+
+    def _guard_routes(self, catalog: Catalog) -> GuardedRoutes | None:
+        """The application behind the gates of its actions' routes, None where no route is to be guarded."""
+        by_site = self.site.settings.guard_routes
+        actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
+        if not any(action.target is not None for action in actions):
+            return None
+        guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(self.site.settings)
+        routes = self._called.routes
+        guarded = GuardedRoutes(self.app, routes, catalog, actions, guards, self._observer, admission)
+        return guarded if guarded.is_needed else None
+
+    def _guards(self, catalog: Catalog, metadata: str | None) -> Guards:
+        """What the guards of a catalog share. `metadata` is where RFC 9728 metadata is served, if it is."""
+        site, settings, actions = self.site, self.site.settings, catalog.actions
+        receipted = frozenset(needed for action in actions for needed in action.requires)
+        confirm_within, receipts_within = seconds_of(settings.confirm_within), seconds_of(settings.receipts_within)
+        confirmations = Tokens(site.keys, f"confirmation:{settings.namespace}", float(confirm_within))
+        receipts = Tokens(site.keys, f"receipt:{settings.namespace}", float(receipts_within))
+        return Guards(
+            store=site.store,
+            authenticators=site.authenticators,
+            realm=catalog.site.name,
+            metadata_url=metadata,
+            rate_limit=catalog.site.rate_limit,
+            confirmations=confirmations if any(action.needs_confirmation for action in actions) else None,
+            receipts=receipts if receipted else None,
+            receipted=receipted,
+            credentials=frozenset(known for action in actions for known in action.route_credentials),
         )
 
     def _documents(self, catalog: Catalog) -> Iterable[Document]:

@@ -8,24 +8,20 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Protocol, TypeAlias, cast
 
-from awp_publish.guarding import make_guards
-from awp_publish.invoke import Invoker, Observer
-from awp_publish.model import Catalog, Door
+from awp_publish.invoke import Invoker
+from awp_publish.model import Catalog, Door, Paths
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError
-from awp_publish.protocols import protected_resource
 from awp_publish.serve.credentials import read_credentials
-from awp_publish.serve.dispatch import CalledApplication, RouteCaller
-from awp_publish.serve.endpoint import Admission, ProblemRenderer, read_admission_of
-from awp_publish.serve.guarded_routes import GuardedRoutes
+from awp_publish.serve.endpoint import Admission, ProblemRenderer
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send, read_fields
 from awp_publish.serve.jobs import Background, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.plain import DIALECT, PlainDoor, UnknownActionDoor
-from awp_publish.serve.sessions import CookieSessions, Outside, SessionCalls, has_session_callers, make_sessions
+from awp_publish.serve.sessions import CookieSessions, SessionCalls
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
-from awp_publish.site import Site
+from awp_publish.settings import SiteSettings
 
 # --- Doors that a site has to ask for: each in its own file with its extra, opened only then ---
 
@@ -45,22 +41,27 @@ Entrance: TypeAlias = Callable[[Scope], AsgiApp]
 """The application with all that stands around us, as a connection that has come in to us tells it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DoorContext:
-    """What a live door is made of, for one public address of a site.
+    """What the doors of one public address of a site are made of.
 
-    `pages` is None where pages are HTML only, `sessions` where the site keeps none in cookies.
+    `published` is the catalog as it was published last, with what works at the moment. `keys` are what is signed with,
+    the newest first. `pages` is None where pages are HTML only. `sessions` and `carry` are there where the site has
+    sessions: they keep those of callers without a cookie jar, and have them at hand in a call.
     """
 
-    site: Site
+    settings: SiteSettings
     catalog: Catalog
+    published: Callable[[], Catalog]
     invoker: Invoker
     guards: Guards
+    keys: tuple[str, ...]
     admission: Admission
     background: Background | None
     entrance: Entrance
     pages: PageReader | None
-    sessions: CookieSessions | None
+    sessions: CookieSessions | None = None
+    carry: SessionCalls | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +81,21 @@ class LiveDoor:
 class DoorModule(Protocol):
     """The file of a live door."""
 
-    def describe_door(self, site: Site) -> Door:
+    def describe_door(self, paths: Paths) -> Door:
         """What the documents may say about this door."""
 
     def open_door(self, context: DoorContext) -> LiveDoor:
         """Make the door."""
 
 
-def describe_live_doors(site: Site) -> tuple[Door, ...]:
+def describe_live_doors(settings: SiteSettings) -> tuple[Door, ...]:
     """The doors that a site asks for. Raises DeclarationError for one whose extra is not installed."""
-    return tuple(_module(name).describe_door(site) for name in site.doors)
+    return tuple(_module(name).describe_door(settings.paths) for name in settings.doors)
 
 
 def open_live_doors(context: DoorContext) -> tuple[LiveDoor, ...]:
     """Make the doors that a site asks for."""
-    return tuple(_module(name).open_door(context) for name in context.site.doors)
+    return tuple(_module(name).open_door(context) for name in context.settings.doors)
 
 
 def _module(name: str) -> DoorModule:
@@ -135,37 +136,15 @@ class Doors:
         return partial(self.woa, named=self.address.agent_of(matched, scope["query_string"]))
 
 
-def open_doors(
-    site: Site,
-    catalog: Catalog,
-    app: CalledApplication,
-    status: StatusKeeper,
-    background: Background | None,
-    pages: PageReader | None,
-    entrance: Entrance,
-    outside: Outside | None = None,
-    has_sessions: bool = False,
-) -> Doors:
-    """The doors of one public address of a site; `pages` reads its pages, None where they are HTML only.
-
-    `outside` is what stands outside of us, `has_sessions` whether the application is seen to keep sessions in cookies.
-    """
-    guards = make_guards(site.guarding, catalog, protected_resource.metadata_url(catalog))
-    accept = background.accepting(catalog) if background is not None else None
-    observer = Observer(site.guarding.log_inputs, site.call_listeners)
-    admission = read_admission_of(site, catalog.actions)
-    sessions = carry = None
-    if has_sessions or has_session_callers(guards, catalog):
-        sessions = make_sessions(site.guarding)
-        carry = SessionCalls(sessions, catalog, guards, admission.trusted_proxies, outside)
-    invoker = Invoker(catalog, RouteCaller(app, catalog), guards, accept, observer, carry)
+def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
+    """Open the doors of one public address of a site."""
+    catalog, invoker, admission, background = context.catalog, context.invoker, context.admission, context.background
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
-    calls, cors = address.calls(catalog), Cors(admission.allow_origins)
-    context = DoorContext(site, catalog, invoker, guards, admission, background, entrance, pages, sessions)
+    calls, cors, carry = address.calls(catalog), Cors(admission.allow_origins), context.carry
     live = open_live_doors(context)
     below: dict[str, AnswerRest] = {}
     if background is not None:
-        gate = guards.identify()
+        gate = context.guards.identify()
 
         async def identify(scope: Scope, fields: Fields) -> str:
             if carry is not None:
@@ -178,9 +157,9 @@ def open_doors(
         jobs = catalog.absolute(catalog.paths.jobs)
         door = JobsDoor(background.jobs, jobs, renderer, cors, identify, admission.own_hosts)
         below[f"{catalog.paths.jobs}/"] = door
-    exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(site, status, admission.own_hosts)}
-    if pages is not None:
-        exact[catalog.paths.som] = SomDoor(pages, admission.own_hosts)
+    exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(catalog, status, admission.own_hosts)}
+    if context.pages is not None:
+        exact[catalog.paths.som] = SomDoor(context.pages, admission.own_hosts)
     said = ProblemRenderer(catalog, DIALECT)
     exact |= {catalog.plain_path_of(one): PlainDoor(one, invoker, admission, said, cors) for one in catalog.actions}
     below[f"{catalog.paths.actions}/"] = UnknownActionDoor(catalog, admission, said, cors)
@@ -196,18 +175,6 @@ def open_doors(
     heads = (catalog.paths.invoke.partition("{")[0].partition("?")[0], *below)
     sockets = {path: answer for one in live for path, answer in one.sockets.items()}
     return Doors(invoker, exact, below, heads, woa, address, live, sockets)
-
-
-def guard_routes(site: Site, catalog: Catalog, app: AsgiApp, routes: object) -> GuardedRoutes | None:
-    """The application behind the gates of its actions' routes, None where no route is to be guarded."""
-    by_site = site.limits.guard_routes
-    actions = [one for one in catalog.actions if (by_site if one.guards_route is None else one.guards_route)]
-    if not any(action.target is not None for action in actions):
-        return None
-    guards = make_guards(site.guarding, catalog, protected_resource.metadata_url(catalog))
-    observer = Observer(site.guarding.log_inputs, site.call_listeners)
-    guarded = GuardedRoutes(app, routes, catalog, actions, guards, observer, read_admission_of(site))
-    return guarded if guarded.is_needed else None
 
 
 async def _pass_rest(answer: AnswerRest, rest: str, scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import count
 from typing import ClassVar, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import orjson
 
@@ -29,7 +29,7 @@ from awp_publish.serve.http import (
     send_reply,
     too_large,
 )
-from awp_publish.site import Site
+from awp_publish.settings import SiteSettings
 
 # --- Problems as application/problem+json (RFC 9457) ---
 
@@ -234,19 +234,19 @@ class Admission:
             raise too_large(most)
 
 
-def largest_body(site: Site, actions: Iterable[Action]) -> int:
+def largest_body(settings: SiteSettings, actions: Iterable[Action]) -> int:
     """Return the bytes of the largest body that any action takes."""
-    return max([site.limits.max_body_bytes, *(action.max_body_bytes or 0 for action in actions)])
+    return max([settings.max_body_bytes, *(action.max_body_bytes or 0 for action in actions)])
 
 
-def read_admission_of(site: Site, actions: Iterable[Action] = ()) -> Admission:
+def read_admission_of(settings: SiteSettings, actions: Iterable[Action] = ()) -> Admission:
     """What the site declares."""
     return Admission(
-        largest_body(site, actions),
-        site.limits.allow_origins,
-        frozenset(urlsplit(url).netloc.lower() for url in site.urls),
-        read_trusted_proxies(site.guarding.trusted_proxies, site.guarding.forwarded),
-        site.limits.max_body_bytes,
+        largest_body(settings, actions),
+        tuple(settings.allow_origins),
+        settings.hosts,
+        read_trusted_proxies(settings.proxies.trusted, settings.proxies.header),
+        settings.max_body_bytes,
     )
 
 

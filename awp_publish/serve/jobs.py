@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.guarding import make_guards
 from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
-from awp_publish.model import Action, Catalog, Status
+from awp_publish.model import Action, Catalog, Status, seconds_of
 from awp_publish.policy.authentication import set_caller
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
+from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError, Problem
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
@@ -34,7 +34,7 @@ from awp_publish.serve.http import (
     read_fields,
 )
 from awp_publish.serve.lifespan import running
-from awp_publish.site import Site
+from awp_publish.settings import SiteSettings
 
 if TYPE_CHECKING:
     from awp_publish.jobs.taskiq import TaskiqQueue
@@ -130,16 +130,24 @@ BACKGROUNDS: Final = "awp_publish.backgrounds"
 class Background:
     """The jobs of one site. `app` is the whole application, with all that stands around us; `routes` has its routes."""
 
-    def __init__(self, site: Site, catalog: Catalog, app: AsgiApp, routes: object) -> None:
-        guarding = site.guarding
-        self.jobs = JobStore(guarding.store, result_seconds=guarding.job_results)
-        self._guarding = guarding
+    def __init__(
+        self,
+        settings: SiteSettings,
+        catalog: Catalog,
+        guards: Guards,
+        observer: Observer,
+        app: AsgiApp,
+        routes: object,
+    ) -> None:
+        self.jobs = JobStore(guards.store, result_seconds=float(seconds_of(settings.jobs.results)))
+        self._settings = settings.jobs
+        self._queue_name = f"awp_publish:{settings.namespace}"
         self._actions: Mapping[str, Action] = {one.id: one for one in catalog.actions if one.is_background}
         # What is degraded was refused when it was accepted; what was accepted is done.
         own = replace(catalog, actions=tuple(self._actions.values()), agents=(), status=Status())
         self._reach = RouteCaller(CalledApplication(app, routes), own, among=catalog)
-        self._invoker = Invoker(own, self._reach, observer=Observer(guarding.log_inputs, site.call_listeners))
-        self._guards = make_guards(guarding, catalog, None)
+        self._invoker = Invoker(own, self._reach, observer=observer)
+        self._guards = guards
         self._state: Mapping[str, object] = {}
         self._worker: Worker | None = None
         self._has_lifespan = False
@@ -204,35 +212,35 @@ class Background:
 
     async def _make_worker(self, stack: AsyncExitStack) -> Worker:
         """One that runs jobs here, or with a task queue one that sends them there."""
-        if self._guarding.job_queue is None:
+        if self._settings.queue is None:
             return self._runs_here()
         from awp_publish.jobs.taskiq import SEND_AGAIN_SECONDS
 
-        queue = self._open_queue(self._guarding.job_queue)
+        queue = self._open_queue(self._settings.queue)
         await queue.open()
         stack.push_async_callback(queue.close)
         return Worker(self.jobs, queue, lease=SEND_AGAIN_SECONDS)
 
     async def serve(self) -> None:
         """Be a worker process: run jobs until SIGTERM or SIGINT. Within `working`."""
-        if self._guarding.job_queue is None:
+        if self._settings.queue is None:
             await wait_for_signal()
             return
         from awp_publish.jobs.taskiq import serve_worker
 
-        queue = self._open_queue(self._guarding.job_queue)
-        await serve_worker(queue, self._runner(), concurrency=self._guarding.job_concurrency)
+        queue = self._open_queue(self._settings.queue)
+        await serve_worker(queue, self._runner(), concurrency=self._settings.concurrency)
 
     def _work_anyway(self) -> None:
         """Where a server tells of no lifespan, the first job starts the worker; it ends with the event loop."""
-        if self._has_lifespan or self._guarding.job_queue is not None:
+        if self._has_lifespan or self._settings.queue is not None:
             return
         if self._worker is None or not self._worker.is_working:
             self._worker = self._runs_here()
             self._worker.start()
 
     def _runs_here(self) -> Worker:
-        return Worker(self.jobs, self._runner(), concurrency=self._guarding.job_concurrency)
+        return Worker(self.jobs, self._runner(), concurrency=self._settings.concurrency)
 
     def _runner(self) -> Runner:
         return Runner(self.jobs, self.run, self._is_repeatable)
@@ -240,7 +248,7 @@ class Background:
     def _open_queue(self, url: str) -> "TaskiqQueue":
         from awp_publish.jobs.taskiq import TaskiqQueue
 
-        return TaskiqQueue(self.jobs, url, self._is_repeatable, queue_name=f"awp_publish:{self._guarding.host}")
+        return TaskiqQueue(self.jobs, url, self._is_repeatable, queue_name=self._queue_name)
 
     def _is_repeatable(self, action_id: str) -> bool | None:
         action = self._actions.get(action_id)

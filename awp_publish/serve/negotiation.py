@@ -41,7 +41,7 @@ from awp_publish.serve.http import (
     route_path,
     send_reply,
 )
-from awp_publish.settings import Offering
+from awp_publish.settings import Pages
 
 if TYPE_CHECKING:
     from awp_publish.pages.tree import Tree
@@ -492,9 +492,9 @@ def _is_unmodified(modified: bytes, since: bytes) -> bool | None:
 class NegotiatedPages:
     """The pages of one public address of a site, which never comes from a request."""
 
-    def __init__(self, catalog: Catalog, offering: Offering, renderer: PageRenderer) -> None:
-        self.in_query = offering.in_query
-        self._in_shared_cache = offering.in_shared_cache
+    def __init__(self, catalog: Catalog, formats: Pages, renderer: PageRenderer) -> None:
+        self.in_query = formats.in_query
+        self._in_shared_cache = formats.shared_cache
         self._renderer = renderer
         self._url = catalog.url
 

@@ -39,7 +39,7 @@ from awp_publish.serve.negotiation import (
     RequestedFormat,
     read_accept,
 )
-from awp_publish.site import Site
+from awp_publish.settings import SiteSettings
 
 # --- A request to a page of this site, in process ---
 # The request is made anew, so that all middleware sees a visitor; who that is, the caller says. No other host is
@@ -263,7 +263,7 @@ class PageReader:
     `owns` says of a request that it is answered by us, and so for no page.
     """
 
-    site: Site
+    settings: SiteSettings
     catalog: Catalog
     app: AsgiApp
     renderer: PageRenderer
@@ -284,7 +284,7 @@ class PageReader:
         `scope` and `receive` are the request behind it, `fields` hold its conditions. Raises InvalidUrl for what is no
         address of this site, PageNotFound for what is no page that everybody may see.
         """
-        address = read_address(url, self.site.urls, self.catalog.url + "/")
+        address = read_address(url, self.settings.urls, self.catalog.url + "/")
         # GET, at the declared origin, without credentials.
         own = urlsplit(self.catalog.url)
         carried = (pair for pair in scope["headers"] if pair[0] in CLIENT_FIELDS)
@@ -300,7 +300,7 @@ class PageReader:
                 break
             try:
                 target = urljoin(url, location.decode("latin-1"))
-                address = read_address(target, self.site.urls, self.catalog.url + "/")
+                address = read_address(target, self.settings.urls, self.catalog.url + "/")
             except (InvalidUrl, ValueError) as error:
                 raise _not_found("The page redirects to an address outside this site.") from error
         else:
@@ -315,7 +315,7 @@ class PageReader:
             raise PageNotFound(f"The site answers {status} to an anonymous request.", status=status)
         if not answer.is_whole:
             raise _not_found(f"The page is larger than {MAX_PAGE_BYTES} bytes.")
-        shared = self.site.offering.in_shared_cache
+        shared = self.settings.page_formats is not None and self.settings.page_formats.shared_cache
         request = NegotiatedRequest(requested, url, inner, fields, self.renderer, is_head, in_shared_cache=shared)
         if not request.takes(status, answer.headers):
             raise _not_found("The address does not answer with an HTML page.")
@@ -328,7 +328,7 @@ class PageReader:
         """All that the application does for the request is waited for, so that nothing is left over."""
         exchange = PageExchange(b"", MAX_PAGE_BYTES, receive)
         try:
-            async with asyncio.timeout(self.site.limits.timeout):
+            async with asyncio.timeout(self.settings.timeout):
                 await self.app(inner, exchange.receive, exchange.send)
         except TimeoutError as error:
             raise PageNotFound("The page took too long.", status=504, recovery="Retry later.") from error
@@ -358,9 +358,9 @@ def _public_headers(headers: RawHeaders) -> RawHeaders:
 # site's pages may read it only if they are among `allow_origins`: a site behind a firewall is not opened to the world.
 
 
-def describe_pages(site: Site) -> tuple[Door, ...]:
+def describe_pages(settings: SiteSettings) -> tuple[Door, ...]:
     """Return what the documents may say about the endpoint: nothing where pages are HTML only."""
-    return (Door(DOOR, SOM_VERSION, site.paths.som),) if site.offering.pages else ()
+    return (Door(DOOR, SOM_VERSION, settings.paths.som),) if settings.page_formats is not None else ()
 
 
 class SomDoor(Endpoint):
@@ -370,7 +370,7 @@ class SomDoor(Endpoint):
     usage = "Pages are read with GET or HEAD"
 
     def __init__(self, reader: PageReader, own_hosts: frozenset[str]) -> None:
-        super().__init__(ProblemRenderer(reader.catalog), Cors(reader.site.limits.allow_origins), own_hosts)
+        super().__init__(ProblemRenderer(reader.catalog), Cors(tuple(reader.settings.allow_origins)), own_hosts)
         self._reader = reader
         self._directory = prepare(PROTOCOL.documents, reader.catalog, b"", {}, datetime.now(UTC))[PATH]
 

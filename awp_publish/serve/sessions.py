@@ -24,7 +24,6 @@ import orjson
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar
-from awp_publish.guarding import GuardSettings
 from awp_publish.model import Action, Catalog
 from awp_publish.policy.call import Call, Deliver, Outcome, Result
 from awp_publish.policy.guard import FLEETING, Guards
@@ -203,12 +202,6 @@ def has_session_callers(guards: Guards, catalog: Catalog) -> bool:
     """Tell whether callers are known by cookies: by the application's session or user, or by a route's own scheme."""
     by_session = any(one.method == "session" for one in guards.authenticators)
     return by_session or any(one.place == "cookie" for action in catalog.actions for one in action.route_credentials)
-
-
-def make_sessions(guarding: GuardSettings) -> CookieSessions:
-    """Return what keeps the sessions of a site."""
-    keys = guarding.secret_keys or (guarding.own_key,)
-    return CookieSessions(guarding.store, Tokens(keys, f"session:{guarding.host}", LIFETIME))
 
 
 # --- Calls with a session ---

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from awp_publish.checks import Finding, check_documents
 from awp_publish.checks.urls import is_loopback
 from awp_publish.discover import Route
-from awp_publish.guarding import remembering_actions
 from awp_publish.model import Catalog
 from awp_publish.serve.documents import Prepared
 from awp_publish.site import Site
@@ -31,8 +30,8 @@ _OF_DEVELOPMENT: Final = frozenset({"woa-base", "woa-loopback", "woa-private-add
 def report(site: Site, documents: Mapping[str, Prepared], routes: Sequence[Route], root_path: str) -> None:
     """Log what is found about the first address of a site. Worker processes but the first keep silent."""
     catalog = site.catalog
-    remembering = remembering_actions(catalog)
-    if remembering and not site.guarding.store.is_shared:
+    remembering = [action.id for action in catalog.actions if action.remembers]
+    if remembering and not site.store.is_shared:
         logger.warning(
             "actions %s keep confirmations, keys or jobs in the memory of this process: they are lost when it ends, "
             'and other workers do not know them. Give Site(store="sqlite:///agents.db") or "redis://...".',
@@ -105,9 +104,9 @@ def check_addresses(
 def _named(catalog: Catalog) -> Iterator[tuple[str, str]]:
     """The addresses in a site's declarations, with the places where they were written."""
     site, declared = catalog.site, catalog.site.authentication
-    found: dict[str, str | None] = {"Site(documentation=...)": site.documentation}
+    found: dict[str, str | None] = {"About(documentation=...)": site.documentation}
     if site.contact is not None:
-        found["Site(contact=...)"] = site.contact.url
+        found["About(contact=...)"] = site.contact.url
     if declared is not None:
         found["The refresh_endpoint"] = declared.refresh_endpoint
         found |= {f'The endpoint "{name}" of authentication': address for name, address in declared.endpoints.items()}
@@ -120,7 +119,7 @@ def _warning(check: str, message: str, hint: str) -> Finding:
     return Finding("warning", check, "", message, hint, "awp_publish")
 
 
-# --- Servers: what they say only on the stack, as in `guarding.count_workers` ---
+# --- Servers: what they say only on the stack, as in `health.count_workers` ---
 
 
 def is_first_worker() -> bool:

@@ -2,24 +2,28 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import orjson
 
+from awp_publish.health import Liveness
+from awp_publish.model import Catalog
 from awp_publish.serve.credentials import refuse_foreign_host
 from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import ANY_ORIGIN, NO_SNIFFING, Fields, PublicCors, Reply
-from awp_publish.site import Site
 
 
 class StatusKeeper:
-    """Asks a site's probes every `interval` seconds, or, where no server keeps it running, whenever somebody asks."""
+    """Asks a site's probes at their interval, or, where no server keeps it running, whenever somebody asks.
 
-    def __init__(self, site: Site, interval: float) -> None:
-        self._site = site
-        self._interval = interval
+    `ask` asks them, and publishes what they find.
+    """
+
+    def __init__(self, liveness: Liveness, ask: Callable[[], Awaitable[None]]) -> None:
+        self.liveness = liveness
+        self._ask = ask
         self._asked = float("-inf")
         self._asking = asyncio.Lock()
         self.checked_at: datetime | None = None
@@ -37,14 +41,14 @@ class StatusKeeper:
     async def _keep(self) -> None:
         while True:
             await self.freshen()
-            await asyncio.sleep(self._interval)
+            await asyncio.sleep(self.liveness.interval)
 
     async def freshen(self) -> None:
         """Ask the probes unless they were asked within the interval."""
         async with self._asking:
-            if self._site.liveness.probes and time.monotonic() - self._asked >= self._interval:
+            if self.liveness.probes and time.monotonic() - self._asked >= self.liveness.interval:
                 self._asked = time.monotonic()
-                await self._site.probe()
+                await self._ask()
                 self.checked_at = datetime.now(UTC)
 
 
@@ -54,9 +58,9 @@ class StatusDoor(Endpoint):
     methods = "GET, HEAD, OPTIONS"
     usage = "Read the status with GET"
 
-    def __init__(self, site: Site, keeper: StatusKeeper, own_hosts: frozenset[str]) -> None:
-        super().__init__(ProblemRenderer(site.catalog), PublicCors(), own_hosts)
-        self._site = site
+    def __init__(self, catalog: Catalog, keeper: StatusKeeper, own_hosts: frozenset[str]) -> None:
+        super().__init__(ProblemRenderer(catalog), PublicCors(), own_hosts)
+        self._actions = catalog.actions
         self._keeper = keeper
 
     def refuse_foreign(self, fields: Fields) -> None:
@@ -66,7 +70,17 @@ class StatusDoor(Endpoint):
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer with what works, after the probes were asked if their answers are old."""
         await self._keeper.freshen()
-        body = orjson.dumps(self._describe())
+        status = self._keeper.liveness.status
+        # A site that does not work has no action that does.
+        degraded = status.degraded_actions if status.operational else {one.id for one in self._actions}
+        works = {one.id: "degraded" if one.id in degraded else "operational" for one in self._actions}
+        described = {
+            "operational": status.operational,
+            "degraded_actions": sorted(degraded),
+            "actions": works,
+            "checked_at": self._keeper.checked_at,
+        }
+        body = orjson.dumps(described)
         headers = (
             (b"content-type", b"application/json"),
             (b"content-length", b"%d" % len(body)),
@@ -75,14 +89,3 @@ class StatusDoor(Endpoint):
             NO_SNIFFING,
         )
         await request.reply(Reply(200, headers, body))
-
-    def _describe(self) -> dict[str, object]:
-        status, actions = self._site.liveness.status, self._site.catalog.actions
-        # A site that does not work has no action that does.
-        degraded = status.degraded_actions if status.operational else {action.id for action in actions}
-        return {
-            "operational": status.operational,
-            "degraded_actions": sorted(degraded),
-            "actions": {action.id: "degraded" if action.id in degraded else "operational" for action in actions},
-            "checked_at": self._keeper.checked_at,
-        }

@@ -13,7 +13,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import Resolver404, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
-from awp_publish.guarding import remembering_actions
 from awp_publish_django.publication import MIDDLEWARE, Publication, get_publication
 
 TAG: Final = "agents"
@@ -41,7 +40,7 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
         return
     above = settings.MIDDLEWARE[: settings.MIDDLEWARE.index(MIDDLEWARE)]
     for kind, needed in ((SessionUser, SESSIONS), (ApplicationUser, USERS)):
-        if needed not in above and any(isinstance(one, kind) for one in publication.site.guarding.authenticators):
+        if needed not in above and any(isinstance(one, kind) for one in publication.site.authenticators):
             yield Error(
                 f"The site knows its callers by {kind.__name__}, but {needed} does not stand above us.",
                 hint=f'Put "{MIDDLEWARE}" below it.',
@@ -50,7 +49,7 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
 
 
 def _check_url(publication: Publication) -> Iterator[CheckMessage]:
-    for url in publication.site.urls:
+    for url in publication.site.settings.urls:
         parts = urlsplit(url)
         if parts.scheme != "https" and parts.hostname not in LOCAL:
             yield CheckWarning(
@@ -64,7 +63,7 @@ def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
     """Paths that the project answers too, which nobody reaches any more."""
     catalog = publication.site.catalog
     calls = [path for one in catalog.actions for path in (catalog.invoke_path_of(one), catalog.plain_path_of(one))]
-    doors = [getattr(catalog.paths, name) for name in publication.site.doors]
+    doors = [getattr(catalog.paths, name) for name in publication.site.settings.doors]
     for path in sorted({*publication.documents(), catalog.paths.status, *calls, *doors}):
         try:
             found = get_resolver().resolve(path)
@@ -80,10 +79,10 @@ def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
 
 def _check_store(publication: Publication) -> Iterator[CheckMessage]:
     site = publication.site
-    actions = remembering_actions(site.catalog)
+    actions = [action.id for action in site.catalog.actions if action.remembers]
     kept = [f"confirmations, keys or jobs of {', '.join(actions)}"] if actions else []
-    kept += ["the tasks of the A2A door"] if "a2a" in site.doors else []
-    if kept and not site.guarding.store.is_shared and not settings.DEBUG:
+    kept += ["the tasks of the A2A door"] if "a2a" in site.settings.doors else []
+    if kept and not site.store.is_shared and not settings.DEBUG:
         yield CheckWarning(
             f"The memory of one process keeps {' and '.join(kept)}; "
             "other workers do not know them, and they are lost when it ends.",

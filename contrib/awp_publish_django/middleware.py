@@ -77,7 +77,7 @@ def _answer(
     if (reply := publication.publisher.document(scope)) is not None:
         return response_of(reply)
     scope.update(identify(publication, request))
-    visit = Visit(read_body(request, largest_body(publication.site, publication.site.catalog.actions)))
+    visit = Visit(read_body(request, largest_body(publication.site.settings, publication.site.catalog.actions)))
 
     async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
         return await visit.in_thread(partial(_call_view, publication.project.answer if is_fresh else go_on, inner))
@@ -119,7 +119,7 @@ async def _answer_async(
         return response_of(reply)
     if publication.knows_callers:
         scope.update(await sync_to_async(identify)(publication, request))
-    is_direct, largest = ARRIVED in scope, largest_body(publication.site, publication.site.catalog.actions)
+    is_direct, largest = ARRIVED in scope, largest_body(publication.site.settings, publication.site.catalog.actions)
     sent = Sent(_whole_body(publication, request) if is_direct else read_body(request, largest))
 
     async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
@@ -196,7 +196,7 @@ def _own_scope(publication: Publication, request: HttpRequest) -> Scope | None:
 def _whole_body(publication: Publication, request: HttpRequest) -> bytes:
     """The body, which the view reads too; of one that is too large its length is enough."""
     length = str(request.META.get("CONTENT_LENGTH") or "0")
-    is_too_large = length.isdecimal() and int(length[:20]) > publication.site.limits.max_body_bytes
+    is_too_large = length.isdecimal() and int(length[:20]) > publication.site.settings.max_body_bytes
     return b"" if is_too_large else request.body
 
 

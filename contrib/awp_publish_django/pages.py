@@ -68,7 +68,8 @@ def _read(request: HttpRequest) -> Accept:
 
 
 def _asked(publication: Publication, request: HttpRequest, reading: Accept) -> NegotiatedRequest | None:
-    is_likely = reading.requested is not None or publication.site.offering.in_query
+    formats = publication.site.settings.page_formats
+    is_likely = reading.requested is not None or (formats is not None and formats.in_query)
     if not is_likely or request.method not in READ_METHODS:
         return None
     return publication.publisher.asked(scope_of(request))
@@ -178,6 +179,6 @@ def _set_vary(response: HttpResponseBase, headers: Headers) -> None:
 def _varied(publication: Publication, response: HttpResponseBase, reading: Accept) -> HttpResponseBase:
     """HTML says that it is chosen by Accept; so does a 304 that stands for a page, if its request names HTML."""
     is_page = response.get("Content-Type", "").startswith(_HTML) or (response.status_code == 304 and reading.names_html)
-    if is_page and publication.site.offering.pages:
+    if is_page and publication.site.settings.page_formats is not None:
         patch_vary_headers(response, ["Accept"])
     return response

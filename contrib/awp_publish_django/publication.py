@@ -52,7 +52,7 @@ class Publication:
     @cached_property
     def is_enclosed(self) -> bool:
         """Whether middleware stands above ours that may look at addresses: any but Django's own, which does not."""
-        if self.site.limits.trust_outer_middleware:
+        if self.site.settings.trust_outer_middleware:
             return False
         listed = list(settings.MIDDLEWARE)
         above = listed[: listed.index(MIDDLEWARE)] if MIDDLEWARE in listed else listed
@@ -61,7 +61,7 @@ class Publication:
     @cached_property
     def knows_callers(self) -> bool:
         """Whether anybody asks who calls."""
-        return bool(self.site.guarding.authenticators)
+        return bool(self.site.authenticators)
 
     @cached_property
     def asks_for_scopes(self) -> bool:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Form, Response
 
-from awp_publish import Result, Site
+from awp_publish import Site
 from demo_site import baskets
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database
@@ -15,12 +15,12 @@ from demo_site.visits import CurrentVisit
 ChosenSlug = Annotated[str, Form(description="Name of the book, as in a search result.", examples=["moby-dick"])]
 Quantity = Annotated[int, Form(description="How many copies to add.", ge=1, le=20)]
 
-BASKET = Result(
-    type="table",
-    selector=".basket",
-    item_selector=".book-line",
-    properties={"title": ".book-title", "quantity": ".book-quantity", "total_cents": ".line-total"},
-)
+BASKET = {
+    "type": "table",
+    "selector": ".basket",
+    "itemSelector": ".book-line",
+    "properties": {"title": ".book-title", "quantity": ".book-quantity", "total_cents": ".line-total"},
+}
 ADD_FIELDS = {
     "slug": "form.add-to-basket-form input[name='slug']",
     "quantity": "form.add-to-basket-form input[name='quantity']",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Path, Query, Response
 
-from awp_publish import Pagination, Result, Site
+from awp_publish import Site
 from demo_site import agents, books
 from demo_site.answers import CurrentAnswer, page_responses
 from demo_site.database import Database
@@ -19,24 +19,24 @@ PageNumber = Annotated[int, Query(description="Which page of the list.", ge=1, l
 PageSize = Annotated[int, Query(description="How many books on a page.", ge=1, le=50)]
 BookSlug = Annotated[str, Path(description="Name of the book, as in a search result.", examples=["moby-dick"])]
 
-BOOK_LIST = Result(
-    type="list",
-    selector=".book-results",
-    item_selector=".book",
-    properties={
+BOOK_LIST = {
+    "type": "list",
+    "selector": ".book-results",
+    "itemSelector": ".book",
+    "properties": {
         "title": ".book-title",
         "author": ".book-author",
         "year": ".book-year",
         "opening_line": ".book-opening",
         "price_cents": ".book-price",
     },
-    pagination=Pagination(selector=".pagination", next_button=".next-page", current_page=".current-page"),
-)
-BOOK_PAGE = Result(
-    type="single",
-    selector=".book-details",
-    properties={"title": ".book-title", "author": ".book-author", "price_cents": ".book-price"},
-)
+    "pagination": {"selector": ".pagination", "nextButton": ".next-page", "currentPage": ".current-page"},
+}
+BOOK_PAGE = {
+    "type": "single",
+    "selector": ".book-details",
+    "properties": {"title": ".book-title", "author": ".book-author", "price_cents": ".book-price"},
+}
 SEARCH_FIELDS = {"q": "form.search-form input[name='q']", "sort": "form.search-form select[name='sort']"}
 
 

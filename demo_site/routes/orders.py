@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Form, Path, Response
 
-from awp_publish import Result, Site
+from awp_publish import Site
 from demo_site import orders
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database
@@ -16,11 +16,11 @@ Recipient = Annotated[str, Form(description="Who receives the parcel.", min_leng
 Address = Annotated[str, Form(description="Postal address of the parcel.", min_length=5, max_length=500)]
 OrderNumber = Annotated[str, Path(description="Number of the order, as given when it was placed.", max_length=40)]
 
-ORDER = Result(
-    type="single",
-    selector=".order",
-    properties={"order_id": ".order-id", "status": ".order-status", "total_cents": ".total-price"},
-)
+ORDER = {
+    "type": "single",
+    "selector": ".order",
+    "properties": {"order_id": ".order-id", "status": ".order-status", "total_cents": ".total-price"},
+}
 CHECKOUT_FIELDS = {
     "name": "form.checkout-form input[name='name']",
     "address": "form.checkout-form textarea[name='address']",

@@ -7,7 +7,7 @@ from fastapi import Depends, FastAPI, Header, Security
 from fastapi.security import APIKeyHeader, HTTPBearer, OAuth2PasswordBearer
 from pydantic import BaseModel
 
-from awp_publish import DeclarationError, Idempotency, Pagination, RateLimit, Result
+from awp_publish import DeclarationError, Idempotency
 
 
 class Order(BaseModel):
@@ -49,7 +49,7 @@ def ordering(site, **options: Any) -> FastAPI:
         ({"tags": ["books", "orders"]}, {"x-tags": ["books", "orders"]}),
         ({"awas": {"selector": "form#order"}}, {"selector": "form#order"}),
         ({"rate_limit": "3/minute"}, {"rateLimit": {"requests": 3, "window": "1m"}}),
-        ({"rate_limit": RateLimit(3, 2, "h")}, {"rateLimit": {"requests": 3, "window": "2h"}}),
+        ({"rate_limit": "3 per 2 hours"}, {"rateLimit": {"requests": 3, "window": "2h"}}),
         ({"scopes": ["orders:write"]}, {"authScopes": ["orders:write"], "authentication_required": True}),
         ({"preconditions": ["The book is in stock."]}, {"preconditions": ["The book is in stock."]}),
         ({"awas": {"preview_url": "/orders/preview"}}, {"previewUrl": "/orders/preview"}),
@@ -97,16 +97,14 @@ def test_an_idempotency_window_may_be_written_in_several_ways(site, start, idemp
 
 
 def test_a_result_says_where_it_stands_in_the_page(site, start):
-    result = Result(
-        "list", "#books", ".book", {"title": ".title"}, Pagination(".pages", ".pages .next", ".pages .current")
-    )
-    assert start(ordering(site, awas={"result": result})).awas("order")["result"] == {
+    result = {
         "type": "list",
         "selector": "#books",
         "itemSelector": ".book",
         "properties": {"title": ".title"},
         "pagination": {"selector": ".pages", "nextButton": ".pages .next", "currentPage": ".pages .current"},
     }
+    assert start(ordering(site, awas={"result": result})).awas("order")["result"] == result
 
 
 @pytest.mark.parametrize(
@@ -243,7 +241,7 @@ TOKEN = "must be letters, digits, - and _."
         ("nme", "Order", 'nme: there is no such option; did you mean "name"?'),
         ("version", "1.0", "version: there is no such option"),
         ("name", "", "name: must not be empty."),
-        ("description", None, "description: must be text."),
+        ("description", 3, "description: must be text."),
         ("method", "get", "method: must be 'GET', 'POST', 'PUT', 'PATCH' or 'DELETE', not 'get'."),
         ("path", "orders", "path: 'orders' must begin with \"/\"."),
         ("path", "/orders?a=1", 'path: \'/orders?a=1\' must hold no "?", "#" or space; declare inputs for the query.'),
@@ -285,17 +283,31 @@ TOKEN = "must be letters, digits, - and _."
             'awas.selectors: must be "data-awas", "data-ai", or a dictionary of input names and CSS',
         ),
         ("awas", {"selectors": {"book": "a["}}, "awas.selectors: 'a[' is not a CSS selector ("),
-        ("awas", {"result": "list"}, "awas.result: must be Result(...) or a dictionary of its fields."),
-        ("awas", {"result": {"type": "list"}}, "awas.result.selector: is missing."),
+        ("awas", {"result": "list"}, "awas.result: must be a dictionary."),
+        ("awas", {"result": {"type": "list"}}, "awas.result: selector is missing."),
         (
             "awas",
-            {"result": Result("grid", "#a")},  # type: ignore[arg-type]
-            "awas.result.type: must be 'single', 'list', 'table' or 'form', not 'grid'.",
+            {"result": {"type": "grid", "selector": "#a"}},
+            "awas.result: type must be one of 'single', 'list', 'table', 'form', not 'grid'.",
         ),
-        ("awas", {"result": Result("list", "#a", "li[")}, "awas.result: 'li[' is not a CSS selector ("),
         (
             "awas",
-            {"result": Result("list", "#a", pagination=Pagination("p["))},
+            {"result": {"type": "list", "selector": "#a", "itemSelector": "li["}},
+            "awas.result: 'li[' is not a CSS selector (",
+        ),
+        (
+            "awas",
+            {"result": {"type": "list", "selector": "#a", "item_selector": "li"}},
+            "awas.result: 'item_selector' is no member of it; did you mean 'itemSelector'?",
+        ),
+        (
+            "awas",
+            {"result": {"type": "list", "selector": "#a", "properties": {"title": 3}}},
+            "awas.result: 3 is not a CSS selector.",
+        ),
+        (
+            "awas",
+            {"result": {"type": "list", "selector": "#a", "pagination": {"selector": "p["}}},
             "awas.result: 'p[' is not a CSS selector (",
         ),
         ("auth_required", "yes", "auth_required: must be True or False."),
@@ -311,7 +323,7 @@ TOKEN = "must be letters, digits, - and _."
         ("idempotency", Idempotency(window=24), 'idempotency: write idempotency as True, "24h" or '),  # type: ignore[arg-type]
         ("sensitivity", "irreversible", 'sensitivity: there is no such option; did you mean "effect"?'),
         ("selector", "form#order", 'selector: there is no such option; did you mean "awas"?'),
-        ("confirm", None, 'confirm: must be True, False, a text such as "Order {copies} of {title}", or a function'),
+        ("confirm", 3, 'confirm: must be True, False, a text such as "Order {copies} of {title}", or a function'),
         ("confirm", "", "confirm: must not be empty."),
         ("confirm", "Order {", "confirm: 'Order {' has a brace that does not close"),
         ("requires", "search", "requires: must be a list, not one text."),

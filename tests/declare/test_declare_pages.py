@@ -240,7 +240,7 @@ def test_nothing_is_declared_after_the_start():
 def test_the_directory_of_pages_lists_them_before_those_that_the_facts_name(open_client):
     from awp_publish import AgentPublisher
 
-    site = make_site(documentation="/help", contact={"url": f"{OWN}/about"})
+    site = make_site(about={"documentation": "/help", "contact": f"{OWN}/about"})
     site.page("/about")
     site.page("/")
     app = AgentPublisher(Starlette(routes=[*ROUTES, Route("/help", home)]), site=site, check=False)

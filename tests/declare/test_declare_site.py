@@ -1,5 +1,6 @@
 """What a site says about itself, and the words in which its mistakes are refused."""
 
+import inspect
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
@@ -9,13 +10,12 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from awp_publish import (
+    About,
     AgentPublisher,
-    Contact,
     DeclarationError,
     Jobs,
     OAuth,
     Paths,
-    RateLimit,
     Site,
     Workflow,
 )
@@ -49,36 +49,46 @@ def document(site: Site, path: str) -> Any:
 @pytest.mark.parametrize(
     ("options", "path", "member", "published"),
     [
-        ({"version": "2.1.3"}, "/.well-known/ai-actions.json", "x-version", "2.1.3"),
-        ({"version": "2.1.3"}, "/.well-known/mcp-manifest.json", "version", "2.1.3"),
-        ({"extensions": {"awas": {"payment": "x402"}}}, "/.well-known/ai-actions.json", "payment", "x402"),
-        ({"extensions": {"agent_json": {"source": "native"}}}, "/agent.json", "source", "native"),
-        ({"extensions": {"woa": {"authz": {"scheme": "s"}}}}, "/.well-known/woa.json", "authz", {"scheme": "s"}),
-        ({"contact": Contact(email="a@shop.example")}, "ai-actions", "contact", {"email": "a@shop.example"}),
-        ({"contact": {"url": "https://shop.example/us"}}, "ai-actions", "contact", {"url": "https://shop.example/us"}),
+        ({"about": {"version": "2.1.3"}}, "/.well-known/ai-actions.json", "x-version", "2.1.3"),
+        ({"about": {"version": "2.1.3"}}, "/.well-known/mcp-manifest.json", "version", "2.1.3"),
+        ({"about": {"extensions": {"awas": {"payment": "x402"}}}}, "ai-actions", "payment", "x402"),
+        ({"about": {"extensions": {"agent_json": {"source": "native"}}}}, "/agent.json", "source", "native"),
+        ({"about": {"extensions": {"woa": {"authz": {"scheme": "s"}}}}}, "woa", "authz", {"scheme": "s"}),
+        ({"about": About(email="a@shop.example")}, "ai-actions", "contact", {"email": "a@shop.example"}),
+        (
+            {"about": {"contact": "https://shop.example/us"}},
+            "ai-actions",
+            "contact",
+            {"url": "https://shop.example/us"},
+        ),
         ({"rate_limit": "100/hour"}, "ai-actions", "rateLimit", {"requests": 100, "window": "1h"}),
         ({"rate_limit": "9 per 5 minutes"}, "ai-actions", "rateLimit", {"requests": 9, "window": "5m"}),
         (
-            {"rate_limit": {"requests": 5, "window": "1d", "scope": "ip"}},
+            {"rate_limit": "5/day by ip"},
             "ai-actions",
             "rateLimit",
             {"requests": 5, "window": "1d", "scope": "ip"},
         ),
         (
-            {"rate_limit": RateLimit(5, 2, "s", "user")},
+            {"rate_limit": "5 per 2 seconds by user"},
             "ai-actions",
             "rateLimit",
             {"requests": 5, "window": "2s", "scope": "user"},
         ),
-        ({"entities": {"book": {"title": "string"}}}, "agent", "entities", {"book": {"fields": {"title": "string"}}}),
         (
-            {"entities": {"book": Book}},
+            {"about": {"entities": {"book": {"title": "string"}}}},
+            "agent",
+            "entities",
+            {"book": {"fields": {"title": "string"}}},
+        ),
+        (
+            {"about": {"entities": {"book": Book}}},
             "agent",
             "entities",
             {"book": {"fields": {"title": "string", "pages": "integer"}}},
         ),
-        ({"hints": {"stock": "Look first."}}, "agent", "agent_hints", {"stock": "Look first."}),
-        ({"extensions": {"x-shop": [1, {"a": None}]}}, "ai-actions", "x-shop", [1, {"a": None}]),
+        ({"about": {"hints": {"stock": "Look first."}}}, "agent", "agent_hints", {"stock": "Look first."}),
+        ({"about": {"extensions": {"x-shop": [1, {"a": None}]}}}, "ai-actions", "x-shop", [1, {"a": None}]),
     ],
 )
 def test_what_a_site_says_is_published(make_site, options, path, member, published):
@@ -102,7 +112,7 @@ def test_oauth_errors_and_status_reach_agent_json(make_site):
 def test_workflows_and_allowed_origins_reach_the_awas_manifest(make_site):
     read = document(
         make_site(
-            workflows=[Workflow("see", "See", ("look",), "To see.")],
+            about=About(workflows=[Workflow("see", "See", ("look",), "To see.")]),
             allow_origins=["https://friend.example"],
         ),
         "/.well-known/ai-actions.json",
@@ -124,7 +134,7 @@ def test_how_pages_of_results_are_turned_is_read_from_the_inputs_of_what_reads(m
 
 @pytest.mark.parametrize("path", ["/.well-known/mcp-manifest.json", "/.well-known/a2a-manifest.json"])
 def test_documentation_and_license_reach_the_manifests_of_awas(make_site, path):
-    read = str(document(make_site(documentation="/about", license="CC0-1.0"), path))
+    read = str(document(make_site(about=About(documentation="/about", license="CC0-1.0")), path))
     assert "/about" in read
     assert "CC0-1.0" in read
 
@@ -141,19 +151,19 @@ def test_documentation_and_license_reach_the_manifests_of_awas(make_site, path):
     ],
 )
 def test_updated_is_a_moment_and_without_a_zone_it_is_utc(make_site, updated, published):
-    read = document(make_site(updated=updated), "/.well-known/ai-actions.json")["lastUpdated"]
+    read = document(make_site(about=About(updated=updated)), "/.well-known/ai-actions.json")["lastUpdated"]
     assert datetime.fromisoformat(read) == datetime.fromisoformat(published)
 
 
 def test_what_was_given_may_change_without_changing_what_was_declared(make_site):
     extensions: dict[str, Any] = {"x-shop": {"open": True}}
-    site = make_site(extensions=extensions)
+    site = make_site(about=About(extensions=extensions))
     extensions["x-shop"]["open"] = object()
     assert document(site, "/.well-known/ai-actions.json")["x-shop"] == {"open": True}
 
 
 def test_the_invoke_path_may_be_moved_and_may_name_the_agent_in_a_query(make_site):
-    site = make_site(paths=Paths(invoke="/run?agent={agent_id}", problems="/run/problems"))
+    site = make_site(paths=Paths(root="/run", invoke="/run?agent={agent_id}"))
 
     @site.agent("adder")
     async def adder(a: int, b: int) -> int:
@@ -185,7 +195,7 @@ def test_the_invoke_path_may_be_moved_and_may_name_the_agent_in_a_query(make_sit
     ],
 )
 def test_the_url_is_where_documents_say_that_the_site_is(make_site, given, base):
-    assert make_site(url=given).urls == (base,)
+    assert make_site(url=given).settings.urls == (base,)
 
 
 def test_a_site_may_have_several_addresses(make_site):
@@ -199,8 +209,8 @@ def test_a_site_may_have_several_addresses(make_site):
 
 def test_the_environment_gives_the_url_where_the_code_does_not(monkeypatch):
     monkeypatch.setenv("AWP_PUBLISH_URL", "https://a.example, https://b.example/")
-    assert Site("Shop", "Sells things.").urls == ("https://a.example", "https://b.example")
-    assert Site("Shop", "Sells things.", "https://c.example").urls == ("https://c.example",)
+    assert Site("Shop", "Sells things.").settings.urls == ("https://a.example", "https://b.example")
+    assert Site("Shop", "Sells things.", "https://c.example").settings.urls == ("https://c.example",)
 
 
 @pytest.mark.parametrize("value", [None, "", " , "])
@@ -221,7 +231,7 @@ NOT_PUBLIC = (
 )
 LINK = 'is neither a path beginning with "/" nor an absolute URL.'
 TABLE = 'must be a model or a table of its fields and their types, such as {"title": "string"}.'
-RATE = 'write a rate limit as "30/minute" or {"requests": 30, "window": "1m"}.'
+RATE = 'write a rate limit as "30/minute".'
 INVOKE = 'must be a path such as "/agents/{agent_id}/invoke".'
 ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" for all.'
 
@@ -250,32 +260,55 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
             "url: two addresses are at shop.example, and requests could not tell them apart.",
         ),
         ("colour", "red", "colour: there is no such option."),
-        ("forwarded", "x-forwarded-fro", "forwarded: 'x-forwarded-fro' is no header that proxies are known to send; "),
-        ("forwarded", "X_Real_IP", "forwarded: 'X_Real_IP' is no header that proxies are known to send; did you mean"),
-        ("forwarded", "x-forwarded-proto", "forwarded: 'x-forwarded-proto' is no header that proxies are known to"),
-        ("forwarded", "x real", "forwarded: 'x real' is not the name of a header, such as 'x-forwarded-for' or"),
-        ("forwarded", "", "forwarded: '' is not the name of a header, such as 'x-forwarded-for' or"),
-        ("contcat", {}, 'contcat: there is no such option; did you mean "contact"?'),
-        ("version", "1", 'version: must look like "1.0" or "1.0.3".'),
-        ("version", 1.0, "version: must be text."),
-        ("contact", "a@shop.example", "contact: must be Contact(...) or a dictionary of its fields."),
-        ("contact", {"mail": "a@shop.example"}, "contact.mail: there is no such option."),
-        ("contact", Contact(email=3), "contact.email: must be text."),  # type: ignore[arg-type]
-        ("contact", Contact(email="me"), "contact: email 'me' is not an e-mail address."),
-        ("contact", Contact(url="us"), f"contact: 'us' {LINK}"),
+        (
+            "proxies",
+            {"trusted": ["10.0.0.1"], "header": "x-forwarded-fro"},
+            "proxies.header: 'x-forwarded-fro' is no header that proxies are known to send; ",
+        ),
+        (
+            "proxies",
+            {"trusted": ["10.0.0.1"], "header": "X_Real_IP"},
+            "proxies.header: 'X_Real_IP' is no header that proxies are known to send; did you mean",
+        ),
+        (
+            "proxies",
+            {"trusted": ["10.0.0.1"], "header": "x-forwarded-proto"},
+            "proxies.header: 'x-forwarded-proto' is no header that proxies are known to",
+        ),
+        (
+            "proxies",
+            {"trusted": ["10.0.0.1"], "header": "x real"},
+            "proxies.header: 'x real' is not the name of a header, such as 'x-forwarded-for' or",
+        ),
+        (
+            "proxies",
+            {"trusted": ["10.0.0.1"], "header": ""},
+            "proxies.header: '' is not the name of a header, such as 'x-forwarded-for' or",
+        ),
+        ("contcat", {}, 'contcat: there is no such option; did you mean "about"?'),
+        ("trusted_proxies", [], 'trusted_proxies: there is no such option; did you mean "proxies"?'),
+        ("abuot", {}, 'abuot: there is no such option; did you mean "about"?'),
+        ("proxies", {"trusted": ["home"]}, "proxies.trusted.0: 'home' is not an address, a network such as"),
+        ("about", {"version": "1"}, 'about.version: must look like "1.0" or "1.0.3".'),
+        ("about", {"version": 1.0}, "about.version: must be text."),
+        ("about", "a@shop.example", "about: must be About(...) or a dictionary of its fields."),
+        ("about", {"mail": "a@shop.example"}, "about.mail: there is no such option."),
+        ("about", About(email=3), "about.email: must be text."),  # type: ignore[arg-type]
+        ("about", About(email="me"), "about.email: 'me' is not an e-mail address."),
+        ("about", About(contact="us"), f"about.contact: 'us' {LINK}"),
         ("authentication", {}, 'authentication: there is no such option; did you mean "oauth"?'),
         ("oauth", {"type": "bearer"}, "oauth.type: there is no such option."),
         (
             "oauth",
             OAuth(token_expiry="a day"),
-            "oauth: 'a day' is not a duration; write a number and one of s, m, h, d, such as \"24h\".",
+            "oauth.token_expiry: 'a day' is not a duration; write a number and one of s, m, h, d, such as \"24h\".",
         ),
-        ("oauth", OAuth(refresh_endpoint="me"), f"oauth: 'me' {LINK}"),
+        ("oauth", OAuth(refresh_endpoint="me"), f"oauth.refresh_endpoint: 'me' {LINK}"),
         ("oauth", {"authorization_servers": "sms"}, "oauth.authorization_servers: must be a list."),
         ("jobs", 4, "jobs: must be Jobs(...) or a dictionary of its fields."),
-        ("jobs", Jobs(queue="amqp://:secret@queue"), "jobs: queue must be the address of a Redis, such as"),
-        ("jobs", {"concurrency": 0}, "jobs: concurrency must be 1 or more, not 0."),
-        ("jobs", {"results": "a day"}, "jobs: 'a day' is not a duration"),
+        ("jobs", Jobs(queue="amqp://:secret@queue"), "jobs.queue: must be the address of a Redis, such as"),
+        ("jobs", {"concurrency": 0}, "jobs.concurrency: must be greater than 0."),
+        ("jobs", {"results": "a day"}, "jobs.results: 'a day' is not a duration"),
         ("job_queue", "redis://queue", 'job_queue: there is no such option; did you mean "jobs"?'),
         ("pages", "yes", "pages: must be True, False or Pages(in_query=True, shared_cache=True)."),
         ("pages", {"in_query": "yes"}, "pages: must be True, False or Pages(in_query=True, shared_cache=True)."),
@@ -286,52 +319,58 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
         ("rate_limit", "0/minute", "rate_limit: '0/minute' must be at least one request in seconds, minutes, hours"),
         ("rate_limit", "9/month", "rate_limit: '9/month' must be at least one request in seconds, minutes, hours"),
         ("rate_limit", "9/minute;99/hour", "rate_limit: '9/minute;99/hour' holds several limits; an action has one."),
+        ("rate_limit", {"requests": 1, "window": "1m"}, f"rate_limit: {RATE}"),
+        ("rate_limit", "9/minute by everybody", "rate_limit: '9/minute by everybody' is not a rate limit; write it"),
+        ("about", {"entities": [Book]}, "about.entities: must be a dictionary."),
         (
-            "rate_limit",
-            {"requests": 0, "window": "1m"},
-            "rate_limit: requests must be a positive whole number, not 0.",
+            "about",
+            {"entities": {"Book": Book}},
+            "about.entities.Book: 'Book' must be lower-case letters, digits and _, beginning with",
         ),
-        ("rate_limit", {"requests": 1, "window": "1w"}, "rate_limit: window must be a number and one of s, m, h, d"),
-        (
-            "rate_limit",
-            {"requests": 1, "window": "1m", "scope": 3},
-            "rate_limit: scope must be one of 'ip', 'user', 'global', not 3.",
-        ),
-        ("rate_limit", {"count": 1}, "rate_limit: a rate limit has requests, window and scope, not 'count'."),
-        ("entities", [Book], "entities: must be a dictionary."),
-        ("entities", {"Book": Book}, "entities.Book: 'Book' must be lower-case letters, digits and _, beginning with"),
-        ("entities", {"book": {"title": 3}}, f"entities.book: {TABLE}"),
-        ("entities", {"book": Book(title="Emma", pages=3)}, f"entities.book: {TABLE}"),
-        ("entities", {"shelf": Shelf}, "entities.shelf: "),
-        ("entities", {"number": int}, "entities.number: int has no fields. Give a model."),
+        ("about", {"entities": {"book": {"title": 3}}}, f"about.entities.book: {TABLE}"),
+        ("about", {"entities": {"book": Book(title="Emma", pages=3)}}, f"about.entities.book: {TABLE}"),
+        ("about", {"entities": {"shelf": Shelf}}, "about.entities.shelf: "),
+        ("about", {"entities": {"number": int}}, "about.entities.number: int has no fields. Give a model."),
         ("errors", ["SOLD_OUT"], "errors: must be a dictionary."),
         ("errors", {"sold_out": "Wait."}, "errors.sold_out: 'sold_out' is not an error code; write it in capitals"),
         ("errors", {"SOLD_OUT": " "}, "errors.SOLD_OUT: must not be empty."),
-        ("hints", {"stock": 3}, "hints.stock: must be text."),
-        ("workflows", {"id": "see"}, "workflows: must be a list."),
-        ("workflows", [{"id": "see", "steps": ["look"]}], "workflows.0.name: is missing."),
-        ("workflows", [Workflow("see", "See", ())], 'workflows.0: workflow "see" has no steps; name the actions'),
-        ("workflows", [Workflow("See!", "See", ("look",))], "workflows.0: 'See!' must be lower-case letters, digits"),
-        ("workflows", [Workflow("see", "See", ("look",))] * 2, 'workflows: two workflows have the id "see".'),
-        ("documentation", "about", f"documentation: 'about' {LINK}"),
-        ("documentation", "//evil.example", f"documentation: '//evil.example' {LINK}"),
-        ("license", "", "license: must not be empty."),
-        ("updated", "yesterday", "updated: 'yesterday' is not a date; write it as \"2026-03-31\"."),
-        ("updated", 1774915200, "updated: must be a date or a datetime, not 1774915200."),
+        ("about", {"hints": {"stock": 3}}, "about.hints.stock: must be text."),
+        ("about", {"workflows": {"id": "see"}}, "about.workflows: must be a list."),
+        ("about", {"workflows": [{"id": "see", "steps": ["look"]}]}, "about.workflows.0.name: is missing."),
         (
-            "extensions",
-            {"shop": 1},
-            "extensions: 'shop': extension names begin with x- (AWAS, section Extensions); members of one document go "
-            'under its name, which is one of "agent_json", "awas", "woa".',
+            "about",
+            {"workflows": [Workflow("see", "See", ())]},
+            'about.workflows.0: workflow "see" has no steps; name the actions',
         ),
         (
-            "extensions",
-            {"woa": 1},
-            "extensions: 'woa': must be a dictionary of the members that this document has besides.",
+            "about",
+            {"workflows": [Workflow("See!", "See", ("look",))]},
+            "about.workflows.0: 'See!' must be lower-case letters, digits",
         ),
-        ("extensions", {"x-shop": {1, 2}}, "extensions: {1, 2} is not JSON."),
-        ("extensions", {"x-shop": float("nan")}, "extensions: nan is not JSON."),
-        ("extensions", {"x-shop": 2**70}, "extensions: 1180591620717411303424 is not JSON."),
+        (
+            "about",
+            {"workflows": [Workflow("see", "See", ("look",))] * 2},
+            'about.workflows: two workflows have the id "see".',
+        ),
+        ("about", {"documentation": "about"}, f"about.documentation: 'about' {LINK}"),
+        ("about", {"documentation": "//evil.example"}, f"about.documentation: '//evil.example' {LINK}"),
+        ("about", {"license": ""}, "about.license: must not be empty."),
+        ("about", {"updated": "yesterday"}, "about.updated: 'yesterday' is not a date; write it as \"2026-03-31\"."),
+        ("about", {"updated": 1774915200}, "about.updated: must be a date or a datetime, not 1774915200."),
+        (
+            "about",
+            {"extensions": {"shop": 1}},
+            "about.extensions: 'shop': extension names begin with x- (AWAS, section Extensions); members of one "
+            'document go under its name, which is one of "agent_json", "awas", "woa".',
+        ),
+        (
+            "about",
+            {"extensions": {"woa": 1}},
+            "about.extensions: 'woa': must be a dictionary of the members that this document has besides.",
+        ),
+        ("about", {"extensions": {"x-shop": {1, 2}}}, "about.extensions: {1, 2} is not JSON."),
+        ("about", {"extensions": {"x-shop": float("nan")}}, "about.extensions: nan is not JSON."),
+        ("about", {"extensions": {"x-shop": 2**70}}, "about.extensions: 1180591620717411303424 is not JSON."),
         ("paths", "/run", "paths: must be Paths(...) or a dictionary of its fields."),
         ("paths", {"invoke": "run"}, f"paths: invoke 'run' {INVOKE}"),
         ("paths", {"invoke": "/"}, f"paths: invoke '/' {INVOKE}"),
@@ -341,7 +380,7 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
             {"invoke": "/{agent}"},
             "paths: invoke '/{agent}' may hold {agent_id} once and no other placeholder.",
         ),
-        ("paths", {"problems": "/oops/"}, "paths: problems '/oops/' must be a path such as \"/agents/problems\"."),
+        ("paths", {"root": "/oops/"}, "paths: root '/oops/' must be a path such as \"/agents\"."),
         ("timeout", "30", "timeout: must be a number."),
         ("timeout", 0, "timeout: must be greater than 0."),
         ("timeout", float("inf"), "timeout: must be a finite number."),
@@ -359,17 +398,31 @@ def test_a_mistake_is_refused_and_the_field_is_named(make_site, field, value, wo
     assert "pydantic" not in str(refused.value)
 
 
+def test_what_is_given_twice_or_without_a_name_is_refused_as_python_does(make_site):
+    with pytest.raises(TypeError, match="several values for name"):
+        Site("Shop", "Sells things.", name="Other")  # type: ignore[misc]
+    with pytest.raises(TypeError, match="at most 3"):
+        Site("Shop", "Sells things.", "https://shop.example", 30.0)  # type: ignore[call-arg, arg-type]
+    with pytest.raises(TypeError, match="at most 0"):
+        make_site().action("look", "Look around.")
+
+
+def test_editors_see_every_option_of_a_call():
+    assert {"name", "timeout", "doors"} <= set(inspect.signature(Site).parameters)
+    assert {"action_id", "effect", "timeout"} <= set(inspect.signature(Site.action).parameters)
+
+
 def test_the_first_of_several_mistakes_is_told_and_the_others_are_counted(make_site):
     with pytest.raises(DeclarationError) as refused:
-        make_site(license="", documentation="about")
+        make_site(about={"license": "", "documentation": "about"})
     assert str(refused.value).endswith("(and 1 more).")
 
 
 def test_a_workflow_with_an_unknown_step_is_refused_at_the_start(make_site):
-    site = declared(make_site(workflows=[Workflow("see", "See", ("look", "touch"))]))
+    site = declared(make_site(about=About(workflows=[Workflow("see", "See", ("look", "touch"))])))
     with pytest.raises(DeclarationError) as refused, TestClient(AgentPublisher(Starlette(), site)):
         pass
-    assert str(refused.value) == 'site: workflows: "see" names the unknown action "touch".'
+    assert str(refused.value) == 'site: about.workflows: "see" names the unknown action "touch".'
 
 
 def test_degraded_actions_are_a_list(make_site):

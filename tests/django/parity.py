@@ -15,13 +15,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, Site
+from awp_publish import About, AgentPublisher, Site
 
 site = Site(
     name="Shop",
     description="Sells books.",
     url="https://shop.example",
-    updated=datetime(2026, 1, 1, tzinfo=UTC),
+    about=About(updated=datetime(2026, 1, 1, tzinfo=UTC)),
     allow_origins=["https://friend.example"],
     doors=["mcp", "a2a"],
 )

@@ -54,7 +54,7 @@ urlpatterns = _declare(site, "shop")
 def visit(request):
     """Requests of one visitor, under WSGI and under ASGI; `visit.login(user)` signs them in."""
     ran.clear()
-    site.guarding.store.__init__()  # type: ignore[misc]
+    site.store.__init__()  # type: ignore[misc]
     settings = {"SITE": "tests.django.test_plain.site"}
     with override_settings(AWP_PUBLISH=settings, ROOT_URLCONF="tests.django.test_plain"):
         yield Visit(request.param)

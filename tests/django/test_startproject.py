@@ -96,8 +96,8 @@ from awp_publish.jobs import JobStore
 from shop.agents import site
 
 async def accept():
-    await JobStore(site.guarding.store).accept("ship", {"mark": "mark"})
-    await site.guarding.store.close()
+    await JobStore(site.store).accept("ship", {"mark": "mark"})
+    await site.store.close()
 
 asyncio.run(accept())
 """

@@ -254,7 +254,7 @@ def test_a_damaged_record_is_an_unavailable_store_at_the_doors_that_tell_of_jobs
     try:
         if door == "woa":
             address = invoke(client, "report").headers["location"]
-            damage(site.guarding.store)
+            damage(site.store)
             for answer in (client.get(address), client.delete(address)):
                 assert answer.status_code == 503
                 assert answer.json()["code"] == "STORE_UNAVAILABLE"
@@ -263,7 +263,7 @@ def test_a_damaged_record_is_an_unavailable_store_at_the_doors_that_tell_of_jobs
             part = {"data": {"skill": "report", "input": {}}}
             message = {"messageId": "m", "role": "ROLE_USER", "parts": [part]}
             sent = send(client, "SendMessage", {"message": message, "configuration": {"returnImmediately": True}})
-            damage(site.guarding.store)
+            damage(site.store)
             error = send(client, "GetTask", {"id": sent["result"]["task"]["id"]})["error"]
             assert "cannot be read" in str(error)
         assert "Traceback" not in caplog.text

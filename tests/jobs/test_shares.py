@@ -33,7 +33,7 @@ def shop(open_client):
             go.wait(30)
         return "written"
 
-    yield open_client(AgentPublisher(Starlette(), site=site)), go, JobStore(site.guarding.store)
+    yield open_client(AgentPublisher(Starlette(), site=site)), go, JobStore(site.store)
     go.set()
 
 

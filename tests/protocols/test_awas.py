@@ -13,9 +13,7 @@ from awp_publish.model import (
     Contact,
     Idempotency,
     OpenApi,
-    Pagination,
     RateLimit,
-    Result,
     RouteCredential,
 )
 from awp_publish.protocols.awas import PROTOCOL
@@ -345,7 +343,7 @@ def test_an_action_tells_where_it_stands_in_the_page() -> None:
 
 
 def test_empty_facts_are_absent_too() -> None:
-    result = Result("single", ".book", pagination=Pagination())
+    result = {"type": "single", "selector": ".book"}
     catalog = make_catalog(make_action(result=result))
     assert _action(catalog)["result"] == {"type": "single", "selector": ".book"}
     assert "security" not in _manifest(catalog)

@@ -301,5 +301,5 @@ def test_an_operation_of_an_agent_has_an_address_of_its_own() -> None:
 
 
 def test_the_plain_door_stands_where_the_site_says() -> None:
-    action = _described(make_function_action("summarize", TEXT), paths=Paths(actions="/do"))
-    assert action["path"] == "/do/summarize"
+    action = _described(make_function_action("summarize", TEXT), paths=Paths(root="/do"))
+    assert action["path"] == "/do/actions/summarize"

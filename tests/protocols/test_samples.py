@@ -12,8 +12,8 @@ from fastapi import FastAPI
 from pydantic import BaseModel, Field, WithJsonSchema
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, ApiKey, BearerToken, Contact, OAuth, Site
-from awp_publish.model import Pagination, Paths, Result
+from awp_publish import About, AgentPublisher, ApiKey, BearerToken, OAuth, Site
+from awp_publish.model import Paths
 
 from .conftest import shared_file
 
@@ -78,10 +78,10 @@ def test_the_top_level_properties_of_awas() -> None:
         "Example Site",
         "Human-readable site description",
         url="https://example.com",
-        contact=Contact("support@example.com", "/contact"),
+        about=About(email="support@example.com", contact="/contact"),
         oauth=OAuth(authorization_servers=("https://sso.example.com",)),
         authenticate=[BearerToken({"token-of-nobody-16": "nobody"}), ApiKey({"key-of-nobody-1234": "nobody"})],
-        rate_limit={"requests": 100, "window": "1h", "scope": "ip"},
+        rate_limit="100/hour by ip",
     )
     published = publish(site, FastAPI(), "/.well-known/ai-actions.json")
     assert list(differences(sample, published)) == [
@@ -98,8 +98,8 @@ def test_the_complete_example_of_awas() -> None:
             "BookStore API",
             "Online bookstore with search and purchase capabilities",
             url="https://bookstore.example.com",
-            contact=Contact("api@bookstore.example.com"),
-            rate_limit={"requests": 100, "window": "1h"},
+            about=About(email="api@bookstore.example.com"),
+            rate_limit="100/hour",
         ),
     )
     properties = {"title": ".book-title", "author": ".book-author", "price": ".book-price", "isbn": "[data-isbn]"}
@@ -120,7 +120,12 @@ def test_the_complete_example_of_awas() -> None:
         inputs=inputs,
         awas={
             "selectors": {"query": "input[name='q']", "sort": "select[name='sort']"},
-            "result": Result("list", ".book-results", ".book-item", properties),
+            "result": {
+                "type": "list",
+                "selector": ".book-results",
+                "itemSelector": ".book-item",
+                "properties": properties,
+            },
         },
     )
     def search(query: str, sort: str = "relevance") -> list[str]:
@@ -161,7 +166,6 @@ def test_the_action_parameter_and_result_of_awas() -> None:
         "maxLength": rules["maxLength"],
         "examples": ["user@example.com"],
     }
-    pagination = Pagination(".pagination", ".next-page", ".current-page")
 
     @app.get("/search")
     @site.action(
@@ -169,13 +173,13 @@ def test_the_action_parameter_and_result_of_awas() -> None:
         name="Search Products",
         description="Search our product catalog",
         inputs=inputs,
-        rate_limit={"requests": 20, "window": "1m"},
+        rate_limit="20/minute",
         awas={
             "selectors": {
                 "query": "input[data-awas-param='query']",
                 "category": "select[data-awas-param='category']",
             },
-            "result": Result("list", ".product-list", ".product-item"),
+            "result": {"type": "list", "selector": ".product-list", "itemSelector": ".product-item"},
         },
     )
     def search(query: str, category: str = "books") -> list[str]:
@@ -190,7 +194,7 @@ def test_the_action_parameter_and_result_of_awas() -> None:
         extensions={"x-internal-id": "legacy-123", "x-analytics-category": "user-actions"},
         awas={
             "selectors": {"email": "input[name='email']"},
-            "result": Result("list", result["selector"], result["itemSelector"], result["properties"], pagination),
+            "result": result,
         },
     )
     def subscribe(email: str) -> None:
@@ -208,7 +212,10 @@ def test_the_action_parameter_and_result_of_awas() -> None:
 def test_the_bridge_manifests_of_awas() -> None:
     name = "AWAS - AI-readable Web Actions Standard"
     mcp, a2a = samples(AWAS_TEXT, "$schema", "endpoints")
-    app, site = FastAPI(), Site(name, "Actions.", url="https://example.com", version="1.0.0", doors=["mcp", "a2a"])
+    app, site = (
+        FastAPI(),
+        Site(name, "Actions.", url="https://example.com", about=About(version="1.0.0"), doors=["mcp", "a2a"]),
+    )
 
     @app.get("/search")
     @site.action("search")
@@ -285,12 +292,14 @@ def test_every_part_that_agent_json_shows() -> None:
             url="https://example.com",
             authenticate=BearerToken({"token-of-nobody-16": "nobody"}),
             oauth=OAuth(token_expiry="24h", refresh_endpoint="/api/auth/refresh"),
-            entities={"flight": Flight},
+            about=About(
+                entities={"flight": Flight},
+                hints=sample["agent_hints"],
+                # What nothing here tells, a site may tell itself (sections 6 and 15).
+                extensions={"agent_json": {"capabilities": {"batch_actions": True, "webhooks": True}, **own}},
+            ),
             errors={code: error["recovery"] for code, error in sample["errors"].items()},
-            hints=sample["agent_hints"],
-            paths=Paths(status="/api/status"),
-            # What nothing here tells, a site may tell itself (sections 6 and 15).
-            extensions={"agent_json": {"capabilities": {"batch_actions": True, "webhooks": True}, **own}},
+            paths=Paths(root="/api"),
         ),
     )
 

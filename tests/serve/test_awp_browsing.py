@@ -121,8 +121,9 @@ def test_what_nobody_can_wait_for(caller, wait):
     assert caller.fail("page.navigate", session_id=session, url="/", wait=wait)["code"] == "INVALID_REQUEST"
 
 
-def test_a_page_without_end_is_cut_off(open_client):
-    client = open_client(publish(make_site(browsing={"page_bytes": 300_000})))
+def test_a_page_without_end_is_cut_off(open_client, monkeypatch):
+    monkeypatch.setattr("awp_publish.serve.awp.sessions.PAGE_BYTES", 300_000)
+    client = open_client(publish(make_site()))
     with AwpClient.greeted(client) as caller:
         session = caller.create()
         assert caller.fail("page.navigate", session_id=session, url="/drip")["code"] == "NAVIGATION_FAILED"

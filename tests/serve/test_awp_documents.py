@@ -158,8 +158,9 @@ def provoke(caller: AwpClient, code: str) -> Any:
         ("INTERNAL", {"max_sessions"}),
     ],
 )
-def test_every_code_but_that_of_scripts_can_occur_and_says_why(open_client, code, details):
-    site = make_site(browsing={"sessions_per_connection": 12})
+def test_every_code_but_that_of_scripts_can_occur_and_says_why(open_client, code, details, monkeypatch):
+    monkeypatch.setattr("awp_publish.serve.awp.sessions.SESSIONS_PER_CONNECTION", 12)
+    site = make_site()
 
     @site.agent("fail")
     async def fail() -> str:

@@ -5,9 +5,10 @@ import time
 import pytest
 from starlette.testclient import TestClient
 
-from awp_publish import BearerToken, Browsing
+from awp_publish import BearerToken, Browsing, Proxies
 from awp_publish.browsing.errors import AwpError
 from awp_publish.policy.tokens import Tokens
+from awp_publish.serve.awp import sessions as limits
 from awp_publish.serve.awp.sessions import Sessions
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import make_site, publish
@@ -91,20 +92,26 @@ def test_a_session_id_has_to_be_sent(client):
         assert caller.fail("page.observe", session_id="s_00000000")["code"] == "NOT_FOUND"
 
 
-def test_there_are_no_more_sessions_than_the_site_wants(open_client):
-    client = open_client(publish(make_site(browsing=Browsing(sessions=3, sessions_per_connection=2))))
+def test_there_are_no_more_sessions_than_the_site_wants(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
+    monkeypatch.setattr(limits, "ADDRESS_SHARE", 1)
+    client = open_client(publish(make_site(browsing=Browsing(sessions=3))))
     with AwpClient.greeted(client) as one, AwpClient.greeted(client) as other:
         first = one.create()
         one.create()
         error = one.fail("session.create")
         assert (error["code"], error["message"]) == ("INTERNAL", "Maximum sessions (2) of this connection reached")
         other.create()
-        assert other.fail("session.create")["details"]["per"] == "server"
+        assert other.fail("session.create")["details"] | {"recovery": ""} == {
+            "max_sessions": 3,
+            "per": "address",
+            "recovery": "",
+        }
         one.do("session.close", session_id=first)
         assert other.create()
 
 
-def test_no_connection_holds_more_than_eight_sessions_unless_the_site_says_so(client):
+def test_no_connection_holds_more_than_eight_sessions(client):
     with AwpClient.greeted(client) as caller:
         made = [caller.create() for _ in range(8)]
         refused = caller.fail("session.create")
@@ -113,8 +120,9 @@ def test_no_connection_holds_more_than_eight_sessions_unless_the_site_says_so(cl
         assert caller.fail("session.import", state=state)["details"]["per"] == "connection"
 
 
-def test_sessions_that_waited_are_no_way_past_the_limit_of_a_connection(open_client):
-    client = open_client(publish(make_site(browsing=Browsing(sessions_per_connection=2))))
+def test_sessions_that_waited_are_no_way_past_the_limit_of_a_connection(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
+    client = open_client(publish(make_site()))
     with AwpClient.greeted(client) as gone:
         waiting = [gone.do("session.create") for _ in range(2)]
     with AwpClient.greeted(client) as caller:
@@ -125,9 +133,10 @@ def test_sessions_that_waited_are_no_way_past_the_limit_of_a_connection(open_cli
         assert caller.fail("session.resume", **second)["details"]["per"] == "connection"
 
 
-def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_client):
-    limits = Browsing(sessions=6, sessions_per_connection=2, sessions_per_address=3)
-    site = make_site(browsing=limits, trusted_proxies=["127.0.0.1"])
+def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
+    monkeypatch.setattr(limits, "ADDRESS_SHARE", 2)
+    site = make_site(browsing=Browsing(sessions=6), proxies=Proxies(trusted=["127.0.0.1"]))
     app = publish(site)
 
     async def from_home(scope, receive, send):
@@ -153,8 +162,9 @@ def test_all_connections_of_an_address_have_a_share_and_others_find_room(open_cl
         assert two.create()
 
 
-def test_of_the_sessions_of_a_full_address_the_oldest_without_a_connection_makes_room(open_client):
-    client = open_client(publish(make_site(browsing=Browsing(sessions_per_connection=2, sessions_per_address=2))))
+def test_of_the_sessions_of_a_full_address_the_oldest_without_a_connection_makes_room(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "SESSIONS_PER_CONNECTION", 2)
+    client = open_client(publish(make_site(browsing=Browsing(sessions=4))))
     with AwpClient.greeted(client) as gone:
         first, second = [gone.do("session.create") for _ in range(2)]
     with AwpClient.greeted(client) as caller:
@@ -163,16 +173,18 @@ def test_of_the_sessions_of_a_full_address_the_oldest_without_a_connection_makes
         assert caller.do("session.resume", session_id=second["session_id"], resume_token=second["resume_token"])
 
 
-def test_there_are_no_more_pages_than_the_site_wants(open_client):
-    client = open_client(publish(make_site(browsing={"pages_per_session": 2})))
+def test_there_are_no_more_pages_than_a_session_may_have(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "PAGES_PER_SESSION", 2)
+    client = open_client(publish(make_site()))
     with AwpClient.greeted(client) as caller:
         session = caller.create()
         caller.do("page.create", session_id=session)
         assert caller.fail("page.create", session_id=session)["code"] == "RATE_LIMITED"
 
 
-def test_a_session_may_ask_for_fewer_pages_and_not_for_more(open_client):
-    client = open_client(publish(make_site(browsing={"pages_per_session": 2})))
+def test_a_session_may_ask_for_fewer_pages_and_not_for_more(open_client, monkeypatch):
+    monkeypatch.setattr(limits, "PAGES_PER_SESSION", 2)
+    client = open_client(publish(make_site()))
     with AwpClient.greeted(client) as caller:
         for wanted, most in ((1, 1), (8, 2)):
             session = caller.create(limits={"max_pages": wanted, "max_js_heap_mb": 64})
@@ -291,17 +303,16 @@ class Clock:
         return self.now
 
 
-LIFE = Browsing(idle="1m", resume="30s", lifetime="5m")
-
-
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
 
 
 @pytest.fixture
-def sessions(clock) -> Sessions:
-    return Sessions(LIFE, ("https://shop.example",), clock)
+def sessions(clock, monkeypatch) -> Sessions:
+    monkeypatch.setattr(limits, "RESUME_WITHIN", 30.0)
+    monkeypatch.setattr(limits, "LIFETIME", 300.0)
+    return Sessions(Browsing(idle="1m"), ("https://shop.example",), clock)
 
 
 def is_there(sessions: Sessions, holder: object, session_id: str) -> bool:

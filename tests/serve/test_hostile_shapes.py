@@ -16,7 +16,7 @@ import msgpack
 import pytest
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, BearerToken, Pages, SharedSecret, Site
+from awp_publish import AgentPublisher, BearerToken, Pages, Proxies, SharedSecret, Site
 from awp_publish.serve.lifespan import running
 from tests.serve.mcp_messages import headers_of, message
 
@@ -248,7 +248,7 @@ def make_site() -> Site:
         doors=["mcp", "a2a", "awp"],
         pages=Pages(in_query=True),
         authenticate=[BearerToken({"a-secret-of-ann": "ann"}), SharedSecret({"ben": "a-secret-of-ben-and-us"})],
-        trusted_proxies=["127.0.0.1", "10.0.0.0/8"],
+        proxies=Proxies(trusted=["127.0.0.1", "10.0.0.0/8"]),
         secret_keys=["a-secret-key-of-this-test-and-nobody-else"],
     )
 

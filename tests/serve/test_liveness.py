@@ -15,7 +15,7 @@ from tests.serve.test_prerequisites import poll
 
 @pytest.fixture
 def shop():
-    site = make_shop(status_interval="1h")
+    site = make_shop()
 
     @site.agent("order")
     async def order() -> str:
@@ -143,7 +143,7 @@ def probe_of(kind: str, weather: Weather):
 @pytest.mark.parametrize("answer", [False, RuntimeError("down"), asyncio.CancelledError(), None])
 async def test_what_a_probe_finds_is_published_and_heeded_until_it_finds_better(shop, monkeypatch, kind, answer):
     weather = Weather()
-    shop.status("order")(probe_of(kind, weather))
+    shop.status("order", every="1h")(probe_of(kind, weather))
     app = AgentPublisher(Starlette(), site=shop)
     assert (await ask(shop, app))[2] == 200
     weather.answer = answer
@@ -162,14 +162,14 @@ async def test_what_a_probe_finds_is_published_and_heeded_until_it_finds_better(
 
 @pytest.mark.parametrize("answer", [None, 0, "", True])
 async def test_only_false_means_no(shop, answer):
-    shop.status("order")(lambda: answer)
+    shop.status("order", every="1h")(lambda: answer)
     app = AgentPublisher(Starlette(), site=shop)
     assert (await ask(shop, app))[2] == 200
 
 
 async def test_a_probe_without_actions_speaks_for_the_whole_site(shop):
     weather = Weather()
-    shop.status()(probe_of("async", weather))
+    shop.status(every="1h")(probe_of("async", weather))
     app = AgentPublisher(Starlette(), site=shop)
     weather.answer = False
     status, manifest, called = await ask(shop, app)
@@ -180,7 +180,7 @@ async def test_a_probe_without_actions_speaks_for_the_whole_site(shop):
 
 async def test_what_the_site_says_and_what_is_found_are_both_heeded(shop):
     weather = Weather()
-    shop.status("order")(probe_of("async", weather))
+    shop.status("order", every="1h")(probe_of("async", weather))
     app = AgentPublisher(Starlette(), site=shop)
     shop.set_status(degraded_actions=["look"])
     weather.answer = False
@@ -193,7 +193,7 @@ async def test_a_probe_that_hangs_in_its_thread_is_not_asked_again_meanwhile(sho
     monkeypatch.setattr("awp_publish.health.LONGEST_PROBE", 0.02)
     begun, release = [], threading.Event()
 
-    @shop.status("order")
+    @shop.status("order", every="1h")
     def hang() -> None:
         begun.append(1)
         release.wait(20)
@@ -209,14 +209,14 @@ async def test_a_probe_that_hangs_in_its_thread_is_not_asked_again_meanwhile(sho
 
 
 def test_a_running_site_asks_its_probes_again_and_again(open_client):
-    site, weather = make_shop(status_interval="1s"), Weather()
+    site, weather = make_shop(), Weather()
 
     @site.agent("order")
     async def order() -> str:
         """Order a book."""
         return "ordered"
 
-    site.status("order")(probe_of("sync", weather))
+    site.status("order", every="1s")(probe_of("sync", weather))
     client = publish(site, open_client)
     weather.answer = False
     give_up = time.monotonic() + 5

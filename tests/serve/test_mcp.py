@@ -32,7 +32,9 @@ class Book(BaseModel):
 
 @pytest.fixture
 def site():
-    return make_shop(doors=["mcp"], hints={"prices": "Prices change at midnight."}, authenticate=known_callers())
+    return make_shop(
+        doors=["mcp"], about={"hints": {"prices": "Prices change at midnight."}}, authenticate=known_callers()
+    )
 
 
 @pytest.fixture

@@ -569,14 +569,14 @@ def test_pages_can_be_html_only(serve):
 
 
 def test_what_cannot_be_had_is_refused_where_it_is_written(monkeypatch):
-    monkeypatch.setattr("awp_publish.settings.PACKAGE", "nowhere_to_be_found")
+    monkeypatch.setattr("awp_publish.settings.PAGES_PACKAGE", "nowhere_to_be_found")
     with pytest.raises(DeclarationError, match=r'pip install "awp-publish\[pages\]"'):
         make_site(pages=True)
     with pytest.raises(DeclarationError, match=r"pages: .*pip install"):
         make_site(pages=Pages(in_query=True))
     with pytest.raises(DeclarationError, match=r"pages: .*pip install"):
         make_site(pages=Pages(shared_cache=True))
-    assert make_site().offering.pages is False
+    assert make_site().settings.page_formats is None
 
 
 # --- For adapters of other gateways ---

@@ -377,7 +377,7 @@ def test_pages_of_listed_origins_may_call(open_client):
 
 
 def test_the_door_stands_where_the_site_says(open_client):
-    site = make_shop(paths=Paths(actions="/do"))
+    site = make_shop(paths=Paths(root="/do"))
 
     @site.agent("look")
     async def look() -> str:
@@ -385,8 +385,8 @@ def test_the_door_stands_where_the_site_says(open_client):
         return "books"
 
     client = open_client(AgentPublisher(Starlette(), site=site))
-    assert client.get("/agent.json").json()["actions"][0]["endpoint"] == "/do/look"
-    assert client.post("/do/look").json() == "books"
+    assert client.get("/agent.json").json()["actions"][0]["endpoint"] == "/do/actions/look"
+    assert client.post("/do/actions/look").json() == "books"
 
 
 def test_an_agent_whose_address_is_that_of_an_action_is_refused_at_start(open_client):

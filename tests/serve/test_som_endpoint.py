@@ -14,8 +14,8 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, Contact, Paths, Site
-from awp_publish.model import Door
+from awp_publish import AgentPublisher, Paths, Site
+from awp_publish.model import Contact, Door
 from awp_publish.protocols import som
 from awp_publish.serve.negotiation import MAX_PAGE_BYTES
 from awp_publish.templating import head_links, link_header, robots_lines
@@ -245,9 +245,9 @@ def test_a_mounted_site_gives_its_own_pages_only(open_client):
 
 
 def test_the_endpoint_can_be_moved(open_client):
-    client = make_client(open_client, paths=Paths(som="/page-for-agents"))
-    assert client.get("/page-for-agents?url=/page&format=md").status_code == 200
-    assert client.get("/.well-known/som.json").json()["endpoint"] == f"{OWN}/page-for-agents"
+    client = make_client(open_client, paths=Paths(root="/for-agents"))
+    assert client.get("/for-agents/som?url=/page&format=md").status_code == 200
+    assert client.get("/.well-known/som.json").json()["endpoint"] == f"{OWN}/for-agents/som"
 
 
 # --- The directory, and what points at it ---

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, Contact, OAuth, SessionUser, Site
+from awp_publish import About, AgentPublisher, OAuth, SessionUser, Site
 from tests.serve.test_real_server import free_port, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +79,7 @@ def test_a_finding_names_the_action_and_says_what_to_do(caplog):
 
 
 def test_equal_findings_are_one_line_and_there_are_at_most_ten(caplog):
-    site, paths = make_site(documentation="/nowhere"), [f"/cancel{index}" for index in range(60)]
+    site, paths = make_site(about=About(documentation="/nowhere")), [f"/cancel{index}" for index in range(60)]
     inputs = {"type": "object", "properties": {"day": {"type": "string", "default": "x", "maxLength": 0}}}
     for path in paths:
         site.declare(path[1:], method="POST", path=path, description="Cancel a visit.", inputs=inputs)
@@ -91,8 +91,7 @@ def test_equal_findings_are_one_line_and_there_are_at_most_ten(caplog):
 
 def test_addresses_that_lead_nowhere_are_named_with_their_place(caplog):
     site = make_site(
-        documentation="/help",
-        contact=Contact(url="/about?team=1"),
+        about=About(documentation="/help", contact="/about?team=1"),
         oauth=OAuth(refresh_endpoint="/refresh", endpoints={"token": "https://sso.example/token"}),
         authenticate=SessionUser(endpoints={"login": "/sign-in", "logout": "/sign-out"}),
     )
@@ -102,7 +101,7 @@ def test_addresses_that_lead_nowhere_are_named_with_their_place(caplog):
     start(AgentPublisher(Starlette(routes=[*known, static]), site))
     told = lines(caplog)
     for place, address in (
-        ("Site(contact=...)", "/about?team=1"),
+        ("About(contact=...)", "/about?team=1"),
         ("The refresh_endpoint", "/refresh"),
         ('The endpoint "logout" of authentication', "/sign-out"),
         ('action "buy": preview_url', "/buy/preview"),
@@ -116,7 +115,7 @@ def test_nothing_is_said_of_addresses_where_an_application_keeps_its_routes_to_i
     async def opaque(scope, receive, send):
         await PlainTextResponse("here")(scope, receive, send)
 
-    site = make_site(documentation="/nowhere")
+    site = make_site(about=About(documentation="/nowhere"))
     site.declare("search", method="GET", path="/search", description="Search.")
     start(AgentPublisher(Starlette(routes=[Mount("/", app=opaque)]), site))
     assert lines(caplog) == []
@@ -151,7 +150,8 @@ SHOP = """
 from fastapi import FastAPI
 from awp_publish import AgentPublisher, Site
 
-site = Site(name="Shop", description="Sells things.", url="https://shop.example", documentation="/nowhere")
+site = Site(name="Shop", description="Sells things.", url="https://shop.example",
+            about=About(documentation="/nowhere"))
 site.declare("search", method="GET", path="/search", description="Search.")
 app = FastAPI()
 
@@ -184,5 +184,5 @@ def test_several_workers_speak_once_and_the_server_tells_its_root_path(tmp_path)
     told = [line for line in said.read_text().splitlines() if line.startswith("warning: ")]
     assert [line.split(", ")[0] for line in told] == [
         "warning: site: The server says that the application is below /shop (root_path)",
-        "warning: site: Site(documentation=...) names /nowhere",
+        "warning: site: About(documentation=...) names /nowhere",
     ]

@@ -30,7 +30,7 @@ from a2a.utils.errors import (
     JSONParseError,
     VersionNotSupportedError,
 )
-from awp_publish.model import Door
+from awp_publish.model import Door, Paths
 from awp_publish.problems import InvalidEnvelope, MethodNotAllowed, NotJson, Problem, UnsupportedMediaType
 from awp_publish.protocols import agent_card
 from awp_publish.serve.a2a.handler import DOOR, REQUEST, A2aHandler, A2aRequest
@@ -54,7 +54,6 @@ from awp_publish.serve.http import (
     send_reply,
 )
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
-from awp_publish.site import Site
 
 VERSION: Final = "1.0"
 RPC_METHODS: Final = "POST, OPTIONS"
@@ -105,9 +104,9 @@ Any other text is the input where it can be nothing else.
 """
 
 
-def describe_door(site: Site) -> Door:
+def describe_door(paths: Paths) -> Door:
     """Return what the documents may say about this door."""
-    return Door(DOOR, VERSION, site.paths.a2a)
+    return Door(DOOR, VERSION, paths.a2a)
 
 
 def open_door(door: DoorContext) -> LiveDoor:

@@ -27,7 +27,7 @@ from a2a.types.a2a_pb2 import Artifact, Message, Part, Role, Task, TaskState, Ta
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from awp_publish import media, problems
 from awp_publish.jobs import JobStore
-from awp_publish.model import JsonObject
+from awp_publish.model import JsonObject, seconds_of
 from awp_publish.problems import JobEnded, Problem, RateLimited, StoreUnavailable, UnknownJob, code_of
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.endpoint import ProblemRenderer
@@ -322,8 +322,8 @@ class Tasks:
     def __init__(self, door: DoorContext, renderer: ProblemRenderer) -> None:
         background = door.background
         self._jobs: JobStore | None = background.jobs if background is not None else None
-        self._store = door.site.guarding.store
-        self._seconds = door.site.guarding.job_results
+        self._store = door.guards.store
+        self._seconds = float(seconds_of(door.settings.jobs.results))
         self._timeouts = {action.id: action.timeout for action in door.catalog.actions}
         self._renderer = renderer
 

@@ -11,18 +11,17 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from awp_publish.browsing.addresses import parse_address
-from awp_publish.model import Door, seconds_of
+from awp_publish.model import Door, Paths, seconds_of
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import CrossSiteCookies, ForeignHost
 from awp_publish.serve.awp.callers import VERSION, AwpCallers
 from awp_publish.serve.awp.connection import GOING_AWAY, AwpClient, AwpService, Connection
-from awp_publish.serve.awp.sessions import SWEEP_INTERVAL, OwnedTasks, Sessions, SiteClient
+from awp_publish.serve.awp.sessions import EXPORT_LIFETIME, SWEEP_INTERVAL, OwnedTasks, Sessions, SiteClient
 from awp_publish.serve.awp.skills import PROTOCOL, SKILL_CALL, AwpSkills, SkillCall
 from awp_publish.serve.credentials import client_address, is_local_page, refuse_foreign_host
 from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.endpoint import read_request_id
 from awp_publish.serve.http import Fields, Receive, Reply, Scope, Send, read_fields, send_reply
-from awp_publish.site import Site
 
 SUBPROTOCOLS: Final = ("awp", "awp.json", "awp.msgpack")
 """Accepted where a client offers them; the frames tell the encoding in any case."""
@@ -34,9 +33,9 @@ _UPGRADE: Final = Reply(
 _FOREIGN: Final = Reply(403, (_PLAIN,), b"Pages of this origin may not browse here.\n")
 
 
-def describe_door(site: Site) -> Door:
+def describe_door(paths: Paths) -> Door:
     """Describe the door for the documents."""
-    return Door(PROTOCOL, VERSION, site.paths.awp)
+    return Door(PROTOCOL, VERSION, paths.awp)
 
 
 def open_door(context: DoorContext) -> LiveDoor:
@@ -49,22 +48,19 @@ class AwpDoor:
     """Accepts WebSockets, and owns what outlives one of them."""
 
     def __init__(self, door: DoorContext) -> None:
-        site, catalog, browsing, guarding = door.site, door.catalog, door.site.limits.browsing, door.site.guarding
-        lifetime = float(seconds_of(browsing.export_lifetime))
-        keys = guarding.secret_keys or (guarding.own_key,)
+        settings, catalog, browsing = door.settings, door.catalog, door.settings.browsing
         self._door = door
         self._service = AwpService(
             catalog,
-            browsing,
-            Sessions(browsing, tuple(url for url in site.urls if urlsplit(url).path == catalog.prefix)),
+            Sessions(browsing, tuple(url for url in settings.urls if urlsplit(url).path == catalog.prefix)),
             AwpCallers(door),
             AwpSkills(door),
-            Tokens(keys, f"awp_session:{guarding.host}", lifetime),
-            site.limits.timeout,
+            Tokens(door.keys, f"awp_session:{settings.namespace}", EXPORT_LIFETIME),
+            settings.timeout,
             door.sessions,
         )
         # As browsers write them (Fetch, section 3.2): without the port that goes without saying.
-        self._origins = frozenset(parse_address(url).origin for url in site.urls)
+        self._origins = frozenset(parse_address(url).origin for url in settings.urls)
         self._allowed = frozenset(origin.lower() for origin in door.admission.allow_origins)
         self._tasks = OwnedTasks()
         self._connections: set[Connection] = set()
@@ -86,9 +82,9 @@ class AwpDoor:
         subprotocol = next((name for name in offered if name in SUBPROTOCOLS), None)
         await send({"type": "websocket.accept", "subprotocol": subprotocol})
         address = client_address(scope, fields, door.admission.trusted_proxies)
-        app, prefix, max_page = door.entrance(scope), service.catalog.prefix, service.browsing.page_bytes
+        app, prefix, max_page = door.entrance(scope), service.catalog.prefix, service.sessions.max_page
         client = AwpClient(service, SiteClient(app, scope, prefix, max_page, self._tasks, address))
-        idle = float(seconds_of(service.browsing.idle))
+        idle = float(seconds_of(service.sessions.browsing.idle))
         connection = Connection(client, receive, send, door.admission.max_body_bytes, idle)
         self._connections.add(connection)
         try:

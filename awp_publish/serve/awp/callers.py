@@ -8,18 +8,20 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-import awp_publish
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.observing import FORMATS
-from awp_publish.model import Browsing, Catalog, JsonObject
+from awp_publish.model import Catalog, JsonObject
 from awp_publish.policy.authentication import ApiKey, ApplicationUser, SessionUser, SharedSecret
 from awp_publish.policy.call import Principal, Signed
 from awp_publish.serve.awp.messages import MUTATION
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Scope, read_fields
+
+if TYPE_CHECKING:
+    from awp_publish.serve.awp.sessions import Sessions
 
 SCOPES: Final = (
     "som:read",
@@ -201,18 +203,16 @@ def _texts(params: Mapping[str, object], name: str) -> list[str]:
     return given
 
 
-def render_hello(catalog: Catalog, browsing: Browsing, hello: Hello, auth: JsonObject) -> JsonObject:
+def render_hello(catalog: Catalog, sessions: "Sessions", hello: Hello, auth: JsonObject) -> JsonObject:
     """Render the result of a handshake."""
-    version, has_skills = awp_publish.__version__, bool(catalog.actions)
-    limits = {
-        "max_sessions": min(browsing.sessions, browsing.sessions_per_address, browsing.sessions_per_connection),
-        "max_pages_per_session": browsing.pages_per_session,
-        "max_messages_per_second": browsing.messages_per_second,
-    }
+    from awp_publish import __version__ as version
+
+    has_skills = bool(catalog.actions)
+    limits = sessions.describe_limits()
     features: object = [*FEATURES, *(["skills.invoke"] if has_skills else [])]
     if hello.is_draft:
         features = {
-            "som": {"snapshot": True, "mutation": True, "formats": list(FORMATS), "max_bytes": browsing.page_bytes},
+            "som": {"snapshot": True, "mutation": True, "formats": list(FORMATS), "max_bytes": sessions.max_page},
             "skills": {"invoke": has_skills, "registry": True},
             "network": {"proxy": False, "profiles": []},
             "limits": limits,

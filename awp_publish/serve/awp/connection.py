@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import METHODS
-from awp_publish.model import Browsing, Catalog, JsonObject
+from awp_publish.model import Catalog, JsonObject
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
 from awp_publish.problems import Problem
 from awp_publish.serve.awp.callers import AwpCallers, Identity, new_challenge, read_hello, render_hello
@@ -33,6 +33,7 @@ from awp_publish.serve.awp.messages import (
     write_frame,
 )
 from awp_publish.serve.awp.sessions import (
+    RESUME_WITHIN,
     OpenSession,
     OwnedTasks,
     Sessions,
@@ -74,7 +75,6 @@ class AwpService:
     """What all connections share. `max_seconds` is the most that anything may take."""
 
     catalog: Catalog
-    browsing: Browsing
     sessions: Sessions
     callers: AwpCallers
     skills: AwpSkills
@@ -156,7 +156,7 @@ class AwpClient:
             except Problem as problem:
                 error = service.skills.refusal(problem, request.trace)
                 raise AwpError(error.code, error.message, {**error.details, **self._to_sign()}) from problem
-            if service.browsing.auth_required and identity.principal is None:
+            if service.sessions.browsing.auth_required and identity.principal is None:
                 details = {"methods": service.callers.methods, **self._to_sign()}
                 raise AwpError("PERMISSION_DENIED", "This site asks who is browsing.", details)
             if before is not None and before.id != identity.id and (before.id or any(service.sessions.of(self))):
@@ -171,7 +171,7 @@ class AwpClient:
             "methods": service.callers.methods,
             **self._to_sign(),
         }
-        return render_hello(service.catalog, service.browsing, hello, described)
+        return render_hello(service.catalog, service.sessions, hello, described)
 
     def _to_sign(self) -> JsonObject:
         """Return the challenge for the next attempt, which a refusal carries too."""
@@ -193,7 +193,7 @@ class AwpClient:
 
     def _describe(self, opened: OpenSession) -> JsonObject:
         sessions = self.service.sessions
-        times = {"idle_ms": round(sessions.idle * 1000), "resume_ms": round(sessions.resume_within * 1000)}
+        times = {"idle_ms": round(sessions.idle * 1000), "resume_ms": round(RESUME_WITHIN * 1000)}
         return {"session_id": opened.id, "resume_token": opened.token, **times}
 
     async def create_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
@@ -354,7 +354,7 @@ class Connection:
         self._send = send
         self._max_bytes = max_bytes
         self._idle = idle
-        self._rate = client.service.browsing.messages_per_second
+        self._rate = client.service.sessions.browsing.messages_per_second
         self._tokens = 2.0 * self._rate  # a token bucket: as many messages at once as two seconds are worth
         self._filled = time.monotonic()
         self._refused = 0

@@ -13,14 +13,13 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgpack
 import orjson
 
 from awp_publish.browsing.errors import AwpError, Code
 from awp_publish.browsing.observing import write_cursor
-from awp_publish.browsing.session import Session
 from awp_publish.model import JsonObject
 from awp_publish.policy.call import RawHeaders
 from awp_publish.policy.guard import read_key
@@ -36,6 +35,9 @@ from awp_publish.problems import (
 from awp_publish.redaction import Redact
 from awp_publish.serve.endpoint import ProblemRenderer
 from awp_publish.serve.http import Message, parse_json
+
+if TYPE_CHECKING:
+    from awp_publish.browsing.session import Session
 
 # --- Requests ---
 
@@ -184,7 +186,7 @@ MUTATION: Final = "page.som_mutation"
 """
 
 
-def mutations_since(session: Session, cursors: Mapping[str, int], trace: str) -> list[JsonObject]:
+def mutations_since(session: "Session", cursors: Mapping[str, int], trace: str) -> list[JsonObject]:
     """Return the events of the pages that have changed since they were at `cursors`.
 
     The patch makes the present SOM of the one before.

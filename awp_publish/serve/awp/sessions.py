@@ -20,10 +20,11 @@ from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.page import Fetch, Fetched, PageCache, Steps
 from awp_publish.browsing.session import Session
-from awp_publish.model import Browsing, JsonObject, seconds_of
+from awp_publish.model import JsonObject, seconds_of
 from awp_publish.serve.awp.messages import AnswerCache
 from awp_publish.serve.http import AsgiApp, Scope
 from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
+from awp_publish.settings import Browsing
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -188,6 +189,18 @@ async def drive(
 
 # --- Sessions ---
 
+SESSIONS_PER_CONNECTION: Final = 8
+ADDRESS_SHARE: Final = 5
+"""All connections of one address hold a fifth of the sessions, and as many as one connection may."""
+PAGES_PER_SESSION: Final = 16
+PAGE_BYTES: Final = 4_000_000
+LIFETIME: Final = 8 * 3600.0
+"""Seconds after which a session ends, however much it is used."""
+RESUME_WITHIN: Final = 300.0
+"""Seconds for which a session waits without a connection."""
+EXPORT_LIFETIME: Final = 24 * 3600.0
+"""Seconds for which an exported session can be imported."""
+
 SWEEP_INTERVAL: Final = 5.0
 """Seconds between looks for sessions that have ended."""
 
@@ -239,10 +252,10 @@ class Sessions:
 
     def __init__(self, browsing: Browsing, urls: tuple[str, ...], clock: Callable[[], float] = time.monotonic) -> None:
         self.browsing = browsing
+        share = max(browsing.sessions // ADDRESS_SHARE, SESSIONS_PER_CONNECTION)
+        self.per_address = min(browsing.sessions, share)
         self.idle = float(seconds_of(browsing.idle))
-        self.resume_within = float(seconds_of(browsing.resume))
-        self._limits = SessionLimits(pages=browsing.pages_per_session, page_bytes=browsing.page_bytes)
-        self._lifetime = float(seconds_of(browsing.lifetime))
+        self._limits = SessionLimits(pages=PAGES_PER_SESSION, page_bytes=PAGE_BYTES)
         self._origins = Origins.of(*urls)
         self._cache = PageCache()
         self._clock = clock
@@ -251,6 +264,19 @@ class Sessions:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    @property
+    def max_page(self) -> int:
+        """The largest page, in bytes."""
+        return PAGE_BYTES
+
+    def describe_limits(self) -> JsonObject:
+        """Return what the handshake tells of the limits."""
+        return {
+            "max_sessions": min(self.per_address, SESSIONS_PER_CONNECTION),
+            "max_pages_per_session": PAGES_PER_SESSION,
+            "max_messages_per_second": self.browsing.messages_per_second,
+        }
 
     def create(
         self, owner: object, principal: str, params: Mapping[str, object], max_seconds: float, address: str = ""
@@ -288,7 +314,7 @@ class Sessions:
         max_seconds: float,
     ) -> OpenSession:
         now = self._clock()
-        lifetime = min(self._lifetime, read_milliseconds(params, "ttl_ms", self._lifetime))
+        lifetime = min(LIFETIME, read_milliseconds(params, "ttl_ms", LIFETIME))
         timeout = min(max_seconds, read_milliseconds(params, "timeout_ms", max_seconds))
         opened = OpenSession(session, owner, principal, address, timeout, now, now + lifetime)
         self._open[opened.id] = opened
@@ -302,7 +328,7 @@ class Sessions:
         """
         self.sweep()
         self._check_connection(owner)
-        of_address = (self.browsing.sessions_per_address, "address", lambda one: one.address == address)
+        of_address = (self.per_address, "address", lambda one: one.address == address)
         of_server = (self.browsing.sessions, "server", lambda one: True)
         for most, of, counts in (of_address, of_server) if address else (of_server,):
             counted = [one for one in self._open.values() if counts(one)]
@@ -314,7 +340,7 @@ class Sessions:
             self.close(min(waiting, key=lambda one: one.last_used))
 
     def _check_connection(self, owner: object) -> None:
-        most = self.browsing.sessions_per_connection
+        most = SESSIONS_PER_CONNECTION
         if sum(1 for _ in self.of(owner)) >= most:
             _refuse_more(most, "connection")
 
@@ -391,7 +417,7 @@ class Sessions:
     def _has_ended(self, opened: OpenSession, now: float) -> bool:
         if now >= opened.expires:
             return True
-        patience = self.resume_within if opened.owner is None else self.idle
+        patience = RESUME_WITHIN if opened.owner is None else self.idle
         return not opened.lock.locked() and now - opened.last_used >= patience
 
 

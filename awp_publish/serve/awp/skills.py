@@ -84,7 +84,7 @@ class AwpSkills:
         self.answer_redactors = door.invoker.answer_redactors
         self._admission = door.admission
         self._proxies = door.admission.trusted_proxies
-        self._lists_only_allowed = door.site.limits.list_only_allowed
+        self._lists_only_allowed = door.settings.list_only_allowed
         self._actions = {action.id: action for action in door.catalog.actions}
         # The draft says that skills have actions; here each has one, and what it takes.
         self._listed = {

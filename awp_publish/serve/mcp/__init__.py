@@ -20,7 +20,7 @@ from mcp_types import PaginatedRequestParams
 from starlette.requests import Request
 
 from awp_publish import invoke as tracing
-from awp_publish.model import Door
+from awp_publish.model import Door, Paths
 from awp_publish.problems import NotJson, Problem
 from awp_publish.protocols import mcp_server_card, protected_resource
 from awp_publish.serve.credentials import is_local_page
@@ -37,7 +37,6 @@ from awp_publish.serve.http import (
 from awp_publish.serve.mcp.calls import CALL, EXCHANGE, PROTOCOL, RECOVERIES, McpExchange, Tools
 from awp_publish.serve.mcp.resources import PromptHandlers, Resources
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
-from awp_publish.site import Site
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http import check_accept_headers
@@ -62,9 +61,9 @@ _READ: Final = frozenset(
 )
 
 
-def describe_door(site: Site) -> Door:
+def describe_door(paths: Paths) -> Door:
     """Describe the door for the documents."""
-    return Door(PROTOCOL, mcp_server_card.VERSIONS[-1], site.paths.mcp)
+    return Door(PROTOCOL, mcp_server_card.VERSIONS[-1], paths.mcp)
 
 
 def open_door(context: DoorContext) -> LiveDoor:
@@ -91,7 +90,7 @@ class McpDoor(Endpoint):
         found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
         site, own = (f'"{address}"'.encode() for address in found)
         self._addresses = (site, own) if None not in found else None
-        origins = [f"{parts.scheme}://{parts.netloc.lower()}" for parts in map(urlsplit, door.site.urls)]
+        origins = [f"{parts.scheme}://{parts.netloc.lower()}" for parts in map(urlsplit, door.settings.urls)]
         listed = [origin for origin in door.admission.allow_origins if origin != "*"]
         host = urlsplit(origins[0]).netloc
         self._host = (b"host", host.encode("ascii"))
@@ -210,7 +209,7 @@ def make_server(door: DoorContext) -> Server[Any]:
     if door.pages is not None:
         server.add_request_handler("resources/templates/list", PaginatedRequestParams, resources.list_templates)
     if catalog.prompts:
-        prompts = PromptHandlers(catalog, door.site.limits.timeout)
+        prompts = PromptHandlers(catalog, door.settings.timeout)
         server.add_request_handler("prompts/list", PaginatedRequestParams, prompts.list_prompts)
         server.add_request_handler("prompts/get", types.GetPromptRequestParams, prompts.get_prompt)
     return server

@@ -311,7 +311,7 @@ class Tools:
         self._proxies = door.admission.trusted_proxies
         self._jobs = door.background.jobs if door.background is not None else None
         self._challenges = protected_resource.is_published(door.catalog)
-        differs = door.site.limits.list_only_allowed and door.guards.authenticators
+        differs = door.settings.list_only_allowed and door.guards.authenticators
         self._identify = door.guards.identify() if differs else None
         has_sessions = door.sessions is not None
         self._classic = make_tools(door.catalog, only_objects=True, has_sessions=has_sessions)

@@ -41,7 +41,7 @@ class Resources:
     """Lists and reads what one address of a site has, as it is at the moment."""
 
     def __init__(self, door: DoorContext) -> None:
-        self._site = door.site
+        self._catalog = door.published
         self._url = door.catalog.url
         self._pages = door.pages  # None where pages are HTML only
 
@@ -121,9 +121,6 @@ class Resources:
             "cacheScope": "public" if is_shared else "private",
             "resultType": "complete",
         }
-
-    def _catalog(self) -> Catalog:
-        return next(catalog for catalog in self._site.catalogs if catalog.url == self._url)
 
     def _documents(self) -> Iterator[tuple[Catalog, Document]]:
         catalog = self._catalog()
