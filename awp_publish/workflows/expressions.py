@@ -9,8 +9,6 @@ and regular expressions) is bounded or refused here.
 from __future__ import annotations
 
 import re
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
@@ -27,8 +25,6 @@ MAX_SEQUENCE: Final = 10_000
 MAX_PAD_CHARACTERS: Final = 10_000
 FORBIDDEN: Final = frozenset(("eval", "random", "now", "millis"))
 """Functions that would run code from data, or answer differently each time (V1, workflow)."""
-
-_CACHED: Final = 512
 
 
 class ExpressionError(Exception):
@@ -126,7 +122,8 @@ def evaluate(expression: str, document: object, max_bytes: int) -> object:
 
 
 def _evaluate(expression: str, encoded: bytes, max_bytes: int) -> object:
-    answer = _compiled(expression)(encoded)
+    check_expression(expression)
+    answer = _engine()(expression)(encoded)
     if answer is None:
         return UNDEFINED
     if len(answer) > max_bytes:
@@ -181,28 +178,6 @@ def check_expression(expression: str) -> None:
     _engine()(expression)
 
 
-class _Cache(threading.local):
-    """Compiled expressions of one thread: those of jsonatapy may not leave the thread that made them."""
-
-    def __init__(self) -> None:
-        self.compiled: OrderedDict[str, Evaluate] = OrderedDict()
-
-
-_cache: Final = _Cache()
-
-
-def _compiled(expression: str) -> Evaluate:
-    known = _cache.compiled
-    if (ready := known.get(expression)) is None:
-        check_expression(expression)
-        ready = known[expression] = _engine()(expression)
-        if len(known) > _CACHED:
-            known.popitem(last=False)
-    else:
-        known.move_to_end(expression)
-    return ready
-
-
 # --- The engines ---
 
 
@@ -228,6 +203,7 @@ def _pad(text: object, width: object, fill: object = " ") -> object:
 
 
 def _compile_in_rust(expression: str) -> Evaluate:
+    """Compile for one evaluation: what jsonatapy compiles may be used and freed by the thread alone that made it."""
     import jsonatapy
 
     try:
@@ -236,11 +212,14 @@ def _compile_in_rust(expression: str) -> Evaluate:
             compiled.register_override(name, _refuse)
         compiled.register_override("pad", _pad)
     except ValueError as error:
-        raise ExpressionError("invalid_expression", f"The expression cannot be read: {error}.") from error
+        message = f"The expression cannot be read: {error}."
+        raise ExpressionError("invalid_expression", message) from None
+    holder = [compiled]
+    del compiled
 
     def evaluate(document: bytes) -> bytes | None:
         try:
-            answer = compiled.evaluate_json_or_none(
+            answer = holder.pop().evaluate_json_or_none(
                 document.decode(),
                 timeout=TIMEOUT_MS,
                 max_stack_depth=MAX_STACK_DEPTH,
@@ -249,8 +228,10 @@ def _compile_in_rust(expression: str) -> Evaluate:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a panic of the engine is no Exception
-            raise _failed(error) from error
-        return None if answer is None else answer.encode()
+            failure = _failed(error)
+        else:
+            return None if answer is None else answer.encode()
+        raise failure
 
     return evaluate
 

@@ -19,7 +19,6 @@ DOCUMENT = {"input": {"q": "Emma", "none": None, "copies": 2}, "steps": {"find":
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     chosen = expressions._compile_in_rust if request.param == "jsonatapy" else expressions._compile_in_python
     monkeypatch.setattr(expressions, "_engine", lambda: chosen)
-    monkeypatch.setattr(expressions, "_cache", expressions._Cache())
     expressions.check_expression.cache_clear()
     yield request.param
     expressions.check_expression.cache_clear()
