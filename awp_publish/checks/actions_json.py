@@ -505,7 +505,8 @@ def unusual_selectors(document: JsonObject) -> Iterator[Finding]:
 def unknown_confidence(document: JsonObject) -> Iterator[Finding]:
     """The confidence of a target is one of the four words."""
     for pointer, target in objects(document, *_TARGETS):
-        if (said := target.get("confidence", "unknown")) not in rules.CONFIDENCE:
+        said = target.get("confidence", "unknown")
+        if not isinstance(said, str) or said not in rules.CONFIDENCE:
             yield finding(f"{pointer}/confidence", f"The confidence {shown(said)} is not known.")
 
 
@@ -686,7 +687,9 @@ def unknown_primitives(document: JsonObject) -> Iterator[Finding]:
         if name not in PRIMITIVES:
             yield finding(pointer, f"The primitive {shown(name)} is not known.")
     for pointer, after in objects(document, f"{_STEPS}/after_each"):
-        if after.keys() - {"primitive", "args"} or after.get("primitive") not in rules.AFTER_EACH:
+        primitive = after.get("primitive")
+        is_allowed = isinstance(primitive, str) and primitive in rules.AFTER_EACH
+        if after.keys() - {"primitive", "args"} or not is_allowed:
             allowed = ", ".join(sorted(rules.AFTER_EACH))
             yield finding(pointer, f"after_each has a primitive and args; the primitive is {allowed}.")
 
@@ -816,7 +819,8 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
     """
     version = document.get("version")
     is_named = version is None or isinstance(version, str)
-    primitives = {place for place, tool in objects(document, "/tools/[]") if tool.get("name") in PRIMITIVES}
+    named = strings(document, "/tools/[]/name")
+    primitives = {place.rpartition("/")[0] for place, name in named if name in PRIMITIVES}
     for found in findings:
         if (
             (found.check == "actions-version" and is_named)

@@ -31,7 +31,7 @@ from awp_publish.settings import (
     option_rows,
 )
 
-MOST_OPTIONS = 87
+MOST_OPTIONS = 101
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("site.md", "actions.md", "existing-applications.md")
 EXAMPLES = [

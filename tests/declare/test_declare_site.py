@@ -53,7 +53,12 @@ def document(site: Site, path: str) -> Any:
         ({"about": {"version": "2.1.3"}}, "/.well-known/mcp-manifest.json", "version", "2.1.3"),
         ({"about": {"extensions": {"awas": {"payment": "x402"}}}}, "ai-actions", "payment", "x402"),
         ({"about": {"extensions": {"agent_json": {"source": "native"}}}}, "/agent.json", "source", "native"),
-        ({"about": {"extensions": {"woa": {"authz": {"scheme": "s"}}}}}, "woa", "authz", {"scheme": "s"}),
+        (
+            {"about": {"extensions": {"woa": {"authz": {"scheme": "s"}}}}},
+            "/.well-known/woa.json",
+            "authz",
+            {"scheme": "s"},
+        ),
         ({"about": About(email="a@shop.example")}, "ai-actions", "contact", {"email": "a@shop.example"}),
         (
             {"about": {"contact": "https://shop.example/us"}},

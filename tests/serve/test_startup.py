@@ -148,7 +148,7 @@ def test_a_root_path_that_the_sites_url_does_not_have_is_said(caplog):
 
 SHOP = """
 from fastapi import FastAPI
-from awp_publish import AgentPublisher, Site
+from awp_publish import About, AgentPublisher, Site
 
 site = Site(name="Shop", description="Sells things.", url="https://shop.example",
             about=About(documentation="/nowhere"))
