@@ -22,28 +22,37 @@ Redact: TypeAlias = Callable[[Any], Any]
 """Copies a value, decoded JSON, without its secrets. A value without secrets is returned equal to itself."""
 
 
-def input_redactor(inputs: JsonObject) -> Redact | None:
-    """Return what hides the secrets of an input; None for a schema that marks none."""
-    is_marked = any(one.get("writeOnly") is True or one.get("format") == "password" for one in _subschemas(inputs))
-    return partial(_Redactor(inputs, HIDDEN).copy, (inputs,)) if is_marked else None
+def input_redactor(inputs: JsonObject, mark: object = HIDDEN) -> Redact | None:
+    """Return what puts `mark` in place of the secrets of an input; None for a schema that marks none."""
+
+    def is_secret(schema: JsonObject) -> bool:
+        return schema.get("writeOnly") is True or schema.get("format") == "password"
+
+    return _redactor(inputs, is_secret, mark)
 
 
 def answer_redactor(outputs: JsonObject) -> Redact | None:
     """Return what takes out of an answer what is given once; None for a schema that marks nothing of the kind."""
-    is_marked = any(one.get("readOnce") is True for one in _subschemas(outputs))
-    return partial(_Redactor(outputs, GIVEN_ONCE).copy, (outputs,)) if is_marked else None
+    return _redactor(outputs, lambda schema: schema.get("readOnce") is True, GIVEN_ONCE)
+
+
+def _redactor(root: JsonObject, is_secret: Callable[[JsonObject], bool], mark: object) -> Redact | None:
+    if not any(map(is_secret, _subschemas(root))):
+        return None
+    return partial(_Redactor(root, is_secret, mark).copy, (root,))
 
 
 class _Redactor:
-    """One schema, and what stands in place of the values that it marks."""
+    """One schema, which of its parts are about secrets, and what stands in place of their values."""
 
-    def __init__(self, root: JsonObject, mark: str) -> None:
+    def __init__(self, root: JsonObject, is_secret: Callable[[JsonObject], bool], mark: object) -> None:
         self._root = root
+        self._is_secret = is_secret
         self._mark = mark
         self._named: dict[str, object] = {}
         """Subschemas by the references that name them otherwise than by a pointer."""
         self._known: dict[tuple[int, ...], tuple[JsonObject, ...]] = {}
-        self._patterns: dict[str, Callable[[object], bool]] = {}
+        self._patterns: dict[str, Callable[[object], bool] | None] = {}
         for one in _subschemas(root):
             for keyword, prefix in (("$anchor", "#"), ("$dynamicAnchor", "#"), ("$id", "")):
                 if isinstance(name := one.get(keyword), str):
@@ -56,11 +65,7 @@ class _Redactor:
         parts = self._parts_of(schemas)
         if not parts:
             return value
-        if self._mark == HIDDEN:
-            is_secret = any(one.get("writeOnly") is True or one.get("format") == "password" for one in parts)
-        else:
-            is_secret = any(one.get("readOnce") is True for one in parts)
-        if is_secret:
+        if any(map(self._is_secret, parts)):
             return value if value is None else self._mark
         if isinstance(value, dict):
             return {name: self.copy(self._members(parts, name), member) for name, member in value.items()}
@@ -100,11 +105,16 @@ class _Redactor:
         return parts
 
     def _members(self, parts: Iterable[JsonObject], name: str) -> list[object]:
+        """Return the schemas of a member. A pattern that cannot be read here may match, and may leave it to others."""
         found: list[object] = []
         for part in parts:
             own = [_table(part, "properties")[name]] if name in _table(part, "properties") else []
             for pattern, schema in _table(part, "patternProperties").items():
-                own += [schema] if self._patterns[pattern](name) else []
+                matches = self._patterns[pattern]
+                if matches is None:
+                    found.append(schema)
+                elif matches(name):
+                    own.append(schema)
             found += own or [part.get("additionalProperties"), part.get("unevaluatedProperties")]
         return found
 
@@ -113,13 +123,13 @@ _MAX_KNOWN: Final = 10_000
 """Combinations of subschemas that are remembered; there are few, but those of items are made by an input's length."""
 
 
-def _matcher(pattern: str) -> Callable[[object], bool]:
-    """Return what tells whether a name matches, in linear time; a pattern that needs more matches every name."""
+def _matcher(pattern: str) -> Callable[[object], bool] | None:
+    """Return what tells whether a name matches, in linear time; None for a pattern that needs more."""
     try:
         engine = jsonschema_rs.RegexOptions()
         return jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=engine).is_valid
     except (jsonschema_rs.ValidationError, ValueError):
-        return lambda name: True
+        return None
 
 
 def _subschemas(root: object) -> Iterable[JsonObject]:

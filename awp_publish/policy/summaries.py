@@ -8,16 +8,18 @@ function knows which part is a value.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from string import Formatter
 from typing import Final
 
-import jsonschema_rs
 import orjson
 
 from awp_publish.model import Action, JsonObject
+from awp_publish.redaction import HIDDEN, input_redactor
 
-HIDDEN: Final = "(hidden)"
+_SECRET: Final = object()
+"""Stands for a secret. A text in its place could be one that a caller has written."""
+
 MISSING: Final = "(not given)"
 MAX_VALUE: Final = 200
 """Characters of one input that a summary shows."""
@@ -33,6 +35,7 @@ def summarizer(action: Action) -> Callable[[JsonObject], str]:
     own = f"{action.name}: {action.description.strip().splitlines()[0].rstrip('.')}."
 
     def summarize(given: JsonObject) -> str:
+        given = values.redact(given)
         if pieces:
             fields = (values.show(given, name, spec or "") if name else "" for _, name, spec, _ in pieces)
             return "".join(text + field for (text, *_), field in zip(pieces, fields, strict=True))
@@ -85,34 +88,33 @@ def cut(show: Callable[[str], str], text: str, most: int) -> str:
 
 
 class _Values:
-    """Shows values of one action's input. No more of an input is looked at than is shown."""
+    """Shows values of one action's input. No more of an input is written out than is shown."""
 
     def __init__(self, inputs: JsonObject) -> None:
-        self._inputs = inputs
-        self._named = _table(inputs, "properties")
-        self._patterns = {pattern: _matcher(pattern) for pattern in _patterns_in(inputs)}
-        self._left = 0
+        properties = inputs.get("properties")
+        self._named = properties if isinstance(properties, Mapping) else {}
+        self.redact = input_redactor(inputs, _SECRET) or (lambda given: given)
 
     def label(self, name: str) -> str:
         """A member's name; one that the schema does not name is the caller's own word."""
         return name if name in self._named else cut(quoted, name, MAX_VALUE)
 
     def show(self, given: JsonObject, name: str, spec: str = "") -> str:
-        """A member as a person reads it. `spec` formats numbers."""
+        """A member of a redacted input as a person reads it. `spec` formats numbers."""
         if name not in given:
             return MISSING
-        value, parts = given[name], self._parts(self._member(self._parts([self._inputs]), name))
-        if spec and isinstance(value, (int, float)) and not isinstance(value, bool) and not _is_secret(parts):
+        value = given[name]
+        if spec and isinstance(value, (int, float)) and not isinstance(value, bool):
             try:
                 return format(value, spec)
             except (ValueError, OverflowError):
                 pass  # 2.0 is an integer to JSON Schema, and none to the format "d"
-        return self._show(value, parts, [MAX_VALUE])
+        return self._show(value, [MAX_VALUE])
 
-    def _show(self, value: object, parts: Sequence[JsonObject], left: list[int]) -> str:
+    def _show(self, value: object, left: list[int]) -> str:
         """JSON text, of which `left[0]` characters may be shown."""
         shown: list[str] = []
-        if _is_secret(parts):
+        if value is _SECRET:
             left[0] -= len(HIDDEN)
             return HIDDEN
         if isinstance(value, str):
@@ -123,14 +125,13 @@ class _Values:
                 if left[0] <= 0:
                     break
                 label = self._quote(name, left)
-                shown.append(f"{label}: {self._show(inner, self._parts(self._member(parts, name)), left)}")
+                shown.append(f"{label}: {self._show(inner, left)}")
             return "{" + ", ".join([*shown, *_rest(len(value) - len(shown), "members")]) + "}"
         if isinstance(value, list):
-            for index, inner in enumerate(value):
+            for inner in value:
                 if left[0] <= 0:
                     break
-                listed = [schemas[index] for part in parts if index < len(schemas := _list(part, "prefixItems"))]
-                shown.append(self._show(inner, self._parts(listed or [part.get("items") for part in parts]), left))
+                shown.append(self._show(inner, left))
             return "[" + ", ".join([*shown, *_rest(len(value) - len(shown), "items")]) + "]"
         text = orjson.dumps(value).decode()
         left[0] -= len(text)
@@ -141,75 +142,6 @@ class _Values:
         left[0] -= min(len(text), most) + 2
         return cut(quoted, text, most)
 
-    # --- What is never shown: inputs that JSON Schema marks as writeOnly or as a password, however deep ---
-
-    def _parts(self, schemas: Sequence[object]) -> list[JsonObject]:
-        """The schemas and all that they refer to or are combined of, each once."""
-        found: dict[int, JsonObject] = {}
-        waiting = list(schemas)
-        while waiting:
-            schema = waiting.pop()
-            if not isinstance(schema, dict) or id(schema) in found:
-                continue
-            found[id(schema)] = schema
-            reference = _referred(schema.get("$ref"), self._inputs)
-            waiting += [reference, *(schema.get(name) for name in ("if", "then", "else"))]
-            for name in ("allOf", "anyOf", "oneOf"):
-                waiting += _list(schema, name)
-        return list(found.values())
-
-    def _member(self, parts: Sequence[JsonObject], name: str) -> list[object]:
-        """The schemas of a member. A pattern that cannot be read here may match: to hide too much does no harm."""
-        known = [table[name] for part in parts if name in (table := _table(part, "properties"))]
-        perhaps: list[object] = []
-        for part in parts:
-            for pattern, schema in _table(part, "patternProperties").items():
-                matches = self._patterns[pattern]
-                if matches is None:
-                    perhaps.append(schema)
-                elif matches(name):
-                    known.append(schema)
-        return [*(known or [part.get("additionalProperties") for part in parts]), *perhaps]
-
 
 def _rest(more: int, what: str) -> list[str]:
     return [f"and {more} more {what}"] if more else []
-
-
-def _is_secret(parts: Sequence[JsonObject]) -> bool:
-    return any(part.get("writeOnly") is True or part.get("format") == "password" for part in parts)
-
-
-def _referred(pointer: object, root: JsonObject) -> object:
-    """What "#/$defs/Card" means."""
-    found: object = root if isinstance(pointer, str) and pointer.startswith("#") else None
-    for step in str(pointer).split("/")[1:]:
-        found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, dict) else None
-    return found
-
-
-def _patterns_in(schema: object) -> Iterator[str]:
-    """Every pattern of names in a schema, however deep."""
-    if isinstance(schema, dict):
-        yield from _table(schema, "patternProperties")
-    for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
-        yield from _patterns_in(inner)
-
-
-def _matcher(pattern: str) -> Callable[[object], bool] | None:
-    """Return what tells whether a name matches, in time linear in the name; None for a pattern that needs more."""
-    try:
-        engine = jsonschema_rs.RegexOptions()
-        return jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=engine).is_valid
-    except (jsonschema_rs.ValidationError, ValueError):
-        return None
-
-
-def _table(schema: JsonObject, keyword: str) -> JsonObject:
-    found = schema.get(keyword)
-    return found if isinstance(found, dict) else {}
-
-
-def _list(schema: JsonObject, keyword: str) -> Sequence[object]:
-    found = schema.get(keyword)
-    return found if isinstance(found, list) else ()
