@@ -1,7 +1,7 @@
 """`AgentPublisher`: the one middleware. Documents and doors are answered here, all else goes to the application."""
 
 import gc
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,18 +17,19 @@ from awp_publish.model import Catalog, seconds_of
 from awp_publish.policy.guard import Guards
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
-from awp_publish.protocols import ALL
+from awp_publish.protocols import ALL, llms_txt
+from awp_publish.protocols.crawling import SITEMAP_MD_PATH, has_sitemap
 from awp_publish.protocols.protected_resource import metadata_url
-from awp_publish.protocols.protocol import Document, Protocol
+from awp_publish.protocols.protocol import Protocol, published
 from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication, RouteCaller
 from awp_publish.serve.documents import Prepared, prepare, problem_documents
 from awp_publish.serve.doors import ENTRANCE, Answer, DoorContext, Doors, describe_live_doors, open_doors
 from awp_publish.serve.endpoint import read_admission_of
 from awp_publish.serve.guarded_routes import ARRIVED, GuardedRoutes
-from awp_publish.serve.http import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
+from awp_publish.serve.http import AsgiApp, Receive, Reply, Scope, Send, ask_first, read_fields, route_path, send_reply
 from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
-from awp_publish.serve.negotiation import NegotiatedPages, NegotiatedRequest, PageRenderer, negotiate
+from awp_publish.serve.negotiation import Guide, NegotiatedPages, NegotiatedRequest, PageRenderer, negotiate
 from awp_publish.serve.pages import PageReader, describe_pages
 from awp_publish.serve.sessions import LIFETIME, CookieSessions, Outside, SessionCalls, has_session_callers
 from awp_publish.serve.startup import is_first_worker, report, root_path_of_server
@@ -42,12 +43,14 @@ from awp_publish.templating import link_header
 class _Published:
     """What one public address of the site serves; replaced as a whole, so that no request sees half of it.
 
-    `go_on` is how all other requests reach the application, `pages` what they may ask of it, None for HTML only;
-    `guarded` stands before its routes, None where none is guarded.
+    `fallbacks` are documents that stand where the application answers 404. `go_on` is how all other requests reach the
+    application, `pages` what they may ask of it, None for HTML only; `guarded` stands before its routes, None where
+    none is guarded.
     """
 
     host: str
     documents: Mapping[str, Prepared]
+    fallbacks: Mapping[str, Prepared]
     doors: Doors
     pages: NegotiatedPages | None
     go_on: Answer
@@ -56,7 +59,8 @@ class _Published:
     heads: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "exact", self.doors.exact)  # one step nearer for every request
+        ours = {path: partial(_fall_back, self.go_on, prepared) for path, prepared in self.fallbacks.items()}
+        object.__setattr__(self, "exact", {**ours, **self.doors.exact})  # one step nearer for every request
         object.__setattr__(self, "heads", self.doors.heads)
 
 
@@ -128,6 +132,12 @@ class AgentPublisher:
         prepared = here.documents.get(route_path(scope))
         return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
 
+    def fallback(self, scope: Scope) -> Reply | None:
+        """The document that stands where the application answers 404, None for any other request: for adapters."""
+        here = self._here or self._of_host(scope)
+        prepared = here.fallbacks.get(route_path(scope))
+        return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
+
     def owns(self, scope: Scope) -> bool:
         """Whether a request is answered here and not by the application: for adapters that pass only these on.
 
@@ -137,7 +147,7 @@ class AgentPublisher:
         path = route_path(scope)
         return (
             path in here.documents
-            or path in here.exact
+            or path in here.doors.exact
             or (path.startswith(here.heads) and here.doors.find(scope, path) is not None)
         )
 
@@ -205,10 +215,17 @@ class AgentPublisher:
 
     def _freeze(self, scope: Scope) -> tuple[_Published, ...]:
         settings = self.site.settings
-        documents = [document for protocol in self._protocols for document in protocol.documents]
+        known = {protocol.name for protocol in (*ALL, *self._protocols)}
+        for name in settings.about.leave_out:
+            if name not in known:
+                wrong = f'about.leave_out: "{name}" is no protocol that is published.'
+                raise DeclarationError("site", wrong, f"There are: {', '.join(sorted(known))}.")
+        given = {protocol.name for protocol in self._protocols} - set(settings.about.leave_out)
+        left_out = known - given
+        documents = [document for one in self._protocols if one.name in given for document in one.documents]
         paths = [document.path for document in documents if document.condition is None]
         doors = (door_of(settings.paths.invoke), *describe_live_doors(settings), *describe_pages(settings))
-        self.site.freeze(self._application(scope), doors, paths)
+        self.site.freeze(self._application(scope), doors, paths, left_out)
         self._whole = self._outermost(scope)
         entrance = self._whole if self._is_enclosed(scope) else None
         routes = self._application(scope)
@@ -291,18 +308,26 @@ class AgentPublisher:
 
     def _prepare(self, catalog: Catalog, before: _Published | None, now: datetime) -> _Published:
         link = link_header(catalog, self._protocols, of_pages=False).encode("latin-1")
-        documents = prepare(self._documents(catalog), catalog, link, before.documents if before else {}, now)
+        earlier = {**before.documents, **before.fallbacks} if before else {}
+        listed = [*published(self._protocols, catalog), *problem_documents(catalog)]
+        documents = prepare((one for one in listed if not one.is_fallback), catalog, link, earlier, now)
+        fallbacks = prepare((one for one in listed if one.is_fallback), catalog, link, earlier, now)
         if before is not None:
             before.doors.invoker.set_status(catalog.status)
             if before.guarded is not None:
                 before.guarded.set_status(catalog.status)
-            return replace(before, documents=documents)
+            return replace(before, documents=documents, fallbacks=fallbacks)
         formats = self.site.settings.page_formats
-        pages = NegotiatedPages(catalog, formats, self._renderer) if formats and self._renderer else None
         links = link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None
+        pages = None
+        if formats and self._renderer:
+            llms = catalog.absolute(llms_txt.PATH) if catalog.publishes("llms_txt") else None
+            sitemap = catalog.absolute(SITEMAP_MD_PATH) if has_sitemap(catalog) else None
+            updated = catalog.site.updated.date().isoformat() if catalog.site.updated is not None else None
+            pages = NegotiatedPages(catalog, formats, self._renderer, links, Guide(llms, sitemap, updated))
         guarded = self._guard_routes(catalog)
         onward = negotiate(guarded or self.app, pages, links, self.site.settings.timeout)
-        return _Published(_host_of(catalog), documents, self._open_doors(catalog), pages, onward, guarded)
+        return _Published(_host_of(catalog), documents, fallbacks, self._open_doors(catalog), pages, onward, guarded)
 
     def _open_doors(self, catalog: Catalog) -> Doors:
         site, settings, reader = self.site, self.site.settings, None
@@ -360,10 +385,14 @@ class AgentPublisher:
             credentials=frozenset(known for action in actions for known in action.route_credentials),
         )
 
-    def _documents(self, catalog: Catalog) -> Iterable[Document]:
-        for protocol in self._protocols:
-            yield from (one for one in protocol.documents if one.condition is None or one.condition(catalog))
-        yield from problem_documents(catalog)
+
+async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
+    """Ask the application first, and answer with our document where it has none."""
+
+    async def answer() -> None:
+        await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
+
+    await ask_first(go_on, scope, receive, send, (404,), answer)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from awp_publish.model import Catalog
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem
 from awp_publish.protocols import ALL, mcp_server_card
-from awp_publish.protocols.protocol import Document
+from awp_publish.protocols.protocol import Document, published
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Message, read_fields, wait_for_disconnect
 from awp_publish.serve.mcp.calls import LIST_TTL, Context, McpExchange, WireResult, exchange_of
@@ -124,10 +124,9 @@ class Resources:
 
     def _documents(self) -> Iterator[tuple[Catalog, Document]]:
         catalog = self._catalog()
-        for protocol in ALL:
-            for document in protocol.documents:
-                if document.condition(catalog) if document.condition else document.path in catalog.documents:
-                    yield catalog, document
+        for document in published(ALL, catalog):
+            if document.condition is not None or document.path in catalog.documents:
+                yield catalog, document
 
 
 # --- Prompts (specification, Server/Prompts) ---
