@@ -130,18 +130,21 @@ def choose(survey: Survey, elements: Elements, room: int | None) -> tuple[dict[C
     }
     # Links that say the very same as one before them go (8.2.1): before them in their region; or, when what there is
     # goes beyond the usual size of a document, in the page.
-    sizes = {candidate: orjson.dumps(element) for candidate, element in made.items()}
-    total = sum(map(len, sizes.values())) + _ID * len(sizes)
-    seen: set[bytes] = set()
+    said_by, total, seen = dict[Candidate, str](), 0, set[str]()
+    for candidate, element in made.items():
+        dumped = orjson.dumps(element)
+        total += len(dumped) + _ID
+        if candidate.role == "link":
+            said_by[candidate] = dumped.decode()  # bytes that orjson has made keep 4 KB each
     for pool, lost in zip(pools, losses, strict=True):
         if total <= MAX_USUAL:
-            seen = set()
+            seen.clear()
         for candidate in pool:
             if candidate.role != "link" or candidate.shadow is not None:
                 continue
             if not _leads_away(candidate.node.attributes.get("href", "")):
                 continue
-            said = sizes[candidate]
+            said = said_by[candidate]
             if said in seen:
                 lost[DUPLICATES] += 1
                 total -= len(said) + _ID

@@ -110,7 +110,7 @@ class NodePaths:
                     siblings = parent.content if isinstance(parent, Template) else parent.children
                     self._places.update(zip(siblings, count(), strict=False))
                 path = f"{path}/{self._places.get(step, 0)}"
-            if step.children or isinstance(step, Template):
+            if step is not node:
                 self._known[step] = path
         return path
 
