@@ -31,6 +31,9 @@ MAX_DETAIL: Final = 1_000
 MAX_COMPARED: Final = 300
 """Names among which the nearest is looked for."""
 
+MIN_ABBREVIATION: Final = 3
+"""Letters of a name that may be short for a longer one with the same beginning: `qty` for `quantity`."""
+
 
 def shorten(text: str, most: int = MAX_TEXT) -> str:
     """The text, or what goes of it into so many characters."""
@@ -38,9 +41,17 @@ def shorten(text: str, most: int = MAX_TEXT) -> str:
 
 
 def nearest(wanted: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """The names that somebody may have meant, the nearest first."""
+    """The names that somebody may have meant, the nearest first; if none is near, those it may be short for."""
     by_folded = {name[:50].lower(): name for name in islice(known, MAX_COMPARED)}
-    return [by_folded[one] for one in get_close_matches(wanted[:50].lower(), by_folded, most)]
+    folded = wanted[:50].lower()
+    if found := get_close_matches(folded, by_folded, most):
+        return [by_folded[one] for one in found]
+    short_for = list[str]()
+    for one, name in by_folded.items() if len(folded) >= MIN_ABBREVIATION else ():
+        letters = iter(one)
+        if one[:1] == folded[0] and all(letter in letters for letter in folded):
+            short_for.append(name)
+    return short_for[:most]
 
 
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import jsonschema_rs
 
 from awp_publish.model import JsonObject
-from awp_publish.schema import part_at
+from awp_publish.schema import part_at, subschemas
 
 HIDDEN: Final = "(hidden)"
 GIVEN_ONCE: Final = "(given once)"
@@ -37,7 +37,7 @@ def answer_redactor(outputs: JsonObject) -> Redact | None:
 
 
 def _redactor(root: JsonObject, is_secret: Callable[[JsonObject], bool], mark: object) -> Redact | None:
-    if not any(map(is_secret, _subschemas(root))):
+    if not any(map(is_secret, subschemas(root))):
         return None
     return partial(_Redactor(root, is_secret, mark).copy, (root,))
 
@@ -53,7 +53,7 @@ class _Redactor:
         """Subschemas by the references that name them otherwise than by a pointer."""
         self._known: dict[tuple[int, ...], tuple[JsonObject, ...]] = {}
         self._patterns: dict[str, Callable[[object], bool] | None] = {}
-        for one in _subschemas(root):
+        for one in subschemas(root):
             for keyword, prefix in (("$anchor", "#"), ("$dynamicAnchor", "#"), ("$id", "")):
                 if isinstance(name := one.get(keyword), str):
                     self._named[prefix + name] = one
@@ -130,18 +130,6 @@ def _matcher(pattern: str) -> Callable[[object], bool] | None:
         return jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=engine).is_valid
     except (jsonschema_rs.ValidationError, ValueError):
         return None
-
-
-def _subschemas(root: object) -> Iterable[JsonObject]:
-    """Yield every object in a schema."""
-    waiting = [root]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Mapping):
-            yield part
-            waiting += part.values()
-        elif isinstance(part, (list, tuple)):
-            waiting += part
 
 
 def _table(schema: JsonObject, keyword: str) -> JsonObject:
