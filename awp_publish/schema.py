@@ -462,6 +462,40 @@ def subschemas(root: object) -> Iterable[JsonObject]:
             waiting += part
 
 
+def named_subschemas(root: object) -> Mapping[str, JsonObject]:
+    """Return the subschemas by the references that name them otherwise than by a pointer."""
+    return {
+        prefix + name: one
+        for one in subschemas(root)
+        for keyword, prefix in (("$anchor", "#"), ("$dynamicAnchor", "#"), ("$id", ""))
+        if isinstance(name := one.get(keyword), str)
+    }
+
+
+def parts_of(root: JsonObject, schemas: Iterable[object], named: Mapping[str, JsonObject]) -> tuple[JsonObject, ...]:
+    """Return schemas within `root` and all that they refer to or are combined of, each once."""
+    found: dict[int, JsonObject] = {}
+    waiting = list(schemas)
+    while waiting:
+        schema = waiting.pop()
+        if not isinstance(schema, Mapping) or id(schema) in found:
+            continue
+        found[id(schema)] = schema
+        for keyword in ("$ref", "$dynamicRef"):
+            if isinstance(reference := schema.get(keyword), str):
+                is_pointer = reference == "#" or reference.startswith("#/")
+                waiting.append(part_at(root, unquote(reference[1:])) if is_pointer else named.get(reference))
+        waiting += [schema.get(name) for name in ("if", "then", "else")]
+        waiting += [one for name in ("allOf", "anyOf", "oneOf") for one in _list(schema, name)]
+        waiting += _table(schema, "dependentSchemas").values()
+    return tuple(found.values())
+
+
+def is_secret(schema: JsonObject) -> bool:
+    """Return True for a schema that marks a value as never to be given back: a password, or `writeOnly`."""
+    return schema.get("writeOnly") is True or schema.get("format") == "password"
+
+
 def _target(schema: JsonObject) -> str | None:
     """The pointer that a reference within the schema means, None for no reference or one by another name."""
     reference = schema.get("$ref")
@@ -605,6 +639,7 @@ class _Walker:
     def __init__(self, schema: dict[str, object], asserts_formats: bool) -> None:
         self._schema = schema
         self._asserts_formats = asserts_formats
+        self._named = named_subschemas(schema)
         self._registry = jsonschema_rs.Registry([(_BASE, schema)], retriever=_refuse_to_fetch)
         self._parts: dict[str, Callable[[object], bool]] = {}
         self._keywords: dict[tuple[str, int], Callable[[object], bool]] = {}
@@ -865,21 +900,15 @@ class _Walker:
         `within` asks for what it may hold too: a password where a list of them belongs is one all the same.
         """
         if (at, within) not in self._secrets:
-            waiting, seen, found = [part_at(self._schema, at)], set[int](), False
-            while waiting and not found:
-                part = waiting.pop()
-                if not isinstance(part, Mapping) or id(part) in seen:
-                    continue
-                seen.add(id(part))
-                found = part.get("writeOnly") is True or part.get("format") == "password"
-                target = _target(part)
-                waiting += [part_at(self._schema, target)] if target is not None else []
-                waiting += [one for keyword in ("allOf", "anyOf", "oneOf") for one in _list(part, keyword)]
-                waiting += [part.get("then"), part.get("else")]
-                if within:
-                    waiting += [part.get("items"), part.get("additionalProperties"), *_list(part, "prefixItems")]
-                    waiting += [*_table(part, "properties").values(), *_table(part, "patternProperties").values()]
-            self._secrets[at, within] = found
+            parts = list(parts_of(self._schema, [part_at(self._schema, at)], self._named))
+            known = set(map(id, parts))
+            for part in parts if within else ():  # which grows while it is read
+                inner = [part.get("items"), part.get("additionalProperties"), *_list(part, "prefixItems")]
+                inner += [*_table(part, "properties").values(), *_table(part, "patternProperties").values()]
+                further = [one for one in parts_of(self._schema, inner, self._named) if id(one) not in known]
+                known |= set(map(id, further))
+                parts += further
+            self._secrets[at, within] = any(map(is_secret, parts))
         return self._secrets[at, within]
 
     def _known(self, schema: JsonObject) -> Set[str]:
