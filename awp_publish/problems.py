@@ -11,6 +11,7 @@ A problem knows what happened; the door that caught it knows how to say it (prob
 lists the concrete classes, from which the documentation, agent.json's `errors` and the problem pages are made.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -63,6 +64,14 @@ def did_you_mean(wanted: str, known: Iterable[str]) -> str:
 def end_sentence(text: str) -> str:
     """The text with a full stop behind it, unless it ends as a sentence does."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def below(prefix: str, words: str) -> str:
+    """The text with the addresses of documents as they are below the path of a site."""
+    return _DOCUMENTS.sub(lambda found: prefix + found[0], words) if prefix else words
+
+
+_DOCUMENTS: Final = re.compile(r"(?<![\w/])/(?:\.well-known/[\w.-]*\w|agent\.json)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,7 +165,7 @@ class McpExchange(DoorRequest):
 
     def render(self, problem: Problem) -> bytes:
         """Render a problem as JSON text (RFC 9457)."""
-        return self.renderer.reply(problem, quote(self.scope["path"]), self.request_id).body
+        return self.renderer.reply(problem, self.renderer.instance_of(self.scope), self.request_id).body
 
     def meta_for(self, result: Result, added: RawHeaders = ()) -> dict[str, object]:
         """Return the `_meta` of a result, and put its headers, after those that gates `added`, on the HTTP answer."""
