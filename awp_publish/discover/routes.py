@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Annotated, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from starlette.convertors import CONVERTOR_TYPES
+from starlette.convertors import CONVERTOR_TYPES, UUIDConvertor
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, WebSocketRoute
@@ -140,7 +140,7 @@ _PLACEHOLDER: Final = re.compile(r"{([A-Za-z_][A-Za-z0-9_]*)(?::([A-Za-z_]\w*))?
 _CONVERTOR_SCHEMAS: Final[Mapping[str, JsonObject]] = {
     "int": {"type": "integer", "minimum": 0},
     "float": {"type": "number", "minimum": 0},
-    "uuid": {"type": "string", "format": "uuid"},
+    "uuid": {"type": "string", "format": "uuid", "pattern": f"^(?:{UUIDConvertor.regex})$"},
     "path": {"type": "string", "minLength": 1},
     "str": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
 }
@@ -239,9 +239,15 @@ def path_parameter_schema(convertor: str) -> dict[str, object]:
     return dict(known or {"type": "string", "minLength": 1})
 
 
+_SINGLE_SEGMENTS: Final = frozenset({"uuid", "date", "date-time", "time", "duration", "ipv4", "ipv6"})
+"""Formats of texts that are never empty and have no slash."""
+
+
 def narrow_to_path(schema: object, convertor: str) -> object:
     """The schema of a path parameter with what its convertor demands besides: else the address leads elsewhere."""
-    if not isinstance(schema, Mapping) or not {"enum", "const", "format", "$ref"}.isdisjoint(schema):
+    if not isinstance(schema, Mapping) or not {"enum", "const", "$ref"}.isdisjoint(schema):
+        return schema
+    if convertor == "str" and schema.get("format") in _SINGLE_SEGMENTS:
         return schema
     demanded = path_parameter_schema(convertor)
     if schema.get("type", "string") != demanded["type"]:
