@@ -30,12 +30,11 @@ from awp_publish_django.gateway import (
     script_name_of,
     when_closed,
 )
-from awp_publish_django.languages import speaking
 from awp_publish_django.pages import answer_page, answer_page_async
 from awp_publish_django.portal import Visit, is_wanted
 from awp_publish_django.project import BRIDGE, Bridge, OwnWay
 from awp_publish_django.publication import Publication, get_publication
-from awp_publish_django.responses import read_response, read_response_async
+from awp_publish_django.responses import calling, read_response, read_response_async
 
 T = TypeVar("T")
 _HTML: Final = "text/html"
@@ -102,7 +101,7 @@ def _answer_directly(
 
 
 def _call_view(go_on: Callable[[HttpRequest], HttpResponseBase], inner: HttpRequest) -> Reply:
-    with speaking(inner):
+    with calling(inner):
         return read_response(inner, go_on(inner), is_wanted)
 
 
@@ -124,7 +123,7 @@ async def _answer_async(
 
     async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
         answer = publication.project.answer_async if is_fresh else go_on
-        with speaking(inner):
+        with calling(inner):
             return await read_response_async(inner, await answer(inner))
 
     async def respond_directly() -> Reply:

@@ -26,8 +26,7 @@ from awp_publish.serve.sessions import SessionPass
 from awp_publish.threads import RUNNER
 from awp_publish_django.gateway import response_of
 from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request
-from awp_publish_django.languages import speaking
-from awp_publish_django.responses import read_response_async
+from awp_publish_django.responses import calling, read_response_async
 from awp_publish_django.routes import find_django_routes
 
 T = TypeVar("T")
@@ -171,7 +170,7 @@ class _InProcessHandler(ASGIHandler):
         return await super().get_response_async(request)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        with speaking(request):
+        with calling(request):
             response = await super().get_response_async(request)
             return response_of(await read_response_async(request, response))
 
