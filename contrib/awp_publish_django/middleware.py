@@ -13,11 +13,12 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from awp_publish.problems import HandlerUnavailable
 from awp_publish.serve.dispatch import ROUTE_CALL, RouteCall
-from awp_publish.serve.endpoint import largest_body
+from awp_publish.serve.endpoint import largest_body, render_problem
 from awp_publish.serve.guarded_routes import ARRIVED
 from awp_publish.serve.http import Message, Receive, Reply, Scope, Send
-from awp_publish.threads import RUNNER
+from awp_publish.threads import EVENTLET, RUNNER, is_eventlet
 from awp_publish_django.callers import identify
 from awp_publish_django.gateway import (
     Sent,
@@ -75,6 +76,8 @@ def _answer(
         return _answer_directly(publication, request, scope, go_on)
     if (reply := publication.publisher.document(scope)) is not None:
         return response_of(reply)
+    if is_eventlet():
+        return _refuse(publication, request)
     scope.update(identify(publication, request))
     visit = Visit(read_body(request, largest_body(publication.site.settings, publication.site.catalog.actions)))
 
@@ -89,6 +92,8 @@ def _answer_directly(
     publication: Publication, request: HttpRequest, scope: Scope, go_on: Callable[[HttpRequest], HttpResponseBase]
 ) -> HttpResponseBase:
     """The answer of a guarded route to a request that comes straight to it."""
+    if is_eventlet():
+        return _refuse(publication, request)
     scope.update(identify(publication, request))
     visit = Visit(_whole_body(publication, request))
 
@@ -98,6 +103,15 @@ def _answer_directly(
     talk = partial(publication.publisher, {**scope, BRIDGE: OwnWay(respond)})
     response = response_of_messages(visit.converse(talk, publication.portal.loop()))
     return _recorded(publication, _linked(publication, response))
+
+
+def _refuse(publication: Publication, request: HttpRequest) -> HttpResponseBase:
+    """The answer to a call where no loop may run."""
+    catalog = publication.site.catalog
+    problem = HandlerUnavailable(EVENTLET)
+    return response_of(
+        render_problem(problem, catalog.absolute(catalog.paths.problems), catalog.site.errors, request.path)
+    )
 
 
 def _call_view(go_on: Callable[[HttpRequest], HttpResponseBase], inner: HttpRequest) -> Reply:
