@@ -149,9 +149,8 @@ def _kind(facts: JsonObject) -> str:
 
 
 def markdown_address(catalog: Catalog, page: Page) -> str:
-    """Return the address at which a page is Markdown: that of the page with `.md` behind it."""
-    path = page.path.rstrip("/") or "/index"
-    return catalog.absolute(f"{path}.md")
+    """Return the address at which a page is Markdown: that of the page with `.md` or `index.md` behind it."""
+    return catalog.absolute(f"{page.path}{'index' if page.path.endswith('/') else ''}.md")
 
 
 def page_links(catalog: Catalog) -> list[str]:

@@ -137,6 +137,14 @@ class AgentPublisher:
         prepared = here.documents.get(route_path(scope))
         return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
 
+    def file(self, scope: Scope) -> NegotiatedRequest | None:
+        """What a request asks for that names a page's Markdown file, which the application does not have: for adapters.
+
+        As `asked`; the path of its scope is the page's.
+        """
+        pages = (self._here or self._of_host(scope)).pages
+        return None if pages is None else pages.read_file(scope)
+
     def fallback(self, scope: Scope) -> Reply | None:
         """The document that stands where the application answers 404, None for any other request: for adapters."""
         here = self._here or self._of_host(scope)

@@ -280,7 +280,7 @@ def _decode(body: bytes, coding: bytes) -> bytes | None:
 
 def _as_file(text: str, tree: "Tree", canonical: str, guide: Guide | None) -> str:
     """Markdown that stands alone: front matter, where all else is told, the page, and where further pages are."""
-    from awp_publish.pages.structured import read_title
+    from awp_publish.pages.tree import read_title
 
     metas = {node.attributes.get("name", "").lower(): node for node in tree.tagged("meta")}
     described = metas["description"].attributes.get("content", "") if "description" in metas else ""
