@@ -310,7 +310,9 @@ class AgentPublisher:
             given: AsgiApp = scope[ENTRANCE]
             return given
         app: AsgiApp | None = scope.get("app")
-        return app if app is not None and getattr(app, "router", None) is routed(self.app) else self
+        listed = any(getattr(one, "kwargs", {}).get("site") is self.site for one in getattr(app, "user_middleware", ()))
+        is_around = listed or getattr(app, "router", None) is routed(self.app)
+        return app if app is not None and is_around else self
 
     def _publish(self, site: Site) -> None:
         before = {published.host: published for published in self._published}

@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Site
 from awp_publish.protocols import ALL, agent_json
-from awp_publish.protocols.protocol import Document, Protocol
+from awp_publish.protocols.protocol import Document, Protocol, published
 from awp_publish.serve.http import Message
 
 
