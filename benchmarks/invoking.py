@@ -35,15 +35,15 @@ def invoking(seconds: float) -> list[Row]:
     )
     adds, pieces, most = f"what a {of_route} adds", "the same in many small modules", at_most(0.65)
     return [
-        compare(f"{of_route}, add_middleware", found, "inside route", "post", beside, at_most(1.4)),
+        compare(f"{of_route}, add_middleware", found, "inside route", "post", beside, at_most(1.65)),
         compare(f"{of_route}, one middleware outside", found, "enclosed route", "post", beside, at_most(2.2)),
-        compare(f"{of_route}, outermost", found, "outermost route", "post", beside, at_most(1.4)),
+        compare(f"{of_route}, outermost", found, "outermost route", "post", beside, at_most(1.65)),
         of_before(adds, found, "inside route", "post", "before", "post", pieces, most)
         if before is not None
         else Row(adds, pieces, None, most, "the history is not at hand"),
         compare(f"{of_function}, add_middleware", found, "inside function", "post", beside, at_most(0.38)),
         compare(f"{of_function}, outermost", found, "outermost function", "post", beside, at_most(0.38)),
-        compare("plain call of a route, add_middleware", found, "plain route", "post", beside, at_most(1.5)),
+        compare("plain call of a route, add_middleware", found, "plain route", "post", beside, at_most(1.65)),
         compare("plain call of a function, add_middleware", found, "plain function", "post", beside, at_most(0.45)),
     ]
 
