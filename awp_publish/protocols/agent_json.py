@@ -227,7 +227,7 @@ LIMITS: Final = (
     "maxItems",
     "uniqueItems",
 )
-"""Facts of an input that the types cannot say, in JSON Schema's own words. (Section 15 allows members it does not define.)"""
+"""Facts that the types cannot say of an input, in JSON Schema words. (Section 15 allows members it does not define.)"""
 
 OWN_TYPE: Final = "x-type"
 """The keyword of a JSON Schema that names a type of the site's own, such as the specification's `airport_code`."""
