@@ -55,17 +55,19 @@ def _to_utf8(source: str | bytes, charset: str | None) -> bytes:
             try:
                 source.decode()
             except UnicodeDecodeError:
-                source = source.decode("utf-8", "replace")
+                text = source.decode("utf-8", "replace")
             else:
                 return source
         elif encoding.name in _LARGER:
-            source = source.decode(_LARGER[encoding.name], "replace")
+            text = source.decode(_LARGER[encoding.name], "replace")
         else:
-            source = encoding.codec_info.decode(source, "replace")[0]
+            text = encoding.codec_info.decode(source, "replace")[0]
+    else:
+        text = source
     try:
-        return source.encode()
+        return text.encode()
     except UnicodeEncodeError:
-        return _SURROGATES.sub("\ufffd", source).encode()
+        return _SURROGATES.sub("\ufffd", text).encode()
 
 
 # --- Bounds of nesting: parsing in proportion to the length of a page ---
