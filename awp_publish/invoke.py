@@ -49,7 +49,7 @@ class Span(Protocol):
 
 
 def is_on() -> bool:
-    """Whether spans go anywhere. Until an application sets a provider, the API's own stands in and records nothing."""
+    """Say whether spans go anywhere. Until a provider is set, the API's own stands in and records nothing."""
     api = _api()
     return api is not None and not isinstance(api.get_tracer_provider(), api.ProxyTracerProvider)
 
@@ -109,7 +109,7 @@ class Observer:
         self._look_again = 0.0
 
     def is_watching(self) -> bool:
-        """Whether anybody wants to know. Tracing is set up once, so it is looked for once a second until it is."""
+        """Say whether anybody wants to know. Tracing is set up once; until it is, it is looked for once a second."""
         if self._is_tracing or self._listeners or access_logger.isEnabledFor(logging.INFO):
             return True
         now = time.monotonic()
@@ -163,7 +163,7 @@ class Observer:
 def _facts(
     door: str, request_id: str, action: str, principal: str, result: Result | None, started: float
 ) -> dict[str, object]:
-    """What is noted. `outcome` is "ok", the code of a problem, or UNANSWERED; then there is no status."""
+    """Return what is noted. `outcome` is "ok", the code of a problem, or UNANSWERED; then there is no status."""
     return {
         "door": door,
         "action": action or None,
@@ -241,7 +241,7 @@ CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
 
 
 class _Prepared(NamedTuple):
-    """What depends on an action only. `accept` is there for background actions that are performed later.
+    """Everything that depends on an action only. `accept` is there for background actions that are performed later.
 
     `asks_for_caller` says that more of a call is to be known than its input: by gates, or because its job counts as its
     caller's. `content` is the header of an answer that is declared as base64 of something.
@@ -340,7 +340,7 @@ class Invoker:
         return self._actions[action_id].action
 
     def is_guarded(self, action: Action) -> bool:
-        """Whether more of a call is to be known than its input: by gates, or because its job counts as its caller's."""
+        """Say whether more of a call is needed than its input: for gates, or because its job counts as its caller's."""
         return self._has_sessions or self._actions[action.id].asks_for_caller
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:

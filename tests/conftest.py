@@ -1,6 +1,7 @@
 """What every test may ask for: a site, and a client for an application that publishes it."""
 
 import gc
+import os
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -12,6 +13,8 @@ from starlette.testclient import TestClient
 from awp_publish import About, OAuth, Site
 from awp_publish.serve.http import AsgiApp
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start read what an earlier one has compiled
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -61,9 +61,7 @@ def _schema_1_0() -> Schema:
     return _as_the_samples(schema)
 
 
-@DocumentSchema
-def _schema_1_1() -> Schema:
-    return read_schema("awp_publish.checks", "awas-1.1.schema.json")
+_schema_1_1: Final = DocumentSchema(lambda: read_schema("awp_publish.checks", "awas-1.1.schema.json"))
 
 
 @DocumentSchema

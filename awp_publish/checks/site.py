@@ -63,18 +63,15 @@ def _path_of(url: str) -> str:
     return parts.path if is_absolute(url) and parts is not None else url.partition("?")[0].partition("#")[0]
 
 
-def _stands(site: JsonObject, path: str) -> bool:
-    """Whether one of the documents is at a path, or is the catalogue of a site that is reached below a path."""
-    return path in site or any(known in site and path.endswith(known) for known in AWAS.paths)
-
-
 @check("site-catalogue", ERROR, "AWAS 1.0, Manifest Requirements", hint="Publish it there, or correct the endpoint.")
 def missing_catalogue(site: JsonObject) -> Iterator[Finding]:
     """The catalogue of actions that the MCP and A2A manifests refer to is published."""
     for kind in (MCP, A2A):
         for path, manifest in _of_kind(site, kind):
-            found = catalogue(manifest)
-            if found and not _stands(site, _path_of(found[1])):
+            if (found := catalogue(manifest)) is None:
+                continue
+            at = _path_of(found[1])  # or below a path, where the whole site is reached
+            if at not in site and not any(known in site and at.endswith(known) for known in AWAS.paths):
                 yield finding(found[0], f"Nothing is published at {shown(found[1])}.", document=path)
 
 

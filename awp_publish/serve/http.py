@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Generator, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -211,10 +212,12 @@ def _parse_strictly(body: bytes) -> object:
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    if inner is None:
-        return False
-    return levels == 0 or any(_is_deeper(member, levels - 1) for member in inner)
+    """Walk level by level, over objects and arrays alone: a body may hold hundreds of thousands of them."""
+    inner = [value] if isinstance(value, (dict, list)) else []
+    while inner and levels:
+        members = chain.from_iterable(one.values() if isinstance(one, dict) else one for one in inner)
+        inner, levels = [one for one in members if isinstance(one, (dict, list))], levels - 1
+    return bool(inner)
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
