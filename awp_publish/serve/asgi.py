@@ -78,6 +78,11 @@ class AgentPublisher:
         link_headers: bool = False,
         check: bool = True,
     ) -> None:
+        given: object = app
+        if not isinstance(site, Site) or isinstance(given, Site) or not callable(app):
+            wrong = "was given the site first." if isinstance(given, Site) else "needs an application and a site."
+            remedy = "Write AgentPublisher(app, site=site), or app.add_middleware(AgentPublisher, site=site)."
+            raise DeclarationError("AgentPublisher", wrong, remedy)
         self.app = app
         self.site = site
         self._protocols = tuple(protocols)
