@@ -369,6 +369,7 @@ class AgentPublisher:
             authenticators=site.authenticators,
             realm=catalog.site.name,
             metadata_url=metadata,
+            codes=catalog.site.errors,
             rate_limit=catalog.site.rate_limit,
             fingerprints=fingerprints,
             confirmations=confirmations if any(action.needs_confirmation for action in actions) else None,

@@ -24,7 +24,7 @@ import orjson
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar
-from awp_publish.model import Action, Catalog
+from awp_publish.model import Catalog
 from awp_publish.policy.call import Call, Deliver, Outcome, Result
 from awp_publish.policy.guard import FLEETING, Guards
 from awp_publish.policy.tokens import Tokens
@@ -503,15 +503,7 @@ def _recovery(catalog: Catalog) -> str | None:
     """Return what to do about a session that is over, with the name of the action that signs in, if it is known."""
     if code_of(SessionUnknown.slug) in catalog.site.errors:
         return None
-    action = sign_in_action(catalog)
+    action = catalog.sign_in
     if action is None:
         return None
     return f"Leave the session out and call {action.id}, then send the session that its answer hands out."
-
-
-def sign_in_action(catalog: Catalog) -> Action | None:
-    """Return the action behind the address at which sessions begin, as the site declares it; None for none."""
-    known = catalog.site.authentication
-    login = known.endpoints.get("login") if known is not None else None
-    found = [one for one in catalog.actions if one.target is not None and one.target.path == login]
-    return next((one for one in found if one.intent != "read"), None)

@@ -142,6 +142,13 @@ def sign_in(client) -> str:
 # --- Signing in, being known, signing out ---
 
 
+@pytest.mark.parametrize("door", DOORS)
+def test_who_is_not_known_is_told_which_action_signs_in(open_client, door):
+    caller = DOORS[door](without_cookie_jar(open_client(make_app()[1])))
+    told_it = "Call sign_in, then call again with the session that its answer hands out."
+    assert caller.call("mine").recovery == told_it
+
+
 @pytest.mark.parametrize("placed", ["outside", "trusted", "inside"])
 @pytest.mark.parametrize("door", DOORS)
 def test_who_has_signed_in_is_known_until_they_sign_out_wherever_sessions_are_kept(open_client, door, placed):
