@@ -53,7 +53,7 @@ def make_application(url: str) -> AsgiApp:
         """Take an input whose schema uses the keywords of JSON Schema 2020-12."""
         return "done"
 
-    for name in ("tampered_state", "request_state", "capabilities"):
+    for name in ("tampered_state", "request_state"):
 
         @site.agent(f"test_input_required_result_{name}", confirm=True)
         async def confirmed() -> str:
