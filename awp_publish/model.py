@@ -652,6 +652,14 @@ class Catalog:
         """The path of the site's url: "" or "/shop"."""
         return urlsplit(self.url).path
 
+    @property
+    def sign_in(self) -> Action | None:
+        """The action behind the address at which sessions begin, as the site declares it; None for none."""
+        known = self.site.authentication
+        login = known.endpoints.get("login") if known is not None else None
+        found = [one for one in self.actions if one.target is not None and one.target.path == login]
+        return next((one for one in found if one.intent != "read"), None)
+
     def absolute(self, path: str) -> str:
         """The public address of a path below the site."""
         return self.url + path

@@ -254,7 +254,8 @@ class AgentPublisher:
         if any(action.is_background for action in self.site.catalog.actions):
             catalog, application = self.site.catalog, self._application(scope)
             guards = self._guards(catalog, None)
-            self._background = Background(settings, catalog, guards, self._observer, self._whole, application)
+            sessions = self._sessions(guards, catalog)
+            self._background = Background(settings, catalog, guards, self._observer, self._whole, application, sessions)
         if settings.page_formats is not None:
             self._renderer = PageRenderer()
         self.site.on_refresh(self._publish)
@@ -350,9 +351,8 @@ class AgentPublisher:
             reader = PageReader(settings, catalog, self._whole, self._renderer, self.owns, lambda: self._state)
         guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(settings, catalog.actions)
         accept = self._background.accepting(catalog) if self._background is not None else None
-        sessions = carry = None
-        if self._has_sessions or has_session_callers(guards, catalog):
-            sessions = CookieSessions(site.store, Tokens(site.keys, f"session:{settings.namespace}", LIFETIME))
+        sessions, carry = self._sessions(guards, catalog), None
+        if sessions is not None:
             carry = SessionCalls(sessions, catalog, guards, admission.trusted_proxies, self._outside)
         reach = RouteCaller(self._called, catalog)
         context = DoorContext(
@@ -370,6 +370,13 @@ class AgentPublisher:
             carry=carry,
         )
         return open_doors(context, self._status)
+
+    def _sessions(self, guards: Guards, catalog: Catalog) -> CookieSessions | None:
+        """The sessions that are kept for callers without a cookie jar, None for a site that knows nobody by cookies."""
+        if not self._has_sessions and not has_session_callers(guards, catalog):
+            return None
+        tokens = Tokens(self.site.keys, f"session:{self.site.settings.namespace}", LIFETIME)
+        return CookieSessions(self.site.store, tokens)
 
     def _guard_routes(self, catalog: Catalog) -> GuardedRoutes | None:
         """The application behind the gates of its actions' routes, None where no route is to be guarded."""
@@ -397,6 +404,7 @@ class AgentPublisher:
             authenticators=site.authenticators,
             realm=catalog.site.name,
             metadata_url=metadata,
+            codes=catalog.site.errors,
             rate_limit=catalog.site.rate_limit,
             fingerprints=fingerprints,
             confirmations=confirmations if any(action.needs_confirmation for action in actions) else None,
