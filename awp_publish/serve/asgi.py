@@ -311,9 +311,12 @@ class AgentPublisher:
             given: AsgiApp = scope[ENTRANCE]
             return given
         app: AsgiApp | None = scope.get("app")
-        listed = any(getattr(one, "kwargs", {}).get("site") is self.site for one in getattr(app, "user_middleware", ()))
-        is_around = listed or getattr(app, "router", None) is routed(self.app)
-        return app if app is not None and is_around else self
+        if app is None:
+            return self
+        # What stands between us and the routes need not keep what it wraps as `app`: then the application lists us.
+        listed = getattr(app, "user_middleware", ())
+        lists_us = any(getattr(one, "kwargs", {}).get("site") is self.site for one in listed)
+        return app if lists_us or getattr(app, "router", None) is routed(self.app) else self
 
     def _publish(self, site: Site) -> None:
         before = {published.host: published for published in self._published}
