@@ -204,6 +204,10 @@ class LeftOut(NamedTuple):
     why: str
 
 
+ROUTE_CALL: Final = "awp_publish.route_call"
+"""The member of a scope that says of a request that it is a call on its way to its route: its `RouteCall`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The route behind an action: method, path template (`/books/{slug}`), where inputs go, the body's media type.
@@ -231,7 +235,8 @@ _SENSITIVITIES: Final[Mapping[Effect, Sensitivity | None]] = {
 class Action:
     """One thing an agent can do.
 
-    `inputs` and `outputs` are JSON Schemas. Either `target` (a route) or `function` (a plain function) is behind it.
+    `inputs` and `outputs` are JSON Schemas. Either `target` (a route) or `function` (a plain function) is behind it, or
+    `entry`: a hidden route that resolves what a function without a route of its own has from its framework.
     The protocols' words for its consequences are computed from `effect`. `examples` are whole inputs.
     `route_authenticates` says that the route behind it has a security scheme of its own, `route_credentials` in which
     headers and cookies that scheme looks. `answers_json` says that the route gives JSON whatever a request accepts,
@@ -250,6 +255,7 @@ class Action:
     operation: str = DEFAULT_OPERATION
     target: Target | None = None
     function: Function | None = field(default=None, compare=False, repr=False)
+    entry: Target | None = field(default=None, compare=False, repr=False)
     type: ActionType
     effect: Effect
     tags: tuple[str, ...] = ()
@@ -285,6 +291,11 @@ class Action:
     def method(self) -> str:
         """The HTTP method that it is called with: its route's."""
         return "POST" if self.target is None else self.target.method
+
+    @property
+    def way(self) -> Target | None:
+        """What its calls are sent to through the application: its route or its entry; None for a plain function."""
+        return self.target or self.entry
 
     @property
     def remembers(self) -> bool:

@@ -320,6 +320,17 @@ class InsufficientScope(Problem):
     default_recovery = "Ask for credentials with the scopes that missing_scopes names, then retry with them."
 
 
+class InsufficientPermissions(Problem):
+    """The site's own route or handler knows who calls, and does not let them."""
+
+    slug = "insufficient-permissions"
+    title = "The caller may not do this"
+    default_status = 403
+    default_recovery = (
+        "Do not repeat the call as it is: ask your user for credentials that allow it, or choose another action."
+    )
+
+
 class ForeignHost(Problem):
     """A browser calls under a name that is not the site's: its page may have pointed that name here (DNS rebinding)."""
 
@@ -734,6 +745,7 @@ ALL: tuple[type[Problem], ...] = (
     *GUARDS,
     InvalidInput,
     Refused,
+    InsufficientPermissions,
     HandlerRedirected,
     HandlerFailed,
     HandlerUnavailable,

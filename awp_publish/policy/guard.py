@@ -486,7 +486,7 @@ class Guard:
         # is not in the key: with other credentials a key is refused, neither replayed to somebody else nor run once
         # more for somebody whose token was renewed.
         told, action, principal = _canonical(call.input), self._action, call.principal
-        if principal is None and action.target is not None and call.credentials is not None:
+        if principal is None and action.way is not None and call.credentials is not None:
             # Cookies change by themselves, so they count only if the route knows callers by what they show.
             words = shown_by(call.credentials(), action.route_credentials, cookies=action.route_authenticates)
             told += b"\n" + words.encode("utf-8", "surrogatepass") if words else b""
@@ -582,7 +582,7 @@ class Guard:
         if call.principal is not None:
             return ""
         words = f"session {call.session_id}" if call.session_id else ""
-        if self._action.target is not None and call.credentials is not None:
+        if self._action.way is not None and call.credentials is not None:
             words = shown_by(call.credentials(), self._action.route_credentials, cookies=True) + words
         return words
 
@@ -594,11 +594,7 @@ class Guard:
         request can carry to it.
         """
         if self._action.auth_required and not (call.principal or self._shown(call)):
-            kinds: dict[str, None] = {}
-            for known in self._action.route_credentials:
-                own = "Bearer" if known.name == "authorization" else f'ApiKey header="{known.name}"'
-                kinds["Cookie" if known.place == "cookie" else own] = None
-            headers = [("WWW-Authenticate", kind) for kind in kinds or {"Bearer": None}]
+            headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(self._action)]
             raise AuthenticationRequired("The action needs to know who calls.", headers=headers)
         if self._check is not None:
             self._check(call)
@@ -709,6 +705,15 @@ def read_key(text: str) -> str:
     if not _KEY.fullmatch(key):
         raise InvalidIdempotencyKey("The idempotency key is empty, too long, or not printable ASCII.")
     return key
+
+
+def challenges_of_route(action: Action) -> tuple[str, ...]:
+    """The challenges of what a route's own schemes look for, where the route itself has given none."""
+    kinds: dict[str, None] = {}
+    for known in action.route_credentials:
+        own = "Bearer" if known.name == "authorization" else f'ApiKey {known.place}="{known.name}"'
+        kinds["Cookie" if known.place == "cookie" else own] = None
+    return tuple(kinds) or ("Bearer",)
 
 
 def shown_by(

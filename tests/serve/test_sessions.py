@@ -322,7 +322,11 @@ def test_a_deadline_holds_in_a_session(open_client, slow):
 
 @pytest.mark.parametrize(
     ("how", "answered"),
-    [("refuses", (403, "REFUSED")), ("fails", (500, "HANDLER_FAILED")), ("answers", (500, "HANDLER_FAILED"))],
+    [
+        ("refuses", (403, "INSUFFICIENT_PERMISSIONS")),
+        ("fails", (500, "HANDLER_FAILED")),
+        ("answers", (500, "HANDLER_FAILED")),
+    ],
 )
 def test_middleware_may_keep_a_session_from_its_action(open_client, how, answered):
     class Keeper:
