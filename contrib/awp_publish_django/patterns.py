@@ -18,6 +18,7 @@ from awp_publish.schema import UnusableSchema, compile_schema
 
 _COMPONENT: Final = re.compile(r"<(?:(?P<converter>[^>:]+):)?(?P<name>[^>]+)>")
 _PLACED: Final = re.compile(r"%\((\w+)\)s")
+_NEGATED: Final = re.compile(r"\[\^(?:\\.|[^\]\\])*\]")
 _KNOWN: Final[Mapping[str, JsonObject]] = {
     "int": {"type": "integer", "minimum": 0},
     "str": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
@@ -63,8 +64,12 @@ def _read_route(route: str) -> Piece:
 
 
 def _placeholder(name: str, expression: str) -> str:
-    spans = re.fullmatch(expression, "a/b") or re.fullmatch(expression, "1/1")
-    return f"{{{name}:path}}" if spans else f"{{{name}}}"
+    return f"{{{name}:path}}" if _spans_slashes(expression) else f"{{{name}}}"
+
+
+def _spans_slashes(expression: str) -> bool:
+    """Whether an expression may match a slash: it names one, or takes whatever there is."""
+    return "/" in _NEGATED.sub("", expression) or any(re.fullmatch(expression, one) for one in ("a/b", "1/1", "/"))
 
 
 def _schema_of(expression: str) -> JsonObject:
