@@ -217,8 +217,8 @@ def _whole_body(publication: Publication, request: HttpRequest) -> bytes:
 def _final(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """An answer of ours, which middleware around us takes for no missing page of the project.
 
-    CommonMiddleware and LocaleMiddleware redirect a 404 (or raise, with DEBUG) where a URL of the project takes the path
-    with a slash or a language; they ask the request for its URLconf.
+    CommonMiddleware and LocaleMiddleware redirect a 404 (or raise, with DEBUG) where a URL of the project takes the
+    path with a slash or a language; they ask the request for its URLconf.
     """
     if response.status_code == 404:
         request.urlconf = ()  # type: ignore[attr-defined]

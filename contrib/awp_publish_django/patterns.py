@@ -37,12 +37,12 @@ class Piece:
     schemas: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
-def read_pattern(pattern: object) -> Piece:
-    """A piece of somebody's own kind is taken by its text."""
+def read_pattern(pattern: object, unnamed: int = 0) -> Piece:
+    """A piece of somebody's own kind is taken by its text. `unnamed` groups stand before it."""
     if isinstance(pattern, RoutePattern):
         return _read_route(str(pattern))
     if isinstance(pattern, RegexPattern):
-        return _read_regex(pattern.regex.pattern)
+        return _read_regex(pattern.regex.pattern, unnamed)
     if isinstance(pattern, LocalePrefixPattern):
         return Piece(pattern.language_prefix)
     return Piece(str(pattern))
@@ -85,13 +85,14 @@ def _schema_of(expression: str) -> JsonObject:
 # --- re_path() ---
 
 
-def _read_regex(expression: str) -> Piece:
+def _read_regex(expression: str, unnamed: int) -> Piece:
     candidate, names = normalize(expression)[0]
     groups = _groups_of(expression)
-    schemas = {name: _schema_of(groups[name]) if name in groups else _ANY for name in names}
+    known = {name: f"_{int(name[1:]) + unnamed}" if re.fullmatch(r"_\d+", name) else name for name in names}
+    schemas = {known[name]: _schema_of(groups[name]) if name in groups else _ANY for name in names}
 
     def place(found: re.Match[str]) -> str:
-        return _placeholder(found[1], groups.get(found[1], "[^/]+"))
+        return _placeholder(known.get(found[1], found[1]), groups.get(found[1], "[^/]+"))
 
     return Piece(_PLACED.sub(place, candidate).replace("%%", "%"), schemas)
 
