@@ -24,6 +24,7 @@ AsgiApp: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 Fields: TypeAlias = Mapping[bytes, bytes]
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
+Pair: TypeAlias = tuple[bytes, bytes]
 
 ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
 NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
@@ -418,3 +419,10 @@ class PublicCors(Cors):
     def preflight(self, fields: Fields, methods: str) -> Reply:
         """The answer to OPTIONS."""
         return preflight(methods)
+
+
+def with_header(headers: list[Pair], header: Pair | None) -> list[Pair]:
+    """Return headers with another one in place of those of its name, if there is one."""
+    if header is None:
+        return headers
+    return [*(pair for pair in headers if pair[0] != header[0]), header]
