@@ -275,7 +275,7 @@ def test_a_change_is_a_patch_and_what_it_means():
         (
             {
                 "snapshot": {
-                    "projection": {"language": "jsonata", "expression": "$map([1..9000], function($i){'aaaa'})"}
+                    "projection": {"language": "jsonata", "expression": "$map([1..6], function($i){$pad('x', 9999)})"}
                 }
             },
             "invalid_result",
