@@ -2,6 +2,10 @@
 
 PYTHON ?= python3
 PIP = .venv/bin/pip install --quiet --disable-pip-version-check
+
+# Tests start many processes, which read what an earlier one has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
