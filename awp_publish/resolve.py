@@ -413,7 +413,8 @@ def include_routes(
                     route.template.removesuffix("{anything}").rstrip("/") + "/*" if route.is_opaque else route.template
                 )
                 included.left_out.setdefault(way, LeftOut(method, path, route.name or path, why))
-    if not selected and not (taken or included.pages):
+    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)  # of which the log says how much it took
+    if not selected and not (is_open or taken or included.pages):
         mounts = listing({route.mount for route in shown if route.mount})
         further = (
             "" if mounts == "none" else f" Mounted applications are only taken where mounts=[...] names them: {mounts}."
