@@ -733,6 +733,13 @@ def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> It
         declared, first = agents.get(agent_id), operations.get(DEFAULT_OPERATION) or next(iter(operations.values()))
         if declared is not None and declared.description is None and len(operations) > 1:
             raise DeclarationError(f'agent "{agent_id}"', "description: is missing.", "It has several operations.")
+        words = declared.metadata.get("operations", {}) if declared else {}
+        if not isinstance(words, Mapping) or not all(isinstance(text, str) and text for text in words.values()):
+            wrong = 'metadata: "operations" are texts by the name of an operation.'
+            raise DeclarationError(f'agent "{agent_id}"', wrong, 'Write {"operations": {"default": "..."}}.')
+        if unknown := sorted(words.keys() - operations.keys()):
+            wrong = f'metadata: "operations" names "{unknown[0]}", which is none of its operations.'
+            raise DeclarationError(f'agent "{agent_id}"', wrong, f"It has {', '.join(sorted(operations))}.")
         yield Agent(
             id=agent_id,
             name=first.name if declared is None else declared.name or title_of(agent_id),
