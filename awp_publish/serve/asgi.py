@@ -285,7 +285,8 @@ class AgentPublisher:
             given: AsgiApp = scope[ENTRANCE]
             return given
         app: AsgiApp | None = scope.get("app")
-        return app if app is not None and getattr(app, "router", None) is routed(self.app) else self
+        is_mounted = "endpoint" in scope and getattr(app, "router", None) is not routed(self.app)
+        return app if app is not None and not is_mounted else self
 
     def _publish(self, site: Site) -> None:
         before = {published.host: published for published in self._published}

@@ -5,6 +5,7 @@ import time
 
 import pytest
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
@@ -262,6 +263,29 @@ def test_a_mounted_site_is_browsed_below_its_path(open_client, outside):
         session = caller.create()
         assert caller.do("page.navigate", session_id=session, url="https://shop.example/shop/next")["title"] == "Next"
         assert "error" in caller.ask("page.navigate", {"session_id": session, "url": "https://shop.example/next"})
+
+
+class Pass:
+    """Middleware in words of its own: no attribute says what it wraps."""
+
+    def __init__(self, inner) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope, receive, send) -> None:
+        await self._inner(scope, receive, send)
+
+
+def test_pages_know_their_application_whatever_middleware_stands_inside(open_client):
+    async def home(request: Request) -> HTMLResponse:
+        return HTMLResponse(f"<h1>{request.app.state.name}</h1>")
+
+    ours = Middleware(AgentPublisher, site=make_site())
+    app = Starlette(routes=[Route("/", home)], middleware=[ours, Middleware(Pass)])
+    app.state.name = "The shop itself"
+    with AwpClient.greeted(open_client(app)) as caller:
+        session = caller.create()
+        caller.do("page.navigate", session_id=session, url="/")
+        assert "The shop itself" in read(caller, session)
 
 
 def test_a_proxy_may_take_the_sites_path_off(open_client):
