@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import orjson
+from starlette.exceptions import HTTPException
 
 from awp_publish import media
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, Status
@@ -32,6 +33,7 @@ from awp_publish.problems import (
     UnknownAgent,
     UnknownOperation,
     did_you_mean,
+    raised,
 )
 from awp_publish.redaction import Redact, answer_redactor, input_redactor
 from awp_publish.schema import UnusableSchema, Validator, compile_schema
@@ -311,6 +313,7 @@ class Invoker:
         self.answer_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
         """For actions that give something once, what takes it out of their answers."""
         self._reach = reach
+        self._codes = catalog.site.errors
         self._observer = observer or Observer()
         self._carry: Carry = self._run if sessions is None else partial(sessions, self._run)
         self._has_sessions = sessions is not None
@@ -404,6 +407,8 @@ class Invoker:
                     told = (action.id, problem, call.request_id)
                     logger.error("action %s: %s (request_id=%s)", *told, exc_info=problem)
                 result = problem
+            except HTTPException as error:
+                result = raised(error, self._codes) if call.answer is None else call.answer
             except Exception:
                 failure = failed(call)
                 result = failure if call.answer is None else call.answer  # a failure after it takes nothing back

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 from starlette.testclient import TestClient
 
-from awp_publish import OAuth, Site
+from awp_publish import About, OAuth, Site
 from awp_publish.serve.http import AsgiApp
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
 
@@ -49,8 +49,8 @@ LOGIN = OAuth(authorization_servers=("https://login.example",))
 OpenClient = Callable[..., TestClient]
 
 
-def make_site() -> Site:
-    return Site("Shop", "Sells things.", url="https://shop.example", oauth=LOGIN, doors=["mcp", "a2a"])
+def make_site(about: About = About()) -> Site:  # noqa: B008
+    return Site("Shop", "Sells things.", url="https://shop.example", about=about, oauth=LOGIN, doors=["mcp", "a2a"])
 
 
 @pytest.fixture

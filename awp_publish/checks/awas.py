@@ -96,7 +96,7 @@ AWAS: Final = Specification(
     "awas",
     "AWAS 1.0",
     paths=("/.well-known/ai-actions.json", "/.well-known/awas.json"),
-    marks=has("specVersion"),
+    marks=lambda document: "specVersion" in document and "entries" not in document,  # which an AI catalogue has
     resembles=has("actions"),
     violations=violations,
 )

@@ -5,7 +5,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Container, Generator, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
@@ -45,6 +45,38 @@ async def send_reply(reply: Reply, send: Send) -> None:
     """Answer an ASGI request. Headers are copied: middleware outside of us may change its copy."""
     await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
     await send({"type": "http.response.body", "body": reply.body})
+
+
+async def ask_first(
+    app: AsgiApp,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    missing: Container[int],
+    instead: Callable[[], Awaitable[None]],
+) -> None:
+    """Let the application answer; where its status is one of `missing`, drop that and answer otherwise."""
+    is_missing = False
+
+    async def watch(message: Message) -> None:
+        nonlocal is_missing
+        if message["type"] == "http.response.start":
+            is_missing = message["status"] in missing
+        if not is_missing:
+            await send(message)
+
+    await app(scope, receive, watch)
+    if is_missing:
+        await instead()
+
+
+def without_content(send: Send) -> Send:
+    """Return what sends an answer to HEAD: all of it but the content (RFC 9110 section 9.3.2)."""
+
+    async def send_head(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return send_head
 
 
 def read_fields(headers: Headers) -> Fields:

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from awp_publish.cli import PATHS
-from awp_publish.protocols import protected_resource
+from awp_publish.protocols import crawling, protected_resource
 from tests.django.servers import COMMANDS, NO_CERTIFICATES
 from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message
 
@@ -28,13 +28,17 @@ def ask(servers: Mapping[str, str], method: str, path: str, **given: Any) -> dic
     return answers["starlette"]
 
 
-ABSENT = {document.path for document in protected_resource.PROTOCOL.documents}
-"""What a site without an authorization server does not have."""
+UNDECLARED = (protected_resource.PROTOCOL, crawling.SITEMAP, crawling.SECURITY, crawling.AUTH_MD)
+ABSENT = {document.path for protocol in UNDECLARED for document in protocol.documents}
+"""What a site without an authorization server, pages, a contact for security and known callers does not have."""
+
+NAMED = {"/.well-known/agent-skills/site/SKILL.md"}
+"""What has the name of a site in its address."""
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_documents_are_the_same(servers, path):
-    if path in ABSENT:
+    if path in ABSENT | NAMED:
         assert all(
             httpx2.get(address + path, verify=NO_CERTIFICATES).status_code == 404 for address in servers.values()
         )

@@ -5,15 +5,16 @@ import time
 
 import pytest
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
+from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
+from awp_publish.serve.http import AsgiApp, Receive, Scope, Send
 from tests.serve.awp_client import AwpClient
-from tests.serve.awp_site import BACKGROUND_RUNS, make_site, page, publish
+from tests.serve.awp_site import BACKGROUND_RUNS, ROUTES, make_site, page, publish
 
 
 @pytest.fixture
@@ -265,29 +266,6 @@ def test_a_mounted_site_is_browsed_below_its_path(open_client, outside):
         assert "error" in caller.ask("page.navigate", {"session_id": session, "url": "https://shop.example/next"})
 
 
-class Pass:
-    """Middleware in words of its own: no attribute says what it wraps."""
-
-    def __init__(self, inner) -> None:
-        self._inner = inner
-
-    async def __call__(self, scope, receive, send) -> None:
-        await self._inner(scope, receive, send)
-
-
-def test_pages_know_their_application_whatever_middleware_stands_inside(open_client):
-    async def home(request: Request) -> HTMLResponse:
-        return HTMLResponse(f"<h1>{request.app.state.name}</h1>")
-
-    ours = Middleware(AgentPublisher, site=make_site())
-    app = Starlette(routes=[Route("/", home)], middleware=[ours, Middleware(Pass)])
-    app.state.name = "The shop itself"
-    with AwpClient.greeted(open_client(app)) as caller:
-        session = caller.create()
-        caller.do("page.navigate", session_id=session, url="/")
-        assert "The shop itself" in read(caller, session)
-
-
 def test_a_proxy_may_take_the_sites_path_off(open_client):
     inner = Starlette(routes=[Route("/next", lambda request: page("Next"))])
     site = Site("Shop", "Sells.", url="https://shop.example/shop", doors=["awp"])
@@ -301,3 +279,24 @@ def test_a_site_without_lifespan_is_browsed_all_the_same():
     with AwpClient.greeted(client) as caller:
         session = caller.create()
         assert caller.do("page.navigate", session_id=session, url="/next")["title"] == "Next"
+
+
+class Wrapping:
+    """Middleware that keeps what it wraps under a name of its own."""
+
+    def __init__(self, app: AsgiApp) -> None:
+        self._wrapped = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._wrapped(scope, receive, send)
+
+
+def test_middleware_between_us_and_the_pages_may_call_what_it_wraps_as_it_likes(open_client):
+    app = Starlette(routes=ROUTES)
+    app.add_middleware(Wrapping)
+    app.add_middleware(AgentPublisher, site=make_site())
+    app.add_middleware(SessionMiddleware, secret_key="a secret of the tests")
+    with AwpClient.greeted(open_client(app)) as caller:
+        session = caller.create()
+        caller.do("page.navigate", session_id=session, url="/")
+        assert "Hello nobody." in str(caller.do("page.observe", session_id=session)["som"])
