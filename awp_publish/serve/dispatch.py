@@ -21,7 +21,7 @@ import orjson
 from starlette.exceptions import HTTPException
 
 from awp_publish import media
-from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival
+from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival, fixed_arrivals
 from awp_publish.discover.routes import pattern_of
 from awp_publish.model import ROUTE_CALL as ROUTE_CALL, Action, Catalog, JsonObject, Target
 from awp_publish.policy.call import Call, Content, Outcome, Result
@@ -474,7 +474,7 @@ def _compared(app: object, catalog: Catalog, among: Catalog) -> Mapping[str, Com
     """By action, how the arrival of its requests is compared, where it depends on them. Raises DeclarationError."""
     if compares_routes(app):
         return {}
-    by_host, found = asks_for_host(app), {}
+    by_host, found, fixed = asks_for_host(app), {}, fixed_arrivals(app)
     for action in catalog.actions:
         if action.target is None:
             continue
@@ -482,7 +482,7 @@ def _compared(app: object, catalog: Catalog, among: Catalog) -> Mapping[str, Com
         if by_host or any(parameter.location == "path" for parameter in action.target.parameters):
             found[action.id] = compare
         else:
-            compare.check_fixed(action.target)
+            compare.check_fixed(action.target, fixed)
     return found
 
 
@@ -510,10 +510,10 @@ class _Arrivals:
             self._check_unseen(scope["path"][len(mount_of(scope)) :])
         return routed.endpoints
 
-    def check_fixed(self, target: Target) -> None:
+    def check_fixed(self, target: Target, find: Callable[[Scope], Routed | None]) -> None:
         """The same for a path without parameters, at start-up. Raises DeclarationError."""
         scope: Scope = {"type": "http", "method": target.method, "path": target.path, "headers": [], "root_path": ""}
-        routed = find_arrival(self._app, scope)
+        routed = find(scope)
         if routed is not None and not self._is_own(routed):
             raise DeclarationError(
                 f'action "{self._action.id}"',
