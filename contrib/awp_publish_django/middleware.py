@@ -13,11 +13,12 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from awp_publish.problems import HandlerUnavailable
 from awp_publish.serve.dispatch import ROUTE_CALL, RouteCall
-from awp_publish.serve.endpoint import largest_body
+from awp_publish.serve.endpoint import largest_body, render_problem
 from awp_publish.serve.guarded_routes import ARRIVED
 from awp_publish.serve.http import Message, Receive, Reply, Scope, Send
-from awp_publish.threads import RUNNER
+from awp_publish.threads import EVENTLET, RUNNER, is_eventlet
 from awp_publish_django.callers import identify
 from awp_publish_django.gateway import (
     Sent,
@@ -30,12 +31,11 @@ from awp_publish_django.gateway import (
     script_name_of,
     when_closed,
 )
-from awp_publish_django.languages import speaking
 from awp_publish_django.pages import answer_page, answer_page_async
 from awp_publish_django.portal import Visit, is_wanted
 from awp_publish_django.project import BRIDGE, Bridge, OwnWay
 from awp_publish_django.publication import Publication, get_publication
-from awp_publish_django.responses import read_response, read_response_async
+from awp_publish_django.responses import calling, read_response, read_response_async
 
 T = TypeVar("T")
 _HTML: Final = "text/html"
@@ -71,11 +71,13 @@ def _answer(
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        return _linked(publication, answer_page(publication, request, go_on))
+        return _linked(publication, _fallen_back(publication, request, answer_page(publication, request, go_on)))
     if ARRIVED in scope:
         return _answer_directly(publication, request, scope, go_on)
     if (reply := publication.publisher.document(scope)) is not None:
-        return response_of(reply)
+        return _final(request, response_of(reply))
+    if is_eventlet():
+        return _refuse(publication, request)
     scope.update(identify(publication, request))
     visit = Visit(read_body(request, largest_body(publication.site.settings, publication.site.catalog.actions)))
 
@@ -83,13 +85,16 @@ def _answer(
         return await visit.in_thread(partial(_call_view, publication.project.answer if is_fresh else go_on, inner))
 
     talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond, publication.is_enclosed)})
-    return _recorded(publication, response_of_messages(visit.converse(talk, publication.portal.loop())))
+    response = response_of_messages(visit.converse(talk, publication.portal.loop()))
+    return _recorded(publication, _final(request, response))
 
 
 def _answer_directly(
     publication: Publication, request: HttpRequest, scope: Scope, go_on: Callable[[HttpRequest], HttpResponseBase]
 ) -> HttpResponseBase:
     """The answer of a guarded route to a request that comes straight to it."""
+    if is_eventlet():
+        return _refuse(publication, request)
     scope.update(identify(publication, request))
     visit = Visit(_whole_body(publication, request))
 
@@ -101,8 +106,17 @@ def _answer_directly(
     return _recorded(publication, _linked(publication, response))
 
 
+def _refuse(publication: Publication, request: HttpRequest) -> HttpResponseBase:
+    """The answer to a call where no loop may run."""
+    catalog = publication.site.catalog
+    problem = HandlerUnavailable(EVENTLET)
+    return response_of(
+        render_problem(problem, catalog.absolute(catalog.paths.problems), catalog.site.errors, request.path)
+    )
+
+
 def _call_view(go_on: Callable[[HttpRequest], HttpResponseBase], inner: HttpRequest) -> Reply:
-    with speaking(inner):
+    with calling(inner):
         return read_response(inner, go_on(inner), is_wanted)
 
 
@@ -114,9 +128,10 @@ async def _answer_async(
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        return _linked(publication, await answer_page_async(publication, request, go_on))
+        response = await answer_page_async(publication, request, go_on)
+        return _linked(publication, _fallen_back(publication, request, response))
     if (reply := publication.publisher.document(scope)) is not None:
-        return response_of(reply)
+        return _final(request, response_of(reply))
     if publication.knows_callers:
         scope.update(await sync_to_async(identify)(publication, request))
     is_direct, largest = ARRIVED in scope, largest_body(publication.site.settings, publication.site.catalog.actions)
@@ -124,7 +139,7 @@ async def _answer_async(
 
     async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
         answer = publication.project.answer_async if is_fresh else go_on
-        with speaking(inner):
+        with calling(inner):
             return await read_response_async(inner, await answer(inner))
 
     async def respond_directly() -> Reply:
@@ -134,7 +149,7 @@ async def _answer_async(
     talk = partial(publication.publisher, {**scope, BRIDGE: way})
     response = await response_of_stream(_converse(talk, sent))
     when_closed(response, partial(asyncio.get_running_loop().call_soon_threadsafe, sent.leave))
-    return _recorded(publication, _linked(publication, response) if is_direct else response)
+    return _recorded(publication, _linked(publication, response) if is_direct else _final(request, response))
 
 
 async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent) -> AsyncIterator[Message]:
@@ -200,11 +215,31 @@ def _whole_body(publication: Publication, request: HttpRequest) -> bytes:
     return b"" if is_too_large else request.body
 
 
+def _final(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """An answer of ours, which middleware around us takes for no missing page of the project.
+
+    CommonMiddleware and LocaleMiddleware redirect a 404 (or raise, with DEBUG) where a URL of the project takes the
+    path with a slash or a language; they ask the request for its URLconf.
+    """
+    if response.status_code == 404:
+        request.urlconf = ()  # type: ignore[attr-defined]
+    return response
+
+
 def _recorded(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:
     """The calls of this request are written when its answer has gone out, after all that the request itself writes."""
     if publication.recorder is not None:
         when_closed(response, publication.recorder.write)
     return response
+
+
+def _fallen_back(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """Our document, where the project has no file of its own."""
+    reply = publication.publisher.fallback(scope_of(request)) if response.status_code == 404 else None
+    if reply is None:
+        return response
+    response.close()
+    return response_of(reply)
 
 
 def _linked(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:

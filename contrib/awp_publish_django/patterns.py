@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from django.urls.converters import get_converters
+from django.urls import converters
 from django.urls.resolvers import LocalePrefixPattern, RegexPattern, RoutePattern
 from django.utils.regex_helper import normalize
 
@@ -18,12 +18,17 @@ from awp_publish.schema import UnusableSchema, compile_schema
 
 _COMPONENT: Final = re.compile(r"<(?:(?P<converter>[^>:]+):)?(?P<name>[^>]+)>")
 _PLACED: Final = re.compile(r"%\((\w+)\)s")
-_KNOWN: Final[Mapping[str, JsonObject]] = {
-    "int": {"type": "integer", "minimum": 0},
-    "str": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
-    "path": {"type": "string", "minLength": 1},
-    "slug": {"type": "string", "minLength": 1, "pattern": "^[-a-zA-Z0-9_]+$"},
-    "uuid": {"type": "string", "format": "uuid"},
+_NEGATED: Final = re.compile(r"\[\^(?:\\.|[^\]\\])*\]")
+_KNOWN: Final[Mapping[type, JsonObject]] = {
+    converters.IntConverter: {"type": "integer", "minimum": 0},
+    converters.StringConverter: {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
+    converters.PathConverter: {"type": "string", "minLength": 1},
+    converters.SlugConverter: {"type": "string", "minLength": 1, "pattern": "^[-a-zA-Z0-9_]+$"},
+    converters.UUIDConverter: {
+        "type": "string",
+        "format": "uuid",
+        "pattern": f"^(?:{converters.UUIDConverter.regex})$",
+    },
 }
 _ANY: Final[JsonObject] = {"type": "string", "minLength": 1}
 
@@ -36,12 +41,12 @@ class Piece:
     schemas: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
-def read_pattern(pattern: object) -> Piece:
-    """A piece of somebody's own kind is taken by its text."""
+def read_pattern(pattern: object, unnamed: int = 0) -> Piece:
+    """A piece of somebody's own kind is taken by its text. `unnamed` groups stand before it."""
     if isinstance(pattern, RoutePattern):
         return _read_route(str(pattern))
     if isinstance(pattern, RegexPattern):
-        return _read_regex(pattern.regex.pattern)
+        return _read_regex(pattern.regex.pattern, unnamed)
     if isinstance(pattern, LocalePrefixPattern):
         return Piece(pattern.language_prefix)
     return Piece(str(pattern))
@@ -54,17 +59,21 @@ def _read_route(route: str) -> Piece:
     schemas: dict[str, JsonObject] = {}
 
     def place(found: re.Match[str]) -> str:
-        converter, name = found.group("converter") or "str", found.group("name")
-        expression = get_converters()[converter].regex
-        schemas[name] = _KNOWN.get(converter) or _schema_of(expression)
+        converter, name = converters.get_converters()[found.group("converter") or "str"], found.group("name")
+        expression = converter.regex
+        schemas[name] = _KNOWN.get(type(converter)) or _schema_of(expression)
         return _placeholder(name, expression)
 
     return Piece(_COMPONENT.sub(place, route), schemas)
 
 
 def _placeholder(name: str, expression: str) -> str:
-    spans = re.fullmatch(expression, "a/b") or re.fullmatch(expression, "1/1")
-    return f"{{{name}:path}}" if spans else f"{{{name}}}"
+    return f"{{{name}:path}}" if _spans_slashes(expression) else f"{{{name}}}"
+
+
+def _spans_slashes(expression: str) -> bool:
+    """Whether an expression may match a slash: it names one, or takes whatever there is."""
+    return "/" in _NEGATED.sub("", expression) or any(re.fullmatch(expression, one) for one in ("a/b", "1/1", "/"))
 
 
 def _schema_of(expression: str) -> JsonObject:
@@ -80,13 +89,14 @@ def _schema_of(expression: str) -> JsonObject:
 # --- re_path() ---
 
 
-def _read_regex(expression: str) -> Piece:
+def _read_regex(expression: str, unnamed: int) -> Piece:
     candidate, names = normalize(expression)[0]
     groups = _groups_of(expression)
-    schemas = {name: _schema_of(groups[name]) if name in groups else _ANY for name in names}
+    known = {name: f"_{int(name[1:]) + unnamed}" if re.fullmatch(r"_\d+", name) else name for name in names}
+    schemas = {known[name]: _schema_of(groups[name]) if name in groups else _ANY for name in names}
 
     def place(found: re.Match[str]) -> str:
-        return _placeholder(found[1], groups.get(found[1], "[^/]+"))
+        return _placeholder(known.get(found[1], found[1]), groups.get(found[1], "[^/]+"))
 
     return Piece(_PLACED.sub(place, candidate).replace("%%", "%"), schemas)
 

@@ -12,9 +12,11 @@ from django.core.signals import setting_changed
 from awp_publish import AgentPublisher, Site
 from awp_publish.cli import PATHS
 from awp_publish.templating import link_header
+from awp_publish_django.apps import FAILED
 from awp_publish_django.conf import NAME, Settings, load_site, read_settings
 from awp_publish_django.portal import Portal
 from awp_publish_django.project import DjangoProject
+from awp_publish_django.responses import note_cleaned_forms
 
 if TYPE_CHECKING:
     from awp_publish_django.recent import Recorder
@@ -75,7 +77,8 @@ _kept: list[Publication] = []
 def get_publication() -> Publication:
     """The publication of this process, its site frozen against the URLconf.
 
-    Raises ImproperlyConfigured for wrong settings, DeclarationError for a wrong declaration.
+    Raises ImproperlyConfigured for wrong settings, DeclarationError for a wrong declaration, and what the import of the
+    project's declarations raises.
     """
     with _lock:
         if not _kept:
@@ -84,9 +87,12 @@ def get_publication() -> Publication:
 
 
 def _publish() -> Publication:
+    if FAILED:
+        raise FAILED[0]
     options = read_settings()
     site, project = load_site(options), DjangoProject()
     publisher = AgentPublisher(project, site)
+    note_cleaned_forms()
     project.awp_routes()  # imports the views, on which declarations stand too
     publisher.open()
     return Publication(options, site, project, publisher, _open_recorder(options, site))
