@@ -128,6 +128,7 @@ _SECRETS: Final = re.compile(
 )
 
 
+_FIELDS: Final = frozenset(("input", "select", "textarea", "button"))
 _OWN_STRUCTURE: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "table", "ul", "ol", "dl", "nav"))
 
 
@@ -140,13 +141,14 @@ def is_secret(name: str) -> bool:
 class FormFields:
     """The parts of a form: whether its reader sees anything to fill in, its hidden inputs, and what submits it.
 
-    One that has a heading, a list or a table has more to say than its button.
+    One that has a heading, a list or a table has more to say than its button; one without names sends nothing.
     """
 
     fillable: bool
     hidden: Sequence[Node]
     buttons: Sequence[Node]
     has_structure: bool
+    has_names: bool
 
     @property
     def is_button(self) -> bool:
@@ -156,7 +158,7 @@ class FormFields:
 
 def read_form(form: Node, visibility: Visibility) -> FormFields:
     """Return the parts of a form."""
-    fillable, hidden, buttons, has_structure = False, list[Node](), list[Node](), False
+    fillable, hidden, buttons, has_structure, has_names = False, list[Node](), list[Node](), False, False
     waiting = list(reversed(form.children))
     while waiting:
         node = waiting.pop()
@@ -171,8 +173,9 @@ def read_form(form: Node, visibility: Visibility) -> FormFields:
         elif tag == "button" and node.attributes.get("type", "").strip().lower() not in ("button", "reset"):
             buttons.append(node)
         has_structure = has_structure or tag in _OWN_STRUCTURE
+        has_names = has_names or (tag in _FIELDS and bool(node.attributes.get("name")))
         waiting.extend(reversed(node.children))
-    return FormFields(fillable, hidden, buttons, has_structure)
+    return FormFields(fillable, hidden, buttons, has_structure, has_names)
 
 
 # --- Tables: those that hold data and those that only arrange the page (SOM 1.0, 6.3) ---
