@@ -119,10 +119,20 @@ def _check_store(publication: Publication) -> Iterator[CheckMessage]:
         )
 
 
+def _check_forms(publication: Publication) -> Iterator[CheckMessage]:
+    for kind in sorted(publication.unread_forms, key=lambda one: one.__qualname__):
+        yield CheckWarning(
+            f"{kind.__module__}.{kind.__qualname__} cannot be made without arguments, and its class does not tell all.",
+            hint="Declare what it takes: inputs= with a JSON Schema, or a form that needs no arguments.",
+            id="awp_publish.W004",
+        )
+
+
 CHECKS: Final[tuple[Callable[[Publication], Iterator[CheckMessage]], ...]] = (
     _check_middleware,
     _check_threads,
     _check_url,
     _check_shadows,
     _check_store,
+    _check_forms,
 )

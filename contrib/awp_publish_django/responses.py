@@ -183,7 +183,7 @@ def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply
     if status in REDIRECTS and request.method not in READING and _is_form(request):
         return _as_json(*_result_of(request, response["Location"], forms), response)
     is_page = response.get("Content-Type", "").startswith("text/html")
-    if status == 200 or (status in (400, 422) and is_page):
+    if status in (200, 400) or (status == 422 and is_page):
         errors = [error for form in forms for error in _errors_of(form, request)]
         if errors:
             return _as_json(422, {"detail": errors}, response)
@@ -281,15 +281,22 @@ def _errors_of(form: Cleaned, request: HttpRequest) -> Iterator[Mapping[str, obj
 
 
 def _errors_of_serializer(response: HttpResponseBase) -> list[Mapping[str, object]]:
-    """Django REST framework's validation errors: texts in a list for each field; nothing for any other body."""
-    data = getattr(response, "data", None)
-    if not isinstance(data, Mapping) or not all(isinstance(texts, list) for texts in data.values()):
-        return []
-    return [
-        {"loc": ["body"] if name == "non_field_errors" else ["body", name], "msg": str(text)}
-        for name, texts in data.items()
-        for text in texts
-    ]
+    """Django REST framework's validation errors: texts in a list for each field, however deep; else nothing."""
+    return list(_places_in(getattr(response, "data", None), ["body"])) or []
+
+
+def _places_in(data: object, place: list[str | int]) -> Iterator[Mapping[str, object]]:
+    if isinstance(data, Mapping):
+        for name, inner in data.items():
+            if isinstance(inner, (Mapping, list)):
+                here = [*place] if name in ("non_field_errors", "__all__") else [*place, name]
+                yield from _places_in(inner, here)
+    elif isinstance(data, list):
+        for index, inner in enumerate(data):
+            if isinstance(inner, (Mapping, list)):
+                yield from _places_in(inner, [*place, index])
+            elif len(place) > 1 or hasattr(inner, "code"):
+                yield {"loc": place, "msg": str(inner)}
 
 
 def _as_json(status: int, document: object, response: HttpResponseBase) -> Reply:
