@@ -45,9 +45,6 @@ SOCKETS: Final = frozenset({"awp"})
 
 WHOLE_ANSWER: Final = "$"
 
-DOCUMENT_PATHS: Final = re.compile(r"(?<![\w/])/(?:\.well-known/[\w.-]*\w|agent\.json)")
-"""Addresses of documents in the words of a recovery, which are followed from the origin."""
-
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the document, in the order of section 5."""
@@ -77,9 +74,7 @@ def render(catalog: Catalog) -> dict[str, object]:
     # Section 10: every problem a call can meet, with the site's own words over ours.
     unheard = _unheard(catalog)
     recoveries = {
-        problems.code_of(problem.slug): DOCUMENT_PATHS.sub(
-            lambda found: catalog.prefix + found[0], problem.default_recovery
-        )
+        problems.code_of(problem.slug): problems.below(catalog.prefix, problem.default_recovery)
         for problem in problems.ALL
         if not problem.slug.startswith(unheard)
     }
@@ -108,7 +103,7 @@ def render(catalog: Catalog) -> dict[str, object]:
 
 
 def _unheard(catalog: Catalog) -> tuple[str, ...]:
-    """How the problems begin that no call here can meet: those of gates that stand before no action, and of jobs."""
+    """Return how problems begin that no call here can meet: of gates that stand before no action, and of jobs."""
     actions = catalog.actions
     reasons: tuple[tuple[bool, tuple[str, ...]], ...] = (
         (
@@ -232,7 +227,7 @@ LIMITS: Final = (
     "maxItems",
     "uniqueItems",
 )
-"""What the types cannot say of an input, in JSON Schema's own words. (Section 15 allows members it does not define.)"""
+"""Facts that the types cannot say of an input, in JSON Schema words. (Section 15 allows members it does not define.)"""
 
 OWN_TYPE: Final = "x-type"
 """The keyword of a JSON Schema that names a type of the site's own, such as the specification's `airport_code`."""

@@ -71,7 +71,7 @@ def _answer(
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        return _linked(publication, answer_page(publication, request, go_on))
+        return _linked(publication, _fallen_back(publication, request, answer_page(publication, request, go_on)))
     if ARRIVED in scope:
         return _answer_directly(publication, request, scope, go_on)
     if (reply := publication.publisher.document(scope)) is not None:
@@ -128,7 +128,8 @@ async def _answer_async(
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        return _linked(publication, await answer_page_async(publication, request, go_on))
+        response = await answer_page_async(publication, request, go_on)
+        return _linked(publication, _fallen_back(publication, request, response))
     if (reply := publication.publisher.document(scope)) is not None:
         return _final(request, response_of(reply))
     if publication.knows_callers:
@@ -230,6 +231,15 @@ def _recorded(publication: Publication, response: HttpResponseBase) -> HttpRespo
     if publication.recorder is not None:
         when_closed(response, publication.recorder.write)
     return response
+
+
+def _fallen_back(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """Our document, where the project has no file of its own."""
+    reply = publication.publisher.fallback(scope_of(request)) if response.status_code == 404 else None
+    if reply is None:
+        return response
+    response.close()
+    return response_of(reply)
 
 
 def _linked(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:

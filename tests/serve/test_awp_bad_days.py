@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
 from awp_publish import AgentPublisher
-from awp_publish.serve.awp import connection as awp_connection
+from awp_publish.serve import sockets
 from awp_publish.serve.lifespan import running
 from tests.serve.awp_client import AwpClient
 from tests.serve.awp_site import make_site, page, publish
@@ -44,7 +44,7 @@ def test_too_many_messages_are_told_when_to_come_back(open_client):
     "say", [lambda caller: caller.say("session.list"), lambda caller: caller.socket.send_text("{")]
 )
 def test_a_flood_is_left(open_client, monkeypatch, say):
-    monkeypatch.setattr(awp_connection, "MAX_REFUSED", 5)
+    monkeypatch.setattr(sockets, "MAX_REFUSED", 5)
     client = open_client(publish(make_site(browsing={"messages_per_second": 1})))
     with AwpClient.greeted(client) as caller:
         for _ in range(10):
@@ -74,17 +74,17 @@ async def test_no_more_is_read_than_is_answered():
     app = publish(make_site(browsing={"messages_per_second": 10_000}))
     async with running(app), connected(app) as socket:
         socket.reads.clear()
-        for number in range(5 * awp_connection.MAX_PENDING):
+        for number in range(5 * sockets.MAX_PENDING):
             socket.say("session.list", f"r{number}")
         for _ in range(1000):
             await asyncio.sleep(0)
-        assert socket._in.qsize() > 3 * awp_connection.MAX_PENDING
+        assert socket._in.qsize() > 3 * sockets.MAX_PENDING
         socket.reads.set()
-        assert "result" in await socket.hear(f"r{5 * awp_connection.MAX_PENDING - 1}")
+        assert "result" in await socket.hear(f"r{5 * sockets.MAX_PENDING - 1}")
 
 
 async def test_a_client_that_does_not_read_is_left(monkeypatch):
-    monkeypatch.setattr(awp_connection, "CLIENT_TIMEOUT", 0.05)
+    monkeypatch.setattr(sockets, "CLIENT_TIMEOUT", 0.05)
     app = publish()
     async with running(app):
         socket = Socket(app)
@@ -101,14 +101,14 @@ async def test_a_client_that_does_not_read_is_left(monkeypatch):
 
 
 def test_a_client_without_a_handshake_is_left(client, monkeypatch):
-    monkeypatch.setattr(awp_connection, "CLIENT_TIMEOUT", 0.05)
+    monkeypatch.setattr(sockets, "CLIENT_TIMEOUT", 0.05)
     with AwpClient.open(client) as caller, pytest.raises(WebSocketDisconnect) as left:
         caller.hear()
     assert left.value.code == 1008
 
 
 def test_a_client_that_says_everything_but_its_handshake_is_left_too(client, monkeypatch):
-    monkeypatch.setattr(awp_connection, "CLIENT_TIMEOUT", 0.3)
+    monkeypatch.setattr(sockets, "CLIENT_TIMEOUT", 0.3)
 
     def talk(caller: AwpClient) -> None:
         for _ in range(200):

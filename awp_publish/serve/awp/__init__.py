@@ -8,29 +8,25 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
-from urllib.parse import urlsplit
 
-from awp_publish.browsing.addresses import parse_address
 from awp_publish.model import Door, Paths, seconds_of
 from awp_publish.policy.tokens import Tokens
-from awp_publish.problems import CrossSiteCookies, ForeignHost
 from awp_publish.serve.awp.callers import VERSION, AwpCallers
-from awp_publish.serve.awp.connection import GOING_AWAY, AwpClient, AwpService, Connection
-from awp_publish.serve.awp.sessions import EXPORT_LIFETIME, SWEEP_INTERVAL, OwnedTasks, Sessions, SiteClient
-from awp_publish.serve.awp.skills import PROTOCOL, SKILL_CALL, AwpSkills, SkillCall
-from awp_publish.serve.credentials import client_address, is_local_page, refuse_foreign_host
+from awp_publish.serve.awp.connection import AwpClient, AwpService, Connection
+from awp_publish.serve.awp.sessions import EXPORT_LIFETIME, SWEEP_INTERVAL, Sessions
+from awp_publish.serve.awp.skills import PROTOCOL, AwpSkills
+from awp_publish.serve.credentials import client_address
 from awp_publish.serve.doors import DoorContext, LiveDoor
-from awp_publish.serve.endpoint import read_request_id
-from awp_publish.serve.http import Fields, Receive, Reply, Scope, Send, read_fields, send_reply
+from awp_publish.serve.http import Receive, Reply, Scope, Send, read_fields, send_reply
+from awp_publish.serve.site_client import INNER_CALL, InnerCall, OwnedTasks, SiteClient
+from awp_publish.serve.sockets import GOING_AWAY, PLAIN, SocketGate, own_urls
 
 SUBPROTOCOLS: Final = ("awp", "awp.json", "awp.msgpack")
 """Accepted where a client offers them; the frames tell the encoding in any case."""
 
-_PLAIN: Final = (b"content-type", b"text/plain; charset=utf-8")
 _UPGRADE: Final = Reply(
-    426, (_PLAIN, (b"upgrade", b"websocket")), b"The Agent Web Protocol is spoken here over WebSocket.\n"
+    426, (PLAIN, (b"upgrade", b"websocket")), b"The Agent Web Protocol is spoken here over WebSocket.\n"
 )
-_FOREIGN: Final = Reply(403, (_PLAIN,), b"Pages of this origin may not browse here.\n")
 
 
 def describe_door(paths: Paths) -> Door:
@@ -52,35 +48,22 @@ class AwpDoor:
         self._door = door
         self._service = AwpService(
             catalog,
-            Sessions(browsing, tuple(url for url in settings.urls if urlsplit(url).path == catalog.prefix)),
+            Sessions(browsing, own_urls(door)),
             AwpCallers(door),
             AwpSkills(door),
             Tokens(door.keys, f"awp_session:{settings.namespace}", EXPORT_LIFETIME),
             settings.timeout,
             door.sessions,
         )
-        # As browsers write them (Fetch, section 3.2): without the port that goes without saying.
-        self._origins = frozenset(parse_address(url).origin for url in settings.urls)
-        self._allowed = frozenset(origin.lower() for origin in door.admission.allow_origins)
+        self._gate = SocketGate(door, PROTOCOL, catalog.paths.awp, self._service.skills.renderer)
         self._tasks = OwnedTasks()
         self._connections: set[Connection] = set()
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one WebSocket, from its handshake (RFC 6455 section 4) to its end."""
-        await receive()
-        fields, door, service = read_fields(scope["headers"]), self._door, self._service
-        denial = self._deny(fields)
-        if denial is not None:
-            if "websocket.http.response" not in scope.get("extensions", {}):
-                await send({"type": "websocket.close", "code": 1008, "reason": ""})
-                return
-            headers = list(denial.headers)
-            await send({"type": "websocket.http.response.start", "status": denial.status, "headers": headers})
-            await send({"type": "websocket.http.response.body", "body": denial.body})
+        if not await self._gate.accept(scope, receive, send, SUBPROTOCOLS):
             return
-        offered = scope.get("subprotocols") or ()
-        subprotocol = next((name for name in offered if name in SUBPROTOCOLS), None)
-        await send({"type": "websocket.accept", "subprotocol": subprotocol})
+        door, service, fields = self._door, self._service, read_fields(scope["headers"])
         address = client_address(scope, fields, door.admission.trusted_proxies)
         app, prefix, max_page = door.entrance(scope), service.catalog.prefix, service.sessions.max_page
         client = AwpClient(service, SiteClient(app, scope, prefix, max_page, self._tasks, address))
@@ -92,32 +75,11 @@ class AwpDoor:
         finally:
             self._connections.discard(connection)
 
-    def _deny(self, fields: Fields) -> Reply | None:
-        """Return the refusal of a browser's page that may not browse here.
-
-        WebSockets are not held to CORS: a browser opens one for any page, and sends cookies along. So an Origin has to
-        be one of the site's own addresses or of `allow_origins`, and Host one of the site's hosts.
-        """
-        try:
-            refuse_foreign_host(fields, self._door.admission.own_hosts)
-            origin = fields.get(b"origin")
-            named = origin.decode("latin-1").strip().lower() if origin is not None else None
-            if named is None or named in self._origins or is_local_page(fields):
-                return None
-            if b"cookie" in fields:
-                raise CrossSiteCookies("The connection has cookies, but it comes from a page of another site.")
-        except (ForeignHost, CrossSiteCookies) as problem:
-            request_id, renderer = read_request_id(fields), self._service.skills.renderer
-            self._door.invoker.note_refusal(PROTOCOL, request_id, problem)
-            path = self._service.catalog.paths.awp
-            return renderer.reply(problem, path, request_id)
-        return None if self._allowed & {"*", named} else _FOREIGN
-
     async def answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request that carries a call of skills.invoke through the application; any other has to upgrade."""
-        skill_call = scope.get(SKILL_CALL)
-        if isinstance(skill_call, SkillCall):
-            await self._service.skills.answer(skill_call, scope, receive, send)
+        inner_call = scope.get(INNER_CALL)
+        if isinstance(inner_call, InnerCall):
+            await self._service.skills.calls.answer(inner_call, scope, receive, send)
         else:
             await send_reply(_UPGRADE, send)
 

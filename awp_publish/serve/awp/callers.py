@@ -8,7 +8,7 @@ import re
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from awp_publish.browsing.errors import AwpError, refuse
 from awp_publish.browsing.observing import FORMATS
@@ -18,7 +18,7 @@ from awp_publish.policy.call import Principal, Signed
 from awp_publish.serve.awp.messages import MUTATION
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext
-from awp_publish.serve.http import Scope, read_fields
+from awp_publish.serve.http import Pair, Scope, read_fields, with_header
 
 if TYPE_CHECKING:
     from awp_publish.serve.awp.sessions import Sessions
@@ -38,8 +38,6 @@ DEFAULT_SCOPES: Final = frozenset(SCOPES) - {"page:evaluate", "network:configure
 METHODS: Final = ("auth.none", "auth.bearer", "auth.hmac")
 
 _TOKEN: Final = re.compile(r"[!-~]+")
-
-Pair: TypeAlias = tuple[bytes, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +121,6 @@ class AwpCallers:
 def new_challenge() -> str:
     """Return a text for a caller to sign, once."""
     return secrets.token_urlsafe(24)
-
-
-def with_header(headers: list[Pair], header: Pair | None) -> list[Pair]:
-    """Return headers with another one in place of those of its name, if there is one."""
-    if header is None:
-        return headers
-    return [*(pair for pair in headers if pair[0] != header[0]), header]
 
 
 # --- `awp.hello` ---

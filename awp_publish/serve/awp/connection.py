@@ -4,14 +4,12 @@ Requests are answered as soon as they can be; several may be under way. No more 
 nothing is read until one of them is answered. A client that does not read its answers for CLIENT_TIMEOUT is left.
 """
 
-import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import METHODS
@@ -35,17 +33,15 @@ from awp_publish.serve.awp.messages import (
 from awp_publish.serve.awp.sessions import (
     RESUME_WITHIN,
     OpenSession,
-    OwnedTasks,
     Sessions,
-    SiteClient,
-    drive,
-    has_large_page,
     not_found,
     read_milliseconds,
 )
 from awp_publish.serve.awp.skills import AwpSkills
 from awp_publish.serve.http import Receive, Send
 from awp_publish.serve.sessions import CookieSessions
+from awp_publish.serve.site_client import SiteClient, drive, has_large_page
+from awp_publish.serve.sockets import CloseReason, SocketConnection
 
 # --- Requests and their results, without frames ---
 
@@ -320,136 +316,47 @@ def _read_session_id(request: AwpRequest) -> str:
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-MAX_PENDING: Final = 64
-"""Requests of one connection that are under way at a time."""
-
-CLIENT_TIMEOUT: Final = 30.0
-"""Seconds in which a client has to complete its handshake, whatever else it sends, and to take an answer."""
-
-MAX_REFUSED: Final = 1000
-"""Requests in a row that are refused as too many, before the connection is closed."""
-
-
-class CloseReason(NamedTuple):
-    """Why a connection is closed from this side: a code of RFC 6455 section 7.4.1, and words."""
-
-    code: int
-    words: str
-
-
-GOING_AWAY: Final = CloseReason(1001, "The server stops.")
-_IDLE: Final = CloseReason(1001, "No message for too long.")
 _NO_HANDSHAKE: Final = CloseReason(1008, "There was no awp.hello.")
-_FLOOD: Final = CloseReason(1008, "Too many messages.")
-_TOO_LARGE: Final = CloseReason(1009, "The message is too large.")
-_UNREAD: Final = CloseReason(1008, "Answers are not read.")
 
 
-class Connection:
+class Connection(SocketConnection):
     """One client's WebSocket, once it is accepted. `idle` are the seconds without a message that end it."""
 
+    no_handshake = _NO_HANDSHAKE
+
     def __init__(self, client: AwpClient, receive: Receive, send: Send, max_bytes: int, idle: float) -> None:
+        super().__init__(receive, send, max_bytes, idle, client.service.sessions.browsing.messages_per_second)
         self._client = client
-        self._receive = receive
-        self._send = send
-        self._max_bytes = max_bytes
-        self._idle = idle
-        self._rate = client.service.sessions.browsing.messages_per_second
-        self._tokens = 2.0 * self._rate  # a token bucket: as many messages at once as two seconds are worth
-        self._filled = time.monotonic()
-        self._refused = 0
-        self._greet_by = 0.0
-        self._room = asyncio.Semaphore(MAX_PENDING)
-        self._writing = asyncio.Lock()
-        self._pending = OwnedTasks()
-        self._waiting: asyncio.Timeout | None = None
-        self._closing: CloseReason | None = None
 
-    async def serve(self) -> None:
-        """Answer requests until either end closes. Whatever happens, nothing of this client goes on after it."""
-        self._greet_by = asyncio.get_running_loop().time() + CLIENT_TIMEOUT
-        try:
-            while (frame := await self._read()) is not None:
-                await self._take(frame)
-            if self._closing is not None:
-                code, words = self._closing
-                with suppress(TimeoutError):  # its answers are not read: this would not be either
-                    async with asyncio.timeout(1.0):
-                        await self._send({"type": "websocket.close", "code": code, "reason": words})
-        except OSError:
-            pass  # the other end is gone, as servers tell who write to it
-        finally:
-            self._client.leave()
-            await self._pending.cancel()
+    @property
+    def is_greeted(self) -> bool:
+        """Whether there was a handshake."""
+        return self._client.identity is not None
 
-    def close(self, reason: CloseReason) -> None:
-        """Close this connection as soon as it can be."""
-        self._closing = self._closing or reason
-        if self._waiting is not None and not self._waiting.expired():
-            self._waiting.reschedule(asyncio.get_running_loop().time())
+    def leave(self) -> None:
+        """Have the sessions of a client that is gone wait for another connection."""
+        self._client.leave()
 
-    async def _read(self) -> Frame | None:
-        """Return the next frame, None when there will be none.
+    async def refuse_large(self, frame: Frame) -> None:
+        """Answer a frame that is not read."""
+        large = AwpError("INVALID_REQUEST", "The message is too large.", {"max_bytes": self.max_bytes})
+        await self._write(make_error("", large), is_packed=isinstance(frame, bytes))
 
-        The handshake has one deadline, however many other messages come before it; then each message has its own.
-        """
-        while self._closing is None:
-            is_greeted = self._client.identity is not None
-            until = asyncio.get_running_loop().time() + self._idle if is_greeted else self._greet_by
-            try:
-                async with asyncio.timeout_at(until) as self._waiting:
-                    message = await self._receive()
-            except TimeoutError:
-                if self._client.identity is None:
-                    self._closing = self._closing or _NO_HANDSHAKE
-                elif not self._pending:
-                    self._closing = self._closing or _IDLE
-                continue
-            finally:
-                self._waiting = None
-            if message["type"] == "websocket.disconnect":
-                return None
-            text: str | None = message.get("text")
-            packed: bytes | None = message.get("bytes")
-            return text if text is not None else packed or b""
-        return None
-
-    async def _take(self, frame: Frame) -> None:
+    async def take(self, frame: Frame, retry_after_ms: int | None) -> None:
         """Have a frame answered. The handshake is waited for, since all that follows depends on it."""
-        is_packed = isinstance(frame, bytes)
-        if len(frame) > self._max_bytes:
-            large = AwpError("INVALID_REQUEST", "The message is too large.", {"max_bytes": self._max_bytes})
-            await self._write(make_error("", large), is_packed=is_packed)
-            self._closing = _TOO_LARGE
-            return
-        now, rate = time.monotonic(), self._rate
-        self._tokens = min(2.0 * rate, self._tokens + (now - self._filled) * rate)
-        self._filled = now
-        is_too_soon = self._tokens < 1.0
-        if is_too_soon:
-            self._refused += 1
-            if self._refused >= MAX_REFUSED:
-                self._closing = _FLOOD
-                return
-        else:
-            self._tokens -= 1.0
         try:
             request = read_request(frame)
         except InvalidFrame as error:
-            await self._write(make_error(error.request_id, error), is_packed=is_packed)
+            await self._write(make_error(error.request_id, error), is_packed=isinstance(frame, bytes))
             return
-        if is_too_soon:
-            details = {"retry_after_ms": round((1.0 - self._tokens) / rate * 1000) + 1}
+        if retry_after_ms is not None:
+            details = {"retry_after_ms": retry_after_ms}
             too_soon = AwpError("RATE_LIMITED", "There were too many messages.", details)
-            await self._write(make_error(request.id, too_soon, request.trace), is_packed=is_packed)
-            return
-        self._refused = 0
-        if request.method == HELLO:
+            await self._write(make_error(request.id, too_soon, request.trace), is_packed=request.is_packed)
+        elif request.method == HELLO:
             await self._answer(request)
-            return
-        await self._room.acquire()
-        task = self._pending.start(self._answer(request), f"awp_publish {request.method[:50]}")
-        task.add_done_callback(lambda _: self._room.release())
+        else:
+            await self.start(self._answer(request), f"awp_publish {request.method[:50]}")
 
     async def _answer(self, request: AwpRequest) -> None:
         trace = request.trace
@@ -473,11 +380,7 @@ class Connection:
         except (TypeError, ValueError, OverflowError):
             logger.exception("an answer of the AWP door cannot be written")
             frame = write_frame(_failure(str(message.get("id", "")), trace), is_packed=is_packed)
-        try:
-            async with self._writing, asyncio.timeout(CLIENT_TIMEOUT):
-                await self._send(frame)
-        except TimeoutError:
-            self.close(_UNREAD)
+        await self.write(frame)
 
 
 def _failure(request_id: str, trace: str | None) -> JsonObject:

@@ -6,186 +6,20 @@ that shows its token, or that is made by the same known caller. To anybody else 
 
 import asyncio
 import hmac
-import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Final, NoReturn
-from urllib.parse import urlsplit
 
 from awp_publish.browsing.addresses import Origins
 from awp_publish.browsing.browser import SessionLimits
 from awp_publish.browsing.errors import AwpError, refuse
-from awp_publish.browsing.page import Fetch, Fetched, PageCache, Steps
+from awp_publish.browsing.page import PageCache
 from awp_publish.browsing.session import Session
 from awp_publish.model import JsonObject, seconds_of
 from awp_publish.serve.awp.messages import AnswerCache
-from awp_publish.serve.http import AsgiApp, Scope
-from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
 from awp_publish.settings import Browsing
-
-logger: Final = logging.getLogger("awp_publish.calls")
-
-
-class OwnedTasks:
-    """Tasks that end with their owner. What fails in one is logged."""
-
-    def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    def __len__(self) -> int:
-        return len(self._tasks)
-
-    def start(self, work: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
-        """Start a task."""
-        task = asyncio.create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._forget)
-        return task
-
-    async def cancel(self) -> None:
-        """Cancel those that still run, and wait for them."""
-        running = tuple(self._tasks)
-        for task in running:
-            task.cancel()
-        if running:
-            await asyncio.wait(running)
-
-    def _forget(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("%s failed", task.get_name(), exc_info=error)
-
-
-# --- Requests of a session to the site's own pages ---
-
-
-@dataclass(frozen=True, slots=True)
-class SiteClient:
-    """Makes one connection's requests to the site's pages, as a visitor does who has the session's cookies.
-
-    They come in from outside, so that sessions, authentication and all other middleware hold. Of the WebSocket's own
-    request, `scope`, they have the client's address and the state of the lifespan, no credentials. `prefix` is the path
-    of the site's public address, `max_bytes` how much of an answer is read, `address` that of the client, "" where it
-    is not known. `tasks` are the requests that go on after their answer, as background tasks of an application do.
-    """
-
-    app: AsgiApp
-    scope: Scope
-    prefix: str
-    max_bytes: int
-    tasks: OwnedTasks
-    address: str = ""
-
-    async def fetch(self, fetch: Fetch, members: Mapping[str, object] | None = None) -> Fetched:
-        """Make a request. `members` are further members of the scope. Raises AwpError NAVIGATION_FAILED.
-
-        Returns as soon as the answer is complete, or longer than any page may be; then its beginning is returned.
-        """
-        target, _, query = fetch.path.partition("?")
-        # A proxy may have taken the site's prefix off, or a server not.
-        path, prefix = target.encode("latin-1", "replace"), self.prefix.encode("latin-1", "replace")
-        if path != prefix and not path.startswith(prefix + b"/"):
-            raise AwpError("NAVIGATION_FAILED", "The address is not one of this site.", {"reason": "foreign_address"})
-        own = ((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in fetch.headers)
-        request = PageRequest(
-            urlsplit(fetch.origin),
-            path.removeprefix(prefix),
-            query.encode("latin-1", "replace"),
-            (*own, *(pair for pair in self.scope["headers"] if pair[0] in FORWARDED)),
-            fetch.method,
-            fetch.body,
-            self.scope.get("state", {}),
-        )
-        scope = {**request.scope(self.scope), **(members or {})}
-        exchange = PageExchange(fetch.body, self.max_bytes)
-
-        async def run() -> None:
-            try:
-                await self.app(scope, exchange.receive, exchange.send)
-            finally:
-                if not exchange.answered.done():  # returned or raised without an answer, where a server would give one
-                    details = {"status": 500, "reason": "no_answer"}
-                    failure = AwpError("NAVIGATION_FAILED", "The site failed to answer.", details)
-                    exchange.answered.set_exception(failure)
-
-        task = self.tasks.start(run(), "a page that was browsed")
-        try:
-            answer = await exchange.answered
-        except asyncio.CancelledError:
-            exchange.hang_up()
-            task.cancel()
-            raise
-        finally:
-            if exchange.is_cut:
-                task.cancel()
-        headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
-        return Fetched(answer.status, headers, answer.body)
-
-
-# --- Methods of a session ---
-
-INLINE_LIMIT: Final = 64_000
-"""Bytes of a page that is read on the event loop; a larger one takes longer than others should wait."""
-
-_READERS: Final = ThreadPoolExecutor(2, "awp_publish browsing")
-"""Threads of their own, and few: pages that agents ask for must not keep visitors from theirs."""
-
-
-def has_large_page(session: Session) -> bool:
-    """Tell whether a page of a session is large: to look at it again may mean to read it again."""
-    shown = (tab.history.current for tab in session.tabs.values())
-    return any(one is not None and one.page is not None and len(one.page.html) > INLINE_LIMIT for one in shown)
-
-
-async def drive(
-    steps: Steps,
-    fetch: Callable[[Fetch], Awaitable[Fetched]],
-    method: str,
-    seconds: float,
-    *,
-    in_thread: bool = False,
-) -> JsonObject:
-    """Drive a method to its result. Raises its AwpError; TIMEOUT when its time is up, and then its page is as it was.
-
-    `in_thread` says that its first step takes long already.
-    """
-
-    def advance(fetched: Fetched | None) -> Fetch | JsonObject:
-        try:
-            return next(steps) if fetched is None else steps.send(fetched)
-        except StopIteration as end:  # cannot leave a thread
-            result: JsonObject = end.value
-            return result
-
-    fetched, is_large = None, in_thread
-    try:
-        async with asyncio.timeout(seconds):
-            while True:
-                if is_large:
-                    job = _READERS.submit(advance, fetched)
-                    advancing = asyncio.wrap_future(job)
-                    try:
-                        step = await asyncio.shield(advancing)
-                    except asyncio.CancelledError:
-                        # A thread cannot be interrupted: only when it has ended can `steps` be closed.
-                        if not job.cancel():
-                            await asyncio.wait({advancing})
-                        raise
-                else:
-                    step = advance(fetched)
-                if not isinstance(step, Fetch):
-                    return step
-                fetched = await fetch(step)
-                is_large = in_thread or len(fetched.body) > INLINE_LIMIT
-    except TimeoutError:
-        details = {"timeout_ms": round(seconds * 1000), "method": method}
-        raise AwpError("TIMEOUT", f"{method} took longer than {seconds:g} seconds.", details) from None
-    finally:
-        steps.close()
-
 
 # --- Sessions ---
 

@@ -8,6 +8,7 @@ servers is the HTTP status 401 or 403 (specification, Basic/Authorization), beca
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -96,6 +97,7 @@ WireResult: TypeAlias = dict[str, Any]
 EXCHANGE: Final = "awp_publish.mcp_exchange"
 """The member of the scope, as the SDK sees it, that holds the request's exchange."""
 
+_BEARER: Final = re.compile(rb"bearer(\s|$)", re.IGNORECASE)
 _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 """Beginnings of headers that a model must not see, or sees under another name."""
 
@@ -165,7 +167,7 @@ class McpExchange(DoorRequest):
 
     def render(self, problem: Problem) -> bytes:
         """Render a problem as JSON text (RFC 9457)."""
-        return self.renderer.reply(problem, quote(self.scope["path"]), self.request_id).body
+        return self.renderer.reply(problem, self.renderer.instance_of(self.scope), self.request_id).body
 
     def meta_for(self, result: Result, added: RawHeaders = ()) -> dict[str, object]:
         """Return the `_meta` of a result, and put its headers, after those that gates `added`, on the HTTP answer."""
@@ -175,6 +177,10 @@ class McpExchange(DoorRequest):
                 key, value = name.lower().encode("latin-1"), text.encode("latin-1", "replace")
                 if self.addresses is not None and key == b"www-authenticate":
                     value = value.replace(*self.addresses)
+                    # Whoever refuses: clients learn from the challenge where tokens come from (RFC 9728, section 5.1).
+                    if key == b"www-authenticate" and b"resource_metadata=" not in value and _BEARER.match(value):
+                        rest = value[len(b"Bearer") :].strip()
+                        value = b"Bearer resource_metadata=" + self.addresses[1] + (b", " + rest if rest else b"")
                 own.append((key, value))
         else:
             own += result.headers
@@ -210,6 +216,9 @@ CANCELLED: Final = -32800
 """The error of a call whose client has disconnected: nobody reads it."""
 
 _PLAIN: Final = frozenset({"name", "arguments", "_meta"})
+_MISNAMED: Final = ("input", "inputs", "args", "parameters")
+"""What other doors and protocols call the arguments of a tool: they would be dropped in silence."""
+
 _PLACES: Final[Mapping[str, str]] = {
     "input": "put its members directly into arguments",
     "arguments": "put its members directly into arguments",
@@ -364,6 +373,9 @@ class Tools:
         is_plain = params.keys() <= _PLAIN and type(params.get("name")) is str
         seen = (ctx.protocol_version, params.get("_meta"))
         if not is_plain or type(params.get("arguments", {})) is not dict or seen != self._valid:
+            if misnamed := next((name for name in _MISNAMED if name in params), None):
+                told = f"tools/call takes the input of a tool as params.arguments, not as params.{misnamed}."
+                raise MCPError(types.INVALID_PARAMS, told)
             validate_client_request(CALL, ctx.protocol_version, params)
             self._valid = seen
         exchange: McpExchange = cast(Request, ctx.request).scope[EXCHANGE]

@@ -1,0 +1,186 @@
+"""The page that a runtime of actions.json acts upon: one protocol for a page in process and one in a real browser.
+
+A page finds, reads and does; what a target means, which of several matches wins and what a workflow makes of it is the
+runner's, so that both kinds of page come to the same results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from awp_publish.model import JsonObject
+
+MAX_FOUND: Final = 500
+"""Elements that one look at a page gives at most."""
+
+
+class PrimitiveError(Exception):
+    """A primitive that failed. `code` is that of the dictionary (`target_not_found`, `target_not_editable`,
+    `point_out_of_viewport`, `timeout`, ...) or of the bridge (`capability_unavailable`, `missing_handler`).
+    """
+
+    def __init__(self, code: str, message: str, **evidence: object) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code, self.message = code, message
+        self.evidence: JsonObject = evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Where an element is, in the coordinates that `pointer.click` takes."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def describe(self) -> JsonObject:
+        """Return the `bounding_box` of an answer."""
+        return {"x": self.x, "y": self.y, "width": self.width, "height": self.height}
+
+    def describe_centre(self) -> JsonObject:
+        """Return the `clickable_center` of an answer."""
+        return {"x": self.x + self.width / 2, "y": self.y + self.height / 2}
+
+
+class FoundElement(Protocol):
+    """One element as it was when it was found. Members may be read lazily, before the page is acted upon again."""
+
+    @property
+    def ref(self) -> str:
+        """The numbers of child nodes from the body, `0/3/1`: what is inside of an element begins with its ref and `/`.
+
+        It is valid until the page is acted upon.
+        """
+
+    @property
+    def tag(self) -> str:
+        """The name in lower case."""
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The ARIA role (explicit, else implicit), and the names that a SOM has for it."""
+
+    @property
+    def name(self) -> str:
+        """The accessible name, white space collapsed."""
+
+    @property
+    def text(self) -> str:
+        """The visible text, white space collapsed."""
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether it is rendered: neither it nor anything around it is hidden. Its size does not count."""
+
+    @property
+    def is_enabled(self) -> bool:
+        """False for a disabled control."""
+
+    @property
+    def box(self) -> Box:
+        """Where it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What a page has for the `extract` of a projection (V1, state_projections).
+
+    `records` has a value for each extract's id, `selector_counts` the number of its matches, `missing` the paths of
+    required fields that were missing or empty: `books.2.title`. `innerText` is the visible text, white space collapsed.
+    """
+
+    records: JsonObject
+    selector_counts: Mapping[str, int]
+    missing: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PageEvent:
+    """An event of the page, before anything is believed of it."""
+
+    event: str
+    detail: object
+    url: str
+    refs: Sequence[str] = field(default=())
+    """The element that it happened at, and all around it, innermost first."""
+
+
+class LivePage(Protocol):
+    """A page under control. Methods raise PrimitiveError, and nothing else for what a page or a map says."""
+
+    @property
+    def host(self) -> str:
+        """What drives it, for evidence: `in_process`, `chromium`."""
+
+    @property
+    def has_scripts(self) -> bool:
+        """Whether the page can change while nobody acts; without, waiting is no use and nothing sleeps."""
+
+    @property
+    def primitives(self) -> frozenset[str]:
+        """The primitives that the page carries out beside those that the runner makes of `find` and `insert`."""
+
+    @property
+    def url(self) -> str:
+        """The address that is shown, with its fragment."""
+
+    async def title(self) -> str:
+        """Return the title."""
+
+    async def find(
+        self,
+        css: str | None,
+        *,
+        within: str | None = None,
+        roles: frozenset[str] | None = None,
+        text_contains: str | None = None,
+    ) -> Sequence[FoundElement]:
+        """Return the elements that a selector matches, all without one, in document order, hidden ones too.
+
+        `within` is the ref of an element below which they are. `roles` and `text_contains` are hints: elements that do
+        not fit may be left out, for the runner looks again. Raises PrimitiveError `invalid_selector`.
+        """
+
+    async def closest(self, ref: str, css: str) -> FoundElement | None:
+        """Return the nearest of an element and those around it that a selector matches."""
+
+    async def insert(self, ref: str | None, text: str, mode: str) -> JsonObject:
+        """Type into an element (None: the one that has the focus), `append` or `replace`, and give it the focus.
+
+        Returns `inserted`, `inserted_length`. Raises PrimitiveError `target_not_editable`, `target_not_found`.
+        """
+
+    async def perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
+        """Carry out one of `primitives`: pointer, keyboard, scrolling, clipboard, navigation. Return its output.
+
+        What follows from it has come when this returns, as a page after a click on a link; a link that leads to an
+        error, or nowhere, is `navigation_failed`. Raises PrimitiveError `capability_unavailable`, `target_not_found`,
+        `point_out_of_viewport`, `navigation_failed`.
+        """
+
+    async def extract(self, extracts: Sequence[JsonObject]) -> Extraction:
+        """Read the records of a projection."""
+
+    async def invoke(self, handler: str, arguments: JsonObject) -> object:
+        """Call a function of the page's own scripts by its dotted name. Raises PrimitiveError `missing_handler`."""
+
+    async def html(self) -> str:
+        """Return the document as it is now, for evidence."""
+
+    async def attach(self, attachment_id: str, ref: str, affordance: JsonObject) -> None:
+        """Put an affordance beside an element. Raises PrimitiveError `capability_unavailable`."""
+
+    async def detach(self, attachment_id: str) -> None:
+        """Take an affordance away; none is no mistake."""
+
+    async def attached(self) -> frozenset[str]:
+        """Return the ids of the affordances that are in the page now."""
+
+    async def listen(self, events: frozenset[str]) -> None:
+        """Collect events of these names from now on, also in pages that are loaded later."""
+
+    async def take_events(self) -> Sequence[PageEvent]:
+        """Return the events since the last call."""

@@ -1,0 +1,297 @@
+"""How doors over WebSocket reach the site's own pages and actions, in this process and from outside.
+
+Requests come in as a visitor's do, so that sessions, authentication and all other middleware hold. What is given here
+of a connection is its client's address and what it shows of its caller.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+from urllib.parse import urlsplit
+
+from awp_publish.browsing.addresses import parse_address
+from awp_publish.browsing.errors import AwpError
+from awp_publish.browsing.page import Fetch, Fetched, Steps
+from awp_publish.browsing.session import Session
+from awp_publish.invoke import Invoker
+from awp_publish.model import Action, JsonObject
+from awp_publish.policy.call import Call, RawHeaders, Result, Signed
+from awp_publish.problems import HandlerFailed, InvalidEnvelope, Problem
+from awp_publish.serve.credentials import read_credentials
+from awp_publish.serve.doors import DoorContext
+from awp_publish.serve.http import AsgiApp, Pair, Receive, Scope, Send, read_fields, wait_for_disconnect, with_header
+from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
+from awp_publish.serve.woa import read_admission
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+
+class OwnedTasks:
+    """Tasks that end with their owner. What fails in one is logged."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def start(self, work: Coroutine[object, object, None], name: str) -> "asyncio.Task[None]":
+        """Start a task."""
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    async def cancel(self) -> None:
+        """Cancel those that still run, and wait for them."""
+        running = tuple(self._tasks)
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.wait(running)
+
+    def _forget(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("%s failed", task.get_name(), exc_info=error)
+
+
+# --- Requests of a session to the site's own pages ---
+
+
+@dataclass(frozen=True, slots=True)
+class SiteClient:
+    """Makes one connection's requests to the site's pages, as a visitor does who has the session's cookies.
+
+    They come in from outside, so that sessions, authentication and all other middleware hold. Of the WebSocket's own
+    request, `scope`, they have the client's address and the state of the lifespan, no credentials. `prefix` is the path
+    of the site's public address, `max_bytes` how much of an answer is read, `address` that of the client, "" where it
+    is not known. `tasks` are the requests that go on after their answer, as background tasks of an application do.
+    """
+
+    app: AsgiApp
+    scope: Scope
+    prefix: str
+    max_bytes: int
+    tasks: OwnedTasks
+    address: str = ""
+
+    async def fetch(self, fetch: Fetch, members: Mapping[str, object] | None = None) -> Fetched:
+        """Make a request. `members` are further members of the scope. Raises AwpError NAVIGATION_FAILED.
+
+        Returns as soon as the answer is complete, or longer than any page may be; then its beginning is returned.
+        """
+        target, _, query = fetch.path.partition("?")
+        # A proxy may have taken the site's prefix off, or a server not.
+        path, prefix = target.encode("latin-1", "replace"), self.prefix.encode("latin-1", "replace")
+        if path != prefix and not path.startswith(prefix + b"/"):
+            raise AwpError("NAVIGATION_FAILED", "The address is not one of this site.", {"reason": "foreign_address"})
+        own = ((name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in fetch.headers)
+        request = PageRequest(
+            urlsplit(fetch.origin),
+            path.removeprefix(prefix),
+            query.encode("latin-1", "replace"),
+            (*own, *(pair for pair in self.scope["headers"] if pair[0] in FORWARDED)),
+            fetch.method,
+            fetch.body,
+            self.scope.get("state", {}),
+        )
+        scope = {**request.scope(self.scope), **(members or {})}
+        exchange = PageExchange(fetch.body, self.max_bytes)
+
+        async def run() -> None:
+            try:
+                await self.app(scope, exchange.receive, exchange.send)
+            finally:
+                if not exchange.answered.done():  # returned or raised without an answer, where a server would give one
+                    details = {"status": 500, "reason": "no_answer"}
+                    failure = AwpError("NAVIGATION_FAILED", "The site failed to answer.", details)
+                    exchange.answered.set_exception(failure)
+
+        task = self.tasks.start(run(), "a page that was browsed")
+        try:
+            answer = await exchange.answered
+        except asyncio.CancelledError:
+            exchange.hang_up()
+            task.cancel()
+            raise
+        finally:
+            if exchange.is_cut:
+                task.cancel()
+        headers = tuple((name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in answer.headers)
+        return Fetched(answer.status, headers, answer.body)
+
+
+# --- Methods of a session ---
+
+INLINE_LIMIT: Final = 64_000
+"""Bytes of a page that is read on the event loop; a larger one takes longer than others should wait."""
+
+_READERS: Final = ThreadPoolExecutor(2, "awp_publish browsing")
+"""Threads of their own, and few: pages that agents ask for must not keep visitors from theirs."""
+
+
+def has_large_page(session: Session) -> bool:
+    """Tell whether a page of a session is large: to look at it again may mean to read it again."""
+    shown = (tab.history.current for tab in session.tabs.values())
+    return any(one is not None and one.page is not None and len(one.page.html) > INLINE_LIMIT for one in shown)
+
+
+async def drive(
+    steps: Steps,
+    fetch: Callable[[Fetch], Awaitable[Fetched]],
+    method: str,
+    seconds: float,
+    *,
+    in_thread: bool = False,
+) -> JsonObject:
+    """Drive a method to its result. Raises its AwpError; TIMEOUT when its time is up, and then its page is as it was.
+
+    `in_thread` says that its first step takes long already.
+    """
+
+    def advance(fetched: Fetched | None) -> Fetch | JsonObject:
+        try:
+            return next(steps) if fetched is None else steps.send(fetched)
+        except StopIteration as end:  # cannot leave a thread
+            result: JsonObject = end.value
+            return result
+
+    fetched, is_large = None, in_thread
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                if is_large:
+                    job = _READERS.submit(advance, fetched)
+                    advancing = asyncio.wrap_future(job)
+                    try:
+                        step = await asyncio.shield(advancing)
+                    except asyncio.CancelledError:
+                        # A thread cannot be interrupted: only when it has ended can `steps` be closed.
+                        if not job.cancel():
+                            await asyncio.wait({advancing})
+                        raise
+                else:
+                    step = advance(fetched)
+                if not isinstance(step, Fetch):
+                    return step
+                fetched = await fetch(step)
+                is_large = in_thread or len(fetched.body) > INLINE_LIMIT
+    except TimeoutError:
+        details = {"timeout_ms": round(seconds * 1000), "method": method}
+        raise AwpError("TIMEOUT", f"{method} took longer than {seconds:g} seconds.", details) from None
+    finally:
+        steps.close()
+
+
+# --- Calls of actions ---
+# A call is made of a request that comes in from outside, through the whole application, as at the HTTP doors: with what
+# the connection shows of its caller and, given a session, with the cookies of that session, which keeps those that it
+# is set. So whoever has signed in on a page is known to the actions, and the other way round. The request carries the
+# call in its scope, where nobody outside of this process can put anything.
+
+INNER_CALL: Final = "awp_publish.inner_call"
+"""The member of a scope that carries a call."""
+
+_OF_UPGRADE: Final = (
+    b"accept",
+    b"connection",
+    b"content-",
+    b"host",
+    b"origin",
+    b"sec-",
+    b"transfer-",
+    b"upgrade",
+    b"x-request-id",
+)
+"""Beginnings of headers that speak about the upgrade, not about its caller."""
+
+
+@dataclass(slots=True)
+class InnerCall:
+    """A call on its way through the application: what it is made of, and what came of it.
+
+    `members` are those of an envelope, beside its input. `invoker` carries it out, where it is not the door's own.
+    """
+
+    action: Action
+    given: JsonObject
+    members: Mapping[str, object]
+    trace: str
+    signed: Signed | None = None
+    conversation: str | None = None
+    has_cookie_jar: bool = False
+    invoker: Invoker | None = None
+    call: Call | None = None
+    result: Result | None = None
+
+
+class InnerCalls:
+    """Carries the calls of one door through the application, to the path at which the door is."""
+
+    def __init__(self, door: DoorContext, protocol: str, path: str, places: Mapping[str, str]) -> None:
+        self._catalog, self._invoker, self._protocol, self._places = door.catalog, door.invoker, protocol, places
+        self._path, self._proxies = path, door.admission.trusted_proxies
+
+    async def send(
+        self, inner_call: InnerCall, site: SiteClient, header: Pair | None = None, session: Session | None = None
+    ) -> tuple[Result, RawHeaders]:
+        """Send a call to our own door, in one request in which the whole application has its say.
+
+        A session is a visitor of its own: with one, the connection's cookies stay out of the call, and out of the
+        session; the cookies are those of the action. Returns the result and what gates add to its headers.
+        """
+        action, catalog = inner_call.action, self._catalog
+        home = parse_address(catalog.absolute(self._path))
+        own = action.target.path if action.target is not None else catalog.invoke_path_of(action)
+        goal = parse_address(catalog.absolute(own))  # whose cookies these are
+        headers = [("host", home.authority), ("content-type", "application/json"), ("x-request-id", inner_call.trace)]
+        for name, value in with_header(site.scope["headers"], header):
+            if not name.startswith(_OF_UPGRADE):  # what is left may tell who calls
+                headers.append((name.decode("latin-1"), value.decode("latin-1")))
+        if session is not None:
+            inner_call.has_cookie_jar = True
+            browser = session.browser
+            visitor = {"user-agent": browser.user_agent, "cookie": browser.jar.header_for(goal, browser.clock())}
+            headers = [*(pair for pair in headers if pair[0] not in visitor), *visitor.items()]
+        fetch = Fetch("POST", home.target, tuple(pair for pair in headers if pair[1]), b"{}", home.origin)
+        fetched = await site.fetch(fetch, {INNER_CALL: inner_call})
+        if session is not None:
+            session.browser.jar.store_from(fetched.headers, goal, session.browser.clock())
+        result, added = inner_call.result, inner_call.call.headers if inner_call.call is not None else ()
+        if result is None and fetched.status >= 500:  # something around us has answered, and the call was never made
+            result = HandlerFailed("The site failed before the action was called.")
+        elif result is None:
+            detail = f"The site refused the request before the action was called, with status {fetched.status}."
+            result = InvalidEnvelope(detail, status=fetched.status if fetched.status >= 400 else 403)
+        return result, added
+
+    async def answer(self, inner_call: InnerCall, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run a call that has come in through the application; its result stays in this process."""
+        action, trace, disconnected = inner_call.action, inner_call.trace, partial(wait_for_disconnect, receive)
+        invoker = inner_call.invoker or self._invoker
+        call = inner_call.call = Call(action, inner_call.given, trace, self._protocol, scope, disconnected)
+        call.places = self._places
+        call.conversation, call.has_cookie_jar = inner_call.conversation, inner_call.has_cookie_jar
+
+        async def deliver(result: Result) -> None:
+            inner_call.result = result
+            set_cookies = [pair for pair in result.headers if pair[0] == b"set-cookie"]
+            await send({"type": "http.response.start", "status": 204, "headers": set_cookies})
+            await send({"type": "http.response.body", "body": b""})
+
+        if invoker.is_guarded(action):
+            fields = read_fields(scope["headers"])
+            credentials = read_credentials(scope, fields, self._proxies)._replace(signed=inner_call.signed)
+            call.credentials = lambda: credentials
+            try:
+                read_admission(call, inner_call.members, {})
+            except Problem as problem:
+                self._invoker.note_refusal(self._protocol, trace, problem)
+                await deliver(problem)
+                return
+        await invoker.run(call, deliver)
