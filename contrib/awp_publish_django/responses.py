@@ -29,6 +29,7 @@ from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, Resolver404, resolve
 from django.utils.html import strip_tags
 
+from awp_publish.serve.dispatch import SURE_PLACE
 from awp_publish.serve.http import RawHeaders, Reply
 from awp_publish_django.inner import RouteRequest
 from awp_publish_django.languages import speaking
@@ -277,7 +278,7 @@ def _errors_of(form: Cleaned, request: HttpRequest) -> Iterator[Mapping[str, obj
         if request.method in READING and wire not in request.GET:
             continue
         location = "query" if request.method in READING else "form" if len(place) == 1 else "body"
-        yield {"loc": [location, *place] if place else ["body"], "msg": words}
+        yield {"loc": [location, *place] if place else ["body"], "msg": words, "type": SURE_PLACE}
 
 
 def _errors_of_serializer(response: HttpResponseBase) -> list[Mapping[str, object]]:
@@ -296,7 +297,7 @@ def _places_in(data: object, place: list[str | int]) -> Iterator[Mapping[str, ob
             if isinstance(inner, (Mapping, list)):
                 yield from _places_in(inner, [*place, index])
             elif len(place) > 1 or hasattr(inner, "code"):
-                yield {"loc": place, "msg": str(inner)}
+                yield {"loc": place, "msg": str(inner), "type": SURE_PLACE}
 
 
 def _as_json(status: int, document: object, response: HttpResponseBase) -> Reply:
