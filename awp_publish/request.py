@@ -196,9 +196,9 @@ def _place(parts: _Parts, parameter: Parameter, value: object) -> None:
                     parts.cookies.append(cookie[name].OutputString())
         case "file":
             for index, one in enumerate(value if isinstance(value, list) else [value]):
-                place = [parameter.name, *([index] if isinstance(value, list) else [])]
                 if one is not None:
-                    parts.files.append((name, _read_file(name, one, pointer_to(place))))
+                    where = pointer_to([parameter.name, index] if isinstance(value, list) else [parameter.name])
+                    parts.files.append((name, _read_file(name, one, where)))
         case "body":
             parts.whole = value
 

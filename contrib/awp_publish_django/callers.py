@@ -74,8 +74,8 @@ class RestAuthentication:
         request.method = "GET"
         request.META = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in credentials.headers.items()}
         request.META["REMOTE_ADDR"] = credentials.address
-        request.user = credentials.user or make_stranger()  # type: ignore[attr-defined, assignment]
-        request.session = dict(credentials.session or {})  # type: ignore[attr-defined, assignment]
+        request.user = credentials.user or make_stranger()  # type: ignore[assignment]
+        request.session = dict(credentials.session or {})  # type: ignore[assignment]
         request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
         try:
             found = self.authentication.authenticate(Request(request))

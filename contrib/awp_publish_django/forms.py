@@ -113,8 +113,8 @@ def form_of_view(cls: type | None, options: Mapping[str, object]) -> object:
         return None
     request = HttpRequest()
     request.method = "GET"
-    request.user = make_stranger()  # type: ignore[attr-defined, assignment]
-    request.session = {}  # type: ignore[attr-defined, assignment]
+    request.user = make_stranger()  # type: ignore[assignment]
+    request.session = {}  # type: ignore[assignment]
     try:
         view: Any = cls(**options)
         view.request, view.args, view.kwargs, view.object = request, (), {}, None

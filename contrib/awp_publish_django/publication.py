@@ -19,6 +19,7 @@ from awp_publish_django.forms import UNREAD
 from awp_publish_django.portal import Portal
 from awp_publish_django.project import DjangoProject
 from awp_publish_django.responses import note_cleaned_forms
+from awp_publish_django.signals import Sender
 
 if TYPE_CHECKING:
     from awp_publish_django.recent import Recorder
@@ -104,6 +105,8 @@ def _publish() -> Publication:
     UNREAD.clear()
     project.awp_routes()  # imports the views, on which declarations stand too
     publisher.open()
+    if not any(isinstance(one, Sender) for one in site.call_listeners):
+        site.on_call(Sender(site))
     _unread.setdefault(site, frozenset(UNREAD))
     return Publication(options, site, project, publisher, _open_recorder(options, site))
 

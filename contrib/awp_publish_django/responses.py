@@ -257,16 +257,19 @@ def _places_of(form: Cleaned) -> Iterator[tuple[list[str | int], str, str]]:
     if isinstance(form, BaseForm):
         for name, errors in form.errors.items():
             wire = "" if name == NON_FIELD_ERRORS else form.add_prefix(name)
-            yield from (([wire] if wire else [], wire, str(error)) for error in errors)
+            for error in errors:
+                yield [wire] if wire else [], wire, str(error)
         return
     prefix = str(form.prefix)
-    yield from (([prefix], prefix, str(error)) for error in form.non_form_errors())
+    for error in form.non_form_errors():
+        yield [prefix], prefix, str(error)
     for index, part in enumerate(form.forms if form.management_form.is_valid() else ()):
-        if form.can_delete and form._should_delete_form(part):
+        if form.can_delete and form._should_delete_form(part):  # type: ignore[attr-defined]
             continue
         for name, errors in part.errors.items():
             rest = [] if name == NON_FIELD_ERRORS else [name]
-            yield from (([prefix, index, *rest], part.add_prefix(name), str(error)) for error in errors)
+            for error in errors:
+                yield [prefix, index, *rest], part.add_prefix(name), str(error)
 
 
 def _errors_of(form: Cleaned, request: HttpRequest) -> Iterator[Mapping[str, object]]:

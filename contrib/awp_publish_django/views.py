@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
@@ -59,7 +59,8 @@ class View:
         if self.operation is not None:
             return False
         if self.cls is not None and hasattr(self.cls, "renderer_classes"):
-            first = next(iter(self.options.get("renderer_classes") or self.cls.renderer_classes), None)  # type: ignore[call-overload]
+            renderers: Any = self.options.get("renderer_classes") or self.cls.renderer_classes
+            first = next(iter(renderers), None)
             return "html" in str(getattr(first, "media_type", ""))
         names = _names_in(self.handlers[0])
         if self.cls is not None and hasattr(self.cls, "template_name") and hasattr(self.cls, "render_to_response"):

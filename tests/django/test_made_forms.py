@@ -131,7 +131,7 @@ def test_validators_of_the_model_are_in_the_schema():
 
 @pytest.mark.parametrize(("action", "members"), [("chosen", {"size", "note", "secret"}), ("for_owner", {"group"})])
 def test_the_form_that_a_view_makes_is_its_inputs(action, members):
-    inputs = get_publication().site.catalog.action(action).inputs
+    inputs: Any = get_publication().site.catalog.action(action).inputs
     assert set(inputs["properties"]) == members
     assert "enum" in str(inputs)
 

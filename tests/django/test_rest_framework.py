@@ -317,6 +317,6 @@ def test_filters_of_django_filter_are_inputs():
     own = make_site()
     own.include(paths=["/filtered/"])
     own.freeze(DjangoProject((path("filtered/", Filtered.as_view(), name="filtered"),)))
-    members = own.catalog.action("filtered").inputs["properties"]
+    members: Any = own.catalog.action("filtered").inputs["properties"]
     assert set(members) == {"title", "pages__gte", "pages__lte"}
     assert members["pages__gte"]["type"] == "number"
