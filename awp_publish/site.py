@@ -480,6 +480,7 @@ class Site:
 
     @takes(SiteSettings)
     def __init__(self, given: Given) -> None:
+        self._given = given
         self.settings: SiteSettings = check("site", SITE, given, known=SITE_OPTIONS)
         self.store: Store = _open_store(self.settings)
         signed_here = (secrets.token_urlsafe(32),)  # good enough for what stays in this process
@@ -502,6 +503,18 @@ class Site:
         """What `include` saw and did not take, and why; once the site is frozen."""
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
+
+    def override(self, given: Given) -> None:
+        """Take options in place of the site's own, as a framework's settings say them; before it is published.
+
+        Only those that say where it runs and not what it is: url, store, doors, secret_keys. Raises DeclarationError.
+        """
+        self._refuse_when_frozen("site")
+        self._given = {**self._given, **given}
+        self.settings = check("site", SITE, self._given, known=SITE_OPTIONS)
+        self.keys = tuple(self.settings.secret_keys) or self.keys
+        if "store" in given:
+            self.store = _open_store(self.settings)
 
     # --- Declaring ---
 
@@ -724,6 +737,11 @@ class Site:
                 listing(pages),
                 len(self.left_out),
             )
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the site has been published: nothing is declared any more."""
+        return bool(self._catalogs)
 
     @property
     def catalog(self) -> Catalog:

@@ -185,6 +185,7 @@ def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
     if not isinstance(listed, list):
         return ()
     parameters, found = call.action.way.parameters if call.action.way else (), []
+    sure: list[Violation] = []
     whole = next((one.name for one in parameters if one.location == "body"), None)
     for error in listed:
         if not isinstance(error, Mapping) or not isinstance(error.get("loc"), list):
@@ -196,8 +197,15 @@ def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
             places = ("json", "form", "file") if place == "body" else (place,)
             named = (one.name for one in parameters if one.location in places and one.wire_name == rest[0])
             rest = [next(named, rest[0]), *rest[1:]]
-        found.append((rest, str(error.get("msg", "is invalid")), str(error.get("type"))))
-    return read_errors(found, call.input)
+        if error.get("type") == SURE_PLACE:
+            sure.append(Violation(pointer_to(rest), str(error.get("msg", "is invalid"))))
+        else:
+            found.append((rest, str(error.get("msg", "is invalid")), str(error.get("type"))))
+    return (*dict.fromkeys(sure), *read_errors(found, call.input))
+
+
+SURE_PLACE: Final = "awp_publish.place"
+"""The `type` of an error whose location has members of the input and nothing else, be they given or not."""
 
 
 logger: Final = logging.getLogger("awp_publish.calls")
