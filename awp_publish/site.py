@@ -633,6 +633,14 @@ class Site:
 
     def _check_guards(self, actions: Sequence[Action]) -> None:
         """Refuse what could not be enforced. Raises DeclarationError that names the action."""
+        by_routes = [action.id for action in actions if action.route_authenticates]
+        if self.settings.list_only_allowed and by_routes and not self.authenticators:
+            raise DeclarationError(
+                "site",
+                f"list_only_allowed: only the routes know who calls ({listing(by_routes)}), and they are not asked for "
+                "a list.",
+                "Give Site(authenticate=...), or leave it out.",
+            )
         is_shared, has_a2a = self.store.is_shared, "a2a" in self.settings.doors
         # A store in memory where several processes serve the site: one key would run a payment in each of them.
         kept = [action.id for action in actions if action.remembers or action.rate_limit or action.requires]
@@ -699,6 +707,7 @@ class Site:
                 self.settings.timeout,
                 find_injector(app),
                 self.settings.paths.actions,
+                {one.header.lower() for one in self.authenticators if isinstance(one, ApiKey)},
             )
             check_names(self.facts, actions)
             check_skills(actions, doors)
