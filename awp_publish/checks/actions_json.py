@@ -786,7 +786,7 @@ def subtracting_ids(document: JsonObject) -> Iterator[Finding]:
 
 @check("actions-after-each", WARNING, "workflow", hint="Add retry_until, or leave it out.")
 def idle_after_each(document: JsonObject) -> Iterator[Finding]:
-    """What runs between attempts stands in a step that has attempts."""
+    """A recovery, which runs between attempts, stands in a step that has attempts."""
     for pointer, step in objects(document, _STEPS):
         if "after_each" in step and "retry_until" not in step:
             yield finding(f"{pointer}/after_each", "There are no attempts without retry_until.")
