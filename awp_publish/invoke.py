@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from types import ModuleType
@@ -334,6 +335,17 @@ class Invoker:
             known = _known("operations", agent.operations)
             raise UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{known}')
         return self._actions[action_id].action
+
+    def attach(self, action_id: str, reach: Reach) -> None:
+        """Have the calls of one action carried out by a door of ours, behind the gates of all."""
+        prepared, others = self._actions[action_id], self._reach
+        own = prepared._replace(action=replace(prepared.action, function=None))
+        self._actions = {**self._actions, action_id: own}
+
+        def choose(call: Call) -> Awaitable[Result]:
+            return (reach if call.action.id == action_id else others)(call)
+
+        self._reach = choose
 
     def is_guarded(self, action: Action) -> bool:
         """Whether more of a call is to be known than its input: by gates, or because its job counts as its caller's."""

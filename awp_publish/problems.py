@@ -527,6 +527,15 @@ class InvalidOutput(Problem):
     default_recovery = "Do not retry: the site has to correct the action. Report request_id to the site's contact."
 
 
+class RuntimeFailed(Problem):
+    """`actions.site` has not done what was asked. `error` has the code and the evidence of the bridge."""
+
+    slug = "runtime-failed"
+    title = "The page could not do what was asked"
+    default_status = 502
+    default_recovery = "Read error.code and error.evidence: they say what to change, and what was done already."
+
+
 # --- Background jobs: looking for one, stopping one, and how one ends that has no result ---
 
 
