@@ -13,9 +13,11 @@ import orjson
 from awp_publish.checks import Finding, check_document, check_documents
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, som
+from awp_publish.serve.asgi import AgentPublisher
 from awp_publish.serve.http import AsgiApp, Message, Scope
 from awp_publish.serve.jobs import serve_jobs
 from awp_publish.serve.lifespan import StartFailed
+from awp_publish.site import Site
 
 PATHS: Final = tuple(document.path for protocol in ALL for document in protocol.documents)
 
@@ -28,6 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "check":
                 return _check(options.target, options.kind, options.lenient)
             case "show":
+                if options.included:
+                    return _show_included(options.target)
                 return _show(_load(options.target), options.path)
             case "robots":
                 status, body = _get(_load(options.target), som.PATH)
@@ -54,6 +58,7 @@ def make_parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="print one document that an application publishes")
     show.add_argument("target", help="module:app")
     show.add_argument("path", nargs="?", help="the document's path; without it, all paths are listed")
+    show.add_argument("--included", action="store_true", help="what site.include() took, what it left out, and why")
     robots = commands.add_parser("robots", help="print the lines that robots.txt may have about an application's pages")
     robots.add_argument("target", help="module:app")
     worker = commands.add_parser("worker", help="run the background jobs of an application, until it is told to stop")
@@ -89,10 +94,59 @@ def _show(app: AsgiApp, path: str | None) -> int:
     return int(status != 200)
 
 
+def _show_included(target: str) -> int:
+    app = _load(target)
+    site = _site_of(app)
+    if site is None:
+        raise DeclarationError(target, "AgentPublisher is not in it.", "Name the application that it was added to.")
+    _get(app, PATHS[0])  # the first request publishes the site
+    catalog = site.catalog
+    for action in catalog.actions:
+        if action.id in site.included and action.target is not None:
+            print(f"action  {action.target.method} {action.target.path}  {action.id}")
+    for page in catalog.pages:
+        if page.path in site.included:
+            print(f"page    GET {page.path}  {page.title}")
+    for one in site.left_out:
+        print(f"left    {one.method} {one.path}  {one.name}: {one.why}")
+    return 0
+
+
+def _site_of(app: object) -> Site | None:
+    """The site that an application publishes: of the middleware around its routes, or added to them."""
+    seen: set[int] = set()
+    while app is not None and id(app) not in seen:
+        seen.add(id(app))
+        if isinstance(app, AgentPublisher):
+            return app.site
+        for one in getattr(app, "user_middleware", ()):
+            kwargs, args = getattr(one, "kwargs", {}), getattr(one, "args", ())
+            found = kwargs.get("site") or next((given for given in args if isinstance(given, Site)), None)
+            if isinstance(found, Site):
+                return found
+        app = getattr(app, "app", None)
+    return None
+
+
 def _load(target: str) -> AsgiApp:
+    """The application that is meant. Raises DeclarationError for what is none."""
     sys.path.insert(0, "")
-    module, _, attribute = target.partition(":")
-    return cast(AsgiApp, getattr(import_module(module), attribute))
+    module_name, _, attribute = target.partition(":")
+    if not attribute:
+        raise DeclarationError(target, "names no application.", f"Write module:app, {module_name}:app for instance.")
+    module = import_module(module_name)
+    found: object = getattr(module, attribute)
+    if isinstance(found, Site):
+        named = [f"{module_name}:{name}" for name, one in vars(module).items() if _site_of(one) is found]
+        where = (
+            f"Name the application: {named[0]}." if named else "Name the application that AgentPublisher was added to."
+        )
+        raise DeclarationError(target, "is a Site, and not an application.", where)
+    if not callable(found) or isinstance(found, type):
+        raise DeclarationError(
+            target, f"is no ASGI application: {type(found).__name__}.", "Name the application itself."
+        )
+    return cast(AsgiApp, found)
 
 
 def _get(app: AsgiApp, path: str) -> tuple[int, bytes]:

@@ -257,13 +257,15 @@ class _Prepared(NamedTuple):
     content: RawHeaders = ()
 
 
-def _prepare(action: Action, guards: Guards | None, accept: Accept | None) -> _Prepared:
+def _prepare(
+    action: Action, guards: Guards | None, accept: Accept | None, check: Callable[[Call], None] | None
+) -> _Prepared:
     try:
         inputs, outputs = compile_schema(action.inputs, asserts_formats=True), compile_schema(action.outputs)
     except UnusableSchema as error:
         remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
         raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
-    guard = Guard(action, guards, inputs) if guards is not None else None
+    guard = Guard(action, guards, inputs, check=check) if guards is not None else None
     if guard is not None and not guard.is_needed:
         guard = None
     later = accept if action.is_background else None
@@ -285,7 +287,8 @@ class Invoker:
     """Runs calls of one catalog. Everything that depends only on an action is prepared here, once.
 
     `accept` takes in calls of background actions; without it they are handled while their callers wait. `sessions` is
-    there where callers without a cookie jar may have one with us.
+    there where callers without a cookie jar may have one with us. `check` raises InvalidInput for a call that could not
+    be sent to its route, before a person is asked about it.
     """
 
     def __init__(
@@ -296,10 +299,11 @@ class Invoker:
         accept: Accept | None = None,
         observer: Observer | None = None,
         sessions: CarryWithSession | None = None,
+        check: Callable[[Call], None] | None = None,
     ) -> None:
         self._agents = {agent.id: agent for agent in catalog.agents}
         self._actions: Mapping[str, _Prepared] = {
-            action.id: _prepare(action, guards, accept) for action in catalog.actions
+            action.id: _prepare(action, guards, accept, check) for action in catalog.actions
         }
         redactors = ((action.id, input_redactor(action.inputs)) for action in catalog.actions)
         self.input_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}

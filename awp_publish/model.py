@@ -166,6 +166,15 @@ class Arrival(NamedTuple):
     endpoint: object
 
 
+class LeftOut(NamedTuple):
+    """A way into the application that `site.include()` saw and did not take, and why."""
+
+    method: str
+    path: str
+    name: str
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """The route behind an action: method, path template (`/books/{slug}`), where inputs go, the body's media type.

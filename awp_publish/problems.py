@@ -11,6 +11,7 @@ A problem knows what happened; the door that caught it knows how to say it (prob
 lists the concrete classes, from which the documentation, agent.json's `errors` and the problem pages are made.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -31,6 +32,9 @@ MAX_DETAIL: Final = 1_000
 MAX_COMPARED: Final = 300
 """Names among which the nearest is looked for."""
 
+MIN_ABBREVIATION: Final = 3
+"""Letters of a name that may be short for a longer one with the same beginning: `qty` for `quantity`."""
+
 
 def shorten(text: str, most: int = MAX_TEXT) -> str:
     """The text, or what goes of it into so many characters."""
@@ -38,9 +42,17 @@ def shorten(text: str, most: int = MAX_TEXT) -> str:
 
 
 def nearest(wanted: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """The names that somebody may have meant, the nearest first."""
+    """The names that somebody may have meant, the nearest first; if none is near, those it may be short for."""
     by_folded = {name[:50].lower(): name for name in islice(known, MAX_COMPARED)}
-    return [by_folded[one] for one in get_close_matches(wanted[:50].lower(), by_folded, most)]
+    folded = wanted[:50].lower()
+    if found := get_close_matches(folded, by_folded, most):
+        return [by_folded[one] for one in found]
+    short_for = list[str]()
+    for one, name in by_folded.items() if len(folded) >= MIN_ABBREVIATION else ():
+        letters = iter(one)
+        if one[:1] == folded[0] and all(letter in letters for letter in folded):
+            short_for.append(name)
+    return short_for[:most]
 
 
 def did_you_mean(wanted: str, known: Iterable[str]) -> str:
@@ -52,6 +64,14 @@ def did_you_mean(wanted: str, known: Iterable[str]) -> str:
 def end_sentence(text: str) -> str:
     """The text with a full stop behind it, unless it ends as a sentence does."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def below(prefix: str, words: str) -> str:
+    """The text with the addresses of documents as they are below the path of a site."""
+    return _DOCUMENTS.sub(lambda found: prefix + found[0], words) if prefix else words
+
+
+_DOCUMENTS: Final = re.compile(r"(?<![\w/])/(?:\.well-known/[\w.-]*\w|agent\.json)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,11 @@ alternatives differ, one that is marked is enough: to hide too much does no harm
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
-from urllib.parse import unquote
 
 import jsonschema_rs
 
 from awp_publish.model import JsonObject
-from awp_publish.schema import part_at
+from awp_publish.schema import is_secret, named_subschemas, parts_of, subschemas
 
 HIDDEN: Final = "(hidden)"
 GIVEN_ONCE: Final = "(given once)"
@@ -24,10 +23,6 @@ Redact: TypeAlias = Callable[[Any], Any]
 
 def input_redactor(inputs: JsonObject, mark: object = HIDDEN) -> Redact | None:
     """Return what puts `mark` in place of the secrets of an input; None for a schema that marks none."""
-
-    def is_secret(schema: JsonObject) -> bool:
-        return schema.get("writeOnly") is True or schema.get("format") == "password"
-
     return _redactor(inputs, is_secret, mark)
 
 
@@ -36,27 +31,23 @@ def answer_redactor(outputs: JsonObject) -> Redact | None:
     return _redactor(outputs, lambda schema: schema.get("readOnce") is True, GIVEN_ONCE)
 
 
-def _redactor(root: JsonObject, is_secret: Callable[[JsonObject], bool], mark: object) -> Redact | None:
-    if not any(map(is_secret, _subschemas(root))):
+def _redactor(root: JsonObject, is_marked: Callable[[JsonObject], bool], mark: object) -> Redact | None:
+    if not any(map(is_marked, subschemas(root))):
         return None
-    return partial(_Redactor(root, is_secret, mark).copy, (root,))
+    return partial(_Redactor(root, is_marked, mark).copy, (root,))
 
 
 class _Redactor:
     """One schema, which of its parts are about secrets, and what stands in place of their values."""
 
-    def __init__(self, root: JsonObject, is_secret: Callable[[JsonObject], bool], mark: object) -> None:
+    def __init__(self, root: JsonObject, is_marked: Callable[[JsonObject], bool], mark: object) -> None:
         self._root = root
-        self._is_secret = is_secret
+        self._is_marked = is_marked
         self._mark = mark
-        self._named: dict[str, object] = {}
-        """Subschemas by the references that name them otherwise than by a pointer."""
+        self._named = named_subschemas(root)
         self._known: dict[tuple[int, ...], tuple[JsonObject, ...]] = {}
         self._patterns: dict[str, Callable[[object], bool] | None] = {}
-        for one in _subschemas(root):
-            for keyword, prefix in (("$anchor", "#"), ("$dynamicAnchor", "#"), ("$id", "")):
-                if isinstance(name := one.get(keyword), str):
-                    self._named[prefix + name] = one
+        for one in subschemas(root):
             for pattern in _table(one, "patternProperties"):
                 self._patterns[pattern] = _matcher(pattern)
 
@@ -65,7 +56,7 @@ class _Redactor:
         parts = self._parts_of(schemas)
         if not parts:
             return value
-        if any(map(self._is_secret, parts)):
+        if any(map(self._is_marked, parts)):
             return value if value is None else self._mark
         if isinstance(value, dict):
             return {name: self.copy(self._members(parts, name), member) for name, member in value.items()}
@@ -81,28 +72,12 @@ class _Redactor:
     def _parts_of(self, schemas: Sequence[object]) -> tuple[JsonObject, ...]:
         """Return the schemas and all that they refer to or are combined of, each once."""
         key = tuple(id(one) for one in schemas)
-        if key in self._known:
-            return self._known[key]
-        found: dict[int, JsonObject] = {}
-        waiting = list(schemas)
-        while waiting:
-            schema = waiting.pop()
-            if not isinstance(schema, Mapping) or id(schema) in found:
-                continue
-            found[id(schema)] = schema
-            for keyword in ("$ref", "$dynamicRef"):
-                reference = schema.get(keyword)
-                if isinstance(reference, str):
-                    is_pointer = reference == "#" or reference.startswith("#/")
-                    there = part_at(self._root, unquote(reference[1:])) if is_pointer else self._named.get(reference)
-                    waiting.append(there)
-            waiting += [schema.get(name) for name in ("if", "then", "else")]
-            waiting += [one for name in ("allOf", "anyOf", "oneOf") for one in _list(schema, name)]
-            waiting += _table(schema, "dependentSchemas").values()
-        parts = tuple(found.values())
-        if len(self._known) < _MAX_KNOWN:
+        if key not in self._known:
+            parts = parts_of(self._root, schemas, self._named)
+            if len(self._known) >= _MAX_KNOWN:
+                return parts
             self._known[key] = parts
-        return parts
+        return self._known[key]
 
     def _members(self, parts: Iterable[JsonObject], name: str) -> list[object]:
         """Return the schemas of a member. A pattern that cannot be read here may match, and may leave it to others."""
@@ -130,18 +105,6 @@ def _matcher(pattern: str) -> Callable[[object], bool] | None:
         return jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=engine).is_valid
     except (jsonschema_rs.ValidationError, ValueError):
         return None
-
-
-def _subschemas(root: object) -> Iterable[JsonObject]:
-    """Yield every object in a schema."""
-    waiting = [root]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Mapping):
-            yield part
-            waiting += part.values()
-        elif isinstance(part, (list, tuple)):
-            waiting += part
 
 
 def _table(schema: JsonObject, keyword: str) -> JsonObject:

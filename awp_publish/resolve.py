@@ -5,8 +5,9 @@ Every mistake is a DeclarationError that names the action and says what to do.
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from graphlib import CycleError, TopologicalSorter
 from string import Formatter
@@ -18,11 +19,13 @@ from awp_publish.discover.routes import (
     Mode,
     Operation,
     Route,
+    answers_html,
     answers_json,
     describe_by_path,
     docstring_of,
     identity_of,
     layers_of,
+    signs_in,
     take_inputs,
     wrappings_of,
 )
@@ -36,6 +39,7 @@ from awp_publish.model import (
     Function,
     Idempotency,
     JsonObject,
+    LeftOut,
     SiteFacts,
     Target,
 )
@@ -352,49 +356,156 @@ class Inclusion:
     paths: Sequence[str]
     operations: Sequence[str]
     exclude: Sequence[str]
+    mounts: Sequence[str]
     options: ActionSettings
 
 
+@dataclass(slots=True)
+class Included:
+    """What all inclusions of a site have taken, as actions and as pages, and what they left out."""
+
+    actions: list[Action] = field(default_factory=list)
+    pages: dict[str, Route] = field(default_factory=dict)
+    left_out: dict[tuple[str, str], LeftOut] = field(default_factory=dict)
+
+
 def include_routes(
-    inclusion: Inclusion, routes: Sequence[Route], declared: Sequence[Action], timeout: float
+    inclusion: Inclusion, routes: Sequence[Route], declared: Sequence[Action], timeout: float, included: Included
 ) -> list[Action]:
-    """The actions of one inclusion, without the routes that are `declared` already. Raises DeclarationError."""
+    """The actions of one inclusion, without the routes that are `declared` already; pages are noted in `included`.
+
+    Raises DeclarationError.
+    """
     shown = [route for route in routes if not route.is_opaque]
     if not shown:
         raise DeclarationError(SUBJECT, "this application shows no routes.", "State its actions with site.declare().")
     _refuse_unmatched(inclusion, shown)
-    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)
-    selected: list[tuple[Route, str]] = []
-    for route in shown:
-        names = _names_of(route)
-        if not names.isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude):
-            continue
-        is_named = not names.isdisjoint(inclusion.operations)
-        is_meant = is_open or not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)
-        if is_named or (route.listed and is_meant):
-            selected += ((route, method) for method in route.methods if is_named or method == READING)
-    if not selected:
-        raise DeclarationError(
-            SUBJECT, "finds no reading route (GET).", "Name writing ones in operations=..., or use site.declare()."
-        )
-    by_id = {action.id: action for action in declared}
+    paths = {route.template for route in shown}
     taken = {(action.target.method, action.target.path) for action in declared if action.target}
-    included: list[Action] = []
+    selected: list[tuple[Route, str]] = []
+    for route in routes:
+        for method in route.methods if not route.is_opaque else ("GET",):
+            way = method, route.template
+            why = "it is declared already" if way in taken else _why_left_out(route, method, inclusion, paths)
+            if not why:
+                selected.append((route, method))
+            elif way not in taken:
+                path = (
+                    route.template.removesuffix("{anything}").rstrip("/") + "/*" if route.is_opaque else route.template
+                )
+                included.left_out.setdefault(way, LeftOut(method, path, route.name or path, why))
+    if not selected and not (taken or included.pages):
+        mounts = listing({route.mount for route in shown if route.mount})
+        further = (
+            "" if mounts == "none" else f" Mounted applications are only taken where mounts=[...] names them: {mounts}."
+        )
+        raise DeclarationError(
+            SUBJECT,
+            "finds no reading route (GET).",
+            "Name writing ones in operations=..., or use site.declare()." + ("" if mounts == "none" else further),
+        )
+    found: list[tuple[Route, str, Behind]] = []
     for route, method in selected:
-        if (method, route.template) in taken:
+        subject = f"{method} {route.template} (included)"
+        is_named = not _names_of(route).isdisjoint(inclusion.operations)
+        may_be_page = method == READING and not is_named and route.is_page is not False
+        if may_be_page and (route.is_page or answers_html(route.handlers[0])):
+            included.pages[route.template] = route
             continue
-        action = _include(route, method, selected, inclusion, timeout)
-        other = by_id.setdefault(action.id, action)
-        if other is not action:
+        behind = describe_route_action(subject, (route, method), inclusion.options)
+        kind = behind.operation.outputs.get("contentMediaType")
+        if may_be_page and isinstance(kind, str) and "html" in kind:
+            included.pages[route.template] = route
+        else:
+            found.append((route, method, behind))
+    return _name_apart(found, inclusion, declared, timeout)
+
+
+def _name_apart(
+    found: Sequence[tuple[Route, str, Behind]], inclusion: Inclusion, declared: Sequence[Action], timeout: float
+) -> list[Action]:
+    """The actions under ids of their own: their routes' names, else operation ids, else names with their paths."""
+    taken = {action.id for action in declared}
+    methods = Counter(id(route) for route, _, _ in found)
+    spellings = [
+        [
+            _id_of(route.name if methods[id(route)] == 1 else f"{route.name}_{method}"),
+            *(_id_of(alias) for alias in route.aliases[-1:] if methods[id(route)] == 1),
+            _id_of(f"{route.name}{route.template}_{method}"),
+        ]
+        for route, method, _ in found
+    ]
+    ids = [names[0] for names in spellings]
+    for round_ in (1, 2):
+        count = Counter(ids)
+        ids = [
+            one if count[one] == 1 and one not in taken else names[min(round_, len(names) - 1)]
+            for one, names in zip(ids, spellings, strict=True)
+        ]
+    included: dict[str, Action] = {}
+    for (route, method, behind), action_id in zip(found, ids, strict=True):
+        subject = f'action "{action_id}" (included from {method} {route.template})'
+        if not re.match("[a-z]", action_id):
+            raise DeclarationError(subject, f'"{route.name}" gives no usable id.', "State it with site.declare().")
+        told = next((text for text in map(docstring_of, route.handlers) if text), None)
+        described = behind.operation.description or told or behind.operation.summary
+        text = described or title_of(action_id)
+        action = make_action(subject, action_id, text, inclusion.options, behind, timeout)
+        if (other := included.setdefault(action_id, action)) is not action or action_id in taken:
             twice = " and ".join(f"{one.target.method} {one.target.path}" for one in (other, action) if one.target)
             raise DeclarationError(
-                f'action "{action.id}"', f"stands for {twice}.", "State one with site.declare() and an id of its own."
+                f'action "{action_id}"', f"stands for {twice}.", "State one with site.declare() and an id of its own."
             )
-        included.append(action)
-    return included
+    return list(included.values())
+
+
+def _id_of(name: str) -> str:
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
 
 
 # --- Which routes ---
+
+_FILE: Final = re.compile(
+    r"\.(?:ico|txt|xml|css|js|mjs|map|png|jpe?g|gif|svg|webp|avif|woff2?|ttf|webmanifest)$", re.IGNORECASE
+)
+_FORMAT: Final = re.compile(r"(?:\.(?:\w+|\{\w+\})|\{format\})/?$")
+
+
+def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collection[str]) -> str:
+    """Why a route is not taken, "" if it is. What is named is taken, whatever it is."""
+    names = _names_of(route)
+    if not names.isdisjoint(inclusion.exclude) or _is_on_path(route, inclusion.exclude):
+        return "exclude names it"
+    if not route.is_opaque and not names.isdisjoint(inclusion.operations):
+        return ""
+    if route.kept_out:
+        return route.kept_out
+    if route.is_opaque:
+        return "this application keeps its routes to itself; use site.declare()"
+    if not route.listed:
+        return "it is hidden (include_in_schema=False)"
+    if route.mount and route.template not in inclusion.paths and not _is_mount_named(route, inclusion):
+        return f'it stands in a mounted application; name that: mounts=["{route.mount}"]'
+    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)
+    if not (is_open or not set(inclusion.tags).isdisjoint(route.tags) or _is_on_path(route, inclusion.paths)):
+        return "none of tags, paths and operations names it"
+    if signs_in(route):
+        return "it signs in or out"
+    if method != READING:
+        return f'it writes; name it: operations=["{route.name}"]'
+    if not (route.methods == (READING,) if route.reads is None else route.reads):
+        return f'its GET may change something, since it takes other methods too; name it: operations=["{route.name}"]'
+    if _FILE.search(route.template):
+        return "it is a file"
+    plain = _FORMAT.sub("", route.template)
+    if plain != route.template and not {plain, plain + "/"}.isdisjoint(paths):
+        return f"it is {plain} in another format"
+    return ""
+
+
+def _is_mount_named(route: Route, inclusion: Inclusion) -> bool:
+    return route.mount.rstrip("/") in {one.rstrip("/") for one in inclusion.mounts}
 
 
 def _is_on_path(route: Route, patterns: Sequence[str]) -> bool:
@@ -412,6 +523,7 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
     names = {name for route in routes for name in _names_of(route)}
     listed = [route for route in routes if route.listed]
     known, paths = {route.name for route in listed}, {route.template for route in listed}
+    mounts = {route.mount.rstrip("/") for route in routes if route.mount}
 
     def is_on_some(pattern: str) -> bool:
         return any(_is_on_path(route, [pattern]) for route in routes)
@@ -421,30 +533,19 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
         *(("operations", wanted, known) for wanted in inclusion.operations if wanted not in names),
         *(("paths", wanted, paths) for wanted in inclusion.paths if not is_on_some(wanted)),
         *(("exclude", one, known) for one in inclusion.exclude if one not in names and not is_on_some(one)),
+        *(
+            ("mounts", one, mounts)
+            for one in inclusion.mounts
+            if one.rstrip("/") not in {m.rstrip("/") for m in mounts}
+        ),
     ]
     for option, wanted, there in unmatched:
         known_names = listing(there, wanted)
-        raise DeclarationError(SUBJECT, f'{option}: "{wanted}" matches no route.', f"There are: {known_names}.")
+        what = "mounted application that shows its routes" if option == "mounts" else "route"
+        raise DeclarationError(SUBJECT, f'{option}: "{wanted}" matches no {what}.', f"There are: {known_names}.")
 
 
-# --- Their actions ---
-
-
-def _include(
-    route: Route, method: str, selected: Sequence[tuple[Route, str]], inclusion: Inclusion, timeout: float
-) -> Action:
-    """The action of an included route, named after its operation."""
-    methods = [other for found, other in selected if found is route]
-    name = route.name if len(methods) == 1 else f"{route.name}_{method}"
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    action_id = re.sub(r"[^a-z0-9]+", "_", spaced.lower()).strip("_")
-    subject = f'action "{action_id}" (included from {method} {route.template})'
-    if not re.match("[a-z]", action_id):
-        raise DeclarationError(subject, f'"{name}" gives no usable id.', "State it with site.declare().")
-    behind = describe_route_action(subject, (route, method), inclusion.options)
-    told = next((text for text in map(docstring_of, route.handlers) if text), None)
-    described = behind.operation.description or told or behind.operation.summary
-    return make_action(subject, action_id, described or title_of(action_id), inclusion.options, behind, timeout)
+# --- The declarations of a site ---
 
 
 @dataclass(frozen=True, slots=True)
@@ -464,12 +565,22 @@ def resolve(
     inclusions: Sequence[Inclusion],
     routes: Sequence[Route],
     timeout: float,
-) -> tuple[tuple[Action, ...], tuple[Agent, ...]]:
-    """All actions and agents of a site, in the order of their declaration. Raises DeclarationError."""
-    index = RouteIndex(routes)
+) -> tuple[tuple[Action, ...], tuple[Agent, ...], Included]:
+    """All actions and agents of a site, in the order of their declaration, and what was included.
+
+    Raises DeclarationError.
+    """
+    index, included = RouteIndex(routes), Included()
     actions = [_resolve_one(declaration, agents, index, timeout) for declaration in declarations]
     for inclusion in inclusions:
-        actions += include_routes(inclusion, routes, actions, timeout)
+        found = include_routes(inclusion, routes, actions, timeout, included)
+        actions += found
+        included.actions += found
+    for action in actions:
+        if action.target is not None:
+            included.left_out.pop((action.target.method, action.target.path), None)
+    for path in included.pages:
+        included.left_out.pop((READING, path), None)
     _check_dependencies(actions)
     required = {needed for action in actions for needed in action.requires}
     pages = {route.template for route in routes if "GET" in route.methods and not route.is_opaque}
@@ -481,7 +592,7 @@ def resolve(
         )
         for action in actions
     ]
-    return tuple(known), tuple(_group(known, agents))
+    return tuple(known), tuple(_group(known, agents)), included
 
 
 # --- One declaration ---

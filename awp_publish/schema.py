@@ -6,10 +6,10 @@ schema is ever fetched: a `$ref` must resolve inside the schema itself.
 
 import base64
 import binascii
+import copy
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address
@@ -21,12 +21,11 @@ from uuid import UUID
 
 import jsonschema_rs
 from jsonschema_rs import Draft202012Validator as Engine
-from pydantic import AnyUrl, BaseModel, TypeAdapter, ValidationError
+from pydantic import AnyUrl, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
 from pydantic.networks import validate_email
 from pydantic_core import CoreSchema, core_schema
-from typing_extensions import is_typeddict
 
 from awp_publish.model import JsonObject
 from awp_publish.problems import MAX_VIOLATIONS, Violation, did_you_mean, nearest
@@ -67,11 +66,53 @@ class UnusableSchema(ValueError):
 # --- Writing schemas ---
 
 
+_SEEN: Final = "x-awp-publish-seen"
+"""Stands in a schema until it is complete, for values that a function of the application sees as they were sent."""
+
+_CLOSED: Final = "x-awp-publish-closed"
+"""Stands for `additionalProperties: false` until it is known that no function sees the members that are dropped."""
+
+
 class _Generator(GenerateJsonSchema):
     """pydantic's generator without the titles it makes up from names: agents pay for every byte they read."""
 
     # A default that JSON has no word for is left out, which is all there is to do about it.
     ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
+
+    # What is read is closed: a type that reads its members by the names in its schema drops all others in silence, so
+    # what is told to be taken is heard. Functions that see what was sent may read more of it than the schema says.
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        return self._close(super().model_schema(schema), schema, schema["schema"])
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        return self._close(super().dataclass_schema(schema), schema, schema["schema"])
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        return self._close(super().typed_dict_schema(schema), schema, schema)
+
+    def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> JsonSchemaValue:
+        return {**super().function_before_schema(schema), _SEEN: True}
+
+    def function_wrap_schema(self, schema: core_schema.WrapValidatorFunctionSchema) -> JsonSchemaValue:
+        return {**super().function_wrap_schema(schema), _SEEN: True}
+
+    def function_plain_schema(self, schema: core_schema.PlainValidatorFunctionSchema) -> JsonSchemaValue:
+        return {**super().function_plain_schema(schema), _SEEN: True}
+
+    def _close(self, written: JsonSchemaValue, outer: Any, inner: Any) -> JsonSchemaValue:
+        while inner["type"] == "function-after":
+            inner = inner["schema"]
+        if "fields" not in inner or self.mode != "validation":
+            return written
+        fields = inner["fields"] if isinstance(inner["fields"], list) else list(inner["fields"].values())
+        aliases = [one["validation_alias"] for one in fields if "validation_alias" in one]
+        config = outer.get("config", {})
+        has_one_name = not (aliases and config.get("validate_by_name")) and all(isinstance(one, str) for one in aliases)
+        says = "additionalProperties" in written or config.get("extra_fields_behavior", "ignore") != "ignore"
+        if "properties" in written and has_one_name and not says and not outer.get("custom_init"):
+            written["additionalProperties"] = _CLOSED
+        return written
 
     def field_title_should_be_set(
         self, schema: CoreSchema | core_schema.ModelField | core_schema.DataclassField | core_schema.TypedDictField
@@ -88,6 +129,7 @@ def write_schema(kind: object, mode: Mode = "validation", by_alias: bool = True)
         schema = adapt(kind).json_schema(mode=mode, by_alias=by_alias, schema_generator=_Generator)
     except _UNDESCRIBABLE as error:
         raise UnusableSchema(reason_of(error)) from error
+    _settle_closed(schema)
     # The titles of the root and of `$defs` are class names.
     definitions = schema.get("$defs")
     for part in (schema, *(definitions.values() if isinstance(definitions, dict) else ())):
@@ -96,6 +138,64 @@ def write_schema(kind: object, mode: Mode = "validation", by_alias: bool = True)
     # What a reader looks for first, first; `$defs` last.
     rest = [key for key in schema if key not in _ORDER and key != "$defs"]
     return {key: schema[key] for key in (*_ORDER, *rest, "$defs") if key in schema}
+
+
+def _settle_closed(root: JsonObject) -> None:
+    """Close what is to be closed of a new schema, but nothing in values that a function sees as they were sent."""
+    seen, waiting, known = list[object](), list[object]([root]), set[int]()
+    for part in waiting:  # which grows while it is read
+        if isinstance(part, dict):
+            waiting += part.values()
+            seen += [part] if part.pop(_SEEN, None) else []
+        elif isinstance(part, list):
+            waiting += part
+    for part in seen:
+        if isinstance(part, list):
+            seen += part
+        if not isinstance(part, dict) or id(part) in known:
+            continue
+        known.add(id(part))
+        if part.get("additionalProperties") == _CLOSED:
+            del part["additionalProperties"]
+        target = _target(part)
+        seen += [inner for name, inner in part.items() if name not in ("$defs", "default", "examples")]
+        seen += [part_at(root, target)] if target is not None else []
+    for part in waiting:
+        if isinstance(part, dict) and part.get("additionalProperties") == _CLOSED:
+            part["additionalProperties"] = False
+
+
+def drops_unknown(kind: object) -> bool:
+    """Return True for a type that reads its members by the names in its schema, and drops all others in silence."""
+    try:
+        return write_schema(kind).get("additionalProperties") is False
+    except UnusableSchema:
+        return False
+
+
+def close_like(schema: JsonObject, *kinds: object) -> JsonObject:
+    """A schema that somebody else has written of these types, closed inside wherever `write_schema` closes them.
+
+    Objects are told by the names of their members. The root is left as it is: it may have been put together of several.
+    """
+    closed: dict[frozenset[str], bool] = {}
+    for kind in kinds:
+        try:
+            written = write_schema(kind)
+        except UnusableSchema:
+            continue
+        for part in subschemas(written):
+            if "properties" in part:
+                names = frozenset(_table(part, "properties"))
+                closed[names] = closed.get(names, True) and part.get("additionalProperties") is False
+    if not any(closed.values()):
+        return schema
+    copied = copy.deepcopy(schema)
+    for part in subschemas(copied):
+        is_open = part is not copied and "properties" in part and "additionalProperties" not in part
+        if is_open and closed.get(frozenset(_table(part, "properties"))):
+            part["additionalProperties"] = False  # type: ignore[index]
+    return copied
 
 
 _UNDESCRIBABLE: Final = (PydanticUserError, PydanticSchemaGenerationError, NameError, TypeError, AttributeError)
@@ -167,33 +267,13 @@ def schema_of(given: object, mode: Mode) -> dict[str, object]:
 def object_schema_of(given: object) -> dict[str, object]:
     """The JSON Schema of declared inputs, which are named: an object. Raises UnusableSchema.
 
-    A type that says nothing of further members drops them, so its schema is closed: what is told to be taken is heard.
     A raw schema is meant as it is written.
     """
     schema = schema_of(given, "validation")
     kind = schema.get("type", "object" if "properties" in schema else None)
     if kind != "object":
         raise UnusableSchema("inputs are named, so they must be described by a model or a schema of type object")
-    if drops_unknown(given) and "properties" in schema and "additionalProperties" not in schema:
-        closed = {"additionalProperties": False} | {key: schema.pop(key) for key in ("$defs",) if key in schema}
-        schema |= closed
     return {"type": "object", **schema}
-
-
-def drops_unknown(kind: object) -> bool:
-    """Return True for a type that reads its members by the names in its schema, and drops all others in silence."""
-    if not isinstance(kind, type) or not (issubclass(kind, BaseModel) or is_dataclass(kind) or is_typeddict(kind)):
-        return False
-    if not issubclass(kind, BaseModel):
-        return True
-    config, validators = kind.model_config, kind.__pydantic_decorators__.model_validators.values()
-    by_name = config.get("populate_by_name") or config.get("validate_by_name")
-    return (
-        config.get("extra") in (None, "ignore")
-        and not by_name
-        and all(isinstance(one.validation_alias, str | None) for one in kind.model_fields.values())
-        and all(one.info.mode == "after" for one in validators)  # others see what was sent, and may read it
-    )
 
 
 # --- Checking instances ---
@@ -370,6 +450,52 @@ def member_names(root: JsonObject) -> list[str]:
     return list(names)
 
 
+def subschemas(root: object) -> Iterable[JsonObject]:
+    """Yield every object in a schema."""
+    waiting = [root]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            yield part
+            waiting += part.values()
+        elif isinstance(part, (list, tuple)):
+            waiting += part
+
+
+def named_subschemas(root: object) -> Mapping[str, JsonObject]:
+    """Return the subschemas by the references that name them otherwise than by a pointer."""
+    return {
+        prefix + name: one
+        for one in subschemas(root)
+        for keyword, prefix in (("$anchor", "#"), ("$dynamicAnchor", "#"), ("$id", ""))
+        if isinstance(name := one.get(keyword), str)
+    }
+
+
+def parts_of(root: JsonObject, schemas: Iterable[object], named: Mapping[str, JsonObject]) -> tuple[JsonObject, ...]:
+    """Return schemas within `root` and all that they refer to or are combined of, each once."""
+    found: dict[int, JsonObject] = {}
+    waiting = list(schemas)
+    while waiting:
+        schema = waiting.pop()
+        if not isinstance(schema, Mapping) or id(schema) in found:
+            continue
+        found[id(schema)] = schema
+        for keyword in ("$ref", "$dynamicRef"):
+            if isinstance(reference := schema.get(keyword), str):
+                is_pointer = reference == "#" or reference.startswith("#/")
+                waiting.append(part_at(root, unquote(reference[1:])) if is_pointer else named.get(reference))
+        waiting += [schema.get(name) for name in ("if", "then", "else")]
+        waiting += [one for name in ("allOf", "anyOf", "oneOf") for one in _list(schema, name)]
+        waiting += _table(schema, "dependentSchemas").values()
+    return tuple(found.values())
+
+
+def is_secret(schema: JsonObject) -> bool:
+    """Return True for a schema that marks a value as never to be given back: a password, or `writeOnly`."""
+    return schema.get("writeOnly") is True or schema.get("format") == "password"
+
+
 def _target(schema: JsonObject) -> str | None:
     """The pointer that a reference within the schema means, None for no reference or one by another name."""
     reference = schema.get("$ref")
@@ -513,6 +639,7 @@ class _Walker:
     def __init__(self, schema: dict[str, object], asserts_formats: bool) -> None:
         self._schema = schema
         self._asserts_formats = asserts_formats
+        self._named = named_subschemas(schema)
         self._registry = jsonschema_rs.Registry([(_BASE, schema)], retriever=_refuse_to_fetch)
         self._parts: dict[str, Callable[[object], bool]] = {}
         self._keywords: dict[tuple[str, int], Callable[[object], bool]] = {}
@@ -773,21 +900,15 @@ class _Walker:
         `within` asks for what it may hold too: a password where a list of them belongs is one all the same.
         """
         if (at, within) not in self._secrets:
-            waiting, seen, found = [part_at(self._schema, at)], set[int](), False
-            while waiting and not found:
-                part = waiting.pop()
-                if not isinstance(part, Mapping) or id(part) in seen:
-                    continue
-                seen.add(id(part))
-                found = part.get("writeOnly") is True or part.get("format") == "password"
-                target = _target(part)
-                waiting += [part_at(self._schema, target)] if target is not None else []
-                waiting += [one for keyword in ("allOf", "anyOf", "oneOf") for one in _list(part, keyword)]
-                waiting += [part.get("then"), part.get("else")]
-                if within:
-                    waiting += [part.get("items"), part.get("additionalProperties"), *_list(part, "prefixItems")]
-                    waiting += [*_table(part, "properties").values(), *_table(part, "patternProperties").values()]
-            self._secrets[at, within] = found
+            parts = list(parts_of(self._schema, [part_at(self._schema, at)], self._named))
+            known = set(map(id, parts))
+            for part in parts if within else ():  # which grows while it is read
+                inner = [part.get("items"), part.get("additionalProperties"), *_list(part, "prefixItems")]
+                inner += [*_table(part, "properties").values(), *_table(part, "patternProperties").values()]
+                further = [one for one in parts_of(self._schema, inner, self._named) if id(one) not in known]
+                known |= set(map(id, further))
+                parts += further
+            self._secrets[at, within] = any(map(is_secret, parts))
         return self._secrets[at, within]
 
     def _known(self, schema: JsonObject) -> Set[str]:
@@ -954,3 +1075,47 @@ def _shown(value: object) -> str:
     if isinstance(value, str) and len(value) > MAX_SHOWN:
         return json.dumps(value[:MAX_SHOWN], ensure_ascii=False)[:-1] + '…"'
     return json.dumps(value, ensure_ascii=False, default=str)
+
+
+# --- What pydantic says is wrong ---
+
+_OWN_CHECKS: Final = ("value_error", "assertion_error")
+"""The types of errors that functions of the application raise."""
+
+
+def read_errors(listed: Iterable[tuple[Sequence[str | int], str, str]], given: object) -> tuple[Violation, ...]:
+    """Return pydantic's errors (location, message, type) as violations of an input.
+
+    A location names alternatives of unions and functions on its way, which are no members of the input. Of a union only
+    the errors of the alternative that was meant are told: the one that an own check of the application refuses, else
+    the one with the fewest errors.
+    """
+    found: list[tuple[tuple[str | int, ...], list[tuple[tuple[str | int, ...], object]], str, bool]] = []
+    for location, words, kind in listed:
+        path, labels, value = list[str | int](), list[tuple[tuple[str | int, ...], object]](), given
+        for index, part in enumerate(location):
+            is_last = index == len(location) - 1
+            is_item = isinstance(value, list) and isinstance(part, int) and part < len(value)
+            is_member = isinstance(value, Mapping) and part in value
+            if is_item or is_member:
+                value = cast(Any, value)[part]
+            elif not (is_last and kind == "missing"):
+                labels.append((tuple(path), part))
+                continue
+            path.append(part)
+        said = words.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        found.append((tuple(path), labels, said, kind in _OWN_CHECKS))
+    level = 0
+    while any(len(labels) > level for _, labels, _, _ in found):
+        unions: dict[tuple[str | int, ...], dict[object, list[bool]]] = {}
+        for _, labels, _, is_own in found:
+            if len(labels) > level:
+                place, label = labels[level]
+                unions.setdefault(place, {}).setdefault(label, []).append(is_own)
+        meant = {
+            place: min(errors, key=lambda label, errors=errors: (not any(errors[label]), len(errors[label])))  # type: ignore[misc]
+            for place, errors in unions.items()
+        }
+        found = [one for one in found if len(one[1]) <= level or meant[one[1][level][0]] == one[1][level][1]]
+        level += 1
+    return tuple(dict.fromkeys(Violation(pointer_to(path), words) for path, _, words, _ in found))

@@ -7,6 +7,7 @@ site = Site(name="Bookshop", description="Find and order books.", url="https://b
 async def search(q: str) -> SearchResults: ...
 """
 
+import logging
 import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ from awp_publish.model import (
     Contact,
     Door,
     JsonObject,
+    LeftOut,
     Locator,
     Page,
     Prompt,
@@ -42,6 +44,7 @@ from awp_publish.protocols import actions_json
 from awp_publish.resolve import (
     SUBJECT as INCLUDE,
     Declaration,
+    Included,
     Inclusion,
     RouteIndex,
     check_names,
@@ -72,6 +75,8 @@ from awp_publish.settings import (
     takes_id,
 )
 from awp_publish.stores import ForeignStore, Store, open_store
+
+logger: Final = logging.getLogger("awp_publish")
 
 # --- What `site.agent(...)` returns ---
 
@@ -180,19 +185,26 @@ class DeclaredPages:
 
         return note
 
-    def resolve(self, routes: Sequence[Route], site_name: str, actions: Collection[str]) -> tuple[Page, ...]:
-        """All pages, in the order of their declaration; `actions` are the ids there are. Raises DeclarationError."""
+    def resolve(
+        self, routes: Sequence[Route], site_name: str, actions: Collection[str], included: Iterable[Route] = ()
+    ) -> tuple[Page, ...]:
+        """All pages, in the order of their declaration, then those `included` that are not declared.
+
+        `actions` are the ids there are. Raises DeclarationError.
+        """
         index, found = RouteIndex(routes), dict[str, Page]()
         for declared in self._declared:
             route, function, options = _route_of(declared, index), declared.function, declared.options
-            path = quote(declared.path or route.template, safe=_PLAIN + "{}")
-            end = next((part for part in reversed(unquote(path).split("/")) if part and "{" not in part), "")
             # A class's docstring is about all of its methods, so the method's comes first.
             behind = route.handlers[:1]
             handlers = (*behind, function) if isinstance(function, type) else (function, *behind)
-            described = next((text for text in map(docstring_of, filter(None, handlers)) if text), None)
-            title = options.get("title") or (title_of(end.replace("-", "_")) if end else site_name)
-            page = Page(path, title, options.get("description") or described)
+            plain = _page_of(declared.path or route.template, handlers, site_name)
+            page = replace(
+                plain,
+                title=options.get("title") or plain.title,
+                description=options.get("description") or plain.description,
+            )
+            path = page.path
             if path in found:
                 raise DeclarationError(declared.subject, f'the page "{path}" is declared twice.', "Leave one out.")
             if not _MAPPED.isdisjoint(options):
@@ -202,7 +214,18 @@ class DeclaredPages:
                     raise DeclarationError(declared.subject, f'id: another page is called "{page.id}" too.', remedy)
                 _check_names(declared.subject, page, actions)
             found[path] = page
+        for route in included:
+            page = _page_of(route.template, route.handlers, site_name)
+            found.setdefault(page.path, page)
         return tuple(found.values())
+
+
+def _page_of(template: str, handlers: Iterable[object], site_name: str) -> Page:
+    """A page as its path and its handlers tell of it."""
+    path = quote(template, safe=_PLAIN + "{}")
+    end = next((part for part in reversed(unquote(path).split("/")) if part and "{" not in part), "")
+    described = next((text for text in map(docstring_of, filter(None, handlers)) if text), None)
+    return Page(path, title_of(end.replace("-", "_")) if end else site_name, described)
 
 
 def _with_map(subject: str, page: Page, options: PageSettings) -> Page:
@@ -469,6 +492,10 @@ class Site:
         self._prompts = Prompts()
         self._pages = DeclaredPages(self._refuse_when_frozen)
         self._catalogs: tuple[Catalog, ...] = ()
+        self.included: tuple[str, ...] = ()
+        """Ids of the actions and paths of the pages that `include` has taken; once the site is frozen."""
+        self.left_out: tuple[LeftOut, ...] = ()
+        """What `include` saw and did not take, and why; once the site is frozen."""
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
 
@@ -523,15 +550,18 @@ class Site:
         paths: Sequence[str] = (),
         operations: Sequence[str] = (),
         exclude: Sequence[str] = (),
+        mounts: Sequence[str] = (),
         auth_required: bool | None = None,
         rate_limit: str | None = None,
     ) -> None:
         """Publish routes that are already there, without touching their handlers.
 
         A route is taken if it has one of `tags`, its path matches one of `paths` (`/books/*`), or its name or
-        operation id is among `operations`; with none of the three, every listed route is. Only reading routes (GET)
-        are taken, unless `operations` names them. `exclude` lists names and paths to leave out. `auth_required` and
-        `rate_limit` hold for each action.
+        operation id is among `operations`; with none of the three, every listed route is. Of these, only what is known
+        to read (GET alone) is taken, unless `operations` names it; pages of HTML become pages. Mounted applications
+        are looked into where `mounts` names their paths. Sign-in and sign-out, known admin panels, static files and
+        other formats of a route are never taken by the way. `exclude` lists names and paths to leave out.
+        `auth_required` and `rate_limit` hold for each action. `left_out` says afterwards what was not taken and why.
         """
         self._refuse_when_frozen(INCLUDE)
         options = {"auth_required": auth_required, "rate_limit": rate_limit}
@@ -540,6 +570,7 @@ class Site:
             paths=check(INCLUDE, TEXTS, paths, "paths"),
             operations=check(INCLUDE, TEXTS, operations, "operations"),
             exclude=check(INCLUDE, TEXTS, exclude, "exclude"),
+            mounts=check(INCLUDE, TEXTS, mounts, "mounts"),
             options=check(INCLUDE, ACTION, options),
         )
         self._inclusions.append(inclusion)
@@ -639,7 +670,7 @@ class Site:
                 self._declare_site_tool()
             declared = list(self._declarations.values())
             routes = find_routes(app)
-            actions, agents = resolve(declared, self._agents, self._inclusions, routes, self.settings.timeout)
+            actions, agents, included = resolve(declared, self._agents, self._inclusions, routes, self.settings.timeout)
             check_names(self.facts, actions)
             check_skills(actions, doors)
             self._check_guards(actions)
@@ -649,14 +680,33 @@ class Site:
                 actions=actions,
                 agents=agents,
                 prompts=self._prompts.resolve(),
-                pages=self._pages.resolve(routes, self.facts.name, {action.id for action in actions}),
+                pages=self._pages.resolve(
+                    routes, self.facts.name, {action.id for action in actions}, included.pages.values()
+                ),
                 paths=self.settings.paths,
                 doors=tuple(doors),
                 documents=frozenset(documents),
                 openapi=find_openapi(app),
             )
+            self._note_included(included)
             self._catalogs = self._with_status(catalog)
         return self._catalogs[0]
+
+    def _note_included(self, included: Included) -> None:
+        """Keep what was included, and what was left out; say it in one line of the log."""
+        pages = tuple(included.pages)
+        self.left_out = tuple(included.left_out.values())
+        self.included = (*(action.id for action in included.actions), *pages)
+        if self._inclusions:
+            taken = f"{len(included.actions)} actions ({listing(action.id for action in included.actions)})"
+            logger.info(
+                "site.include() took %s and %d pages (%s), and left %d routes out; "
+                "awp-publish show --included module:app says which and why.",
+                taken,
+                len(pages),
+                listing(pages),
+                len(self.left_out),
+            )
 
     @property
     def catalog(self) -> Catalog:

@@ -1,11 +1,20 @@
 """Where synchronous functions of a site are called, so that the event loop goes on: in a pool of threads, or elsewhere.
 
 A framework may have a better place: Django keeps a database connection, and a test's transaction, for each thread.
+
+gevent makes threads, locks and queues into its own, of which all live in one thread of the operating system. An event
+loop there would stand under every greenlet, which Django refuses to let ask its database; and a store's thread would
+stop all of them. So what has to be a thread of its own, and what lies between it and others, is taken as it was before.
 """
 
+import sys
+import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
-from typing import Any, Final, TypeAlias, TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
@@ -23,3 +32,151 @@ async def run_in_thread(function: Callable[[], T], otherwise: Runner = run_in_th
     runner = RUNNER.get() or otherwise
     answer: T = await runner(function)
     return answer
+
+
+# --- Threads of the operating system, whatever has been made of those of Python ---
+
+
+def is_gevent() -> bool:
+    """Return True if gevent has made threads into greenlets."""
+    monkey = sys.modules.get("gevent.monkey")
+    return monkey is not None and bool(monkey.is_module_patched("threading"))
+
+
+def is_eventlet() -> bool:
+    """Return True if eventlet has: nothing wakes its loop from another thread, so there is no way for us."""
+    patcher = sys.modules.get("eventlet.patcher")
+    return patcher is not None and bool(patcher.is_monkey_patched("thread"))
+
+
+def make_lock() -> threading.Lock:
+    """A lock between threads of the operating system, to be held for a moment only."""
+    lock: threading.Lock = _original("_thread", "allocate_lock")()
+    return lock
+
+
+def make_queue() -> "SimpleQueue[Any]":
+    """A queue for whose items a thread of the operating system waits."""
+    queue: SimpleQueue[Any] = _original("queue", "SimpleQueue")()
+    return queue
+
+
+def _original(module: str, name: str) -> Any:
+    if is_gevent():
+        return sys.modules["gevent.monkey"].get_original(module, name)
+    return {"allocate_lock": threading.Lock, "SimpleQueue": SimpleQueue}[name]
+
+
+class Thread:
+    """A thread of the operating system that runs at once, and is not waited for at the end of the process."""
+
+    def __init__(self, target: Callable[[], object], name: str) -> None:
+        self._thread: threading.Thread | None = None
+        if is_gevent():
+            self._is_running = make_lock()
+            self._is_running.acquire()
+            _original("_thread", "start_new_thread")(self._run, (target,))
+        else:
+            self._thread = threading.Thread(target=target, name=name, daemon=True)
+            self._thread.start()
+
+    def _run(self, target: Callable[[], object]) -> None:
+        try:
+            target()
+        finally:
+            self._is_running.release()
+
+    def join(self, timeout: float = -1) -> None:
+        """Wait for its end, or for some seconds."""
+        if self._thread is not None:
+            self._thread.join(None if timeout < 0 else timeout)
+        elif self._is_running.acquire(timeout=timeout):
+            self._is_running.release()
+
+
+EVENTLET: Final = (
+    "eventlet has made threads into its own, and agents' calls need one of the operating system. "
+    "Serve the project with gunicorn's worker class gthread or gevent, or under ASGI."
+)
+
+
+class Mailbox(Generic[T]):
+    """A queue into which other threads put, for whoever has made it: with gevent only that greenlet waits."""
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[T] | None = None
+        if is_gevent():
+            self._items: deque[T] = deque()
+            self._loop = sys.modules["gevent"].get_hub().loop
+            self._arrived = sys.modules["gevent.event"].Event()
+        else:
+            self._queue = SimpleQueue()
+
+    def put(self, item: T) -> None:
+        """From any thread."""
+        if self._queue is not None:
+            self._queue.put(item)
+        else:
+            self._items.append(item)
+            self._loop.run_callback_threadsafe(self._arrived.set)
+
+    def get(self) -> T:
+        """The next item, when there is one."""
+        if self._queue is not None:
+            return self._queue.get()
+        while True:
+            try:
+                return self._items.popleft()
+            except IndexError:
+                self._arrived.wait()
+                self._arrived.clear()
+
+    def get_nowait(self) -> T:
+        """The next item. Raises Empty."""
+        if self._queue is not None:
+            return self._queue.get_nowait()
+        try:
+            return self._items.popleft()
+        except IndexError:
+            raise Empty from None
+
+
+class ThreadsOfTheirOwn(ThreadPoolExecutor):
+    """Runs each function in a thread of the operating system; one after the other in the same, if told so.
+
+    What an event loop runs with gevent beside itself would otherwise be a greenlet of its own thread.
+    """
+
+    def __init__(self, *, is_single: bool = False) -> None:
+        super().__init__(1)  # whose own thread never starts
+        self._orders: SimpleQueue[Callable[[], None]] | None = make_queue() if is_single else None
+        self._is_started = False
+        self._starting = make_lock()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        """Run `fn(*args, **kwargs)`."""
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                result = fn(*args, **kwargs)
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+
+        if self._orders is None:
+            Thread(run, "awp_publish function")
+            return future
+        self._orders.put(run)
+        with self._starting:
+            started, self._is_started = self._is_started, True
+        if not started:
+            Thread(self._work, "awp_publish functions")
+        return future
+
+    def _work(self) -> None:
+        while self._orders is not None:
+            self._orders.get()()

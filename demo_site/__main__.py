@@ -4,17 +4,20 @@ import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import uvicorn
 
 from demo_site.agents import DOORS
 from demo_site.app import create_app
 
+LIVE: Final = {"mcp": "MCP clients", "a2a": "A2A clients", "awp": "AWP (WebSocket)"}
+
 
 def main() -> None:
     """Read the options, say where the shop is, and serve it until interrupted."""
     options = read_options()
-    for line in greeting(options.url):
+    for line in greeting(options.url, options.doors):
         print(line, flush=True)
     app = create_app(url=options.url, database=options.database, doors=options.doors)
     uvicorn.run(app, host=options.host, port=options.port)
@@ -30,15 +33,20 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--url", help="public origin, if it is not http://HOST:PORT")
     parser.add_argument("--database", type=Path, help="SQLite file to keep (default: a temporary one)")
     parser.add_argument(
-        "--doors", nargs="+", choices=DOORS, default=(), help="further doors for agents to open, with their extras"
+        "--doors",
+        nargs="*",
+        choices=DOORS,
+        default=DOORS,
+        help="doors for agents besides plain HTTP and WoA (default: all)",
     )
     options = parser.parse_args(arguments)
     options.url = (options.url or f"http://{_reachable(options.host)}:{options.port}").rstrip("/")
     return options
 
 
-def greeting(origin: str) -> list[str]:
+def greeting(origin: str, doors: Sequence[str] = DOORS) -> list[str]:
     """Say which addresses to open."""
+    open_doors = [f"  {LIVE[door]:<18} {origin}/{door}" for door in doors]
     return [
         "First Lines is open.",
         f"  the shop           {origin}/",
@@ -47,6 +55,7 @@ def greeting(origin: str) -> list[str]:
         f"  what agents read   {origin}/.well-known/woa.json",
         f"                     {origin}/.well-known/ai-actions.json",
         f"                     {origin}/agent.json",
+        *open_doors,
         f"  what works         {origin}/agents/status",
         f"  OpenAPI            {origin}/openapi.json",
     ]

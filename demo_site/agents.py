@@ -24,7 +24,7 @@ SIGN_IN_FIRST = "call sign_in, then retry with the session that its answer hands
 RECOVERIES = {
     "AUTHENTICATION_REQUIRED": SIGN_IN_FIRST,
     "NOT_SIGNED_IN": SIGN_IN_FIRST,
-    "PREREQUISITE_REQUIRED": "call add_to_basket if it has not succeeded, then retry with its AWP-Receipt",
+    "PREREQUISITE_REQUIRED": "call add_to_basket if it has not succeeded, then retry in the same session",
     "UNKNOWN_BOOK": "call search_books and use the slug of a book in its answer",
     "OUT_OF_STOCK": "call show_book to see how many copies are left, then add_to_basket with a smaller quantity",
     "NOT_IN_BASKET": "call show_basket and use the slug of a line in its answer",
@@ -37,7 +37,7 @@ RECOVERIES = {
 HINTS = {
     "prices": "prices are whole cents in US dollars",
     "session": "account and basket belong to a session: send the one that sign_in hands out, or keep its cookies",
-    "checkout": "check_out asks for a person's consent and a receipt of add_to_basket; no money is taken",
+    "checkout": "check_out comes after add_to_basket and asks for a person's consent to the total; no money is taken",
     "shipping": "ship_order is a job that takes a second or two: poll it at Location; no parcel is really sent",
 }
 
@@ -111,21 +111,17 @@ def summarize_text(text: str, max_words: int = 100) -> Summary:
 
 def declare_summarizer(site: Site) -> None:
     """Add the agent of the WoA draft's appendix B, which has no page and no route of its own."""
-    summarizer = site.agent(
+    site.agent(
         "summarizer",
         name="Document Summarizer",
         description="Summarizes English text.",
         version="1.0.0",
         capabilities=["https://example.com/capability/summarization"],
-    )
-    summarizer.operation(
-        "default",
-        name="Summarize a document",
-        description="Default summarization operation.",
         inputs=SUMMARY_INPUTS,
         outputs=SUMMARY_OUTPUTS,
         effect="read",
         examples=[{"text": "The IETF is an open community of designers.", "max_words": 40}],
+        metadata={"operations": {"default": "Default summarization operation."}},
     )(summarize_text)
 
 
@@ -134,6 +130,7 @@ NEEDS_THE_SHELVES = (
     "show_book",
     "show_basket",
     "add_to_basket",
+    "change_quantity",
     "remove_from_basket",
     "sign_in",
     "sign_out",

@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from fastapi.templating import Jinja2Templates
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from demo_site.models import Refusal
 from demo_site.origins import page_before
@@ -21,8 +22,9 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 # The same address answers in two dialects and shows the visitor's own basket: caches must know both.
 HEADERS = {"Vary": "Accept", "Cache-Control": "private, no-cache"}
+# connect-src: what reads the manifests from within a page (an AWAS parser, Lighthouse) fetches them under this policy.
 PAGE_HEADERS = HEADERS | {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; "
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
@@ -69,6 +71,24 @@ def answer_to(request: Request, response: Response) -> Answer:
 CurrentAnswer = Annotated[Answer, Depends(answer_to)]
 
 
+class AnswerHead:
+    """Answers HEAD as GET without the body, which FastAPI's routes leave to others (RFC 9110, section 9.3.2)."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on every request."""
+        if scope["type"] != "http" or scope["method"] != "HEAD":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_without_body(message: Message) -> None:
+            await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+        await self._app({**scope, "method": "GET"}, receive, send_without_body)
+
+
 def refuse(request: Request, error: Exception) -> Response:
     """Tell a program by status, code and message, a person by a page, that a request is refused."""
     status, detail, headers = _what_happened(error)
@@ -88,7 +108,10 @@ def _what_happened(error: Exception) -> tuple[int, Any, dict[str, str]]:
     if isinstance(error, RequestValidationError):
         return HTTPStatus.UNPROCESSABLE_ENTITY, jsonable_encoder(error.errors()), {}
     assert isinstance(error, HTTPException)
-    return error.status_code, error.detail, dict(error.headers or {})
+    headers = dict(error.headers or {})
+    if headers.get("Allow") == "GET":
+        headers["Allow"] = "GET, HEAD"  # see AnswerHead
+    return error.status_code, error.detail, headers
 
 
 def _ask_to_sign_in(request: Request, answer: Answer, context: dict[str, Any]) -> Response:

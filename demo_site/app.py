@@ -16,7 +16,7 @@ from starlette.middleware.sessions import SessionMiddleware
 from awp_publish import AgentPublisher
 from awp_publish.templating import install
 from demo_site import agents
-from demo_site.answers import refuse
+from demo_site.answers import AnswerHead, refuse
 from demo_site.database import Database
 from demo_site.looks import make_templates
 from demo_site.origins import refuse_foreign_origins
@@ -66,6 +66,7 @@ def create_app(
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.add_exception_handler(HTTPException, refuse)
     app.add_exception_handler(RequestValidationError, refuse)
+    app.add_middleware(AnswerHead)
     app.add_middleware(AgentPublisher, site=site, link_headers=True)
     # Added last, it stands outermost: calls of agents have a session too, and by it the shop knows who they are.
     https_only = (url or "").startswith("https:")

@@ -34,6 +34,18 @@ def add(connection: sqlite3.Connection, basket_id: str, slug: str, quantity: int
     )
 
 
+def change(connection: sqlite3.Connection, basket_id: str | None, slug: str, quantity: int) -> None:
+    """Set how many copies of a book are in the basket, if there are as many in the shop."""
+    if basket_id is None or not _copies_of(connection, basket_id, slug):
+        raise not_in_basket()
+    book = books.find(connection, slug)
+    if quantity > book.stock:
+        raise out_of_stock(book.title, book.stock)
+    connection.execute(
+        "UPDATE basket_lines SET quantity = ? WHERE basket_id = ? AND slug = ?", (quantity, basket_id, slug)
+    )
+
+
 def remove(connection: sqlite3.Connection, basket_id: str | None, slug: str) -> None:
     """Take all copies of a book out of the basket."""
     gone = connection.execute("DELETE FROM basket_lines WHERE basket_id = ? AND slug = ?", (basket_id, slug))

@@ -89,7 +89,7 @@ class Extraction:
     """What a page has for the `extract` of a projection (V1, state_projections).
 
     `records` has a value for each extract's id, `selector_counts` the number of its matches, `missing` the paths of
-    required fields that were missing or empty: `books[2].title`.
+    required fields that were missing or empty: `books.2.title`. `innerText` is the visible text, white space collapsed.
     """
 
     records: JsonObject
@@ -156,8 +156,9 @@ class LivePage(Protocol):
     async def perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
         """Carry out one of `primitives`: pointer, keyboard, scrolling, clipboard, navigation. Return its output.
 
-        What follows from it has come when this returns, as a page after a click on a link. Raises PrimitiveError
-        `capability_unavailable`, `point_out_of_viewport`, `target_not_found`, `navigation_failed`.
+        What follows from it has come when this returns, as a page after a click on a link; a link that leads to an
+        error, or nowhere, is `navigation_failed`. Raises PrimitiveError `capability_unavailable`, `target_not_found`,
+        `point_out_of_viewport`, `navigation_failed`.
         """
 
     async def extract(self, extracts: Sequence[JsonObject]) -> Extraction:

@@ -9,15 +9,47 @@ A call ends with a `ToolResult` or raises `RuntimeFailure`, which has the codes 
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
-from awp_publish.browsing.live_page import LivePage
-from awp_publish.checks import Finding
+from awp_publish.browsing.live_page import LivePage, PrimitiveError
+from awp_publish.browsing.locating import describe, locate
+from awp_publish.browsing.primitives import can_run, run_primitive
+from awp_publish.browsing.projecting import (
+    ProjectionError,
+    Snapshot,
+    diff_answer,
+    fits,
+    full_answer,
+    postconditions_of,
+    read,
+    summaries_of,
+    summary_answer,
+    validator_of,
+    verify,
+)
+from awp_publish.browsing.workflow_runner import (
+    RECOVERY,
+    Progress,
+    Trace,
+    WorkflowFailure,
+    inspect,
+    run_steps,
+    run_workflow,
+)
+from awp_publish.checks import Finding, check_document
+from awp_publish.checks.text import read as read_document
 from awp_publish.model import JsonObject
+from awp_publish.problems import did_you_mean
+from awp_publish.schema import Validator
+from awp_publish.workflows import rules
+from awp_publish.workflows.expressions import ExpressionError, evaluate, expression_of
+from awp_publish.workflows.primitives import PRIMITIVES
 
 Code: TypeAlias = Literal[
     "unknown_action",
@@ -95,21 +127,22 @@ class ToolResult:
 
     output: object
     steps: Sequence[JsonObject] = ()
-
-
-Progress: TypeAlias = Callable[[str, bool], None]
-"""Told before each step: its id, and whether it may change something (for resuming, and for hang-ups)."""
+    drift: Sequence[str] = ()
+    """How the page differed from what the map says, though the tool could be carried out."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionMap:
     """A map that was read and checked, with its imports composed in. Shared by all runtimes of a process.
 
-    A map with errors exposes nothing: its `document` is empty, and `findings` say why.
+    A map with errors exposes nothing: its `document` is empty, and `findings` say why. `private` are the names of tools
+    and projections that came from an import whose trust is `private`.
     """
 
     document: JsonObject
     findings: Sequence[Finding]
+    private: frozenset[str] = frozenset()
+    _validators: dict[str, Validator | None] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def is_valid(self) -> bool:
@@ -118,18 +151,69 @@ class ActionMap:
 
     @classmethod
     def read(cls, document: bytes | str | Mapping[str, object], *, path: str = "", lenient: bool = False) -> ActionMap:
-        """Return a map that is checked. Imports are left out; see `composed`."""
-        raise NotImplementedError
+        """Return a map that is checked. Imports are left out (`compose` puts them in)."""
+        findings = check_document(document, "actions-json", path, lenient=lenient)
+        is_valid = not any(finding.level == "error" for finding in findings)
+        return cls((read_document(document).document or {}) if is_valid else {}, findings)
+
+    def objects(self, section: str) -> Iterator[JsonObject]:
+        """Iterate over the objects of a section of the root: `tools`, `states`."""
+        listed = self.document.get(section)
+        for one in listed if isinstance(listed, list) else ():
+            if isinstance(one, Mapping):
+                yield one
+
+    def find(self, section: str, name: str, member: str = "name") -> JsonObject | None:
+        """Return the first object of a section that has a name."""
+        return next((one for one in self.objects(section) if one.get(member) == name), None)
+
+    def validator(self, key: str, schema: object) -> Validator | None:
+        """Return the validator of a schema, compiled when it is first needed; `key` says which one it is."""
+        if key not in self._validators:
+            self._validators[key] = validator_of(schema)
+        return self._validators[key]
 
 
 CALL_SECONDS: Final = 30.0
+MAX_EVIDENCE: Final = 20_000
+"""Characters of a document that are stored as the evidence of a check."""
+_Drift: TypeAlias = list[str]
+_BRIDGE_CODES: Final = frozenset(get_args(Code))
+
+
+def _part(owner: JsonObject, name: str) -> JsonObject:
+    """Return a member that is an object, an empty one for anything else."""
+    found = owner.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _texts(owner: JsonObject, name: str) -> list[str]:
+    """Return the texts of a member: those of an array, or the one that it is."""
+    found = owner.get(name)
+    return [one for one in (found if isinstance(found, list) else [found]) if isinstance(one, str)]
+
+
+def _named(error: PrimitiveError) -> Code:
+    """Return the code of the bridge for a primitive that failed outside of a workflow."""
+    others: Mapping[str, Code] = {
+        "multiple_targets": "target_not_found",
+        "target_not_visible": "target_not_found",
+        "point_out_of_viewport": "target_not_found",
+        "invalid_selector": "target_not_found",
+        "timeout": "handler_timeout",
+        "assertion_failed": "state_mismatch",
+        "target_not_ready": "state_mismatch",
+        "state_document_unavailable": "runtime_not_ready",
+    }
+    return error.code if error.code in _BRIDGE_CODES else others.get(error.code, "handler_failed")  # type: ignore[return-value]
 
 
 class Runtime:
     """One map at work upon one page. Calls are made one after the other.
 
-    `handlers` are the approved functions outside of the page, by the name that maps have for them; functions of the
-    page's own scripts are asked for after them. `private` says whose map it is where it is nobody else's.
+    `handlers` are the approved functions outside of the page, by the name that maps have for them; primitives and the
+    functions of the page's own scripts are asked for after them. `seconds` bounds each call. What is `private` in the
+    map is shown and called with `private` only: it belongs to whoever composed it.
     """
 
     def __init__(
@@ -139,37 +223,292 @@ class Runtime:
         *,
         handlers: Mapping[str, Handler] | None = None,
         seconds: float = CALL_SECONDS,
+        private: bool = False,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.map, self.page = action_map, page
+        self._handlers, self._seconds = dict(handlers or {}), seconds
+        self._hidden: frozenset[str] = frozenset() if private else action_map.private
+        self._clock, self._now = clock, now
+        self._lock = asyncio.Lock()
+        self._moved: dict[str, float] = {}
+        self._repeated: dict[str, tuple[object, int]] = {}
+        self._snapshots: dict[str, Snapshot] = {}
+        self._installed: dict[str, str] = {}
+        self._listening: frozenset[str] = frozenset()
+        self._dropped = 0
 
     @property
     def is_ready(self) -> bool:
         """Whether the map is valid. Until then everything raises `runtime_not_ready` with the findings."""
         return self.map.is_valid
 
+    @property
+    def dropped_events(self) -> int:
+        """The number of events that were not forwarded, for their payload does not fit."""
+        return self._dropped
+
+    def _require_ready(self) -> None:
+        if not self.is_ready:
+            errors = [finding for finding in self.map.findings if finding.level == "error"]
+            told = [{"check": one.check, "pointer": one.pointer, "message": one.message} for one in errors[:20]]
+            message = f"The map of this page is not valid: {errors[0].message}"
+            raise RuntimeFailure("runtime_not_ready", message, {"findings": told}, recoverable=False)
+
+    def _observed(self) -> str:
+        return self._now().isoformat().replace("+00:00", "Z")
+
+    # --- What is here and now ---
+
+    async def _state_holds(self, name: str, known: dict[str, JsonObject] | None = None) -> JsonObject:
+        """Diagnose a state: `holds` (None: nothing diagnoses it) and each diagnostic.
+
+        A state holds when all of its targets are there; a target that needs a state is diagnosed no deeper.
+        """
+        known = {} if known is None else known
+        if name in known:
+            return known[name]
+        state = self.map.find("states", name)
+        diagnostics = [one for one in (state or {}).get("diagnostics") or () if isinstance(one, Mapping)]  # type: ignore[attr-defined]
+        known[name] = {"holds": None, "diagnostics": []}
+        told = []
+        for one in diagnostics:
+            try:
+                match = await locate(self.page, _part(one, "target"))
+                result = {"name": one.get("name"), "holds": bool(match.elements), **match.evidence}
+                result.pop("candidates", None)
+            except PrimitiveError as error:
+                result = {"name": one.get("name"), "holds": False, "reason": error.message}
+            told.append(result)
+        known[name] = {"holds": all(one["holds"] for one in told) if told else None, "diagnostics": told}
+        return known[name]
+
+    async def states(self) -> JsonObject:
+        """Return `current` (names), `unknown` (those without diagnostics) and `diagnostics` of each state."""
+        self._require_ready()
+        known: dict[str, JsonObject] = {}
+        names = [str(state.get("name")) for state in self.map.objects("states")]
+        for name in names:
+            await self._state_holds(name, known)
+        return {
+            "current": [name for name in names if known[name]["holds"]],
+            "unknown": [name for name in names if known[name]["holds"] is None],
+            "diagnostics": {name: known[name]["diagnostics"] for name in names},
+        }
+
+    async def _here(self, target: JsonObject, known: dict[str, JsonObject]) -> str | None:
+        """Return why a tool's address or state is another than the page's, None where it is not."""
+        if not rules.url_fits(target, self.page.url):
+            return "The address is another."
+        state = target.get("state")
+        if isinstance(state, str) and (await self._state_holds(state, known))["holds"] is False:
+            return f"The state {state} does not hold."
+        return None
+
+    def _tools(self) -> Iterator[JsonObject]:
+        for tool in self.map.objects("tools"):
+            if _part(tool, "x_actions").get("direction") != "html_to_agent" and tool.get("name") not in self._hidden:
+                yield tool
+
+    def _projections(self) -> Sequence[JsonObject]:
+        """Return the projections whose scope fits the address; the first of a name counts."""
+        found: dict[object, JsonObject] = {}
+        for projection in self.map.objects("state_projections"):
+            if projection.get("name") not in self._hidden and fits(projection, self.page.url):
+                found.setdefault(projection.get("name"), projection)
+        return list(found.values())
+
     async def list(self) -> JsonObject:
         """Return `actions` and `projections` that can be used here and now (`actions.site`, mode list).
 
         An action has `name`, `description`, `input_schema` and, where it is bound to addresses, `target_url_contains`.
+        Of an invalid map there is nothing.
         """
-        raise NotImplementedError
+        known: dict[str, JsonObject] = {}
+        actions = []
+        for tool in self._tools():
+            bound = _part(_part(tool, "x_actions"), "binding").get("target_url_contains")
+            target = _part(tool, "target")
+            if isinstance(bound, str) and bound not in self.page.url:
+                continue
+            is_bound = _part(tool, "x_actions").get("scope") != "persistent"
+            if is_bound and await self._here(target, known) is not None:
+                continue
+            if any(not can_run(self.page, name) for name in _texts(tool, "requires")):
+                continue
+            action = {
+                "name": tool.get("name"),
+                "description": tool.get("description"),
+                "input_schema": tool.get("input_schema", {"type": "object", "additionalProperties": False}),
+            }
+            part = bound if isinstance(bound, str) else target.get("url_contains") if is_bound else None
+            actions.append(action | ({"target_url_contains": part} if isinstance(part, str) else {}))
+        projections = [
+            {"name": one.get("name"), "description": one.get("description"), "summaries": summaries_of(one)}
+            for one in self._projections()
+        ]
+        return {"actions": actions, "projections": projections}
 
     async def context(self, task: str = "") -> Sequence[JsonObject]:
-        """Return the context blocks that the address, the states, the targets and the task select."""
-        raise NotImplementedError
+        """Return the context blocks that the address, the states, the targets and the task select.
 
-    async def states(self) -> JsonObject:
-        """Return `current` (names), `unknown` (those without diagnostics) and `diagnostics` of each state."""
-        raise NotImplementedError
+        Every predicate of `load_when` has to hold, of a list any entry. With a task, those blocks come first that have
+        most of its words. They are documentation: that one names a tool permits nothing.
+        """
+        self._require_ready()
+        known: dict[str, JsonObject] = {}
+        blocks = [
+            one for one in self.map.objects("context") if await self._applies(_part(one, "load_when"), task, known)
+        ]
+        words = {word for word in task.casefold().split() if len(word) > 2}
+
+        def rank(block: JsonObject) -> int:
+            told = f"{block.get('title', '')} {block.get('body', '')} {' '.join(_texts(block, 'available_tools'))}"
+            text = told.casefold()
+            return -sum(word in text for word in words)
+
+        return sorted(blocks, key=rank)
+
+    async def _applies(self, when: JsonObject, task: str, known: dict[str, JsonObject]) -> bool:
+        if not rules.url_fits(when, self.page.url):
+            return False
+        held = [(await self._state_holds(name, known))["holds"] for name in _texts(when, "states")]
+        if "states" in when and not any(held):
+            return False
+        if "tasks" in when and not any(part.casefold() in task.casefold() for part in _texts(when, "tasks")):
+            return False
+        targets = when.get("targets")
+        if targets is None:
+            return True
+        for one in targets if isinstance(targets, list) else [targets]:
+            try:
+                target = {"selector": one} if isinstance(one, str) else one
+                if isinstance(target, Mapping) and (await locate(self.page, target)).elements:
+                    return True
+            except PrimitiveError:
+                continue
+        return False
+
+    # --- Attachments and signals ---
 
     async def status(self) -> JsonObject:
         """Return `url`, `states`, `attachments` and `observed_at`: a `runtime_status` but for its ids.
 
-        Attachments are installed, removed and attached again as their lifecycle says.
+        Attachments are installed, removed and attached again as their lifecycle says; a page that nobody sees has them
+        as `unsupported`.
         """
-        raise NotImplementedError
+        self._require_ready()
+        await self._listen()
+        states = await self.states()
+        attachments = [
+            {"id": one.get("id"), "state": await self._attach(one)} for one in self.map.objects("attachments")
+        ]
+        return {
+            "url": self.page.url,
+            "states": states["current"],
+            "attachments": attachments,
+            "observed_at": self._observed(),
+        }
+
+    async def _attach(self, attachment: JsonObject) -> str:
+        """Install, remove or attach again one attachment, and return its state now."""
+        name, target = str(attachment.get("id")), _part(attachment, "target")
+        lifecycle, affordance = _part(attachment, "lifecycle"), _part(attachment, "affordance")
+        is_there = name in await self.page.attached()
+        if lifecycle.get("install") != "when_target_matches":
+            return "attached" if is_there else "unsupported"
+        try:
+            in_context = await self._here(target, {}) is None
+            match = await locate(self.page, target) if in_context else None
+            if match is None or not match.elements:
+                removes = lifecycle.get("remove") == "when_context_mismatch" or match is not None
+                if is_there and removes:
+                    await self.page.detach(name)
+                    is_there = False
+                return "attached" if is_there else "drifted" if in_context and name in self._installed else "detached"
+            anchor = match.elements[0]
+            if is_there:
+                return "attached"
+            was_installed = name in self._installed
+            if was_installed and lifecycle.get("reattach") != "on_url_or_dom_change":
+                return "detached"
+            most = affordance.get("max_instances", 1)
+            if isinstance(most, (int, float)) and most < 1:
+                return "detached"
+            await self.page.attach(name, anchor.ref, affordance)
+            self._installed[name] = self.page.url
+            return "attached"
+        except PrimitiveError as error:
+            return "unsupported" if error.code == "capability_unavailable" else "drifted"
+
+    async def _listen(self) -> None:
+        wanted = frozenset(str(one.get("event")) for one in self._enabled_signals())
+        if wanted - self._listening:
+            await self.page.listen(wanted)
+            self._listening = wanted
+
+    def _enabled_signals(self) -> Sequence[JsonObject]:
+        """Return the signals that are let in: those that their map enables; by default none is."""
+        signals = self.map.objects("signals")
+        ways = ("html_to_agent", "bidirectional")
+        return [
+            one
+            for one in signals
+            if one.get("ingestion") == "enabled"
+            and isinstance(one.get("event"), str)
+            and one.get("direction", ways[0]) in ways
+            and one.get("name") not in self._hidden
+        ]
+
+    async def signals(self) -> Sequence[JsonObject]:
+        """Return the events of the page since the last call that the map enables and whose payload is valid.
+
+        Each has `event_id`, `name`, `event`, `url`, `payload`, `observed_at`: a `dom_event` but for its runtime.
+        Without a payload schema nothing of an event is forwarded but that it happened.
+        """
+        self._require_ready()
+        await self._listen()
+        forwarded = []
+        for event in await self.page.take_events():
+            for signal in self._enabled_signals():
+                if signal.get("event") != event.event:
+                    continue
+                target = _part(signal, "target")
+                if target and not await self._is_source(target, event.refs, event.url):
+                    continue
+                name, schema = str(signal.get("name")), signal.get("payload")
+                payload: object = {}
+                if isinstance(schema, Mapping):
+                    validator = self.map.validator(f"signals/{name}", schema)
+                    payload = {} if event.detail is None else event.detail
+                    if not isinstance(payload, Mapping) or validator is None or not validator.is_valid(payload):
+                        self._dropped += 1
+                        continue
+                forwarded.append(
+                    {
+                        "event_id": f"event_{secrets.token_hex(8)}",
+                        "name": name,
+                        "event": event.event,
+                        "url": event.url,
+                        "payload": payload,
+                        "observed_at": self._observed(),
+                    }
+                )
+        return forwarded
+
+    async def _is_source(self, target: JsonObject, refs: Sequence[str], url: str) -> bool:
+        if not rules.url_fits(target, url):
+            return False
+        if not any(name in target for name in (*rules.SELECTORS, "role", "name", "text_equals", "text_contains")):
+            return True
+        try:
+            match = await locate(self.page, target, attached=True)
+        except PrimitiveError:
+            return False
+        return any(element.ref in refs for element in match.elements)
+
+    # --- Calls ---
 
     async def call(
         self,
@@ -182,36 +521,415 @@ class Runtime:
         """Carry out a tool. Raises RuntimeFailure, after which the runtime can be used again.
 
         `seconds` bounds the call, within the runtime's own bound; then `handler_timeout` has `elapsed_ms` and
-        `step_id`, and steps that have not begun do not begin.
+        `step_id`, and steps that have not begun do not begin. `on_step` is told before each step its id, and whether it
+        may change something.
         """
-        raise NotImplementedError
+        self._require_ready()
+        trace, began = Trace(on_step=on_step), time.monotonic()
+        limit = self._seconds if seconds is None else max(0.0, min(seconds, self._seconds))
+        try:
+            async with asyncio.timeout(limit), self._lock:
+                return await self._call(tool, arguments, trace, began + limit)
+        except TimeoutError:
+            elapsed = round((time.monotonic() - began) * 1000)
+            evidence = {"elapsed_ms": elapsed, "step_id": trace.current, "url": self.page.url, **_done(trace)}
+            message = f"{tool} took longer than {limit:g} seconds."
+            raise RuntimeFailure("handler_timeout", message, evidence, recoverable=not trace.has_changed) from None
 
-    async def state_read(self, projection: str | None = None) -> JsonObject:
+    async def _call(self, name: str, arguments: object, trace: Trace, deadline: float) -> ToolResult:
+        tool = next((one for one in self._tools() if one.get("name") == name), None)
+        if tool is None:
+            known = [str(one.get("name")) for one in self._tools()]
+            message = f"Unknown action {name[:100]!r}. {did_you_mean(name, known)}".strip()
+            raise RuntimeFailure("unknown_action", message, {"actions": known[:50]})
+        x_actions = _part(tool, "x_actions")
+        given = arguments if isinstance(arguments, Mapping) else None
+        schema = tool.get("input_schema", {"type": "object", "additionalProperties": False})
+        validator = self.map.validator(f"tools/{name}/input", schema)
+        wrong = () if given is None or validator is None else validator(dict(given))
+        if given is None or wrong:
+            errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
+            first = f"{errors[0]['pointer']} {errors[0]['detail']}".strip() if errors else "They have to be an object."
+            message = f"The arguments of {name} are wrong: {first}"
+            raise RuntimeFailure("invalid_input", message, {"errors": errors})
+        binding = _part(x_actions, "binding")
+        bound = _part(binding, "arguments")
+        part = binding.get("target_url_contains")
+        if isinstance(part, str) and part not in self.page.url:
+            evidence = {"url": self.page.url, "target_url_contains": part}
+            raise RuntimeFailure("target_not_found", f"{name} belongs to another page.", evidence)
+        missing = [one for one in _texts(tool, "requires") if not can_run(self.page, one)]
+        if missing:
+            message = f"{name} requires {', '.join(missing)}, which this page cannot carry out."
+            lacking: JsonObject = {"capability": missing[0], "capabilities": missing, "host": self.page.host}
+            raise RuntimeFailure("capability_unavailable", message, lacking, recoverable=False)
+        if x_actions.get("scope") != "persistent":
+            await self._require_target(name, _part(tool, "target"), trace)
+        moves = await self._transitions(tool, given, deadline)
+        try:
+            result, was_outside = await self._execute(tool, HandlerCall(name, given, bound), trace)
+        finally:  # what failed has moved the page just as well
+            self._moved |= {str(transition.get("name")): self._clock() for transition in moves}
+        schema = x_actions.get("result_schema", tool.get("result_schema"))
+        validator = self.map.validator(f"tools/{name}/result", schema)
+        wrong = () if validator is None else validator(result)
+        if wrong:
+            errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
+            message = f"The result of {name} is wrong: {errors[0]['pointer']} {errors[0]['detail']}"
+            raise RuntimeFailure("invalid_result", message, {"errors": errors, **_done(trace)}, recoverable=False)
+        if not was_outside:
+            await self._verify(name, {**bound, **given}, trace)
+        for transition in moves:
+            await self._converge(transition, given, result)
+        return ToolResult(result, trace.steps, trace.drift)
+
+    async def _require_target(self, name: str, target: JsonObject, trace: Trace) -> None:
+        """Hold the page to the state and the target of a tool before anything is done."""
+        state = target.get("state")
+        if isinstance(state, str):
+            diagnosed = await self._state_holds(state)
+            if diagnosed["holds"] is False:
+                evidence = {"state": state, "diagnostics": diagnosed["diagnostics"], "url": self.page.url}
+                raise RuntimeFailure(
+                    "state_mismatch", f"{name} needs the state {state}, which does not hold.", evidence
+                )
+        if not target:
+            return
+        try:
+            match = await locate(self.page, target)
+        except PrimitiveError as error:
+            raise self._failure(error, trace) from error
+        trace.drift += match.drift
+        if not match.elements:
+            evidence = {"url": self.page.url, "target": dict(target), **match.evidence}
+            raise RuntimeFailure(
+                "target_not_found", f"The target of {name} is not on the page: {match.reason}", evidence
+            )
+
+    async def _transitions(self, tool: JsonObject, arguments: JsonObject, deadline: float) -> Sequence[JsonObject]:
+        """Return the transitions that a call makes, after what each of them asks for. Raises RuntimeFailure."""
+        known: dict[str, JsonObject] = {}
+        moves = []
+        for transition in self.map.objects("transitions"):
+            if transition.get("tool") != tool.get("name"):
+                continue
+            starts = [(await self._state_holds(name, known))["holds"] for name in _texts(transition, "from")]
+            if starts and not any(held is not False for held in starts):
+                continue
+            moves.append(transition)
+            name = str(transition.get("name"))
+            for condition in _texts(transition, "preconditions"):  # the others are documentation
+                diagnosed = await self._state_holds(condition, known)
+                if diagnosed["holds"] is False:
+                    evidence = {"state": condition, "transition": name, "diagnostics": diagnosed["diagnostics"]}
+                    message = f"{tool.get('name')} needs the state {condition}, which does not hold."
+                    raise RuntimeFailure("state_mismatch", message, evidence)
+            most = _part(transition, "convergence").get("max_attempts")
+            if isinstance(most, (int, float)) and not isinstance(most, bool):
+                key = await self._situation(arguments)
+                before, count = self._repeated.get(name, (None, 0))
+                if before == key and count >= most:
+                    message = f"{tool.get('name')} was tried {count} times in one state, and nothing changed."
+                    evidence = {"transition": name, "max_attempts": most, "attempts": count}
+                    raise RuntimeFailure("unsafe_state", message, evidence, recoverable=False)
+                self._repeated[name] = (key, count + 1 if before == key else 1)
+            pause = transition.get("rate_limit_ms")
+            if isinstance(pause, (int, float)) and not isinstance(pause, bool) and name in self._moved:
+                left = self._moved[name] + pause / 1000 - self._clock()
+                if left > 0 and time.monotonic() + left >= deadline:
+                    evidence = {"transition": name, "retry_after_ms": round(left * 1000)}
+                    message = f"{tool.get('name')} may be repeated in {round(left * 1000)} ms."
+                    raise RuntimeFailure("unsafe_state", message, evidence)
+                if left > 0:
+                    await asyncio.sleep(left)
+        return moves
+
+    async def _situation(self, arguments: JsonObject) -> object:
+        """Return what makes two calls repetitions of each other: the states, the address and the arguments."""
+        current = (await self.states())["current"]
+        return (current, self.page.url, dict(arguments))
+
+    async def _converge(self, transition: JsonObject, arguments: JsonObject, result: object) -> None:
+        """Forget the attempts of a transition that is complete: `complete_when` is a state, or an expression."""
+        done = _part(transition, "convergence").get("complete_when")
+        if not isinstance(done, str):
+            return
+        if self.map.find("states", done) is not None:
+            complete = bool((await self._state_holds(done))["holds"])
+        else:
+            try:
+                expression = expression_of(done)
+                document = {"input": arguments, "output": result, "url": self.page.url}
+                document["states"] = (await self.states())["current"] if expression is not None else []
+                complete = expression is not None and evaluate(expression, document, rules.MAX_EXPRESSION_BYTES) is True
+            except ExpressionError:
+                complete = False
+        if complete:
+            self._repeated.pop(str(transition.get("name")), None)
+
+    async def _execute(self, tool: JsonObject, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
+        """Carry out a tool as its execution says; the second is true for a handler outside of the page."""
+        x_actions = _part(tool, "x_actions")
+        execution, handler = _part(x_actions, "execution"), x_actions.get("handler")
+        steps, workflow = execution.get("steps"), tool.get("workflow")
+        mode = execution.get("mode", "handler_first" if isinstance(handler, str) else "steps_first")
+        if mode not in rules.EXECUTION_MODES:
+            message = f"The execution mode {str(mode)[:100]!r} is not known."
+            raise RuntimeFailure("capability_unavailable", message, {"capability": mode, "host": self.page.host})
+        has_steps = isinstance(workflow, Mapping) or bool(steps)
+        try:
+            if isinstance(handler, str) and (mode == "handler_first" or not has_steps):
+                try:
+                    return await self._handle(handler, call, trace)
+                except PrimitiveError as error:
+                    if error.code != "missing_handler" or not has_steps:
+                        raise
+                    trace.drift.append(f"The handler {handler!r} is missing; the steps were run in its place.")
+            if isinstance(workflow, Mapping):
+                return await run_workflow(self.page, workflow, call.merged(), trace), False
+            if steps and isinstance(steps, list):
+                return await run_steps(self.page, steps, call.merged(), trace), False
+            if "static_output" in x_actions:
+                return x_actions["static_output"], True
+            if call.tool in PRIMITIVES:  # a lenient reader takes a tool that is named like one for it
+                return await self._handle(call.tool, call, trace)
+        except WorkflowFailure as failure:
+            cause = failure.cause or {}
+            code: Code = "capability_unavailable" if cause.get("code") == "capability_unavailable" else "handler_failed"
+            if failure.code in ("workflow_output_too_large", "expression_output_too_large"):
+                code = "invalid_result"
+            evidence = {**failure.error, "url": self.page.url, **_done(trace)}
+            recoverable = bool(failure.error.get("recoverable", False))
+            raise RuntimeFailure(code, failure.message, evidence, recoverable=recoverable) from failure
+        except PrimitiveError as error:
+            raise self._failure(error, trace) from error
+        raise RuntimeFailure("missing_handler", f"Nothing says how {call.tool} is carried out.", recoverable=False)
+
+    async def _handle(self, name: str, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
+        """Call a handler: an approved one of ours, a primitive, or a function of the page. Never code from a map."""
+        approved = self._handlers.get(name)
+        if approved is not None:
+            trace.begin(name, name)
+            try:
+                output = await approved(call)
+            except (RuntimeFailure, asyncio.CancelledError):
+                raise
+            except Exception as error:
+                message = f"The handler {name} failed: {type(error).__name__}."
+                raise RuntimeFailure("handler_failed", message, {"handler": name}) from error
+            trace.current = None
+            return output, True
+        if name in PRIMITIVES:
+            began = time.monotonic()
+            trace.begin(name, name)
+            output = await run_primitive(self.page, name, dict(call.merged()), trace.drift)
+            trace.end({"id": name, "primitive": name}, began)
+            return output, False
+        trace.begin(name, name)
+        output = await self.page.invoke(name, call.merged())
+        trace.current = None
+        return output, False
+
+    def _failure(self, error: PrimitiveError, trace: Trace) -> RuntimeFailure:
+        code = _named(error)
+        evidence = {"code": error.code, **error.evidence, **_done(trace)}
+        return RuntimeFailure(code, error.message, evidence, recoverable=code != "capability_unavailable")
+
+    # --- Projections ---
+
+    async def state_read(self, projection: str | None = None, max_bytes: int | None = None) -> JsonObject:
         """Return the state of a projection, of the only one in scope without a name. Raises RuntimeFailure."""
-        raise NotImplementedError
+        return await self._project(projection, lambda _, taken: full_answer(taken, max_bytes))
 
     async def state_summary(
         self, projection: str | None = None, summary: str | None = None, max_bytes: int | None = None
     ) -> JsonObject:
         """Return a summary of a projection's state, its first without a name. Raises RuntimeFailure."""
-        raise NotImplementedError
+        return await self._project(projection, lambda _, taken: summary_answer(taken, summary, max_bytes))
 
     async def state_diff(self, projection: str | None = None) -> JsonObject:
-        """Return what changed in a projection's state since it was last read. Raises RuntimeFailure."""
-        raise NotImplementedError
+        """Return what changed in a projection's state since it was last read. Raises RuntimeFailure.
+
+        `patches` are a JSON Patch, `deltas` say what each means; without an earlier reading there is the `state` and
+        the `reason` `no_previous_state`.
+        """
+        return await self._project(projection, diff_answer)
+
+    async def _project(self, name: str | None, answer: Callable[[Snapshot | None, Snapshot], JsonObject]) -> JsonObject:
+        self._require_ready()
+        async with self._lock:
+            try:
+                taken = await self._snapshot(name)
+                key = str(taken.projection.get("name"))
+                before, self._snapshots[key] = self._snapshots.get(key), taken
+                return answer(before, taken)
+            except ProjectionError as error:
+                too_much = ("state_payload_too_large", "state_schema_validation_failed", "expression_output_too_large")
+                code: Code = "invalid_result" if error.code in too_much else "handler_failed"
+                cause = error.evidence.get("cause")
+                if isinstance(cause, Mapping) and cause.get("code") == "capability_unavailable":
+                    code = "capability_unavailable"
+                evidence = {"code": error.code, "url": self.page.url, **error.evidence}
+                raise RuntimeFailure(code, error.message, evidence) from error
+
+    async def _snapshot(self, name: str | None) -> Snapshot:
+        scoped = self._projections()
+        projection = next((one for one in scoped if one.get("name") == name), None)
+        if name is None and len(scoped) == 1:
+            projection = scoped[0]
+        if projection is None:
+            here = [str(one.get("name")) for one in scoped]
+            message = f"No projection {name!r} fits this page." if name else "Say which projection is meant."
+            raise ProjectionError("state_projection_not_found", message, available_projections=here)
+        schema = _part(projection, "snapshot").get("output_schema")
+        place = next(at for at, one in enumerate(self.map.objects("state_projections")) if one is projection)
+        validator = self.map.validator(f"state_projections/{place}", schema)
+        return await read(self.page, projection, validator, self._now())
+
+    async def _verify(self, tool: str, arguments: JsonObject, trace: Trace) -> None:
+        """Hold the state after a tool to the postconditions that projections have for it. Raises RuntimeFailure."""
+        everywhere = [one for one in self.map.objects("state_projections") if one.get("name") not in self._hidden]
+        for name, condition in postconditions_of(everywhere, tool):
+            try:
+                taken = await self._snapshot(name)
+                fault, code, evidence = verify(condition, taken.state, arguments), "state_postcondition_failed", {}
+            except ProjectionError as error:
+                fault, code, evidence = error.message, error.code, dict(error.evidence)
+            if fault is not None:
+                told = {"code": code, "projection": name, "url": self.page.url, **evidence, **_done(trace)}
+                state, retryable, recovery = RECOVERY["postcondition_failed"]
+                told |= {"failure_class": "postcondition_failed", "failed_state": state}
+                told |= {"retryable": retryable, "safe_recovery": recovery}
+                raise RuntimeFailure("state_mismatch", fault, told)
+
+    # --- Checks ---
 
     async def check(self, ids: Sequence[str] | None = None) -> Sequence[JsonObject]:
-        """Run checks of the map, all without ids, and return their results, each with its evidence."""
-        raise NotImplementedError
+        """Run checks of the map, all without ids, and return their results, each with its evidence.
 
-    async def signals(self) -> Sequence[JsonObject]:
-        """Return the events of the page since the last call that the map enables and whose payload is valid.
-
-        Each has `event_id`, `name`, `event`, `url`, `payload`, `observed_at`: a `dom_event` but for its runtime.
+        `status` is `passed`, `failed`, `error` (it could not be run) or `skipped` (it is about another state).
         """
-        raise NotImplementedError
+        self._require_ready()
+        return [
+            await self._check(one) for one in self.map.objects("checks") if ids is None or one.get("id") in set(ids)
+        ]
 
-    @property
-    def dropped_events(self) -> int:
-        """The number of events that were not forwarded, for their payload does not fit."""
-        raise NotImplementedError
+    async def _check(self, check: JsonObject) -> JsonObject:
+        evidence: dict[str, object] = {}
+        error: dict[str, object] | None = None
+        status, drift = "passed", list[str]()
+        try:
+            if (reason := await self._unsuitable(check)) is not None:
+                status, evidence["reason"] = "skipped", reason
+            else:
+                evidence["assertions"] = await self._assert(check, drift)
+        except PrimitiveError as failed:
+            is_drift = failed.code in ("target_not_found", "assertion_failed", "multiple_targets", "timeout")
+            status = "failed" if is_drift else "error"
+            told = {name: value for name, value in failed.evidence.items() if name != "candidates"}
+            code = "drift_detected" if is_drift else _named(failed)
+            error = {"code": code, "message": failed.message, "evidence": {"code": failed.code, **told}}
+        except RuntimeFailure as failed:
+            status = "error" if failed.code in ("runtime_not_ready", "capability_unavailable") else "failed"
+            error = dict(failed.describe())
+        if drift:
+            evidence["drift"] = drift
+        failing = _part(check, "on_fail")
+        if error is not None:
+            error |= {"severity": check.get("severity", "major"), "recoverable": True}
+            evidence |= await self._stored(failing)
+        result: dict[str, object] = {
+            "check_id": check.get("id"),
+            "status": status,
+            "observed_at": self._observed(),
+            "url": self.page.url,
+            "severity": check.get("severity", "major"),
+            "evidence": evidence,
+        }
+        if error is not None:
+            result["error"] = error
+            if "contingency" in failing:
+                result["contingency"] = failing["contingency"]
+        return result
+
+    async def _unsuitable(self, check: JsonObject) -> str | None:
+        """Return why a check is not about the page as it is, None where it is."""
+        target, state, attachment = _part(check, "target"), check.get("state"), check.get("attachment")
+        if check.get("setup"):  # it goes where it belongs itself
+            return None
+        if not rules.url_fits(target, self.page.url):
+            return "The check is about another address."
+        if isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
+            return f"The check is about the state {state}, which does not hold."
+        if isinstance(attachment, str) and attachment not in await self.page.attached():
+            return f"The check is about the attachment {attachment}, which is not attached."
+        return None
+
+    async def _assert(self, check: JsonObject, drift: _Drift) -> Sequence[JsonObject]:
+        """Run the setup, the steps and the assertions of a check, and return the evidence of each."""
+        told: list[JsonObject] = []
+        output: object = None
+        for section in ("setup", "steps"):
+            given = check.get(section)
+            for step in given if isinstance(given, list) else ():
+                if step.get("type") == "navigate":
+                    arguments = {"url": step.get("url")}
+                    told.append(await run_primitive(self.page, "browser.navigate", arguments, drift))
+                elif step.get("type") == "call":
+                    called = await self.call(str(step.get("tool")), step.get("arguments", {}))
+                    output = called.output
+                    drift += called.drift
+                    told.append({"tool": step.get("tool"), "steps": list(called.steps)})
+                else:
+                    message = f"Steps of the type {str(step.get('type'))[:50]!r} are not known in checks."
+                    raise PrimitiveError("capability_unavailable", message)
+        given = check.get("assertions")
+        assertions = [one for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
+        if isinstance(check.get("target"), Mapping) and not assertions:
+            assertions = [{"target": check["target"]}]
+        for assertion in assertions:
+            target = _part(assertion, "target")
+            state = target.get("state")
+            if isinstance(state, str) and (await self._state_holds(state))["holds"] is False:
+                message = f"The state {state} does not hold."
+                raise PrimitiveError("assertion_failed", message, assertion="state", state=state)
+            evidence = await inspect(self.page, target, assertion, drift)
+            told.append({name: value for name, value in evidence.items() if name != "candidates"})
+        expected = check.get("expected_result")
+        if isinstance(expected, Mapping):
+            self._compare(expected, output)
+        return told
+
+    def _compare(self, expected: JsonObject, output: object) -> None:
+        """Hold the last output of a check to what is expected: members, and with `..._contains` parts of texts."""
+        given = output if isinstance(output, Mapping) else {}
+        for name, value in expected.items():
+            actual = given.get(name.removesuffix("_contains")) if name not in given else given[name]
+            is_part = name.endswith("_contains") and name not in given
+            if not (str(value) in str(actual) if is_part else actual == value):
+                message = f"The result has {str(actual)[:100]!r} as {name}, and {str(value)[:100]!r} is expected."
+                raise PrimitiveError("assertion_failed", message, assertion="expected_result", member=name)
+
+    async def _stored(self, failing: JsonObject) -> dict[str, object]:
+        """Return the evidence that a failed check stores, and which of its alternate selectors match."""
+        wanted, stored = _texts(failing, "store_evidence"), dict[str, object]()
+        if "url" in wanted:
+            stored["url"] = self.page.url
+        try:
+            if "dom_snapshot" in wanted:
+                stored["dom_snapshot"] = (await self.page.html())[:MAX_EVIDENCE]
+            alternates = {}
+            for css in _texts(failing, "alternate_selectors"):
+                found = [one for one in await self.page.find(css) if one.is_visible]
+                alternates[css] = [describe(one) for one in found[:3]]
+            if alternates:
+                stored["alternate_selectors"] = alternates
+        except PrimitiveError as error:
+            stored["incomplete"] = error.message
+        return stored
+
+
+def _done(trace: Trace) -> dict[str, object]:
+    """Return what was done of a call, for the evidence of its failure."""
+    told: dict[str, object] = {"steps": list(trace.steps)}
+    return told | ({"drift": list(trace.drift)} if trace.drift else {})

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
 
 from awp_publish.browsing.acting import ACTIONS, FORM_WIDE, RESERVED, SCROLL, VERBS, Act, plain_name
@@ -17,6 +18,15 @@ _SCREEN: Final = 300
 _BOTTOM: Final = 1_000_000
 _STEPS: Final = {"up": -_SCREEN, "down": _SCREEN}
 _ENDS: Final = {"top": 0, "bottom": _BOTTOM}
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """What came of an action: whether controls changed, the visit that it led to, and why a link led nowhere."""
+
+    changed: bool
+    visited: Loading | None = None
+    failed: AwpError | None = None
 
 
 class Tab:
@@ -97,39 +107,52 @@ class Tab:
             raise AwpError("UNSUPPORTED", f"Not supported: {action[:100]}", details)
         if action not in VERBS:
             refuse(f"Unknown action: {read_text(intent, 'action') or ''}", actions=ACTIONS)
-        act = Act(action, target, intent, page, compiled, entry.overlay, self._browser)
+        done = yield from self.perform(action, target, intent)
+        more: dict[str, object] = {}
+        if done.failed is not None and done.visited is None:
+            more = {"error": done.failed.describe()}
+        elif done.visited is not None:
+            shown = self._describe(done.visited)
+            more = {name: shown[name] for name in ("url", "status", "title") if name in shown}
+        navigated = done.visited is not None and done.visited.page is not None
+        cursor = self.history.cursor
+        return {
+            "status": "ok",
+            "resolved": target.describe(),
+            "effects": {
+                "navigated": navigated,
+                "som_changed": done.changed or navigated,
+                **more,
+                "navigation": navigated,
+                "som_cursor": cursor,
+                "confidence": target.confidence,
+            },
+            "target_resolved": target.describe_certainty(),
+            "artifacts": {"som_cursor": write_cursor(cursor)},
+        }
+
+    def perform(self, action: str, target: ResolvedTarget, intent: JsonObject) -> Generator[Fetch, Fetched, Performed]:
+        """Do one of `VERBS` to an element of the shown page. Raises AwpError."""
+        entry, page = self._shown()
         with self._alone():
+            act = Act(action, target, intent, page, self._browser.cache.compiled(page), entry.overlay, self._browser)
             effect = VERBS[action](act)
-            som_changed, navigated = effect.overlay is not None and effect.overlay != act.overlay, False
-            if som_changed and effect.overlay is not None:
+            changed = effect.overlay is not None and effect.overlay != act.overlay
+            if changed and effect.overlay is not None:
                 self.history.change(effect.overlay)
-            more: dict[str, object] = {}
-            if effect.visit is not None:
-                try:
-                    loading = yield from self._visit(effect.visit)
-                except AwpError as error:
-                    if not effect.is_link or error.code != "NAVIGATION_FAILED":
-                        raise
-                    more = {"error": error.describe()}
-                else:
-                    navigated = loading.page is not None
-                    shown = self._describe(loading)
-                    more = {name: shown[name] for name in ("url", "status", "title") if name in shown}
-            cursor = self.history.cursor
-            return {
-                "status": "ok",
-                "resolved": target.describe(),
-                "effects": {
-                    "navigated": navigated,
-                    "som_changed": som_changed or navigated,
-                    **more,
-                    "navigation": navigated,
-                    "som_cursor": cursor,
-                    "confidence": target.confidence,
-                },
-                "target_resolved": target.describe_certainty(),
-                "artifacts": {"som_cursor": write_cursor(cursor)},
-            }
+            if effect.visit is None:
+                return Performed(changed)
+            try:
+                visited = yield from self._visit(effect.visit)
+            except AwpError as error:
+                if not effect.is_link or error.code != "NAVIGATION_FAILED":
+                    raise
+                return Performed(changed, failed=error)
+            if effect.is_link and visited.status >= 400:
+                details = {"url": self.url, "status": visited.status}
+                failed = AwpError("NAVIGATION_FAILED", f"The link leads to an error: {visited.status}", details)
+                return Performed(changed, visited, failed)
+            return Performed(changed, visited)
 
     def observe(self, params: Mapping[str, object]) -> JsonObject:
         """Return the page's SOM, or what changed in it since a cursor."""

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias, cast
+from typing import Annotated, Final, TypeAlias, cast
 
 import fastapi.routing
 from fastapi import FastAPI
@@ -24,7 +24,7 @@ from starlette.routing import BaseRoute
 from awp_publish.discover.openapi import Components, as_object, read_operation
 from awp_publish.discover.routes import Operation, Route, Walk, answers_json, methods_of, walk_routes
 from awp_publish.model import Arrival, JsonObject, OpenApi
-from awp_publish.schema import UnusableSchema, drops_unknown, reason_of, write_schema
+from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_schema
 
 Described: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
 """An API route as it stands in the application: within its routers, or by itself."""
@@ -95,13 +95,15 @@ class _Document:
             except Exception as error:
                 raise UnusableSchema(f"FastAPI cannot describe {context.path}: {reason_of(error)}") from error
             components, found = Components(document), _operation(document, context, method)
-        body = context.body_field
+        body, kind = context.body_field, None
+        if body is not None:
+            kind = Annotated[body.field_info.annotation, body.field_info]
         read = read_operation(
             found,
             components,
             self._prefix + (context.path or ""),
             document.get("security"),
-            drops_unknown=body is not None and drops_unknown(body.field_info.annotation),
+            drops_unknown=kind is not None and drops_unknown(kind),
             drops_empty=True,  # fastapi.dependencies.utils, `_get_value`: it refuses the field, or takes the default
         )
         outputs = read.outputs  # what the route writes may differ from what FastAPI documents of it
@@ -114,6 +116,7 @@ class _Document:
         refuses = not schemes or any(getattr(scheme, "auto_error", True) for scheme in schemes)
         return dataclasses.replace(
             read,
+            inputs=read.inputs if kind is None else close_like(read.inputs, kind),
             outputs=outputs,
             auth_required=read.auth_required and refuses,
             answers_json=read.answers_json and answers_json(context.endpoint) is not False,

@@ -15,8 +15,8 @@ from typing_extensions import is_typeddict
 from awp_publish.discover.routes import layers_of
 from awp_publish.media import BINARY
 from awp_publish.model import Function, JsonObject
-from awp_publish.problems import InvalidInput, InvalidOutput, Violation
-from awp_publish.schema import UnusableSchema, adapt, object_schema_of, pointer_to, reason_of, schema_of
+from awp_publish.problems import InvalidInput, InvalidOutput
+from awp_publish.schema import UnusableSchema, adapt, object_schema_of, read_errors, reason_of, schema_of
 from awp_publish.threads import run_in_thread
 
 Given: TypeAlias = Mapping[str, object]
@@ -192,10 +192,8 @@ async def _call(function: Callable[..., object], bind: Bind, write: Write, given
     try:
         arguments = bind(given)
     except ValidationError as error:
-        found = [
-            Violation(_pointer(one["loc"], given), one["msg"].removeprefix("Value error, "))
-            for one in error.errors(include_url=False, include_input=False)
-        ]
+        errors = error.errors(include_url=False, include_input=False)
+        found = read_errors(((one["loc"], one["msg"], one["type"]) for one in errors), given)
         raise InvalidInput.of(found) from error
     if inspect.iscoroutinefunction(function):
         answer = await function(**arguments)
@@ -204,19 +202,6 @@ async def _call(function: Callable[..., object], bind: Bind, write: Write, given
         if inspect.isawaitable(answer):
             answer = await answer
     return write(answer)
-
-
-def _pointer(location: tuple[int | str, ...], given: object) -> str:
-    """The JSON Pointer of what pydantic means: it names the alternatives of unions on its way, which are no members."""
-    path: list[int | str] = []
-    for index, part in enumerate(location):
-        is_item = isinstance(given, list) and isinstance(part, int) and part < len(given)
-        if is_item or (isinstance(given, Mapping) and part in given):
-            given = cast(Any, given)[part]
-        elif index < len(location) - 1 or not isinstance(given, Mapping):
-            continue
-        path.append(part)
-    return pointer_to(path)
 
 
 def _write_bytes(answer: object) -> bytes:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from types import UnionType
 from typing import Annotated, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from starlette.convertors import CONVERTOR_TYPES
+from starlette.convertors import CONVERTOR_TYPES, UUIDConvertor
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, WebSocketRoute
+from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, Router, WebSocketRoute
+from starlette.staticfiles import StaticFiles
 
 from awp_publish.model import Arrival, JsonObject, Location, Parameter, RouteCredential
 from awp_publish.schema import UnusableSchema, compile_schema, member_names
@@ -128,6 +129,43 @@ def answers_json(handler: object) -> bool | None:
     )
 
 
+_HTML: Final = frozenset({"TemplateResponse", "HTMLResponse"})
+_NO_HTML: Final = frozenset(
+    {"JSONResponse", "ORJSONResponse", "UJSONResponse", "PlainTextResponse", "StreamingResponse"}
+)
+
+
+def answers_html(handler: object) -> bool:
+    """Whether a handler answers with a page: it is annotated so, or makes answers of no other kind in its body."""
+    function = next(
+        (layer for layer in layers_of(handler) if inspect.isfunction(layer) and not hasattr(layer, "__wrapped__")), None
+    )
+    if function is None:
+        return False
+    try:
+        annotation = get_type_hints(function).get("return")
+    except Exception:  # a name that is imported for type checkers only
+        annotation = None
+    if isinstance(annotation, type) and issubclass(annotation, Response) and annotation is not Response:
+        media_type = getattr(annotation, "media_type", None)
+        return "html" in str(media_type) or any(kind.__name__ == "_TemplateResponse" for kind in annotation.__mro__)
+    names = set(function.__code__.co_names)
+    return not _HTML.isdisjoint(names) and _NO_HTML.isdisjoint(names)
+
+
+_SIGN: Final = re.compile(
+    r"(?:(?:user|auth|account|accounts|admin|get|do|show|site|oauth|sso|member|customer)_)*"
+    r"(?:log|sign)_?(?:in|out|off|on)(?:_(?:page|form|view|user|get|post|redirect|callback|for_access_token))*"
+)
+
+
+def signs_in(route: "Route") -> bool:
+    """Whether a route signs its caller in or out, as its name or the end of its path says."""
+    end = next((part for part in reversed(route.path.split("/")) if part and "{" not in part), "")
+    words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W+", "_", one).lower().strip("_") for one in (end, route.name))
+    return any(_SIGN.fullmatch(word) is not None for word in words)
+
+
 # --- What discovery finds ---
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
@@ -140,7 +178,7 @@ _PLACEHOLDER: Final = re.compile(r"{([A-Za-z_][A-Za-z0-9_]*)(?::([A-Za-z_]\w*))?
 _CONVERTOR_SCHEMAS: Final[Mapping[str, JsonObject]] = {
     "int": {"type": "integer", "minimum": 0},
     "float": {"type": "number", "minimum": 0},
-    "uuid": {"type": "string", "format": "uuid"},
+    "uuid": {"type": "string", "format": "uuid", "pattern": f"^(?:{UUIDConvertor.regex})$"},
     "path": {"type": "string", "minLength": 1},
     "str": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
 }
@@ -179,6 +217,11 @@ class Route:
     `describe(method)` reads the framework's own schema; it is None for frameworks that have none. `understand(kind,
     method, mode)` reads declared inputs or outputs of the framework's own kinds, such as a form class; it answers None
     for all others. `arrival` is where the application's own routing leads that comes to this route.
+
+    `site.include()` reads the rest: `mount` is the path of the mounted application in which the route stands, "" for
+    the outermost one. `reads` says whether its GET is known to change nothing; None where only its methods tell.
+    `is_page` says whether its GET answers with HTML; None where only the handler tells. `kept_out` is why it is no
+    action unless it is named ("it signs in or out", "is part of the admin"), "" for all others.
     """
 
     path: str
@@ -191,6 +234,10 @@ class Route:
     describe: Callable[[str], Operation] | None = field(default=None, compare=False)
     understand: "Understand | None" = field(default=None, compare=False)
     arrival: Arrival | None = field(default=None, compare=False)
+    mount: str = ""
+    reads: bool | None = None
+    is_page: bool | None = None
+    kept_out: str = ""
 
     @property
     def is_opaque(self) -> bool:
@@ -239,9 +286,15 @@ def path_parameter_schema(convertor: str) -> dict[str, object]:
     return dict(known or {"type": "string", "minLength": 1})
 
 
+_SINGLE_SEGMENTS: Final = frozenset({"uuid", "date", "date-time", "time", "duration", "ipv4", "ipv6"})
+"""Formats of texts that are never empty and have no slash."""
+
+
 def narrow_to_path(schema: object, convertor: str) -> object:
     """The schema of a path parameter with what its convertor demands besides: else the address leads elsewhere."""
-    if not isinstance(schema, Mapping) or not {"enum", "const", "format", "$ref"}.isdisjoint(schema):
+    if not isinstance(schema, Mapping) or not {"enum", "const", "$ref"}.isdisjoint(schema):
+        return schema
+    if convertor == "str" and schema.get("format") in _SINGLE_SEGMENTS:
         return schema
     demanded = path_parameter_schema(convertor)
     if schema.get("type", "string") != demanded["type"]:
@@ -337,10 +390,47 @@ def walk_routes(routes: Sequence[BaseRoute], prefix: str, walk: Walk) -> Iterato
                 if function is not None and method in (route.methods or METHODS):
                     name, handlers = f"{route.name}_{method.lower()}", (function, endpoint)
                     listed = route.include_in_schema
-                    yield Route(path, (method,), handlers, name, listed=listed, arrival=arrival)
+                    yield Route(path, (method,), handlers, name, listed=listed, arrival=arrival, reads=method == "GET")
         elif isinstance(route, Mount):
-            yield from walk(route.app, prefix + route.path)
+            yield from mounted(route, prefix, walk)
         elif isinstance(route, Host):
             yield from walk(route.app, prefix)
         elif not isinstance(route, WebSocketRoute):
             yield opaque(prefix)  # somebody's own kind of route
+
+
+ADMINS: Final = frozenset({"sqladmin", "starlette_admin", "fastapi_admin", "fastapi_amis_admin", "piccolo_admin"})
+"""Packages whose applications are admin panels, by the name that is imported."""
+
+
+def mounted(mount: Mount, prefix: str, walk: Walk) -> Iterator[Route]:
+    """The routes below a mount, which say that they stand in it; a group of routes is no application of its own."""
+    path, app = prefix + mount.path, unwrapped(mount.app)
+    why = ""
+    if isinstance(app, StaticFiles):
+        why = "these are static files"
+    elif package := next((one for one in _packages_of(app) if one in ADMINS), ""):
+        why = f"it is part of the admin panel ({package})"
+    group = isinstance(app, Router) and not why
+    for route in walk(mount.app, path):
+        within = route.mount if group else route.mount or path or "/"
+        yield replace(route, mount=within, kept_out=route.kept_out or why)
+
+
+def unwrapped(app: object) -> object:
+    """The application inside the middleware around it: by convention each keeps it as `app`."""
+    seen: set[int] = set()
+    while not hasattr(app, "routes") and id(app) not in seen and getattr(app, "app", None) is not None:
+        seen.add(id(app))
+        app = getattr(app, "app", None)
+    return app
+
+
+def _packages_of(app: object) -> Iterator[str]:
+    """The packages that an application comes from: its own class's, and those whose functions its routes lead to."""
+    for kind in type(app).__mro__:
+        yield kind.__module__.partition(".")[0]
+    for route in getattr(app, "routes", None) or ():
+        endpoint = getattr(route, "endpoint", None)
+        function = next((layer for layer in layers_of(endpoint) if inspect.isfunction(layer)), endpoint)
+        yield str(getattr(function, "__module__", "")).partition(".")[0]

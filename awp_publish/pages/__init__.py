@@ -3,7 +3,6 @@
 Needs the extra `pages`.
 """
 
-from awp_publish.pages.selection import Budget as Budget
 from awp_publish.pages.selectolax import parse as parse
-from awp_publish.pages.som import Som as Som, compile_som as compile_som
+from awp_publish.pages.som import Budget as Budget, Som as Som, compile_som as compile_som
 from awp_publish.pages.tree import Tree as Tree

@@ -16,9 +16,7 @@ from typing import Final, TypeAlias
 from urllib.parse import quote, urljoin, urlsplit
 
 from awp_publish.pages.selectolax import parse
-from awp_publish.pages.structured import read_title
-from awp_publish.pages.tree import Node, Template, Tree
-from awp_publish.pages.visibility import STRIPPED, Visibility
+from awp_publish.pages.tree import STRIPPED, Node, Template, Tree, Visibility, read_title
 
 # --- Elements of a page, as Markdown sees them ---
 

@@ -1,19 +1,219 @@
-"""The second pass: a walk over what is visible of a tree, which finds what becomes an element, and in which region.
+"""The first pass: a walk over what is visible of a tree, which finds what becomes an element, and in which region.
 
 Text is gathered once, in `Survey.pieces`; a candidate says from where to where its own goes, so no text is copied at
 every level. Text that stands in no element of its own is a paragraph, inline markup within it included (4.2).
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
-from awp_publish.pages.roles import ACTIONS, MAPPED_TAGS, role_of
-from awp_publish.pages.tables import is_layout
-from awp_publish.pages.tree import Node, Template, Tree
-from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility, text_of
+from awp_publish.pages.tree import INLINE, STRIPPED, Node, Template, Tree, Visibility, text_of
+
+# --- Roles of elements: by the ARIA role first, then by the name (SOM 1.0, sections 4.2 and 4.5) ---
+
+ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "link": ("click",),
+    "button": ("click",),
+    "text_input": ("type", "clear"),
+    "textarea": ("type", "clear"),
+    "select": ("select",),
+    "checkbox": ("toggle",),
+    "radio": ("select",),
+    "details": ("toggle",),
+}
+"""Actions of each interactive role (4.2). The others have none."""
+
+CONTROLS: Final = frozenset(ACTIONS) - {"link"}
+
+_ARIA_ROLES: Final[Mapping[str, str]] = {
+    "button": "button",
+    "link": "link",
+    "checkbox": "checkbox",
+    "switch": "checkbox",
+    "menuitemcheckbox": "checkbox",
+    "radio": "radio",
+    "menuitemradio": "radio",
+    "textbox": "text_input",
+    "searchbox": "text_input",
+    "slider": "text_input",
+    "spinbutton": "text_input",
+    "combobox": "select",
+    "listbox": "select",
+    "menuitem": "button",
+    "tab": "button",
+    "option": "button",
+    "img": "image",
+    "image": "image",
+    "heading": "heading",
+    "separator": "separator",
+    "group": "group",
+    "radiogroup": "group",
+}
+
+_TAG_ROLES: Final[Mapping[str, str]] = {
+    "button": "button",
+    "textarea": "textarea",
+    "select": "select",
+    **{f"h{level}": "heading" for level in range(1, 7)},
+    "img": "image",
+    "svg": "image",
+    "ul": "list",
+    "ol": "list",
+    "menu": "list",
+    "table": "table",
+    "p": "paragraph",
+    "section": "section",
+    "article": "section",
+    "fieldset": "group",
+    "hr": "separator",
+    "details": "details",
+    "iframe": "iframe",
+}
+
+_INPUT_TYPES: Final[Mapping[str, str | None]] = {
+    **dict.fromkeys(("submit", "button", "reset", "image"), "button"),
+    "checkbox": "checkbox",
+    "radio": "radio",
+    "hidden": None,
+}
+
+MAPPED_TAGS: Final = frozenset(_TAG_ROLES) | {"a", "area", "input"}
+_EDITABLE: Final = ("", "true", "plaintext-only")
+"""Values of `contenteditable` with which an element is typed into (HTML Standard, 6.8.1)."""
+
+
+def role_of(element: Node) -> str | None:
+    """Return the SOM role of an element, or None when it has none.
+
+    An ARIA role that SOM does not know leaves the element what it is by its name: a link stays a link. A `<select>` or
+    a text field that calls itself a combobox stays what can be operated.
+    """
+    tag, attributes = element.tag, element.attributes
+    if tag in ("a", "area"):
+        native = "link" if "href" in attributes else None
+    elif tag == "input":
+        native = _INPUT_TYPES.get(input_type(element), "text_input")
+    else:
+        native = _TAG_ROLES.get(tag)
+        if native is None and attributes.get("contenteditable", "no").strip().lower() in _EDITABLE:
+            native = "text_input"
+    claimed = None
+    if "role" in attributes:
+        claimed = next(
+            (_ARIA_ROLES[token] for token in attributes["role"].lower().split() if token in _ARIA_ROLES), None
+        )
+    if claimed is None or (native in ("text_input", "textarea") and claimed == "select"):
+        return native
+    return claimed
+
+
+def input_type(element: Node) -> str:
+    """Return the `type` of an `<input>` in lower case; a text field when it has none."""
+    return element.attributes.get("type", "").strip().lower() or "text"
+
+
+# --- Tables: those that hold data and those that only arrange the page (SOM 1.0, 6.3) ---
+
+PartText: TypeAlias = Callable[[Node], str | None]
+"""Returns the text of a part of an element, or None when it is not to be seen."""
+
+_ARRANGING: Final = frozenset(("bgcolor", "border", "cellpadding", "cellspacing", "width"))
+_PARTS_OF_PAGES: Final = frozenset(("article", "aside", "footer", "form", "header", "main", "nav", "section", "table"))
+MAX_LAYOUT_CELLS: Final = 2
+MAX_DATA_LINKS: Final = 20
+MAX_SPAN: Final = 100
+"""A cell over more columns or rows than this is one over this many; browsers stop at 1,000 (HTML, 4.9.11)."""
+
+_REPEATED: Final = 4
+"""So many times the length of a table may be said again for cells that span: few bytes can span very much."""
+
+_CELL: Final = 8
+"""Length that a cell counts for beside its text."""
+
+
+def is_layout(table: Node, in_layout: bool = False) -> bool:
+    """Tell whether a table only arranges what it holds (6.3). One in such a table does, unless it has headers."""
+    if table.tag != "table":
+        return False
+    roles = table.attributes.get("role", "").lower().split()
+    if "presentation" in roles or "none" in roles:
+        return True
+    cells = links = 0
+    arranging = in_layout or not _ARRANGING.isdisjoint(table.attributes)
+    waiting = list(table.children)
+    while waiting:
+        node = waiting.pop()
+        if node.tag in ("th", "caption"):
+            return False
+        cells += node.tag == "td"
+        links += node.tag == "a" and "href" in node.attributes
+        arranging = arranging or node.tag in _PARTS_OF_PAGES
+        if node.tag != "table":
+            waiting.extend(node.children)
+    return arranging or cells <= MAX_LAYOUT_CELLS or links >= MAX_DATA_LINKS
+
+
+def read_cells(table: Node, text_of: PartText) -> tuple[list[str], list[list[str]]]:
+    """Return the texts of a table's headers and of its rows, each in its column.
+
+    The first row with nothing but header cells is the headers. A wide or tall cell says its text again in every column
+    and row that it spans (HTML, 4.9.12), as long as that stays in proportion; one does not reach beyond its part of the
+    table.
+    """
+    headers: list[str] = []
+    rows: list[list[str]] = []
+    given = [
+        (row, [(cell, text) for cell in row.children if (text := text_of(cell)) is not None]) for row in rows_of(table)
+    ]
+    spare = _REPEATED * sum(len(text) + _CELL for _, cells in given for _, text in cells)
+    part: Node | None = None
+    below: dict[int, tuple[str, int]] = {}  # for a column, what reaches down into it, and over how many rows yet
+    for row, cells in given:
+        above = below if row.parent is part else {}
+        part, below = row.parent, {}
+        texts: list[str] = []
+        for cell, text in (*cells, (None, "")):
+            while len(texts) in above:
+                again, left = above[len(texts)]
+                spare -= len(again) + _CELL
+                if spare < 0:
+                    break
+                if left > 1:
+                    below[len(texts)] = again, left - 1
+                texts.append(again)
+            if cell is None:
+                break
+            tall = _span(cell, "rowspan")
+            for column in range(_span(cell, "colspan")):
+                spare -= len(text) + _CELL if column else 0
+                if column and spare < 0:
+                    break
+                if tall > 1:
+                    below[len(texts)] = text, tall - 1
+                texts.append(text)
+        if not headers and cells and all(cell.tag == "th" for cell, _ in cells):
+            headers = texts
+        elif any(text for _, text in cells):
+            rows.append(texts)
+    return headers, rows
+
+
+def rows_of(table: Node) -> Iterator[Node]:
+    """Yield every row of a table, also those of which no cell is to be seen."""
+    for part in table.children:
+        if part.tag == "tr":
+            yield part
+        elif part.tag in ("thead", "tbody", "tfoot"):
+            yield from (row for row in part.children if row.tag == "tr")
+
+
+def _span(cell: Node, name: str) -> int:
+    given = cell.attributes.get(name, "1").strip()
+    return min(max(int(given[:6]), 1), MAX_SPAN) if given.isascii() and given.isdecimal() else 1
+
 
 # --- Flags of everything within an element: bits of one number ---
 
@@ -51,7 +251,7 @@ DIALOG: Final = Landmark("dialog", "dialog")
 FORM: Final = Landmark("form", "form")
 CONTENT: Final = Landmark("content", "content")
 
-_ARIA: Final[Mapping[str, Landmark]] = {
+_ARIA_LANDMARKS: Final[Mapping[str, Landmark]] = {
     "navigation": NAVIGATION,
     "main": MAIN,
     "complementary": ASIDE,
@@ -61,7 +261,7 @@ _ARIA: Final[Mapping[str, Landmark]] = {
     "alertdialog": DIALOG,
     "search": SEARCH,
 }
-_TAGS: Final[Mapping[str, Landmark]] = {
+_LANDMARK_TAGS: Final[Mapping[str, Landmark]] = {
     "nav": NAVIGATION,
     "main": MAIN,
     "aside": ASIDE,
@@ -73,7 +273,7 @@ _TAGS: Final[Mapping[str, Landmark]] = {
 _HINTED: Final = frozenset(("div", "section", "article", "ul", "ol"))
 """Elements of which the words of class and id are read."""
 
-_BEGINNERS: Final = _HINTED | _TAGS.keys()
+_BEGINNERS: Final = _HINTED | _LANDMARK_TAGS.keys()
 """Elements that may begin a region without a role."""
 
 _PHRASES: Final = (
@@ -139,9 +339,11 @@ class Landmarks:
         tag, attributes = node.tag, node.attributes
         if state & IN_FORM:
             return None
-        found = _TAGS.get(tag)
+        found = _LANDMARK_TAGS.get(tag)
         if found is not FORM and "role" in attributes:
-            found = next((_ARIA[role] for role in attributes["role"].lower().split() if role in _ARIA), found)
+            found = next(
+                (_ARIA_LANDMARKS[role] for role in attributes["role"].lower().split() if role in _ARIA_LANDMARKS), found
+            )
         if state & COVERED:
             return found if found in (FORM, DIALOG) else None
         if found is not None or tag not in _HINTED:

@@ -102,6 +102,9 @@ def _codec(label: str | None) -> str | None:
 MAX_DEPTH: Final = 512
 """Elements open at one time: what browsers take."""
 
+MAX_TREE_DEPTH: Final = MAX_DEPTH * 3 // 2
+"""Elements in one another, with those that no tag says (the body of a table) and the templates that they are in."""
+
 MAX_FORMATTING: Final = 16
 """Formatting elements open at one time."""
 
@@ -173,8 +176,6 @@ _SAMPLE_BYTES: Final = 2_048
 
 def bound_markup(html: bytes) -> bytes:
     """Return the markup without the tags that go beyond the limits, roughly as a parser would count them."""
-    if not _may_exceed(html):
-        return html
     kept, done, roots = list[bytes](), 0, 0
     opened: list[bytes] = []  # the open elements, outermost first
     counts, left_out = Counter[bytes](), Counter[bytes]()  # by name: those that are open, and start tags left out
@@ -225,8 +226,11 @@ def bound_markup(html: bytes) -> bytes:
                 close({name}, _SCOPES)
             if name in _CLOSES:
                 close(_CLOSES[name], _KEEPS_OPEN.get(name, _TABLE))
-            if name == b"a" and b"a" in formatting:
+            if name == b"a" and b"a" in formatting:  # a link ends the one before it
                 formatting.remove(b"a")
+                if (place := innermost({name}, _SCOPES)) is not None:
+                    counts[name] -= 1
+                    del opened[place]
             keep = len(opened) < MAX_DEPTH + (_SPARE if name in _MEANT else 0)
             keep = keep and (name not in _FORMATTING or name in _MEANT or len(formatting) < MAX_FORMATTING)
             if keep:
@@ -257,8 +261,10 @@ def _may_exceed(html: bytes) -> bool:
     """Tell whether markup may go beyond the limits, for to read it closely costs a fifth of the parsing.
 
     Of a short page tags are counted. Of a long one short parts are parsed, evenly apart, from where its check sum
-    says: nobody knows where without trying.
+    says: nobody knows where without trying. Templates are counted, for what they hold is not below them.
     """
+    if html.lower().count(b"<template") > _MAX_OPEN:
+        return True
     if any(html.find(b"<", at, at + _WINDOW) < 0 for at in range(0, len(html) - _WINDOW, _WINDOW)):
         return True  # so much between two tags may be a tag itself
     step = max(len(html) // _PARTS, 1)
@@ -306,12 +312,24 @@ def parse(html: str | bytes, charset: str | None = None) -> Tree:
     Markup nested so deep that its tree would take time out of proportion is flattened (see `bound_markup`).
     """
     data = _to_utf8(html, charset)
-    parser = LexborHTMLParser(bound_markup(data), scripting=True, options=_NO_EVENTS)
+    try:
+        return _build(bound_markup(data) if _may_exceed(data) else data, len(data), strict=True)
+    except _TooDeepError:  # where no sample was taken, or in a way that only a parser knows
+        return _build(bound_markup(data), len(data), strict=False)
+
+
+class _TooDeepError(Exception):
+    """A tree goes beyond `MAX_TREE_DEPTH`."""
+
+
+def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
+    """Return the tree of markup. If that is too deep it ends there; `strict`, `_TooDeepError` is raised."""
+    parser = LexborHTMLParser(markup, scripting=True, options=_NO_EVENTS)
     top, root = parser.root, make_element("html", {}, None)
     by_tag: dict[str, list[Element]] = {}
     if top is not None:
         root.attributes = {name: value or "" for name, value in top.attributes.items()}
-        root.children = _copy(top, root, by_tag)
+        root.children = _copy(top, root, by_tag, strict)
     # What templates hold, one in another too, is not in the page: `Tree.tagged` gives none of it.
     templates = by_tag.get("template", [])
     waiting = list(zip(parser.template_fragments(), templates, strict=False)) if templates else []
@@ -319,19 +337,23 @@ def parse(html: str | bytes, charset: str | None = None) -> Tree:
         fragment, host = waiting.pop()
         inner: dict[str, list[Element]] = {}
         assert isinstance(host, Template)
-        host.content = _copy(fragment, host, inner)
+        host.content = _copy(fragment, host, inner, strict)
         if "template" in inner:
             waiting += zip(fragment.template_fragments(), inner["template"], strict=False)
-    return Tree(root, by_tag, _Matcher(parser, root).select, len(data))
+    return Tree(root, by_tag, _Matcher(parser, root).select, html_bytes)
 
 
-def _copy(top: LexborNode, parent: Element, by_tag: dict[str, list[Element]]) -> Sequence[Node]:
+def _copy(top: LexborNode, parent: Element, by_tag: dict[str, list[Element]], strict: bool) -> Sequence[Node]:
     """Return our nodes for everything below a node of the parser, and list the elements among them by their tags.
 
     One loop, for it runs for every node of a page. On the stack: where to go on after an element's children (the
     parser's next node), the parent there, and the list that its children are collected in. A kind is, for the parser's
-    number of a tag: its name, our class for it, and the list of all elements of that name.
+    number of a tag: its name, our class for it, and the list of all elements of that name. `room` is how deep the stack
+    may be; the templates around count too.
     """
+    room, above = MAX_TREE_DEPTH, parent.parent
+    while above is not None:
+        room, above = room - 1, above.parent
     text, siblings = TextNode, list[Node]()
     first, waiting = siblings, list[tuple[LexborNode | None, Element, list[Node]]]()
     kinds: dict[int, tuple[str, type[Element], list[Element]]] = {}
@@ -364,7 +386,9 @@ def _copy(top: LexborNode, parent: Element, by_tag: dict[str, list[Element]]) ->
             given = {key: value or "" for key, value in given.items()}
         element.attributes = given  # type: ignore[assignment]
         child = found.first_child if name != "noscript" else None
-        if child is None:
+        if child is None or len(waiting) >= room:
+            if child is not None and strict:
+                raise _TooDeepError
             element.children = ()
             found = found.next
             continue
@@ -410,11 +434,18 @@ class _Matcher:
             ValueError: it is no selector, or has in parentheses what takes too long.
         """
         by_address, matched = self._by_address, list[Node]()
-        if not by_address:  # our node for each of the parser's: both trees are walked in step
-            waiting: list[Node] = [self._root]
-            for one in self._parser.root.traverse() if self._parser.root is not None else ():
-                ours = by_address[one.mem_id] = waiting.pop()
-                waiting.extend(child for child in reversed(ours.children) if child.tag)
+        if not by_address and self._parser.root is not None:
+            # Our node for each of the parser's: both trees are walked in step, as far down as ours goes.
+            waiting: list[tuple[LexborNode, Node]] = [(self._parser.root, self._root)]
+            while waiting:
+                one, ours = waiting.pop()
+                by_address[one.mem_id] = ours
+                inner = one.first_child
+                for child in ours.children:
+                    assert inner is not None
+                    if child.tag:
+                        waiting.append((inner, child))
+                    inner = inner.next
         for steps in _read_selectors(css):
             found: list[Node] = []
             for combinator, compound in steps:

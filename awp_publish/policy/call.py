@@ -13,6 +13,7 @@ from starlette.requests import cookie_parser
 
 from awp_publish.model import Action, JsonObject
 from awp_publish.problems import InvalidCredentials, Problem
+from awp_publish.stores.store import Add
 
 _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
 
@@ -68,7 +69,8 @@ class Call:
     `context` is the door's own request, from which that of a route is made. `disconnected()` returns when the caller
     has hung up. For the guard: `credentials()` reads what the request shows of its caller, `session_id` is the session
     that the site keeps for a caller without a cookie jar, `claim` is the mark under which an idempotent call is in
-    flight, `headers` are what is added to the answer, whatever it is.
+    flight, `spent` that of the confirmation which has admitted it, `headers` are what is added to the answer, whatever
+    it is.
 
     While it runs: `answer` is the handler's complete one, though the handler may work on; from then on nothing
     interrupts the call. Exactly one result is delivered, before the `deadline` (monotonic seconds) or because of it.
@@ -85,6 +87,7 @@ class Call:
     address: str = ""
     headers: RawHeaders = ()
     claim: "Claim | None" = None
+    spent: Add | None = None
     places: Mapping[str, str] = MappingProxyType({})
     """Where this door takes what is no input, by the names under which callers put it there by mistake."""
 
@@ -200,8 +203,16 @@ async def never_disconnected() -> None:
 
 
 class Claim(NamedTuple):
-    """What stands in the store under an idempotency key while its call is in flight."""
+    """What stands in the store under an idempotency key while its call is in flight.
+
+    `fingerprints` tell one input from others: under each of the site's keys, the newest first.
+    """
 
     key: str
     value: bytes
-    fingerprint: str
+    fingerprints: tuple[str, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """What is written down."""
+        return self.fingerprints[0]

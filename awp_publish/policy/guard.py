@@ -64,13 +64,15 @@ from awp_publish.problems import (
     InvalidIdempotencyKey,
     InvalidInput,
     InvalidOutput,
+    JobQueueFull,
     OutcomeUnknown,
     PrerequisiteRequired,
     Problem,
     RateLimited,
     StoreUnavailable,
+    TooManyJobs,
 )
-from awp_publish.redaction import answer_redactor
+from awp_publish.redaction import answer_redactor, input_redactor
 from awp_publish.schema import Validator, member_names
 from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Step, Store, Swap, unavailable
 from awp_publish.threads import run_in_thread
@@ -123,6 +125,9 @@ _RECORDED_HEADERS: Final = frozenset({b"location", b"link", media.HEADER})
 _INTERRUPTIONS: Final = (HandlerTimeout, HandlerRedirected, InvalidOutput, StoreUnavailable)
 """A job that the store did not answer for may have been accepted all the same."""
 
+_PUT_OFF: Final = (TooManyJobs, JobQueueFull)
+"""Refusals of calls that were admitted, and of which nothing was done."""
+
 _IDENTIFYING: Final = re.compile(
     r"(?!.*(csrf|xsrf|user-agent)|idempotency-|sec-|mcp-)"
     r".*(authorization|token|secret|credential|identity|api-?key|(^|-)(key|user|session)(-|$))"
@@ -140,7 +145,8 @@ FLEETING: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|mes
 class Guards:
     """What the guards of one catalog share.
 
-    `realm` and `metadata_url` stand in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `confirmations` and
+    `realm` and `metadata_url` stand in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `fingerprints` tell
+    inputs under idempotency keys apart; it is None where processes share a store and no key. `confirmations` and
     `receipts` are there where an action needs them; `receipted` are the actions that others require, and
     `credentials` those by which the routes of all actions know callers.
     """
@@ -150,6 +156,7 @@ class Guards:
     realm: str = ""
     metadata_url: str | None = None
     rate_limit: RateLimit | None = None
+    fingerprints: Tokens | None = None
     confirmations: Tokens | None = None
     receipts: Tokens | None = None
     receipted: frozenset[str] = frozenset()
@@ -202,15 +209,24 @@ class _Limit:
 
 
 class Guard:
-    """Admits calls of one action, and settles afterwards what it claimed for them."""
+    """Admits calls of one action, and settles afterwards what it claimed for them.
+
+    `check` raises InvalidInput for a call that could not be sent to its route.
+    """
 
     def __init__(
-        self, action: Action, guards: Guards, inputs: Validator, clock: Callable[[], float] = time.time
+        self,
+        action: Action,
+        guards: Guards,
+        inputs: Validator,
+        clock: Callable[[], float] = time.time,
+        check: Callable[[Call], None] | None = None,
     ) -> None:
         self._action = action
         self._guards = guards
         self._store = guards.store
         self._inputs = inputs
+        self._check = check
         self.clock = clock
 
         named = ((SITE, guards.rate_limit), (action.id, action.rate_limit))
@@ -243,7 +259,7 @@ class Guard:
         self._requires = action.requires if guards.receipts is not None else ()
         self._certifies = action.id in guards.receipted and not action.is_background
         self._confirmations = guards.confirmations if action.needs_confirmation else None
-        self._summary = summarizer(action)
+        self._summary, self._redact_input = summarizer(action), input_redactor(action.inputs)
         words = action.confirmation_summary
         self._summary_takes_call = callable(words) and takes_call(words)
         self._durable = action.needs_confirmation or action.is_irreversible  # claims must outlive a loss of power
@@ -297,6 +313,7 @@ class Guard:
         objection: Problem | None = None
         claim: Claim | None = None
         claims: list[Step] = []
+        spend: Add | None = None
         missing: list[str] = []
         if is_valid:
             if self._takes_keys:
@@ -362,7 +379,8 @@ class Guard:
             # Confirmation
             if consent is not None:
                 is_spent = consent.spend is not None and seen[-1] is not None
-                claims.append(await self._confirm(call, consent, is_spent))
+                spend = await self._confirm(call, consent, is_spent)
+                claims.append(spend)
             ran = await self._store.run(claims, durable=self._durable) if claims else Ran(None, ())
             seen, at = ran.seen, 0
 
@@ -376,13 +394,22 @@ class Guard:
             if claim is not None and failed is claims[0]:
                 return await self._answer_again(call, claim, cast(bytes, found))
             raise ConfirmationSpent("The confirmation admitted a call before.")
-        call.claim = claim
+        call.claim, call.spent = claim, spend
         if claims:
             call.disconnected = never_disconnected  # it is carried to its end, so that it can be recorded
         return None
 
     async def conclude(self, call: Call, result: Result) -> Result:
-        """Record how a call ended under its key, and hand out its receipt. The answer stands even if that fails."""
+        """Record how a call ended under its key, and hand out its receipt. The answer stands even if that fails.
+
+        What was only put off may come again with the same confirmation.
+        """
+        if (spent := call.spent) is not None and isinstance(result, _PUT_OFF):
+            try:
+                await self._store.run((Swap(spent.key, spent.value, None),), durable=True)
+            except StoreUnavailable:
+                which = (self._action.id, call.request_id)
+                logger.exception("a confirmation of action %s could not be given back (request_id=%s)", *which)
         if (claim := call.claim) is not None:
             if isinstance(result, Outcome):
                 how = "answered"
@@ -454,17 +481,18 @@ class Guard:
         # The fingerprint is the input's, and of what an unknown caller shows to a route, which may know them by it. It
         # is not in the key: with other credentials a key is refused, neither replayed to somebody else nor run once
         # more for somebody whose token was renewed.
-        fingerprint, action, principal = fingerprint_of(call.input), self._action, call.principal
+        told, action, principal = _canonical(call.input), self._action, call.principal
         if principal is None and action.target is not None and call.credentials is not None:
             # Cookies change by themselves, so they count only if the route knows callers by what they show.
             words = shown_by(call.credentials(), action.route_credentials, cookies=action.route_authenticates)
-            if words:
-                fingerprint = hashlib.sha256(f"{fingerprint}\n{words}".encode()).hexdigest()
-        facts = fingerprint.encode(), self.clock() + self._longest, orjson.dumps(call.request_id)
+            told += b"\n" + words.encode("utf-8", "surrogatepass") if words else b""
+        tokens = self._guards.fingerprints
+        fingerprints = (hashlib.sha256(told).hexdigest(),) if tokens is None else tokens.digests(told)
+        facts = fingerprints[0].encode(), self.clock() + self._longest, orjson.dumps(call.request_id)
         value = b'{"state":"running","for":"%b","until":%a,"by":%b}' % facts
         # Keys of different callers and actions never meet: a key has no line breaks, and an action's id no colons.
         caller = "" if principal is None else principal.id
-        return Claim(f"key:{action.id}:{caller}\n{key}", value, fingerprint)
+        return Claim(f"key:{action.id}:{caller}\n{key}", value, fingerprints)
 
     def _gives_once(self, outcome: Outcome) -> bool:
         """Return True for an answer with a value that is never kept."""
@@ -482,7 +510,7 @@ class Guard:
             if not isinstance(meant_for, str):
                 raise TypeError
             is_running = state == "running" and self.clock() < facts["until"]
-            if state == "done" and meant_for == claim.fingerprint:
+            if state == "done" and meant_for in claim.fingerprints:
                 headers = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in facts["headers"])
                 content = Content(*facts["content"]) if "content" in facts else None
                 answer = Outcome(body, orjson.loads(body), int(facts["status"]), (REPLAYED, *headers), content)
@@ -490,7 +518,7 @@ class Guard:
             logger.error("the record of an idempotency key cannot be read: %s", type(error).__name__)
             raise unavailable("The record of this idempotency key is damaged.") from error
         first = "The first call with this idempotency key"
-        if meant_for != claim.fingerprint:
+        if meant_for not in claim.fingerprints:
             raise IdempotencyKeyReused("This idempotency key came with another input, or other credentials, before.")
         if state == "too large":
             raise AnswerNotKept(f"{first} succeeded; its answer was too large to be kept.")
@@ -540,7 +568,7 @@ class Guard:
             return _Consent((ConfirmationForeign, "The confirmation is another caller's or another action's."))
         if facts.get("shown") not in tokens.digests(self._shown(call)):
             return _Consent((ConfirmationForeign, "The confirmation was asked for with other credentials."))
-        if facts.get("input") not in tokens.digests(fingerprint_of(call.input)):
+        if facts.get("input") not in tokens.digests(_canonical(call.input)):
             return _Consent((ConfirmationMismatch, "The input is not the one that was confirmed."))
         spend = Add(f"spent:{facts.get('id')}", b"1", tokens.lifetime + SPENT_MARGIN)
         return _Consent(None, spend, facts.get("summary"))
@@ -558,7 +586,8 @@ class Guard:
         """Return the step that spends the confirmation of a call. Raises a Problem with the question without one.
 
         The summary is made again: a person has agreed to what they read, which may no longer be what would happen.
-        Nobody is asked by a caller who shows nothing to a route that has to know who calls.
+        Nobody is asked by a caller who shows nothing to a route that has to know who calls, or about an input that no
+        request can carry to it.
         """
         if self._action.auth_required and not (call.principal or self._shown(call)):
             kinds: dict[str, None] = {}
@@ -567,6 +596,8 @@ class Guard:
                 kinds["Cookie" if known.place == "cookie" else own] = None
             headers = [("WWW-Authenticate", kind) for kind in kinds or {"Bearer": None}]
             raise AuthenticationRequired("The action needs to know who calls.", headers=headers)
+        if self._check is not None:
+            self._check(call)
         try:
             summary = await self._summarize(call)
         except Problem as problem:  # a basket is empty once its order is placed
@@ -588,7 +619,7 @@ class Guard:
             "action": self._action.id,
             "caller": call.caller_id,
             "shown": tokens.digests(self._shown(call))[0],
-            "input": tokens.digests(fingerprint_of(call.input))[0],
+            "input": tokens.digests(_canonical(call.input))[0],
             "summary": tokens.digests(summary)[0],
         }
         token, expires = tokens.write(facts)
@@ -601,7 +632,8 @@ class Guard:
         action, words = self._action, self._action.confirmation_summary
         if not callable(words):
             return self._summary(call.input)
-        arguments = (call.input, call) if self._summary_takes_call else (call.input,)
+        given = call.input if self._redact_input is None else self._redact_input(call.input)
+        arguments = (given, call) if self._summary_takes_call else (given,)
         make = partial(words, *arguments)
 
         def make_here() -> object:
@@ -658,9 +690,9 @@ def _too_many(detail: str, seen: Counted) -> RateLimited:
 # --- What tells one call from another ---
 
 
-def fingerprint_of(given: JsonObject) -> str:
+def _canonical(given: JsonObject) -> bytes:
     """What tells one input from another, whatever the order of its members."""
-    return hashlib.sha256(orjson.dumps(given, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
 
 
 def read_key(text: str) -> str:

@@ -2,8 +2,8 @@
 
 In the site's words if it has any, else in ours. Callers write the input, and a person has to see where it begins and
 ends: texts of theirs are quoted as JSON, cut, and hold nothing invisible. What the schema marks as never to be shown is
-hidden. A function of the site's is given the input as it is; in what it returns the invisible is shown, but only the
-function knows which part is a value.
+hidden, from a function of the site's too. In what that returns the invisible is shown, but only the function knows
+which part is a value.
 """
 
 import re

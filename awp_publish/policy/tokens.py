@@ -31,20 +31,25 @@ class Tokens:
     ) -> None:
         self.lifetime = lifetime
         self._clock = clock
-        self._keys = [hmac.digest(key.encode(), f"awp_publish.{purpose}.digest".encode(), "sha256") for key in keys]
+        named = f"awp_publish.{purpose}.digest".encode()
+        self._keyed = [hmac.new(hmac.digest(key.encode(), named, "sha256"), digestmod="sha256") for key in keys]
         self._serializer = URLSafeSerializer(
             list(reversed(keys)),  # itsdangerous signs with the last
             salt=f"awp_publish.{purpose}",
             signer_kwargs={"digest_method": hashlib.sha256, "key_derivation": "hmac"},
         )
 
-    def digests(self, text: str) -> tuple[str, ...]:
+    def digests(self, text: str | bytes) -> tuple[str, ...]:
         """Return digests of a text, one for each key, the newest first: for what a token is bound to and must not show.
 
-        A plain hash of a password or a number of a few digits could be guessed by whoever reads the token.
+        A plain hash of a password or a number of a few digits could be guessed by whoever reads the token or the store.
         """
-        given = text.encode("utf-8", "surrogatepass")
-        return tuple(hmac.new(key, given, hashlib.sha256).hexdigest() for key in self._keys)
+        given, found = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text, list[str]()
+        for keyed in self._keyed:
+            digest = keyed.copy()
+            digest.update(given)
+            found.append(digest.hexdigest())
+        return tuple(found)
 
     def write(self, facts: JsonObject) -> tuple[str, float]:
         """A token for these facts, and when it expires, in Unix seconds."""

@@ -45,9 +45,6 @@ SOCKETS: Final = frozenset({"awp", "bridge"})
 
 WHOLE_ANSWER: Final = "$"
 
-DOCUMENT_PATHS: Final = re.compile(r"(?<![\w/])/(?:\.well-known/[\w.-]*\w|agent\.json)")
-"""Addresses of documents in the words of a recovery, which are followed from the origin."""
-
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the document, in the order of section 5."""
@@ -77,9 +74,7 @@ def render(catalog: Catalog) -> dict[str, object]:
     # Section 10: every problem a call can meet, with the site's own words over ours.
     unheard = _unheard(catalog)
     recoveries = {
-        problems.code_of(problem.slug): DOCUMENT_PATHS.sub(
-            lambda found: catalog.prefix + found[0], problem.default_recovery
-        )
+        problems.code_of(problem.slug): problems.below(catalog.prefix, problem.default_recovery)
         for problem in problems.ALL
         if not problem.slug.startswith(unheard)
     }

@@ -4,8 +4,10 @@ Operations are always listed, so that a client sees what there is besides "defau
 "default", its own `inputs` and `outputs` are open objects and every operation overrides them (section 4.1). A transport
 is listed while its door is open: "rest" for the WoA door, "mcp" for agents whose `agent` field is the name of a tool.
 Private transports (section 4.3.3) are the site's own, given in `extensions["woa"]["transports"]`; what is null there is
-not listed. Authorization metadata (section 6) is deployment specific: a site's and an agent's pass through under
-their own name, and without any `authz` tells how callers show who they are.
+not listed. An agent's metadata may word its operations for this document alone, as in appendix B:
+`{"operations": {"default": "Default summarization operation."}}`. Authorization metadata (section 6) is deployment
+specific: a site's and an agent's pass through under their own name, and without any `authz` tells how callers show who
+they are.
 """
 
 from collections.abc import Mapping
@@ -64,12 +66,13 @@ def _agent(agent: Agent, actions: Mapping[str, Action], transports: Mapping[str,
     default = actions[agent.operations[DEFAULT_OPERATION]] if DEFAULT_OPERATION in agent.operations else None
     inputs = default.inputs if default else OPEN_OBJECT
     outputs = answer_schema(default) if default else OPEN_OBJECT
-    operations = []
+    operations, worded = [], agent.extensions.get("operations")
+    words = worded if isinstance(worded, Mapping) else {}
     for name, action_id in agent.operations.items():
         action, answer = actions[action_id], answer_schema(actions[action_id])
         operation = {
             "name": name,
-            "description": action.description,
+            "description": words.get(name, action.description),
             "inputs": _schema(action.inputs) if action.inputs != inputs else None,
             "outputs": _schema(answer) if answer != outputs else None,
         }

@@ -78,6 +78,11 @@ class AgentPublisher:
         link_headers: bool = False,
         check: bool = True,
     ) -> None:
+        given: object = app
+        if not isinstance(site, Site) or isinstance(given, Site) or not callable(app):
+            wrong = "was given the site first." if isinstance(given, Site) else "needs an application and a site."
+            remedy = "Write AgentPublisher(app, site=site), or app.add_middleware(AgentPublisher, site=site)."
+            raise DeclarationError("AgentPublisher", wrong, remedy)
         self.app = app
         self.site = site
         self._protocols = tuple(protocols)
@@ -314,11 +319,12 @@ class AgentPublisher:
         if self._has_sessions or has_session_callers(guards, catalog):
             sessions = CookieSessions(site.store, Tokens(site.keys, f"session:{settings.namespace}", LIFETIME))
             carry = SessionCalls(sessions, catalog, guards, admission.trusted_proxies, self._outside)
+        reach = RouteCaller(self._called, catalog)
         context = DoorContext(
             settings=settings,
             catalog=catalog,
             published=lambda: next(one for one in site.catalogs if one.url == catalog.url),
-            invoker=Invoker(catalog, RouteCaller(self._called, catalog), guards, accept, self._observer, carry),
+            invoker=Invoker(catalog, reach, guards, accept, self._observer, carry, reach.check),
             guards=guards,
             keys=site.keys,
             admission=admission,
@@ -348,12 +354,16 @@ class AgentPublisher:
         confirm_within, receipts_within = seconds_of(settings.confirm_within), seconds_of(settings.receipts_within)
         confirmations = Tokens(site.keys, f"confirmation:{settings.namespace}", float(confirm_within))
         receipts = Tokens(site.keys, f"receipt:{settings.namespace}", float(receipts_within))
+        # Processes that share a store without a key of the site's have none in common.
+        has_keys = bool(settings.secret_keys) or not site.store.is_shared
+        fingerprints = Tokens(site.keys, f"fingerprint:{settings.namespace}", 0.0) if has_keys else None
         return Guards(
             store=site.store,
             authenticators=site.authenticators,
             realm=catalog.site.name,
             metadata_url=metadata,
             rate_limit=catalog.site.rate_limit,
+            fingerprints=fingerprints,
             confirmations=confirmations if any(action.needs_confirmation for action in actions) else None,
             receipts=receipts if receipted else None,
             receipted=receipted,

@@ -39,7 +39,7 @@ from awp_publish.problems import (
     shorten,
 )
 from awp_publish.request import Encoder, Request
-from awp_publish.schema import pointer_to
+from awp_publish.schema import pointer_to, read_errors
 from awp_publish.serve.http import AsgiApp, Fields, Message, Receive, Scope, Send, mount_of, read_fields
 
 # --- From a route's HTTP answer to an outcome or a problem ---
@@ -66,13 +66,14 @@ _WORDS: Final = ("detail", "message", "error", "title")
 
 
 def read_answer(
-    action: Action, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes, codes: Mapping[str, str]
+    call: Call, status: int, headers: Iterable[tuple[bytes, bytes]], body: bytes, codes: Mapping[str, str]
 ) -> Result:
-    """What a route answered. `codes` are the site's declared error codes, which a route's refusal may use.
+    """What a route answered to a call. `codes` are the site's declared error codes, which a route's refusal may use.
 
     A success has a 2xx status and a JSON body (WoA section 5.2), so an empty answer is null, text a string, and all
     else base64. What it is, its media type says, or else what the action declares; of neither, it has to be text.
     """
+    action = call.action
     content_type, disposition, carried = b"", b"", list[tuple[bytes, bytes]]()
     for pair in headers:
         name, value = pair
@@ -83,7 +84,7 @@ def read_answer(
         elif name == b"content-disposition":
             disposition = value
     if not 200 <= status < 300:
-        problem = _read_refusal(action, status, read_fields(headers), body, codes)
+        problem = _read_refusal(call, status, read_fields(headers), body, codes)
         problem.headers = (*problem.headers, *((k.decode("latin-1"), v.decode("latin-1")) for k, v in carried))
         return problem
     shown = 200 if status in (204, 205) else status
@@ -126,7 +127,8 @@ def _is_json(content_type: bytes) -> bool:
     return media_type == b"application/json" or media_type.endswith(b"+json")
 
 
-def _read_refusal(action: Action, status: int, fields: Fields, body: bytes, codes: Mapping[str, str]) -> Problem:
+def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: Mapping[str, str]) -> Problem:
+    action = call.action
     if 300 <= status < 400:
         location = fields.get(b"location", b"").decode("latin-1")
         return HandlerRedirected(
@@ -141,7 +143,7 @@ def _read_refusal(action: Action, status: int, fields: Fields, body: bytes, code
         if status < 500 or not isinstance(document, Mapping):
             return kind(words)
         return _refused(kind, status, document, codes, words)
-    if status == 422 and (errors := _fastapi_errors(action, document)):
+    if status == 422 and (errors := _fastapi_errors(call, document)):
         return InvalidInput.of(errors)
     return _refused(Refused, status, document, codes, _phrase(status))
 
@@ -199,24 +201,25 @@ def _parse(content_type: bytes, body: bytes) -> object:
     return body.decode("utf-8", "replace") if content_type.startswith(b"text/plain") else None
 
 
-def _fastapi_errors(action: Action, document: object) -> tuple[Violation, ...]:
-    """FastAPI's request validation errors as pointers into the input."""
+def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
+    """FastAPI's request validation errors as violations of the input; they name places of the request."""
     listed = document.get("detail") if isinstance(document, Mapping) else None
     if not isinstance(listed, list):
         return ()
-    found = [error for error in listed if isinstance(error, Mapping) and isinstance(error.get("loc"), list)]
-    return tuple(Violation(_pointer(action, error["loc"]), str(error.get("msg", "is invalid"))) for error in found)
-
-
-def _pointer(action: Action, place: list[str | int]) -> str:
-    """FastAPI names a place by its location in the request; the caller knows only the input."""
-    parameters = action.target.parameters if action.target else ()
-    location, rest = place[0] if place else "", place[1:]
-    if location == "body":
-        whole = next((parameter.name for parameter in parameters if parameter.location == "body"), None)
-        return pointer_to(rest if whole is None else [whole, *rest])
-    named = (p.name for p in parameters if p.location == location and rest and p.wire_name == rest[0])
-    return pointer_to([next(named, rest[0] if rest else ""), *rest[1:]])
+    parameters, found = call.action.target.parameters if call.action.target else (), []
+    whole = next((one.name for one in parameters if one.location == "body"), None)
+    for error in listed:
+        if not isinstance(error, Mapping) or not isinstance(error.get("loc"), list):
+            continue
+        place, *rest = error["loc"] or [""]
+        if place == "body" and whole is not None:
+            rest = [whole, *rest]
+        elif rest:
+            places = ("json", "form", "file") if place == "body" else (place,)
+            named = (one.name for one in parameters if one.location in places and one.wire_name == rest[0])
+            rest = [next(named, rest[0]), *rest[1:]]
+        found.append((rest, str(error.get("msg", "is invalid")), str(error.get("type"))))
+    return read_errors(found, call.input)
 
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -336,7 +339,7 @@ class RouteCaller:
             logger.error("action %s: its route answered %d (request_id=%s)", action.id, status, call.request_id)
         if call.answer is not None:
             return call.answer
-        return read_answer(action, status, exchange.headers, exchange.unfinished_body(), self.codes)
+        return read_answer(call, status, exchange.headers, exchange.unfinished_body(), self.codes)
 
 
 class RouteCall:
@@ -416,7 +419,7 @@ class RouteCall:
                 if self.outer_session is not None:
                     self._hand_session_on()
                 call = self._call
-                call.answer = read_answer(call.action, self.status, self.headers, self.body, self._codes)
+                call.answer = read_answer(call, self.status, self.headers, self.body, self._codes)
 
     def unfinished_body(self) -> bytes:
         """Return what there is of an answer whose last message never came."""

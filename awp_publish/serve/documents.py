@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Final
 
 from awp_publish.model import Catalog
-from awp_publish.problems import ALL, MethodNotAllowed, Refused, code_of, slug_of
+from awp_publish.problems import ALL, MethodNotAllowed, Refused, below, code_of, slug_of
 from awp_publish.protocols.protocol import Document
 from awp_publish.serve.endpoint import render_problem
 from awp_publish.serve.http import ANY_ORIGIN, NO_SNIFFING, Headers, RawHeaders, Reply, choose_coding, preflight
@@ -212,7 +212,7 @@ def _render_page(code: str, catalog: Catalog) -> bytes:
         "Code": code,
         "Status": str(kind.default_status) if own else "the status of the action's own answer",
         "Meaning": f"{kind.title}.",
-        "What to do": catalog.site.errors.get(code, kind.default_recovery),
+        "What to do": catalog.site.errors.get(code) or below(catalog.prefix, kind.default_recovery),
     }
     rows = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
     back = f'<p><a href="{escape(catalog.absolute(catalog.paths.problems))}">All problem types</a></p>'

@@ -13,7 +13,7 @@ import orjson
 
 from awp_publish.model import Action, Catalog
 from awp_publish.policy.call import Call, Outcome, Result
-from awp_publish.problems import MethodNotAllowed, Problem, slug_of
+from awp_publish.problems import MethodNotAllowed, Problem, below, slug_of
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
 from awp_publish.serve.http import (
     NO_SNIFFING,
@@ -26,6 +26,7 @@ from awp_publish.serve.http import (
     Scope,
     Send,
     read_fields,
+    route_path,
     send_reply,
     too_large,
 )
@@ -45,10 +46,12 @@ def describe_problem(
     recoveries: Mapping[str, str] | None = None,
     instance: str = "",
     request_id: str = "",
+    prefix: str = "",
 ) -> dict[str, object]:
     """The members of a problem, in the order of RFC 9457 section 3.1, then ours.
 
-    `types` is the address below which problem types are documented, `recoveries` what the site declared for a code.
+    `types` is the address below which problem types are documented, `recoveries` what the site declared for a code,
+    `prefix` the path below which it stands.
     """
     described: dict[str, object] = {
         "type": f"{types}/{slug_of(problem.code)}" if types else "about:blank",
@@ -59,7 +62,7 @@ def describe_problem(
     if instance:
         described["instance"] = f"{instance}#{request_id}" if request_id else instance
     described["code"] = problem.code
-    described["recovery"] = problem.recovery or (recoveries or {}).get(problem.code) or problem.advice
+    described["recovery"] = problem.recovery or (recoveries or {}).get(problem.code) or below(prefix, problem.advice)
     if request_id:
         described["request_id"] = request_id
     if problem.errors:
@@ -79,9 +82,10 @@ def render_problem(
     instance: str = "",
     request_id: str = "",
     extra: RawHeaders = (),
+    prefix: str = "",
 ) -> Reply:
     """The reply for a problem."""
-    body = _dump(describe_problem(problem, types, recoveries, instance, request_id))
+    body = _dump(describe_problem(problem, types, recoveries, instance, request_id, prefix))
     return Reply(
         problem.status,
         (
@@ -133,19 +137,24 @@ class ProblemRenderer:
     `dialect` are recoveries by code for a door at which a caller has to say things otherwise than at the WoA door.
     """
 
-    __slots__ = ("recoveries", "types")
+    __slots__ = ("_prefix", "recoveries", "types")
 
     def __init__(self, catalog: Catalog, dialect: Mapping[str, str] | None = None) -> None:
         self.types = catalog.absolute(catalog.paths.problems)
+        self._prefix = catalog.prefix
         self.recoveries: Mapping[str, str] = {**(dialect or {}), **catalog.site.errors}
+
+    def instance_of(self, scope: Scope) -> str:
+        """Return the path of a request as its caller knows it, whatever part of it the server has taken away."""
+        return quote(self._prefix + route_path(scope))
 
     def describe(self, problem: Problem, instance: str = "", request_id: str = "") -> dict[str, object]:
         """Return the members of a problem."""
-        return describe_problem(problem, self.types, self.recoveries, instance, request_id)
+        return describe_problem(problem, self.types, self.recoveries, instance, request_id, self._prefix)
 
     def reply(self, problem: Problem, instance: str = "", request_id: str = "", extra: RawHeaders = ()) -> Reply:
         """Return the reply for a problem."""
-        return render_problem(problem, self.types, self.recoveries, instance, request_id, extra)
+        return render_problem(problem, self.types, self.recoveries, instance, request_id, extra, self._prefix)
 
 
 class DoorRequest:
@@ -180,7 +189,7 @@ class DoorRequest:
                 names = {name.decode("ascii") for name, _ in added}
                 result.headers = tuple(pair for pair in result.headers if pair[0].lower() not in names)
             extra = (*added, *self._cors, request_id)
-            await self.reply(self.renderer.reply(result, quote(self.scope["path"]), self.request_id, extra))
+            await self.reply(self.renderer.reply(result, self.renderer.instance_of(self.scope), self.request_id, extra))
             return
         carried = result.headers
         if added and carried:

@@ -223,7 +223,7 @@ class _Exchange:
         status, headers = self.start["status"], [(name.lower(), value) for name, value in self.start.get("headers", ())]
         if 300 <= status < 400:
             return Outcome(b"null", None, status, tuple(pair for pair in headers if pair[0] == b"location"))
-        return read_answer(call.action, status, headers, self.body, self._codes)
+        return read_answer(call, status, headers, self.body, self._codes)
 
 
 async def _pass_on(call: Call) -> Result:

@@ -377,7 +377,7 @@ class SessionCalls:
             elif not passing.has_arrived:  # something around us has answered, or failed
                 refused = 300 <= passing.status < 600
                 failure = HandlerFailed("The site failed before the action was called.")
-                await deliver(read_answer(call.action, passing.status, (), b"", {}) if refused else failure)
+                await deliver(read_answer(call, passing.status, (), b"", {}) if refused else failure)
         except asyncio.CancelledError:
             entering.cancel()
             raise

@@ -12,7 +12,6 @@ rest is for the answer to come back.
 import asyncio
 import logging
 import os
-import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -24,6 +23,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import Look, Ran, Step, Swap, unavailable
+from awp_publish.threads import Thread, make_lock, make_queue
 
 logger: Final = logging.getLogger("awp_publish.stores")
 
@@ -87,7 +87,7 @@ class StoreRequest:
         self.answer: Answer | Exception | None = None
         self._end = now + seconds
         self._future: asyncio.Future[Answer] = loop.create_future()
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         self._is_committed = False
         self._is_abandoned = False
 
@@ -156,7 +156,7 @@ class BatchedStore:
     def __init__(self, open_backend: Callable[[], Backend], timeout: float) -> None:
         self._open_backend = open_backend
         self._timeout = timeout
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         self._thread: _BatchThread | None = None
         self._finalizer: weakref.finalize[..., BatchedStore] | None = None
         """Ends the thread of a store that nobody closed and nobody has any more."""
@@ -193,15 +193,14 @@ class _BatchThread:
     """One thread with one backend."""
 
     def __init__(self, backend: Backend) -> None:
-        self.requests: SimpleQueue[StoreRequest | None] = SimpleQueue()
+        self.requests: SimpleQueue[StoreRequest | None] = make_queue()
         self._backend = backend
         self._is_open = True
         self._is_well = True
         self._ended: Future[None] = Future()
         self._ended.set_running_or_notify_cancel()  # from here on nobody can cancel it
         self._process = os.getpid()
-        self._thread = threading.Thread(target=self._work, name="awp-publish-store", daemon=True)
-        self._thread.start()
+        self._thread = Thread(self._work, "awp-publish-store")
 
     def stop(self) -> None:
         if self._process == os.getpid():
@@ -283,7 +282,7 @@ _INHERITED: Final[list[_BatchThread]] = []
 def _after_fork() -> None:
     """In the child the thread is not there, the connection is the parent's, the lock may be held."""
     for store in _STORES:
-        store._lock = threading.Lock()
+        store._lock = make_lock()
         if store._thread is not None:
             _INHERITED.append(store._thread)
             store._thread = None

@@ -7,13 +7,12 @@ needs it too.
 """
 
 from typing import cast
-from urllib.parse import quote
 
 from django.core import asgi
 
 from awp_publish.problems import BodyTimeout
 from awp_publish.serve.doors import ENTRANCE
-from awp_publish.serve.endpoint import render_problem
+from awp_publish.serve.endpoint import ProblemRenderer
 from awp_publish.serve.http import AsgiApp, Message, Receive, Scope, Send, receive_in_time, send_reply
 from awp_publish_django.publication import get_publication
 
@@ -48,8 +47,8 @@ class Application:
         await self._django(scope, receive_or_leave, send)
         if late:
             catalog = get_publication().site.catalog
-            types = catalog.absolute(catalog.paths.problems)
-            await send_reply(render_problem(late[0], types, catalog.site.errors, quote(scope["path"])), send)
+            renderer = ProblemRenderer(catalog)
+            await send_reply(renderer.reply(late[0], renderer.instance_of(scope)), send)
 
 
 def get_asgi_application() -> AsgiApp:

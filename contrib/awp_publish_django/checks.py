@@ -13,6 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import Resolver404, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
+from awp_publish.threads import EVENTLET, is_eventlet
 from awp_publish_django.publication import MIDDLEWARE, Publication, get_publication
 
 TAG: Final = "agents"
@@ -46,6 +47,11 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
                 hint=f'Put "{MIDDLEWARE}" below it.',
                 id="awp_publish.E004",
             )
+
+
+def _check_threads(publication: Publication) -> Iterator[CheckMessage]:
+    if is_eventlet():
+        yield Error(EVENTLET, hint="Documents are served as they are; calls are refused.", id="awp_publish.E005")
 
 
 def _check_url(publication: Publication) -> Iterator[CheckMessage]:
@@ -93,6 +99,7 @@ def _check_store(publication: Publication) -> Iterator[CheckMessage]:
 
 CHECKS: Final[tuple[Callable[[Publication], Iterator[CheckMessage]], ...]] = (
     _check_middleware,
+    _check_threads,
     _check_url,
     _check_shadows,
     _check_store,

@@ -6,10 +6,11 @@ for, which an agent does not have; so an inner request is not asked for one.
 """
 
 from io import BytesIO
-from typing import Final
+from typing import Any, Final
 
 from django.core.handlers.asgi import ASGIRequest
 from django.core.handlers.wsgi import WSGIRequest
+from django.forms import BaseForm, BaseFormSet
 from django.http import Http404, HttpRequest
 from django.urls import ResolverMatch
 
@@ -48,6 +49,7 @@ class RouteRequest(HttpRequest):
     """
 
     route_call: RouteCall | SessionPass | None = None
+    cleaned: "list[BaseForm | BaseFormSet[Any]]"  # the bound forms that its view has cleaned
     _found: ResolverMatch | None = None
 
     @property

@@ -13,11 +13,12 @@ from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_asy
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from awp_publish.problems import HandlerUnavailable
 from awp_publish.serve.dispatch import ROUTE_CALL, RouteCall
-from awp_publish.serve.endpoint import largest_body
+from awp_publish.serve.endpoint import largest_body, render_problem
 from awp_publish.serve.guarded_routes import ARRIVED
 from awp_publish.serve.http import Message, Receive, Reply, Scope, Send
-from awp_publish.threads import RUNNER
+from awp_publish.threads import EVENTLET, RUNNER, is_eventlet
 from awp_publish_django.callers import identify
 from awp_publish_django.gateway import (
     Sent,
@@ -30,12 +31,11 @@ from awp_publish_django.gateway import (
     script_name_of,
     when_closed,
 )
-from awp_publish_django.languages import speaking
 from awp_publish_django.pages import answer_page, answer_page_async
 from awp_publish_django.portal import Visit, is_wanted
 from awp_publish_django.project import BRIDGE, Bridge, OwnWay
 from awp_publish_django.publication import Publication, get_publication
-from awp_publish_django.responses import read_response, read_response_async
+from awp_publish_django.responses import calling, read_response, read_response_async
 
 T = TypeVar("T")
 _HTML: Final = "text/html"
@@ -76,6 +76,8 @@ def _answer(
         return _answer_directly(publication, request, scope, go_on)
     if (reply := publication.publisher.document(scope)) is not None:
         return response_of(reply)
+    if is_eventlet():
+        return _refuse(publication, request)
     scope.update(identify(publication, request))
     visit = Visit(read_body(request, largest_body(publication.site.settings, publication.site.catalog.actions)))
 
@@ -90,6 +92,8 @@ def _answer_directly(
     publication: Publication, request: HttpRequest, scope: Scope, go_on: Callable[[HttpRequest], HttpResponseBase]
 ) -> HttpResponseBase:
     """The answer of a guarded route to a request that comes straight to it."""
+    if is_eventlet():
+        return _refuse(publication, request)
     scope.update(identify(publication, request))
     visit = Visit(_whole_body(publication, request))
 
@@ -101,8 +105,17 @@ def _answer_directly(
     return _recorded(publication, _linked(publication, response))
 
 
+def _refuse(publication: Publication, request: HttpRequest) -> HttpResponseBase:
+    """The answer to a call where no loop may run."""
+    catalog = publication.site.catalog
+    problem = HandlerUnavailable(EVENTLET)
+    return response_of(
+        render_problem(problem, catalog.absolute(catalog.paths.problems), catalog.site.errors, request.path)
+    )
+
+
 def _call_view(go_on: Callable[[HttpRequest], HttpResponseBase], inner: HttpRequest) -> Reply:
-    with speaking(inner):
+    with calling(inner):
         return read_response(inner, go_on(inner), is_wanted)
 
 
@@ -124,7 +137,7 @@ async def _answer_async(
 
     async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
         answer = publication.project.answer_async if is_fresh else go_on
-        with speaking(inner):
+        with calling(inner):
             return await read_response_async(inner, await answer(inner))
 
     async def respond_directly() -> Reply:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -11,7 +12,7 @@ from pydantic import BaseModel
 from awp_publish.discover.openapi import Components, as_object, read_operation
 from awp_publish.discover.routes import Operation
 from awp_publish.model import JsonObject
-from awp_publish.schema import drops_unknown
+from awp_publish.schema import close_like, drops_unknown
 
 
 def operations_of(callback: object) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -30,10 +31,11 @@ def describe_operation(operation: Any, method: str, path: str) -> Operation | No
     for of_path in as_object(document.get("paths")).values():
         found = as_object(as_object(of_path).get(method.lower()))
         if found.get("operationId") == wanted:
-            fields = [field.annotation for model in operation.models for field in model.model_fields.values()]
-            models = [one for one in fields if isinstance(one, type) and issubclass(one, BaseModel)]
-            drops = bool(fields) and all(map(drops_unknown, models))
-            return read_operation(found, components, path, document.get("security"), drops_unknown=drops)
+            kinds = [field.annotation for model in operation.models for field in model.model_fields.values()]
+            models = [one for one in kinds if isinstance(one, type) and issubclass(one, BaseModel)]
+            drops = bool(kinds) and all(map(drops_unknown, models))
+            read = read_operation(found, components, path, document.get("security"), drops_unknown=drops)
+            return replace(read, inputs=close_like(read.inputs, *kinds))
     return None
 
 

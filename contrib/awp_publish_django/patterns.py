@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from django.urls.converters import get_converters
+from django.urls import converters
 from django.urls.resolvers import LocalePrefixPattern, RegexPattern, RoutePattern
 from django.utils.regex_helper import normalize
 
@@ -18,12 +18,16 @@ from awp_publish.schema import UnusableSchema, compile_schema
 
 _COMPONENT: Final = re.compile(r"<(?:(?P<converter>[^>:]+):)?(?P<name>[^>]+)>")
 _PLACED: Final = re.compile(r"%\((\w+)\)s")
-_KNOWN: Final[Mapping[str, JsonObject]] = {
-    "int": {"type": "integer", "minimum": 0},
-    "str": {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
-    "path": {"type": "string", "minLength": 1},
-    "slug": {"type": "string", "minLength": 1, "pattern": "^[-a-zA-Z0-9_]+$"},
-    "uuid": {"type": "string", "format": "uuid"},
+_KNOWN: Final[Mapping[type, JsonObject]] = {
+    converters.IntConverter: {"type": "integer", "minimum": 0},
+    converters.StringConverter: {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
+    converters.PathConverter: {"type": "string", "minLength": 1},
+    converters.SlugConverter: {"type": "string", "minLength": 1, "pattern": "^[-a-zA-Z0-9_]+$"},
+    converters.UUIDConverter: {
+        "type": "string",
+        "format": "uuid",
+        "pattern": f"^(?:{converters.UUIDConverter.regex})$",
+    },
 }
 _ANY: Final[JsonObject] = {"type": "string", "minLength": 1}
 
@@ -54,9 +58,9 @@ def _read_route(route: str) -> Piece:
     schemas: dict[str, JsonObject] = {}
 
     def place(found: re.Match[str]) -> str:
-        converter, name = found.group("converter") or "str", found.group("name")
-        expression = get_converters()[converter].regex
-        schemas[name] = _KNOWN.get(converter) or _schema_of(expression)
+        converter, name = converters.get_converters()[found.group("converter") or "str"], found.group("name")
+        expression = converter.regex
+        schemas[name] = _KNOWN.get(type(converter)) or _schema_of(expression)
         return _placeholder(name, expression)
 
     return Piece(_COMPONENT.sub(place, route), schemas)

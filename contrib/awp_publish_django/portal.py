@@ -15,7 +15,7 @@ from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import Empty
 from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from asgiref.sync import SyncToAsync
@@ -23,7 +23,7 @@ from django.db import close_old_connections, connections
 
 from awp_publish.serve.http import AsgiApp, Message, Receive, Send
 from awp_publish.serve.lifespan import running
-from awp_publish.threads import RUNNER
+from awp_publish.threads import RUNNER, Mailbox, Thread, ThreadsOfTheirOwn, is_gevent, make_lock
 from awp_publish_django.gateway import Sent
 
 T = TypeVar("T")
@@ -90,9 +90,9 @@ class Visit:
 
     def __init__(self, body: bytes = b"") -> None:
         self._sent = Sent(body)
-        self._events: SimpleQueue[Errand[Any] | Message | None] = SimpleQueue()
+        self._events: Mailbox[Errand[Any] | Message | None] = Mailbox()
         self._entry: Context | None = None
-        self._lock = threading.Lock()
+        self._lock = make_lock()
         self._has_left = False
 
     async def in_thread(self, function: Callable[[], T]) -> T:
@@ -154,7 +154,7 @@ class Visit:
             while True:
                 event = self._events.get_nowait()
                 if isinstance(event, Errand):
-                    threading.Thread(target=_run_alone, args=(event,), name="awp_publish errand", daemon=True).start()
+                    Thread(partial(_run_alone, event), "awp_publish errand")
 
     def _changes(self) -> Changes:
         entry = self._entry or Context()
@@ -177,7 +177,7 @@ def _run_alone(errand: Errand[Any]) -> None:
 class _Running(NamedTuple):
     loop: asyncio.AbstractEventLoop
     stop: asyncio.Event
-    thread: threading.Thread
+    thread: Thread
 
 
 class Portal:
@@ -188,7 +188,6 @@ class Portal:
 
     def __init__(self, app: AsgiApp) -> None:
         self._app = app
-        self._lock = threading.Lock()
         self._running: _Running | None = None
         _PORTALS.add(self)
 
@@ -197,34 +196,46 @@ class Portal:
         return (self._running or self._start()).loop
 
     def _start(self) -> _Running:
-        with self._lock:
+        # Made where it is needed: after gevent has made locks into its own, by which greenlets wait for each other.
+        with self.__dict__.setdefault("_lock", threading.Lock()):
             if self._running is None:
                 self._running = self._open()
                 atexit.register(self.close)
             return self._running
 
     def _open(self) -> _Running:
-        ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
-        thread = threading.Thread(target=self._live, args=(ready,), name="awp_publish loop", daemon=True)
-        thread.start()
-        loop, stop = ready.result()
-        return _Running(loop, stop, thread)
+        ready: Mailbox[tuple[asyncio.AbstractEventLoop, asyncio.Event] | BaseException] = Mailbox()
+        thread = Thread(partial(self._live, ready), "awp_publish loop")
+        begun = ready.get()
+        if isinstance(begun, BaseException):
+            raise begun
+        return _Running(*begun, thread)
 
-    def _live(self, ready: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]") -> None:
+    def _live(self, ready: "Mailbox[tuple[asyncio.AbstractEventLoop, asyncio.Event] | BaseException]") -> None:
+        begun = False
+
+        def begin(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+            nonlocal begun
+            begun = True
+            ready.put((loop, stop))
+
         try:
-            asyncio.run(self._keep_running(ready))
+            asyncio.run(self._keep_running(begin))
         except BaseException as error:
-            if not ready.done():
-                ready.set_exception(error)
+            if not begun:
+                ready.put(error)
             elif self._running is not None or not isinstance(error, RuntimeError):
                 raise
             # Else the process ends: what ran has been stopped. Python 3.12 starts no thread any more then, in which
             # asyncio would wait for those of its pool.
 
-    async def _keep_running(self, ready: "Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]") -> None:
-        stop = asyncio.Event()
+    async def _keep_running(self, begin: Callable[[asyncio.AbstractEventLoop, asyncio.Event], None]) -> None:
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        if is_gevent():  # what runs beside the loop would be greenlets in its thread, and asks databases
+            loop.set_default_executor(ThreadsOfTheirOwn())
+            SyncToAsync.single_thread_executor = ThreadsOfTheirOwn(is_single=True)
         async with running(self._app):
-            ready.set_result((asyncio.get_running_loop(), stop))
+            begin(loop, stop)
             await stop.wait()
 
     def close(self) -> None:
@@ -236,7 +247,8 @@ class Portal:
 
     def forget(self) -> None:
         """In the child of a fork: the thread is the parent's, and the lock may be held by nobody who is here."""
-        self._running, self._lock = None, threading.Lock()
+        self._running = None
+        self.__dict__.pop("_lock", None)
 
 
 _PORTALS: Final[weakref.WeakSet[Portal]] = weakref.WeakSet()

@@ -4,6 +4,7 @@ A call that comes through our middleware goes on from where that stands, in the 
 context. Anything else, a background job for instance, goes through the whole of Django's own handler, as from outside.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,11 +24,10 @@ from awp_publish.model import Arrival
 from awp_publish.serve.dispatch import ROUTE_CALL
 from awp_publish.serve.http import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
 from awp_publish.serve.sessions import SessionPass
-from awp_publish.threads import RUNNER
+from awp_publish.threads import RUNNER, is_gevent
 from awp_publish_django.gateway import response_of
 from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request
-from awp_publish_django.languages import speaking
-from awp_publish_django.responses import read_response_async
+from awp_publish_django.responses import calling, read_response_async
 from awp_publish_django.routes import find_django_routes
 
 T = TypeVar("T")
@@ -149,7 +149,7 @@ async def _run_tidily(function: Callable[[], T]) -> T:
         finally:
             close_old_connections()
 
-    return await run_in_threadpool(run)
+    return await (asyncio.to_thread(run) if is_gevent() else run_in_threadpool(run))
 
 
 class _InProcessHandler(ASGIHandler):
@@ -171,7 +171,7 @@ class _InProcessHandler(ASGIHandler):
         return await super().get_response_async(request)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        with speaking(request):
+        with calling(request):
             response = await super().get_response_async(request)
             return response_of(await read_response_async(request, response))
 

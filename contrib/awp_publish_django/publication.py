@@ -15,6 +15,7 @@ from awp_publish.templating import link_header
 from awp_publish_django.conf import NAME, Settings, load_site, read_settings
 from awp_publish_django.portal import Portal
 from awp_publish_django.project import DjangoProject
+from awp_publish_django.responses import note_cleaned_forms
 
 if TYPE_CHECKING:
     from awp_publish_django.recent import Recorder
@@ -87,6 +88,7 @@ def _publish() -> Publication:
     options = read_settings()
     site, project = load_site(options), DjangoProject()
     publisher = AgentPublisher(project, site)
+    note_cleaned_forms()
     project.awp_routes()  # imports the views, on which declarations stand too
     publisher.open()
     return Publication(options, site, project, publisher, _open_recorder(options, site))

@@ -1,34 +1,49 @@
 """What a view answered, as a neutral reply: its body read, what it holds open closed, and forms made plain.
 
 A form's view tells people of success by a redirect (Post/Redirect/Get) and of mistakes by the page again, with status
-200. To a program both would say the opposite of what they mean, so they are told in words of their own.
+200. To a program both would say the opposite of what they mean, so they are told in words of their own. Which forms a
+view has cleaned is noted where Django cleans them: a page that is rendered shows none of its forms.
 """
 
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import wraps
 from html import unescape
-from typing import Final, TypeAlias
-from urllib.parse import urlsplit
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, urlsplit
 
 from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
+from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.messages import ERROR, get_messages
 from django.contrib.messages.storage.base import Message
-from django.forms import BaseForm
+from django.core.exceptions import NON_FIELD_ERRORS
+from django.forms import BaseForm, BaseFormSet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import resolve_url
+from django.urls import NoReverseMatch, Resolver404, resolve
 from django.utils.html import strip_tags
 
 from awp_publish.serve.http import RawHeaders, Reply
 from awp_publish_django.inner import RouteRequest
+from awp_publish_django.languages import speaking
 
 FORM_TYPES: Final = ("application/x-www-form-urlencoded", "multipart/form-data", "")
 """What forms are sent as; one without fields sends nothing."""
 
 REDIRECTS: Final = (301, 302, 303)
+READING: Final = ("GET", "HEAD")
+SIGN_IN: Final = frozenset({"login", "logon", "signin"})
+"""What the last part of a sign-in page's address is called, without hyphens."""
+
+LOGIN_VIEW: Final = ("django.contrib.auth.views", "LoginView")
+"""By its name: the module cannot be imported without the application."""
+
 _JSON: Final = (b"content-type", b"application/json")
 
 
@@ -109,31 +124,80 @@ def close_response(response: HttpResponseBase) -> None:
         closers.pop()()
 
 
+# --- Forms that a call has cleaned ---
+
+Cleaned: TypeAlias = "BaseForm | BaseFormSet[Any]"
+
+_CLEANED: Final[ContextVar[list[Cleaned] | None]] = ContextVar("awp_publish_cleaned", default=None)
+
+
+def note_cleaned_forms() -> None:
+    """Have Django's forms and formsets note themselves when a call of ours cleans them. Once for a process."""
+    for kind in (BaseForm, BaseFormSet):
+        clean: Any = kind.full_clean
+        if not hasattr(clean, "awp_notes"):
+            kind.full_clean = _noting(clean)  # type: ignore[method-assign, assignment]
+
+
+def _noting(clean: Callable[[Any], None]) -> Callable[[Any], None]:
+    @wraps(clean)
+    def full_clean(self: Cleaned) -> None:
+        clean(self)
+        noted = _CLEANED.get()
+        if noted is not None and self.is_bound:
+            noted.append(self)
+
+    full_clean.awp_notes = True  # type: ignore[attr-defined]
+    return full_clean
+
+
+@contextmanager
+def calling(request: HttpRequest) -> Iterator[None]:
+    """A context in which a view answers a call: in the language of its path, and its forms are noted."""
+    if not isinstance(request, RouteRequest):
+        with speaking(request):
+            yield
+        return
+    request.cleaned = []
+    token = _CLEANED.set(request.cleaned)
+    try:
+        with speaking(request):
+            yield
+    finally:
+        _CLEANED.reset(token)
+
+
 def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply:
     """A reply with the view's own status, headers and body, unless a call is told about a form or the login page."""
     status = response.status_code
     if not isinstance(request, RouteRequest):  # a visitor's own request, to a route that is guarded
         return Reply(status, headers_of(response), body)
-    if status in REDIRECTS and is_login(response["Location"]):
+    sets = [one for one in request.cleaned if isinstance(one, BaseFormSet)]
+    parts = {id(part) for one in sets for part in (*vars(one).get("forms", ()), vars(one).get("management_form"))}
+    cleaned = {id(one): one for one in request.cleaned if id(one) not in parts}  # a formset tells of its parts
+    forms = [form for form in cleaned.values() if _is_of_call(form, request)]
+    if status in REDIRECTS and _asks_to_log_in(request, response["Location"], any(map(_is_valid, forms))):
         return _as_json(401, {"detail": "The site asks its visitors to log in here."}, response)
     if status == 400 and (refused := _errors_of_serializer(response)):
         return _as_json(422, {"detail": refused}, response)
-    if not _is_form(request):
-        return Reply(status, headers_of(response), body)
-    if status in REDIRECTS:
-        return _as_json(*_result_of(request, response["Location"]), response)
-    errors = [error for form in _forms_of(response) for error in _errors_of(form)] if status == 200 else []
-    if errors:
-        return _as_json(422, {"detail": errors}, response)
+    if status in REDIRECTS and request.method not in READING and _is_form(request):
+        return _as_json(*_result_of(request, response["Location"], forms), response)
+    is_page = response.get("Content-Type", "").startswith("text/html")
+    if status == 200 or (status in (400, 422) and is_page):
+        errors = [error for form in forms for error in _errors_of(form, request)]
+        if errors:
+            return _as_json(422, {"detail": errors}, response)
     return Reply(status, headers_of(response), body)
 
 
-def _result_of(request: HttpRequest, location: str) -> tuple[int, dict[str, object]]:
-    """What a form came to whose page leads on: a refusal if that would tell people of an error."""
+def _result_of(request: HttpRequest, location: str, forms: list[Cleaned]) -> tuple[int, dict[str, object]]:
+    """What a form came to whose page leads on: a refusal where people are told of an error, or no form is valid."""
     queued = getattr(get_messages(request), "_queued_messages", ())
     errors = [text_of(message) for message in queued if message.level >= ERROR]
     if errors:
         return 422, {"detail": " ".join(errors)}
+    if not any(map(_is_valid, forms)) and (found := [one for form in forms for one in _errors_of(form, request)]):
+        return 422, {"detail": found}
     told = [text_of(message) for message in queued]
     return 200, {"location": location, **({"messages": told} if told else {})}
 
@@ -143,27 +207,77 @@ def text_of(message: Message) -> str:
     return " ".join(unescape(strip_tags(str(message.message))).split())
 
 
-def is_login(location: str) -> bool:
-    """Whether a redirect leads to where the project logs people in."""
-    return urlsplit(location).path == urlsplit(resolve_url(settings.LOGIN_URL)).path
+def _asks_to_log_in(request: HttpRequest, location: str, is_done: bool) -> bool:
+    """Whether a redirect sends the visitor to a sign-in page, and not on to it after something was done.
+
+    Django's own redirects say where to come back to (`next`), which is the page that was asked for.
+    """
+    target = urlsplit(location)
+    back = [urlsplit(value).path for name, value in parse_qsl(target.query) if name == REDIRECT_FIELD_NAME]
+    return is_sign_in(target.path) and (request.path in back or not is_done)
+
+
+def is_sign_in(path: str) -> bool:
+    """Whether people sign in at this path: LOGIN_URL, a LoginView, or what is called so."""
+    try:
+        if path == urlsplit(resolve_url(settings.LOGIN_URL)).path:
+            return True
+    except NoReverseMatch:  # Django's own default, in a project that has no such page
+        pass
+    if path.strip("/").rpartition("/")[2].lower().replace("_", "").replace("-", "") in SIGN_IN:
+        return True
+    try:
+        kind = getattr(resolve(path).func, "view_class", None)
+    except Resolver404:
+        return False
+    return any((one.__module__, one.__name__) == LOGIN_VIEW for one in getattr(kind, "__mro__", ()))
 
 
 def _is_form(request: HttpRequest) -> bool:
-    return request.method == "POST" and request.content_type in FORM_TYPES
+    return request.content_type in FORM_TYPES
 
 
-def _forms_of(response: HttpResponseBase) -> Iterable[BaseForm]:
-    """The forms that a page was made with, as far as it tells."""
-    context = getattr(response, "context_data", None)
-    values = context.values() if isinstance(context, Mapping) else ()
-    return [value for value in values if isinstance(value, BaseForm) and value.is_bound]
+def _is_of_call(form: Cleaned, request: HttpRequest) -> bool:
+    """Whether a form is about what the caller sent; a page may have others, as a search of all its pages."""
+    if request.method in READING:
+        return form.data is request.GET or not request.GET.keys().isdisjoint(form.data or ())
+    if form.data is request.GET:
+        return False
+    return not _is_form(request) or not form.data or not {*request.POST, *request.FILES}.isdisjoint(form.data)
 
 
-def _errors_of(form: BaseForm) -> Iterable[Mapping[str, object]]:
-    """As the core reads them: a place in the body, and words."""
-    for name, errors in form.errors.items():
-        place = ["body"] if name == "__all__" else ["body", name]
-        yield from ({"loc": place, "msg": str(error)} for error in errors)
+def _is_valid(form: Cleaned) -> bool:
+    """Whether it has no errors; it has been cleaned, so nothing is asked again."""
+    return not any(True for _ in _places_of(form))
+
+
+def _places_of(form: Cleaned) -> Iterator[tuple[list[str | int], str, str]]:
+    """Where a form or a formset has errors: the place in the input, the field's name in the request, the words."""
+    if isinstance(form, BaseForm):
+        for name, errors in form.errors.items():
+            wire = "" if name == NON_FIELD_ERRORS else form.add_prefix(name)
+            yield from (([wire] if wire else [], wire, str(error)) for error in errors)
+        return
+    prefix = str(form.prefix)
+    yield from (([prefix], prefix, str(error)) for error in form.non_form_errors())
+    for index, part in enumerate(form.forms if form.management_form.is_valid() else ()):
+        if form.can_delete and form._should_delete_form(part):
+            continue
+        for name, errors in part.errors.items():
+            rest = [] if name == NON_FIELD_ERRORS else [name]
+            yield from (([prefix, index, *rest], part.add_prefix(name), str(error)) for error in errors)
+
+
+def _errors_of(form: Cleaned, request: HttpRequest) -> Iterator[Mapping[str, object]]:
+    """As the core reads them: a place in the request, and words.
+
+    A page that is only read may show a form which nobody has filled in yet: there what was sent is judged alone.
+    """
+    for place, wire, words in _places_of(form):
+        if request.method in READING and wire not in request.GET:
+            continue
+        location = "query" if request.method in READING else "form" if len(place) == 1 else "body"
+        yield {"loc": [location, *place] if place else ["body"], "msg": words}
 
 
 def _errors_of_serializer(response: HttpResponseBase) -> list[Mapping[str, object]]:

@@ -1,6 +1,7 @@
 """The routes of a URLconf: include, namespaces, converters, regular expressions, language prefixes."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -15,8 +16,13 @@ from awp_publish_django.kinds import describe_view, understand
 from awp_publish_django.patterns import read_pattern
 from awp_publish_django.views import View, read_views
 
-PRIVATE: Final = frozenset({"admin"})
-"""Applications whose routes are not taken unless they are named: `site.include()` is not meant to publish the admin."""
+ADMINS: Final = frozenset(
+    {"admin", "wagtail.admin.urls", "grappelli.urls", "rosetta.urls", "silk.urls", "django_rq.urls"}
+)
+"""Administration: applications by their name in URLs, and modules of URLs. Below them everything belongs to it."""
+
+_FORMAT: Final = re.compile(r"\.?{format}/?$")
+"""How Django REST framework ends the addresses that say a format (`format_suffix_patterns`, `DefaultRouter`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,7 @@ class _Place:
     route: str = ""
     schemas: Mapping[str, JsonObject] = field(default_factory=dict)
     namespaces: tuple[str, ...] = ()
-    listed: bool = True
+    is_admin: bool = False
 
     def below(self, pattern: object) -> "_Place":
         piece = read_pattern(pattern)
@@ -48,7 +54,18 @@ def _without_repetitions(routes: Iterable[Route]) -> list[Route]:
     kept: dict[object, Route] = {}
     for route in routes:
         kept.setdefault((route.path, route.methods, *map(id, route.handlers)), route)
-    return list(kept.values())
+    return [_marked_as_twin(route, kept.values()) for route in kept.values()]
+
+
+def _marked_as_twin(route: Route, routes: Collection[Route]) -> Route:
+    """A route that is another one in a format of the caller's choice stands for no declaration; it can be named."""
+    plain = _FORMAT.sub("", route.template)
+    if plain == route.template:
+        return route
+    for one in routes:
+        if one.template in (plain, f"{plain}/") and one.methods == route.methods and one.handlers == route.handlers:
+            return replace(route, handlers=(route.arrival,), kept_out=f"it is {one.template} in another format")
+    return route
 
 
 def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:
@@ -56,8 +73,9 @@ def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:
         if isinstance(pattern, URLResolver):
             below = place.below(pattern.pattern)
             names = (*place.namespaces, *((pattern.namespace,) if pattern.namespace else ()))
-            listed = place.listed and pattern.app_name not in PRIVATE
-            yield from _walk(pattern.url_patterns, replace(below, namespaces=names, listed=listed))
+            module = getattr(pattern.urlconf_name, "__name__", pattern.urlconf_name)
+            is_admin = place.is_admin or pattern.app_name in ADMINS or (isinstance(module, str) and module in ADMINS)
+            yield from _walk(pattern.url_patterns, replace(below, namespaces=names, is_admin=is_admin))
         elif isinstance(pattern, URLPattern):
             yield from _read(pattern, place.below(pattern.pattern))
 
@@ -73,7 +91,10 @@ def _read(pattern: URLPattern, place: _Place) -> Iterator[Route]:
             handlers=view.handlers,
             name=name if is_named or len(views) == 1 else f"{name}_{view.methods[0].lower()}",
             aliases=(name,),
-            listed=place.listed,
+            listed=not place.is_admin,
+            reads=view.reads,
+            is_page=view.is_page,
+            kept_out="it is part of the admin" if place.is_admin else view.kept_out,
             describe=partial(_describe, view, place),
             understand=understand,
             # django-ninja makes a view for each operation of a path, of which Django calls the first for all.

@@ -32,6 +32,110 @@ class View:
     options: Mapping[str, object] = field(default_factory=dict)
     operation: object = None
 
+    @property
+    def reads(self) -> bool:
+        """Whether its GET is known to change nothing: it is for GET alone, or somebody wrote what GET does.
+
+        A function without a restriction may do anything on GET, and a view with a form is there for what follows.
+        """
+        if "GET" not in self.methods:
+            return False
+        if self.cls is None or self.operation is not None:
+            return self.methods == ("GET",) or self.operation is not None
+        if any(one.__name__ in FORM_VIEWS and one.__module__.startswith("django.") for one in self.cls.__mro__):
+            return False
+        got, is_rest = self.handlers[0], hasattr(self.cls, "renderer_classes")  # of @api_view each method is the same
+        return "post" not in _names_in(got) and (is_rest or got is not getattr(self.cls, "post", None))
+
+    @property
+    def is_page(self) -> bool:
+        """Whether its GET answers with HTML, as far as its class or the names in its code tell."""
+        if self.operation is not None:
+            return False
+        if self.cls is not None and hasattr(self.cls, "renderer_classes"):
+            first = next(iter(self.options.get("renderer_classes") or self.cls.renderer_classes), None)  # type: ignore[call-overload]
+            return "html" in str(getattr(first, "media_type", ""))
+        names = _names_in(self.handlers[0])
+        if self.cls is not None and hasattr(self.cls, "template_name") and hasattr(self.cls, "render_to_response"):
+            written = inspect.getattr_static(self.cls, "render_to_response")
+            names |= _names_in(written) if not written.__module__.startswith("django.") else {"TemplateResponse"}
+        return not names.isdisjoint(PAGE_MAKERS) and names.isdisjoint(OTHER_MAKERS)
+
+    @property
+    def kept_out(self) -> str:
+        """Why it is no action that agents want unless it is named, "" for all others."""
+        behind = [self.cls, self.callback, *self.handlers]
+        modules = {str(getattr(one, "__module__", "")) for handler in behind for one in layers_of(handler)}
+        modules |= {one.__module__ for one in getattr(self.cls, "__mro__", ())}
+        for names, why in KNOWN.items():
+            if any(f"{module}.".startswith(tuple(f"{name}." for name in names)) for module in modules):
+                return why
+        if any(one.__name__ == "RedirectView" for one in getattr(self.cls, "__mro__", ())):
+            return "it only leads to another address"
+        return ""
+
+
+FORM_VIEWS: Final = frozenset({"FormMixin", "ProcessFormView", "DeletionMixin", "LogoutView"})
+"""Django's classes of views that are there to change something; their GET shows a form, or asks whether to go on."""
+
+PAGE_MAKERS: Final = frozenset({"render", "render_to_string", "TemplateResponse", "SimpleTemplateResponse"})
+OTHER_MAKERS: Final = frozenset({"FileResponse", "JsonResponse", "StreamingHttpResponse"})
+
+KNOWN: Final[Mapping[tuple[str, ...], str]] = {
+    (
+        "allauth",
+        "axes",
+        "dj_rest_auth",
+        "django.contrib.auth.views",
+        "djoser",
+        "hijack",
+        "knox",
+        "mozilla_django_oidc",
+        "oauth2_provider",
+        "registration",
+        "rest_framework.authtoken",
+        "rest_framework_simplejwt",
+        "social_django",
+        "two_factor",
+    ): "it signs in or out, or is about one's account",
+    (
+        "django.contrib.staticfiles.views",
+        "django.views.static",
+        "wagtail.documents.views.serve",
+        "wagtail.images.views.serve",
+        "whitenoise",
+    ): "these are static files",
+    (
+        "constance",
+        "debug_toolbar",
+        "django.contrib.admin",
+        "django.contrib.admindocs",
+        "django_rq",
+        "explorer",
+        "filebrowser",
+        "grappelli",
+        "rosetta",
+        "silk",
+        "wagtail.admin",
+    ): "it is part of the admin",
+    (
+        "django.contrib.sitemaps",
+        "django.contrib.syndication",
+        "django.views.i18n",
+        "drf_spectacular",
+        "drf_yasg",
+        "rest_framework.schemas",
+        "wagtail.contrib.sitemaps",
+    ): "it is for other programs: a feed, a site map, a description of the API or a translation",
+}
+"""Modules whose views are known for what they are; also those that extend them."""
+
+
+def _names_in(handler: object) -> set[str]:
+    """The names that the innermost function of a handler mentions."""
+    functions = [layer for layer in layers_of(handler) if inspect.isfunction(layer)]
+    return set(functions[-1].__code__.co_names) if functions else set()
+
 
 def read_views(callback: object) -> Iterator[View]:
     """The views of a URL pattern: one, or one for each method of a class or operation of django-ninja."""

@@ -14,6 +14,7 @@ from demo_site.visits import CurrentVisit
 
 ChosenSlug = Annotated[str, Form(description="Name of the book, as in a search result.", examples=["moby-dick"])]
 Quantity = Annotated[int, Form(description="How many copies to add.", ge=1, le=20)]
+NewQuantity = Annotated[int, Form(description="How many copies there are to be.", ge=1, le=20)]
 
 BASKET = {
     "type": "table",
@@ -25,15 +26,19 @@ ADD_FIELDS = {
     "slug": "form.add-to-basket-form input[name='slug']",
     "quantity": "form.add-to-basket-form input[name='quantity']",
 }
+CHANGE_FIELDS = {
+    "slug": "form.change-quantity-form input[name='slug']",
+    "quantity": "form.change-quantity-form input[name='quantity']",
+}
 REMOVE_FIELDS = {"slug": "form.remove-from-basket-form input[name='slug']"}
 REFUSED_ADDING = (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
 REFUSED_REMOVING = (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND)
 
 
 def register_baskets(app: FastAPI, site: Site, database: Database) -> None:
-    """Add the basket and the two forms that change it."""
+    """Add the basket and the forms that change it."""
     _register_basket(app, site, database)
-    _register_removing(app, site, database)
+    _register_changing(app, site, database)
 
 
 def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
@@ -50,6 +55,7 @@ def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
         "add_to_basket",
         tags=["basket"],
         awas={"selector": "form.add-to-basket-form", "selectors": ADD_FIELDS, "result": BASKET},
+        extensions={"x-page": "/books/{slug}"},
         auth_required=True,
         preconditions=["You are signed in", "The shop has as many copies in stock"],
         depends_on=["sign_in"],
@@ -66,7 +72,27 @@ def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
             return answer.go_on("/basket", baskets.show(connection, basket_id))
 
 
-def _register_removing(app: FastAPI, site: Site, database: Database) -> None:
+def _register_changing(app: FastAPI, site: Site, database: Database) -> None:
+    @app.post("/basket/quantity", response_model=Basket, responses=form_responses(*REFUSED_ADDING))
+    @site.action(
+        "change_quantity",
+        tags=["basket"],
+        effect="idempotent",
+        awas={"selector": "form.change-quantity-form", "selectors": CHANGE_FIELDS, "result": BASKET},
+        auth_required=True,
+        preconditions=["You are signed in", "The book is in your basket", "The shop has as many copies in stock"],
+        depends_on=["add_to_basket"],
+        examples=[{"slug": "moby-dick", "quantity": 2}],
+    )
+    def change_quantity(
+        answer: CurrentAnswer, visit: CurrentVisit, slug: ChosenSlug, quantity: NewQuantity
+    ) -> Basket | Response:
+        """Set how many copies of a book are in your basket; you must be signed in."""
+        visit.need_account()
+        with database.changing() as connection:
+            baskets.change(connection, visit.basket_id, slug, quantity)
+            return answer.go_on("/basket", baskets.show(connection, visit.basket_id))
+
     @app.post("/basket/remove", response_model=Basket, responses=form_responses(*REFUSED_REMOVING))
     @site.action(
         "remove_from_basket",

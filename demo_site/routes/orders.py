@@ -1,16 +1,20 @@
 """Checking out, and following an order."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Form, Path, Response
 
-from awp_publish import Site
-from demo_site import orders
+from awp_publish import Refused, Site
+from awp_publish.policy.call import Call
+from awp_publish.policy.summaries import quoted
+from demo_site import baskets, orders
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database
+from demo_site.looks import money
 from demo_site.models import Basket, Order
-from demo_site.visits import CurrentVisit
+from demo_site.visits import CurrentVisit, Visit
 
 Recipient = Annotated[str, Form(description="Who receives the parcel.", min_length=1, max_length=100)]
 Address = Annotated[str, Form(description="Postal address of the parcel.", min_length=5, max_length=500)]
@@ -25,7 +29,7 @@ CHECKOUT_FIELDS = {
     "name": "form.checkout-form input[name='name']",
     "address": "form.checkout-form textarea[name='address']",
 }
-WHAT_IS_ORDERED = "Order the books in the basket for {name}, to be sent to {address}. This cannot be undone."
+FINAL = "This cannot be undone."
 CREATED = HTTPStatus.CREATED
 REFUSED_CHECKOUT = (HTTPStatus.UNAUTHORIZED, HTTPStatus.CONFLICT)
 
@@ -37,6 +41,16 @@ def register_orders(app: FastAPI, site: Site, database: Database) -> None:
 
 
 def _register_checkout(app: FastAPI, site: Site, database: Database) -> None:
+    def say_what_is_ordered(given: Mapping[str, Any], call: Call) -> str:
+        """Return what a person agrees to: the total, the titles, and where the parcel goes."""
+        with database.reading() as connection:
+            basket = baskets.show(connection, Visit(dict(call.application_session)).basket_id)
+        if not basket.lines:
+            raise Refused("The basket is empty, so there is nothing to order yet.", status=409, code="EMPTY_BASKET")
+        titles = ", ".join(f"{line.quantity} x {line.title}" for line in basket.lines)
+        recipient, address = quoted(given["name"]), quoted(given["address"])
+        return f"Order {titles} for {money(basket.total_cents)} in all, to be sent to {recipient}, {address}. {FINAL}"
+
     @app.get("/checkout", response_model=Basket, responses=page_responses(*REFUSED_CHECKOUT))
     def review_checkout(answer: CurrentAnswer, visit: CurrentVisit) -> Basket | Response:
         """See what you are about to order; you must be signed in and have something in your basket."""
@@ -49,7 +63,7 @@ def _register_checkout(app: FastAPI, site: Site, database: Database) -> None:
         "check_out",
         tags=["orders"],
         effect="irreversible",
-        confirm=WHAT_IS_ORDERED,
+        confirm=say_what_is_ordered,
         awas={"selector": "form.checkout-form", "selectors": CHECKOUT_FIELDS, "result": ORDER},
         auth_required=True,
         idempotency="24h",

@@ -5,12 +5,15 @@ from typing import Any
 import pytest
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import HTMLResponse
+from jinja2 import DictLoader, Environment
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.templating import Jinja2Templates
 
 from awp_publish import DeclarationError
 
@@ -189,19 +192,51 @@ def test_an_application_that_shows_no_routes_has_nothing_to_include(site, refusa
     )
 
 
-def test_two_routes_of_one_name_are_told(site, refusal):
+def test_operation_ids_tell_two_versions_of_one_name_apart(site, start):
     app, router = FastAPI(), APIRouter()
 
     @router.get("/books")
-    async def books() -> None: ...
+    async def books(request: Any = None) -> str:
+        """List books."""
+        return "books"
+
+    @app.get("/authors")
+    async def authors() -> list[str]:
+        return ["Austen"]
 
     for prefix in ("/v1", "/v2"):
         app.include_router(router, prefix=prefix)
     site.include()
-    assert refusal(app) == (
-        'action "books": stands for GET /v1/books and GET /v2/books. '
-        "State one with site.declare() and an id of its own."
-    )
+    front = start(app)
+    assert sorted(front.agents()) == ["authors", "books_v1_books_get", "books_v2_books_get"]
+    assert front.awas("books_v2_books_get")["path"] == "/v2/books"
+
+
+def test_paths_tell_two_mounted_versions_apart_whose_operation_ids_are_the_same(site, start):
+    app = FastAPI()
+    for version in ("v1", "v2"):
+        mounted = FastAPI()
+
+        @mounted.get("/books")
+        async def books() -> list[str]:
+            """List books."""
+            return ["Emma"]
+
+        app.mount(f"/{version}", mounted)
+    site.include(mounts=["/v1", "/v2/"])
+    front = start(app)
+    assert sorted(front.agents()) == ["books_v1_books_get", "books_v2_books_get"]
+    assert front.call("books_v1_books_get", {}) == ["Emma"]
+
+
+def test_routes_of_starlette_with_one_name_are_told_apart_by_their_paths(site, start):
+    async def books(request: Request) -> Response:
+        """List books."""
+        return JSONResponse([])
+
+    site.include()
+    app = Starlette(routes=[Route("/v1/books", books), Route("/v2/books", books)])
+    assert sorted(start(app).agents()) == ["books_v1_books_get", "books_v2_books_get"]
 
 
 def test_two_routes_of_one_name_are_fine_once_one_is_declared(site, start):
@@ -225,7 +260,7 @@ def test_a_name_that_gives_no_id_is_told(site, refusal):
     assert refusal(app).startswith('action "42" (included from GET /x): "42" gives no usable id.')
 
 
-@pytest.mark.parametrize("field", ["tags", "paths", "operations", "exclude"])
+@pytest.mark.parametrize("field", ["tags", "paths", "operations", "exclude", "mounts"])
 @pytest.mark.parametrize(("wrong", "words"), [("books", "must be a list, not one text."), ([3], "0: must be text.")])
 def test_wrong_values_are_refused_where_they_are_written(site, field, wrong, words):
     with pytest.raises(DeclarationError, match=rf"site.include\(\): {field}.*{words}"):
@@ -281,7 +316,166 @@ def test_a_declaration_of_an_unknown_route_needs_a_description(site, refusal):
     )
 
 
-def test_html_pages_are_actions_too(site, start):
+# --- What an inclusion does not reach for ---
+
+
+class Panel(Starlette):
+    """An admin panel as such packages write it: an application of its own, with pages, forms and a sign-out."""
+
+    def __init__(self) -> None:
+        async def page(request: Request) -> Response:
+            return HTMLResponse("<h1>Admin</h1>")
+
+        async def rows(request: Request) -> Response:
+            """List the rows of a model."""
+            return JSONResponse([])
+
+        super().__init__(
+            routes=[
+                Route("/", page, name="index"),
+                Route("/login", page, name="login", methods=["GET", "POST"]),
+                Route("/logout", page, name="logout"),
+                Route("/{identity}/list", page, name="list"),
+                Route("/{identity}/create", page, name="create", methods=["GET", "POST"]),
+                Route("/{identity}/delete", page, name="delete", methods=["DELETE"]),
+                Route("/rows", rows, name="rows"),
+                Mount("/statics", StaticFiles(directory="."), name="statics"),
+            ]
+        )
+
+
+def shop_with_a_panel() -> FastAPI:
+    app = FastAPI()
+
+    @app.get("/books")
+    async def list_books() -> list[str]:
+        """List books."""
+        return ["Emma"]
+
+    @app.get("/books.json")
+    async def list_books_as_json() -> list[str]:
+        return ["Emma"]
+
+    @app.get("/robots.txt")
+    async def robots() -> str:
+        return ""
+
+    @app.get("/login")
+    async def login_page() -> str:
+        return "Sign in."
+
+    @app.get("/auth/logout")
+    async def end_session() -> str:
+        return "Bye."
+
+    @app.api_route("/visits", methods=["GET", "POST"])
+    async def visits() -> int:
+        return 1
+
+    @app.get("/login-history")
+    async def login_history() -> list[str]:
+        """List who signed in."""
+        return []
+
+    app.mount("/admin", Panel())
+    app.mount("/static", StaticFiles(directory="."))
+    return app
+
+
+def left_out(site) -> dict[str, str]:
+    return {f"{one.method} {one.path}": one.why for one in site.left_out}
+
+
+def test_mounted_panels_sign_in_files_and_format_twins_are_left_out_and_told(site, start, caplog):
+    caplog.set_level("INFO", "awp_publish")
+    site.include()
+    front = start(shop_with_a_panel())
+    assert sorted(front.agents()) == ["list_books", "login_history"]
+    assert site.catalog.pages == ()
+    why = left_out(site)
+    assert why["GET /admin/"] == 'it stands in a mounted application; name that: mounts=["/admin"]'
+    assert why["GET /login"] == why["GET /auth/logout"] == "it signs in or out"
+    assert why["GET /books.json"] == "it is /books in another format"
+    assert why["GET /robots.txt"] == "it is a file"
+    assert "takes other methods too" in why["GET /visits"]
+    assert why["POST /visits"] == 'it writes; name it: operations=["visits"]'
+    assert why["GET /static/*"] == "these are static files"
+    lines = [record.getMessage() for record in caplog.records if "site.include()" in record.getMessage()]
+    assert lines == [
+        "site.include() took 2 actions (list_books, login_history) and 0 pages (none), and left "
+        f"{len(site.left_out)} routes out; awp-publish show --included module:app says which and why."
+    ]
+
+
+def test_a_mounted_application_is_looked_into_where_it_is_named(site, start):
+    site.include(mounts=["/admin"])
+    front = start(shop_with_a_panel())
+    assert sorted(front.agents()) == ["list_books", "login_history", "rows"]
+    assert [page.path for page in site.catalog.pages] == ["/admin/", "/admin/{identity}/list"]
+    assert left_out(site)["GET /admin/logout"] == "it signs in or out"
+    assert left_out(site)["DELETE /admin/{identity}/delete"] == 'it writes; name it: operations=["delete"]'
+
+
+def test_a_mount_that_is_not_there_is_told(site, refusal):
+    site.include(mounts=["/amdin"])
+    assert refusal(shop_with_a_panel()).startswith(
+        'site.include(): mounts: "/amdin" matches no mounted application that shows its routes. There are: /admin'
+    )
+
+
+def test_a_known_admin_panel_is_not_taken_even_where_its_mount_is_named(site, start):
+    panel = Panel()
+    panel.__class__ = type("Admin", (Panel,), {"__module__": "sqladmin.application"})
+    app = FastAPI()
+
+    @app.get("/books")
+    async def list_books() -> list[str]:
+        """List books."""
+        return []
+
+    app.mount("/admin", panel)
+    site.include(mounts=["/admin"])
+    assert start(app).agents() == ["list_books"]
+    assert left_out(site)["GET /admin/rows"] == "it is part of the admin panel (sqladmin)"
+
+
+def test_what_operations_name_is_taken_wherever_it_stands(site, start):
+    site.include(operations=["rows", "end_session"])
+    assert sorted(start(shop_with_a_panel()).agents()) == ["end_session", "rows"]
+
+
+def test_pages_of_html_become_pages(site, start):
+    app, templates = FastAPI(), Jinja2Templates(env=Environment(loader=DictLoader({"a.html": "A"}), autoescape=True))
+
+    @app.get("/page", response_class=HTMLResponse)
+    async def page(q: str) -> str:
+        """Show a page."""
+        return f"<p>{q}</p>"
+
+    @app.get("/about-us")
+    async def about(request: Request):
+        return templates.TemplateResponse(request, "a.html")
+
+    @app.get("/home")
+    async def home() -> HTMLResponse:
+        return HTMLResponse("Home")
+
+    @app.get("/books")
+    async def books() -> list[str]:
+        """List books."""
+        return []
+
+    site.include()
+    front = start(app)
+    assert front.agents() == ["books"]
+    assert [(one.path, one.title, one.description) for one in site.catalog.pages] == [
+        ("/page", "Page", "Show a page."),
+        ("/about-us", "About us", None),
+        ("/home", "Home", None),
+    ]
+
+
+def test_a_page_that_is_named_as_an_operation_is_an_action(site, start):
     app = FastAPI()
 
     @app.get("/page", response_class=HTMLResponse)
@@ -289,7 +483,7 @@ def test_html_pages_are_actions_too(site, start):
         """Show a page."""
         return f"<p>{q}</p>"
 
-    site.include(paths=["/page"])
+    site.include(operations=["page"])
     front = start(app)
     assert front.outputs("page") == {"type": "string", "contentMediaType": "text/html"}
     assert front.call("page", {"q": "a"}) == "<p>a</p>"

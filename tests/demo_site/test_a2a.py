@@ -63,6 +63,7 @@ async def test_the_card_lists_every_skill_and_the_cookie_of_sessions():
         "show_book",
         "show_basket",
         "add_to_basket",
+        "change_quantity",
         "remove_from_basket",
         "sign_in",
         "sign_out",

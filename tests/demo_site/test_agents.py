@@ -70,6 +70,21 @@ def test_the_schema_that_the_site_serves_accepts_its_manifest(agent):
     jsonschema.Draft202012Validator(served).validate(manifest)
 
 
+def test_an_action_has_one_name_and_one_description_in_every_document():
+    with TestClient(create_app(ORIGIN, doors=["mcp", "a2a"]), base_url=ORIGIN) as client:
+        woa = client.get("/.well-known/woa.json").json()["agents"]
+        awas = client.get("/.well-known/ai-actions.json").json()["actions"]
+        other = client.get("/agent.json").json()["actions"]
+        skills = client.get("/.well-known/agent-card.json").json()["skills"]
+    described = {agent["id"]: (agent["name"], agent["description"]) for agent in woa}
+    assert described["summarizer"] == ("Document Summarizer", "Summarizes English text.")
+    assert {action["id"]: (action["name"], action["description"]) for action in awas} == described
+    assert {skill["id"]: (skill["name"], skill["description"]) for skill in skills} == described
+    assert {action["id"]: action["description"] for action in other} == {
+        key: text for key, (_, text) in described.items()
+    }
+
+
 # --- Appendix B of draft-gaikwad-woa-00, word for word ---
 
 

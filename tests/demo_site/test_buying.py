@@ -161,3 +161,35 @@ def test_packing_can_be_followed_and_called_off():
 
 def sign_in(agent: Agent) -> None:
     assert agent.call("sign_in", {"name": "reader", "password": "lamplight"}).status_code == 200
+
+
+def test_a_person_reads_the_titles_and_the_total_before_they_agree(agent):
+    sign_in(agent)
+    assert agent.call("check_out", PARCEL).json()["code"] == "PREREQUISITE_REQUIRED"
+    agent.call("add_to_basket", {"slug": "moby-dick"})
+    agent.call("add_to_basket", {"slug": "emma", "quantity": 2})
+    asked = agent.call("check_out", PARCEL).json()["confirmation"]
+    assert asked["summary"] == (
+        'Order 2 x Emma, 1 x Moby-Dick for $29.50 in all, to be sent to "Ada", "1 Quiet Lane". This cannot be undone.'
+    )
+
+
+def test_a_basket_that_has_changed_since_the_question_is_asked_about_again(agent):
+    sign_in(agent)
+    agent.call("add_to_basket", {"slug": "emma", "quantity": 2})
+    asked = agent.call("check_out", PARCEL).json()["confirmation"]
+    agent.call("change_quantity", {"slug": "emma", "quantity": 6})
+    refused = agent.call("check_out", PARCEL, confirmation=asked["token"])
+    assert (refused.status_code, refused.json()["code"]) == (409, "CONFIRMATION_STALE")
+    assert "$57.00 in all" in refused.json()["confirmation"]["summary"]
+    placed = agent.call("check_out", PARCEL, confirmation=refused.json()["confirmation"]["token"])
+    assert placed.json()["total_cents"] == 5700
+
+
+def test_nobody_is_asked_about_an_empty_basket(agent):
+    sign_in(agent)
+    agent.call("add_to_basket", {"slug": "emma"})
+    agent.call("remove_from_basket", {"slug": "emma"})
+    refused = agent.call("check_out", PARCEL)
+    assert (refused.status_code, refused.json()["code"]) == (409, "EMPTY_BASKET")
+    assert "add_to_basket" in refused.json()["recovery"]

@@ -76,6 +76,7 @@ async def test_every_tool_is_listed_and_does_what_it_says(mode, keeps_cookies):
         "show_book",
         "show_basket",
         "add_to_basket",
+        "change_quantity",
         "remove_from_basket",
         "sign_in",
         "sign_out",

@@ -162,7 +162,7 @@ def test_an_unknown_address_has_a_friendly_page(shop: Shop, path: str) -> None:
 
 def test_a_wrong_method_names_the_right_ones(shop: Shop) -> None:
     answer = shop.program().post("/about")
-    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
 
 
 @pytest.mark.parametrize("path", ["/basket", "/basket/remove", "/checkout", "/orders/0123456789abcdef/shipment"])
@@ -285,3 +285,46 @@ def test_a_browser_that_names_both_types_gets_html(shop: Shop) -> None:
     assert answer.headers["content-type"].startswith("text/html")
     assert "Accept" in answer.headers["vary"]
     assert "Accept" in shop.program().get("/", headers=PROGRAM).headers["vary"]
+
+
+def test_how_many_copies_of_a_book_are_in_the_basket_can_be_changed(shop: Shop) -> None:
+    person = shop.person()
+    sign_in(person)
+    person.post("/basket", data={"slug": "emma", "quantity": 3})
+    page = person.get("/basket")
+    assert '<label class="visually-hidden" for="quantity-emma">Copies of Emma</label>' in page.text
+    changed = person.post("/basket/quantity", data={"slug": "emma", "quantity": 2})
+    assert (changed.status_code, changed.headers["location"]) == (303, "/basket")
+    page = person.get("/basket")
+    assert texts(page, "book-quantity") == ["2"]
+    assert texts(page, "total-price") == ["$19.00"]
+
+
+@pytest.mark.parametrize(
+    ("form", "code"),
+    [
+        ({"slug": "emma", "quantity": 19}, "OUT_OF_STOCK"),
+        ({"slug": "kim", "quantity": 1}, "NOT_IN_BASKET"),
+        ({"slug": "no-such-book", "quantity": 1}, "NOT_IN_BASKET"),
+    ],
+)
+def test_a_change_of_the_basket_that_cannot_be_is_refused(shop: Shop, form: dict[str, object], code: str) -> None:
+    program = member(shop)
+    assert program.post("/basket/quantity", data=form).json()["detail"]["code"] == "NOT_IN_BASKET"
+    program.post("/basket", data={"slug": "emma"})
+    assert program.post("/basket/quantity", data=form).json()["detail"]["code"] == code
+    assert program.get("/basket").json()["copies"] == 1
+
+
+@pytest.mark.parametrize("path", ["/", "/search?q=sea", "/books/emma", "/about", "/sign-in", "/basket", "/robots.txt"])
+def test_head_is_answered_as_get_without_the_body(shop: Shop, path: str) -> None:
+    person = member(shop)
+    person.headers["accept"] = "text/html"
+    whole, head = person.get(path), person.head(path)
+    assert (head.status_code, head.content) == (whole.status_code, b"")
+    for name in ("content-type", "content-length", "vary", "link"):
+        assert head.headers.get(name) == whole.headers.get(name)
+
+
+def test_a_page_may_fetch_the_manifests_beside_it(shop: Shop) -> None:
+    assert "connect-src 'self'" in shop.person().get("/").headers["content-security-policy"]

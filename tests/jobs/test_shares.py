@@ -15,7 +15,7 @@ from awp_publish.problems import JobQueueFull, TooManyJobs
 from awp_publish.stores.memory import MemoryStore
 from tests.jobs.conftest import Clock
 from tests.serve.doors import DOORS
-from tests.serve.guarded import ANN, BEN, invoke, known_callers, make_shop
+from tests.serve.guarded import ANN, BEN, KEYS, invoke, known_callers, make_shop
 
 # --- Through the doors ---
 
@@ -75,6 +75,37 @@ def test_too_many_jobs_of_a_caller_are_refused_at_every_door_and_those_of_others
     assert invoke(client, "report", {"wait": False}).status_code == 202  # nobody known, from some address
     assert client.delete(accepted.headers["location"], headers=ANN).status_code == 200
     assert invoke(client, "report", {}, ANN).status_code == 202
+
+
+def test_a_confirmation_is_not_lost_with_a_call_that_is_put_off(open_client):
+    site = make_shop(authenticate=known_callers(), doors=["mcp", "a2a", "awp"], secret_keys=KEYS)
+
+    @site.agent("pay", execution="async", confirm=True)
+    async def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    client, jobs, token = open_client(AgentPublisher(Starlette(), site=site)), JobStore(site.store), "ann-secret-token"
+
+    async def fill() -> list[Job]:
+        return [await jobs.accept("pay", {}, principal="ann") for _ in range(MAX_JOBS_OF_CALLER)]
+
+    async def empty(accepted: list[Job]) -> None:
+        for job in accepted:
+            await jobs.cancel(job.id, "ann")
+
+    jobs_of_ann: list[Job] = []
+    for door in DOORS.values():
+        caller = door(client)
+        confirmation = caller.call("pay", token=token).question["token"]
+        asyncio.run(empty(jobs_of_ann))
+        jobs_of_ann = asyncio.run(fill())
+        refused = caller.call("pay", token=token, confirmation=confirmation)
+        assert refused.code == "TOO_MANY_JOBS"
+        asyncio.run(empty(jobs_of_ann))
+        jobs_of_ann = []
+        assert caller.call("pay", token=token, confirmation=confirmation).code is None
+        assert caller.call("pay", token=token, confirmation=confirmation).code == "CONFIRMATION_SPENT"
 
 
 def test_unknown_callers_have_their_shares_by_address(shop):

@@ -1,9 +1,19 @@
 """Pages that would take a parser long are flattened, and others are not touched."""
 
+import tracemalloc
+
 import pytest
 
-from awp_publish.pages import parse
-from awp_publish.pages.selectolax import MAX_ATTRIBUTES, MAX_DEPTH, MAX_FORMATTING, MAX_ROOTS, bound_markup
+from awp_publish.pages import compile_som, parse
+from awp_publish.pages.markdown import write_markdown
+from awp_publish.pages.selectolax import (
+    MAX_ATTRIBUTES,
+    MAX_DEPTH,
+    MAX_FORMATTING,
+    MAX_ROOTS,
+    MAX_TREE_DEPTH,
+    bound_markup,
+)
 from awp_publish.pages.tree import NodePaths, Tree
 
 
@@ -52,6 +62,50 @@ FLAT = {
 @pytest.mark.parametrize("html", FLAT.values(), ids=FLAT)
 def test_a_long_page_that_is_not_deep_stays_as_it_is(html):
     assert bound_markup(html.encode()) == html.encode()
+
+
+REPEATED = {
+    "templates": "<template><div>x",
+    "templates in capitals": "<TEMPLATE><div>x",
+    "shadow roots in one another": "<div><template shadowrootmode=open>x",
+    "shadow roots beside one another": "<div><template shadowrootmode=open>x</template></div>",
+    "links": "<a href=/x>x",
+    "tables": "<table><tr><td>x",
+    "forms": "<div><form action=/x>x",
+    "lists": "<ul><li>x",
+    "paragraphs": "<p>x</p>",
+}
+
+
+def peak_of(html: str) -> int:
+    tracemalloc.start()
+    compile_som(html, "https://example.com/").dump()
+    write_markdown(html, "https://example.com/")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.mark.slow
+def test_memory_grows_with_the_length_of_a_page_and_no_faster():
+    most = {}
+    for name, markup in REPEATED.items():
+        sizes = (40_000, 160_000) if "in" in name.split() else (6_000, 24_000)
+        short, long = (peak_of(markup * (size // len(markup))) for size in sizes)
+        if long > 5 * max(short, 1_000_000) or long > sizes[1] * 300:
+            most[name] = short, long
+    assert most == {}
+
+
+def test_nesting_between_the_samples_of_a_long_page_is_bounded_too():
+    page = parse("<p>Ordinary text.</p>" * 20_000 + "<div>" * 10_000 + "kept")
+    assert depth_of(page) <= MAX_TREE_DEPTH
+    assert any(node.text.endswith("kept") for node in page.walk())
+
+
+def test_links_that_nothing_closes_are_not_inside_of_one_another():
+    html = "".join(f"<a href=/{number}>{number}" for number in range(3_000))
+    assert len(parse(html).select("a")) == 3_000
 
 
 def test_the_attributes_of_many_bodies_are_those_of_the_first_ones():

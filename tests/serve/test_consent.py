@@ -7,7 +7,7 @@ import pytest
 from fastapi import Depends, FastAPI, Request
 from fastapi.security import APIKeyCookie, APIKeyHeader, HTTPBearer
 from mcp.types import ElicitResult
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 
@@ -373,6 +373,40 @@ def test_names_that_the_caller_chooses_are_quoted_too(open_client):
     assert summary_of(open_client, given, properties={"title": {}}) == (
         'Pay: Pay. With title: "Emma", "x\\". Free of charge. \\"": 1, "a\\u000ab": {"c\\u202e": 2}.'
     )
+
+
+def test_a_function_that_writes_a_summary_is_given_no_secret(open_client):
+    site = make_shop(secret_keys=KEYS)
+
+    def say(given: dict[str, Any]) -> str:
+        return f"Pay with {given['card']} and {given['pin']}."
+
+    @site.agent("pay", confirm=say)
+    async def pay(card: str, pin: SecretStr) -> str:
+        """Pay."""
+        return f"paid with {pin.get_secret_value()}"
+
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    question = invoke(client, "pay", {"card": "1", "pin": "9999"}).json()["confirmation"]
+    assert question["summary"] == "Pay with 1 and (hidden)."
+    paid = invoke(client, "pay", {"card": "1", "pin": "9999"}, {"awp-confirmation": question["token"]})
+    assert paid.json() == "paid with 9999"
+
+
+def test_nobody_is_asked_about_an_input_that_no_address_can_carry(open_client):
+    site, app = make_shop(secret_keys=KEYS, doors=ASKED_FOR), FastAPI()
+
+    @app.post("/books/{book:path}/order")
+    @site.action("order", confirm=True)
+    async def order(book: str) -> str:
+        """Order."""
+        return book
+
+    client = open_client(AgentPublisher(app, site=site))
+    for door in DOORS.values():
+        for book in ("..", "a/../b"):
+            assert door(client).call("order", {"book": book}).code == "INVALID_INPUT"
+        assert door(client).call("order", {"book": "a/b"}).code == "CONFIRMATION_REQUIRED"
 
 
 def test_so_many_inputs_that_nobody_would_read_them_are_counted(open_client):

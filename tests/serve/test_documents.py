@@ -222,6 +222,28 @@ def test_a_server_that_leaves_the_root_path_in_is_understood(open_client):
         assert client.post(f"{prefix}/agents/things/invoke", json={"input": {}}).json() == ["one"]
 
 
+@pytest.mark.parametrize(("root_path", "taken"), [("", ""), ("/api", ""), ("/api", "/api")])
+def test_a_refusal_of_a_site_below_a_path_names_addresses_that_lead_there(open_client, root_path, taken):
+    site = Site("Shop", "Sells things.", url="https://example.com/api", doors=["mcp", "a2a", "awp"])
+
+    @site.agent("things")
+    async def things() -> list[str]:
+        """List the things."""
+        return ["one"]
+
+    client = open_client(AgentPublisher(Starlette(), site=site), root_path=root_path)
+    for address, document in (
+        ("/agents/thing/invoke", "/api/.well-known/woa.json"),
+        ("/agents/actions/thing", "/api/agent.json"),
+    ):
+        problem = client.post(f"{taken}{address}", json={"input": {}}).json()
+        assert problem["recovery"].startswith(f"GET {document} ")
+        assert problem["instance"].partition("#")[0] == f"/api{address}"
+        assert problem["type"].startswith("https://example.com/api/agents/problems/")
+        page = client.get(taken + problem["type"].removeprefix("https://example.com/api")).text
+        assert f"GET {document} " in page
+
+
 def test_problem_types_resolve_to_pages(client):
     problem = client.post("/agents/nobody/invoke", json={"input": {}}).json()
     page = client.get(problem["type"])

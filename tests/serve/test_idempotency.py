@@ -2,11 +2,14 @@
 
 import asyncio
 import time
+from hashlib import sha256
 
+import orjson
 import pytest
 from fastapi import Depends, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import SecretStr
 from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher, DeclarationError
@@ -365,3 +368,55 @@ def test_the_answers_that_are_recorded_for_an_address_are_bounded_in_bytes_and_n
     assert invoke(client, "echo", None, {"idempotency-key": "short 0"}).headers["idempotent-replayed"] == "true"
     assert invoke(client, "echo").status_code == 200
     assert invoke(client, "echo", None, {**ANN, "idempotency-key": "one too many"}).status_code == 200
+
+
+# --- What the store knows of an input ---
+
+
+@pytest.mark.parametrize("placed", ["memory", "shared"])
+def test_no_input_can_be_guessed_from_what_is_in_the_store_and_keys_are_rotated(open_client, tmp_path, placed):
+    old, new, given = "o" * 32, "n" * 32, {"pin": "0000"}
+
+    def open_with(keys: list[str], store: object):
+        site = make_shop(secret_keys=keys, store=store)
+
+        @site.agent("sign_in", idempotency="24h")
+        async def sign_in(pin: SecretStr) -> int:
+            """Sign in."""
+            runs.append(pin)
+            return len(runs)
+
+        return publish(site, open_client)
+
+    runs: list[SecretStr] = []
+    store = MemoryStore() if placed == "memory" else f"sqlite:///{tmp_path}/agents.db"
+    client = open_with([old], store)
+    assert invoke(client, "sign_in", given, KEY).json() == 1
+    if placed == "shared":
+        kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        plain = orjson.dumps(given, option=orjson.OPT_SORT_KEYS)
+        assert sha256(plain).hexdigest().encode() not in kept
+        assert b"k-1" in kept
+
+    # Under a newer key it is the same input, as long as the older one is known; then it is another.
+    client = open_with([new, old], store)
+    answer = invoke(client, "sign_in", given, KEY)
+    assert (answer.json(), answer.headers["idempotent-replayed"]) == (1, "true")
+    assert told(invoke(client, "sign_in", {"pin": "0001"}, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+    client = open_with([new], store)
+    assert told(invoke(client, "sign_in", given, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert len(runs) == 1
+
+
+def test_processes_that_share_a_store_and_no_key_know_an_input_again(open_client, tmp_path):
+    answers = []
+    for _ in range(2):
+        site = make_shop(store=f"sqlite:///{tmp_path}/agents.db")
+
+        @site.agent("order", idempotency="24h")
+        async def order(item: str) -> str:
+            """Order something."""
+            return item
+
+        answers.append(invoke(publish(site, open_client), "order", {"item": "a"}, KEY))
+    assert [one.headers.get("idempotent-replayed") for one in answers] == [None, "true"]

@@ -301,3 +301,25 @@ def test_what_the_checks_find_is_logged_at_the_start(open_client, caplog):
     declare_status(quiet)
     open_client(AgentPublisher(Starlette(), site=quiet, check=False))
     assert caplog.records == []
+
+
+async def no_application(scope, receive, send): ...
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (lambda site: AgentPublisher(site, no_application), "was given the site first."),
+        (lambda site: AgentPublisher(site, site), "was given the site first."),
+        (lambda site: AgentPublisher(no_application, no_application), "needs an application and a site."),
+        (lambda site: AgentPublisher("app", site), "needs an application and a site."),
+    ],
+)
+def test_the_wrong_order_gets_a_sentence(given, words):
+    site = Site(name="Shop", description="A shop.", url="https://shop.example")
+    with pytest.raises(DeclarationError) as refused:
+        given(site)
+    assert str(refused.value) == (
+        f"AgentPublisher: {words} Write AgentPublisher(app, site=site), or "
+        "app.add_middleware(AgentPublisher, site=site)."
+    )

@@ -3,6 +3,7 @@
 import ipaddress
 import json
 import uuid
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Annotated, Any, Final, Literal
 
@@ -10,8 +11,10 @@ import pytest
 from fastapi import FastAPI, Form, HTTPException, Path
 from fastapi.responses import JSONResponse
 from pydantic import (
+    AfterValidator,
     AnyUrl,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     EmailStr,
     Field,
@@ -25,6 +28,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
+from typing_extensions import TypedDict
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.problems import DeclarationError
@@ -288,6 +292,38 @@ def test_examples_are_held_to_formats_at_the_start(open_client):
         open_client(AgentPublisher(Starlette(), site=site))
 
 
+@pytest.mark.parametrize("is_route", [True, False])
+def test_what_the_application_refuses_of_a_union_is_told_of_the_alternative_that_was_meant(open_client, door, is_route):
+    class Lion(BaseModel):
+        kind: Literal["lion"]
+        cubs: int
+
+        @field_validator("cubs")
+        @classmethod
+        def check(cls, cubs: int) -> int:
+            if cubs > 5:
+                raise ValueError("are too many")
+            return cubs
+
+    class Zoo(BaseModel):
+        plain: list[Lion | Dog] = []
+        tagged: Annotated[Lion | Dog, Field(discriminator="kind")] | None = None
+
+    site, app = site_of(), FastAPI()
+
+    async def keep(zoo: Zoo) -> str:
+        """Keep animals."""
+        return "kept"
+
+    if is_route:
+        app.post("/zoo")(site.action("keep")(keep))
+    else:
+        site.agent("keep")(keep)
+    client, lion = open_client(AgentPublisher(app, site=site)), {"kind": "lion", "cubs": 6}
+    for given, pointer in (({"plain": [lion]}, "/plain/0/cubs"), ({"tagged": lion}, "/tagged/cubs")):
+        assert door(client, "keep", given).problem["errors"] == [{"pointer": pointer, "detail": "are too many"}]
+
+
 def test_what_only_the_handlers_own_types_refuse_has_its_place_in_the_input(open_client, door):
     class Even(BaseModel):
         number: int
@@ -370,6 +406,11 @@ def test_the_input_of_a_skill_under_another_name_is_refused(wishing):
     told = wishing.post("/a2a", json=body, headers={"a2a-version": "1.0"}).text
     assert "has the input of a skill as input, not as args" in told
 
+    for params in ({"name": "wish", "input": {"quantity": 2}}, {"name": "wish", "arguments": {}, "args": {}}):
+        error = post(wishing, message("tools/call", params)).json()["error"]
+        assert error["code"] == -32602
+        assert error["message"].startswith("tools/call takes the input of a tool as params.arguments, not as params.")
+
 
 # --- Inputs are as closed and as strict as what their routes take ---
 
@@ -418,6 +459,12 @@ def shop(open_client) -> TestClient:
         """Show an order."""
         return f"{number} {page} {sort}"
 
+    @app.get("/copies/{copy:uuid}/{mail}")
+    @site.action("show_copy")
+    async def show_copy(copy: uuid.UUID, mail: EmailStr) -> str:
+        """Show a copy."""
+        return f"{copy} {mail}"
+
     async def search(request: Request) -> Response:
         """Search."""
         return JSONResponse(dict(request.query_params))
@@ -442,6 +489,101 @@ def test_a_member_that_the_application_would_drop_is_refused(shop, door):
         assert inputs_of(shop, agent)["additionalProperties"] is False
         (error,) = door(shop, agent, given).problem["errors"]
         assert error["pointer"] == "/qty"
+
+
+class Line(BaseModel):
+    book: str
+    quantity: int = 1
+
+
+@dataclass
+class Address:
+    street: str
+
+
+class Terms(TypedDict):
+    days: int
+
+
+class Gift(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    note: str = ""
+
+
+class Raw(BaseModel):
+    amount: int = 0
+
+
+def even(number: int) -> int:
+    if number % 2:
+        raise ValueError("must be even")
+    return number
+
+
+class Purchase(BaseModel):
+    lines: list[Line] = []
+    by_shelf: dict[str, Line] = {}
+    address: Address | None = None
+    terms: Terms | None = None
+    gift: Gift | None = None
+    parts: list["Purchase"] = []
+    number: Annotated[int, AfterValidator(even)] | Annotated[float, AfterValidator(even)] | None = None
+    raw: Annotated[Raw, BeforeValidator(lambda given: given)] | None = None
+
+
+@pytest.fixture(params=["route", "beside others", "function"])
+def purchasing(open_client, request) -> TestClient:
+    """One action that takes a purchase: of a route, of a route with a second model, of an agent."""
+    site, app = site_of(), FastAPI()
+    if request.param == "function":
+
+        @site.agent("buy")
+        async def buy(purchase: Purchase) -> str:
+            """Buy."""
+            return "bought"
+
+        @site.agent("sell")
+        async def sell(purchase: Purchase, line: Line | None = None) -> str:
+            """Sell."""
+            return "sold"
+
+    else:
+
+        @app.post("/buy")
+        @site.action("buy")
+        async def buy_there(purchase: Purchase) -> str:
+            """Buy."""
+            return "bought"
+
+        @app.post("/sell")
+        @site.action("sell")
+        async def sell_there(purchase: Purchase, line: Line | None = None) -> str:
+            """Sell."""
+            return "sold"
+
+    return open_client(AgentPublisher(app, site=site))
+
+
+def test_a_member_that_a_nested_object_would_drop_is_refused(purchasing, door):
+    known = 'is not a known member. Did you mean "quantity"?'
+    for given, pointer, detail in (
+        ({"lines": [{"book": "Emma", "qty": 3}]}, "/lines/0/qty", known),
+        ({"by_shelf": {"a": {"book": "Emma", "qty": 3}}}, "/by_shelf/a/qty", known),
+        (
+            {"address": {"street": "A", "strete": "B"}},
+            "/address/strete",
+            'is not a known member. Did you mean "street"?',
+        ),
+        ({"terms": {"days": 3, "months": 1}}, "/terms/months", 'is not a known member. Known members: "days"'),
+        ({"parts": [{"lines": [{"book": "Emma", "qty": 3}]}]}, "/parts/0/lines/0/qty", known),
+        # What the application's own functions refuse has its place too, and the alternative that was meant.
+        ({"number": 3}, "/number", "must be even"),
+    ):
+        assert door(purchasing, "buy", given).problem["errors"] == [{"pointer": pointer, "detail": detail}]
+        errors = door(purchasing, "sell", {"purchase": given}).problem["errors"]
+        assert errors == [{"pointer": f"/purchase{pointer}", "detail": detail}]
+    for open_to in ({"gift": {"note": "Hello", "ribbon": "red"}}, {"raw": {"amount": 3, "sum": 4}}):
+        assert door(purchasing, "buy", open_to).problem is None
 
 
 def test_a_model_that_reads_other_names_too_stays_open(shop):
@@ -483,6 +625,16 @@ def test_path_parameters_are_published_as_strict_as_their_convertors(shop, door)
     ):
         (error,) = door(shop, "show_order", given).problem["errors"]
         assert (error["pointer"], error["detail"]) == (pointer, detail)
+    # What a type reads and an address has not is refused as the document says.
+    copy, properties = uuid.UUID(int=1), inputs_of(shop, "show_copy")["properties"]
+    assert properties["mail"] == {"type": "string", "format": "email", "minLength": 1, "pattern": "^[^/]+$"}
+    assert door(shop, "show_copy", {"copy": copy.hex, "mail": "ann@shop.example"}).problem is None
+    for sent, pointer in (
+        ({"copy": copy.urn, "mail": "ann@shop.example"}, "/copy"),
+        ({"copy": copy.hex, "mail": "ann/bob@shop.example"}, "/mail"),
+    ):
+        (error,) = door(shop, "show_copy", sent).problem["errors"]
+        assert (error["pointer"], error["detail"].partition(" ^")[0]) == (pointer, "must match the pattern")
     (error,) = door(shop, "add_to_basket", {"shelf": "a/b", "book": "Emma"}).problem["errors"]
     assert (error["pointer"], error["detail"]) == ("/shelf", 'must match the pattern ^[^/]+$, not "a/b"')
 

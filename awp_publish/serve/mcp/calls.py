@@ -165,7 +165,7 @@ class McpExchange(DoorRequest):
 
     def render(self, problem: Problem) -> bytes:
         """Render a problem as JSON text (RFC 9457)."""
-        return self.renderer.reply(problem, quote(self.scope["path"]), self.request_id).body
+        return self.renderer.reply(problem, self.renderer.instance_of(self.scope), self.request_id).body
 
     def meta_for(self, result: Result, added: RawHeaders = ()) -> dict[str, object]:
         """Return the `_meta` of a result, and put its headers, after those that gates `added`, on the HTTP answer."""
@@ -210,6 +210,9 @@ CANCELLED: Final = -32800
 """The error of a call whose client has disconnected: nobody reads it."""
 
 _PLAIN: Final = frozenset({"name", "arguments", "_meta"})
+_MISNAMED: Final = ("input", "inputs", "args", "parameters")
+"""What other doors and protocols call the arguments of a tool: they would be dropped in silence."""
+
 _PLACES: Final[Mapping[str, str]] = {
     "input": "put its members directly into arguments",
     "arguments": "put its members directly into arguments",
@@ -364,6 +367,9 @@ class Tools:
         is_plain = params.keys() <= _PLAIN and type(params.get("name")) is str
         seen = (ctx.protocol_version, params.get("_meta"))
         if not is_plain or type(params.get("arguments", {})) is not dict or seen != self._valid:
+            if misnamed := next((name for name in _MISNAMED if name in params), None):
+                told = f"tools/call takes the input of a tool as params.arguments, not as params.{misnamed}."
+                raise MCPError(types.INVALID_PARAMS, told)
             validate_client_request(CALL, ctx.protocol_version, params)
             self._valid = seen
         exchange: McpExchange = cast(Request, ctx.request).scope[EXCHANGE]

@@ -1,13 +1,22 @@
-"""`manage.py agents check | show | export | worker`: what the project publishes, and its jobs, without a server."""
+"""`manage.py agents list | call | check | show | export | worker`: what the project publishes, without a server."""
 
 import asyncio
+import json
 from argparse import ArgumentParser
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
+from django.test import Client
 
 from awp_publish import DeclarationError
 from awp_publish.checks import check_documents
+from awp_publish.discover.openapi import as_object
 from awp_publish.serve.jobs import serve_jobs
 from awp_publish.serve.lifespan import StartFailed
 from awp_publish_django.publication import Publication, get_publication
@@ -16,11 +25,18 @@ from awp_publish_django.publication import Publication, get_publication
 class Command(BaseCommand):
     """The documents of this process's publication."""
 
-    help = "Check, show or export what the site publishes to agents; run its background jobs."
+    help = "List, call, check, show or export what the site publishes to agents; run its background jobs."
     requires_system_checks = ("agents",)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True)
+        verbs.add_parser("list", help="list actions and pages, and what site.include() left out and why")
+        call = verbs.add_parser("call", help="call an action as an agent would, through the whole project")
+        call.add_argument("action", help="the action's id")
+        call.add_argument("given", nargs="*", metavar="name=value", help="its inputs, as text or JSON")
+        call.add_argument("--input", default="{}", help="its inputs as one JSON object")
+        call.add_argument("--user", help="the name of the user who calls, as if signed in")
+        call.add_argument("--header", action="append", default=[], metavar="'Name: value'", help="a header to send")
         verbs.add_parser("check", help="check the documents against their specifications")
         show = verbs.add_parser("show", help="print one document, or list the paths of all")
         show.add_argument("path", nargs="?", help="the document's path")
@@ -29,15 +45,73 @@ class Command(BaseCommand):
         verbs.add_parser("worker", help="run background jobs until told to stop (SIGTERM, SIGINT)")
 
     def handle(self, *, verb: str, **options: object) -> None:
-        publication = get_publication()
+        try:
+            publication = get_publication()
+        except (DeclarationError, ImproperlyConfigured) as error:
+            raise CommandError(str(error)) from error
         if verb == "check":
             self._check(publication)
+        elif verb == "list":
+            self._list(publication)
+        elif verb == "call":
+            self._call(publication, options)
         elif verb == "show":
             self._show(publication, options["path"])
         elif verb == "worker":
             self._work(publication)
         else:
             self._export(publication, Path(str(options["folder"])))
+
+    def _list(self, publication: Publication) -> None:
+        site, catalog = publication.site, publication.site.catalog
+        for action in catalog.actions:
+            way = f"{action.target.method} {action.target.path}" if action.target is not None else "AGENT -"
+            told = f"{action.id}  ({action.effect}{', needs a known caller' if action.auth_required else ''})"
+            self.stdout.write(f"action  {way}  {told}")
+        for page in catalog.pages:
+            self.stdout.write(f"page    GET {page.path}  {page.title}")
+        for one in site.left_out:
+            self.stdout.write(f"left    {one.method} {one.path}  {one.name}: {one.why}")
+
+    def _call(self, publication: Publication, options: Mapping[str, Any]) -> None:
+        catalog = publication.site.catalog
+        try:
+            action = catalog.action(options["action"])
+        except KeyError:
+            known = ", ".join(one.id for one in catalog.actions) or "none"
+            raise CommandError(f'There is no action "{options["action"]}". There are: {known}.') from None
+        try:
+            given = dict(json.loads(options["input"]))
+        except (ValueError, TypeError) as error:
+            raise CommandError(f"--input is no JSON object: {error}.") from error
+        members = as_object(action.inputs.get("properties"))
+        for pair in options["given"]:
+            name, is_pair, text = pair.partition("=")
+            if not is_pair:
+                raise CommandError(f'Write inputs as name=value, and not "{pair}".')
+            given[name] = _value_of(text, as_object(members.get(name)))
+        headers = dict(pair.split(":", 1) for pair in options["header"] if ":" in pair)
+        client = Client(SERVER_NAME=urlsplit(catalog.url).hostname or "localhost", raise_request_exception=False)
+        if options["user"] is not None:
+            users = get_user_model()
+            user = users._default_manager.filter(**{users.USERNAME_FIELD: options["user"]}).first()
+            if user is None:
+                raise CommandError(f'There is no user "{options["user"]}".')
+            client.force_login(user)
+        answer = client.post(
+            catalog.invoke_path_of(action),
+            json.dumps({"operation": action.operation, "input": given}),
+            content_type="application/json",
+            secure=catalog.url.startswith("https:"),
+            headers={name.strip(): value.strip() for name, value in headers.items()},
+        )
+        body = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
+        told = body.decode("utf-8", "replace")
+        with suppress(ValueError):
+            told = json.dumps(json.loads(told), indent=2, ensure_ascii=False)
+        if answer.status_code >= 400:
+            raise CommandError(f"{answer.status_code}: {told}")
+        self.stdout.write(told)
 
     def _work(self, publication: Publication) -> None:
         try:
@@ -70,3 +144,13 @@ class Command(BaseCommand):
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(body)
             self.stdout.write(str(target))
+
+
+def _value_of(text: str, schema: Mapping[str, object]) -> object:
+    """A value as the command line has it: text where text is wanted, else JSON if it is some."""
+    if schema.get("type") == "string":
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,776 @@
+"""A page of the site, read and acted upon in process, as a runtime of actions.json sees it: no screen and no scripts.
+
+Where elements are is made up from their order in the document, so that workflows that click at coordinates work. A
+point belongs to the page as it was loaded: after another page has come it hits nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Final, TypeAlias
+
+from awp_publish.browsing.errors import AwpError
+from awp_publish.browsing.live_page import MAX_FOUND, Box, Extraction, FoundElement, PageEvent, PrimitiveError
+from awp_publish.browsing.markup import Control, Place, kind_of, parent_of
+from awp_publish.browsing.page import Compiled, LoadedPage, Steps
+from awp_publish.browsing.session import Session
+from awp_publish.browsing.state import Overlay, is_checked, selected_options, value_of
+from awp_publish.browsing.targets import CERTAIN, ResolvedTarget
+from awp_publish.model import JsonObject
+from awp_publish.pages.elements import AccessibleNames
+from awp_publish.pages.regions import role_of
+from awp_publish.pages.tree import INLINE, STRIPPED, Element, Node, Visibility
+
+Drive: TypeAlias = Callable[[Steps], Awaitable[JsonObject]]
+"""Carries a method of a session out, with all requests that it makes. Raises AwpError."""
+
+PRIMITIVES: Final = frozenset(
+    (
+        "pointer.move",
+        "pointer.click",
+        "pointer.double_click",
+        "viewport.scroll",
+        "keyboard.press",
+        "browser.navigate",
+    )
+)
+"""What a page without a screen carries out; the rest of the dictionary is `capability_unavailable`."""
+
+_BAND: Final = 1_000
+_WIDTH: Final = 100
+_HEIGHT: Final = 20
+_MAX_TEXT: Final = 100_000
+_MAX_HTML: Final = 100_000
+_TYPED: Final = frozenset(
+    {
+        *("text", "search", "tel", "url", "email", "password", "textarea", "number", "range", "color"),
+        *("date", "month", "week", "time", "datetime-local"),
+    }
+)
+_KEYS: Final = frozenset(
+    {
+        *("enter", "tab", "space", "backspace", "escape", "delete", "home", "end", "pageup", "pagedown"),
+        *("arrowup", "arrowdown", "arrowleft", "arrowright", "shift", "control", "alt", "meta", "insert"),
+        *(f"f{number}" for number in range(1, 13)),
+    }
+)
+_CHOOSING_KEYS: Final = frozenset(("arrowup", "arrowdown", "arrowleft", "arrowright", "home", "end"))
+_MODIFIERS: Final = frozenset(("alt", "control", "ctrl", "meta", "cmd", "command", "shift", "option"))
+_CHECKED: Final = re.compile(r":checked(?![\w-])")
+
+_ROLES: Final[Mapping[str, str]] = {
+    **{f"h{level}": "heading" for level in range(1, 7)},
+    **dict.fromkeys(("ul", "ol", "menu"), "list"),
+    **dict.fromkeys(("thead", "tbody", "tfoot"), "rowgroup"),
+    "a": "link",
+    "area": "link",
+    "button": "button",
+    "textarea": "textbox",
+    "option": "option",
+    "img": "img",
+    "svg": "img",
+    "form": "form",
+    "nav": "navigation",
+    "main": "main",
+    "header": "banner",
+    "footer": "contentinfo",
+    "aside": "complementary",
+    "section": "region",
+    "article": "article",
+    "li": "listitem",
+    "table": "table",
+    "tr": "row",
+    "td": "cell",
+    "th": "columnheader",
+    "dialog": "dialog",
+    "details": "group",
+    "summary": "button",
+    "fieldset": "group",
+    "hr": "separator",
+    "p": "paragraph",
+    "output": "status",
+    "progress": "progressbar",
+    "meter": "meter",
+    "figure": "figure",
+    "search": "search",
+    "dt": "term",
+    "dd": "definition",
+    "blockquote": "blockquote",
+}
+_INPUT_ROLES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("submit", "button", "reset", "image"), "button"),
+    "checkbox": "checkbox",
+    "radio": "radio",
+    "range": "slider",
+    "number": "spinbutton",
+    "search": "searchbox",
+}
+_ALSO: Final[Mapping[str, str]] = {"banner": "header", "contentinfo": "footer", "searchbox": "textbox", "img": "image"}
+"""What a role is called as well: by a SOM, and by those who know a search box for a text box."""
+
+
+def roles_of(node: Node) -> frozenset[str]:
+    """Return the ARIA role of an element, explicit or implicit (HTML-AAM 1.0), and the names that a SOM has for it."""
+    tag, attributes = node.tag, node.attributes
+    if tag == "input":
+        kind = kind_of(node)
+        aria = None if kind == "hidden" else _INPUT_ROLES.get(kind, "combobox" if "list" in attributes else "textbox")
+    elif tag == "select":
+        aria = (
+            "listbox" if "multiple" in attributes or attributes.get("size", "1") not in ("", "0", "1") else "combobox"
+        )
+    elif tag in ("a", "area") and "href" not in attributes:
+        aria = None
+    else:
+        aria = _ROLES.get(tag)
+    explicit = attributes.get("role", "").lower().split()
+    if explicit and tag != "form":  # a form that is a landmark for searching is a form all the same
+        aria = explicit[0]
+    found = {aria, *explicit[:1], role_of(node)}
+    return frozenset(role for one in found if one for role in (one, _ALSO.get(one)) if role)
+
+
+class _Look:
+    """What can be read of one loaded page, whatever was done to its controls. Everything is made when it is asked for.
+
+    Elements are numbered in document order: `nodes[n]` is at `places[n]`, and all inside of it is before `ends[n]`.
+    """
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        self.tree = compiled.tree
+        self.visibility = Visibility(self.tree)
+        self.names = AccessibleNames(self.tree, self.visibility)
+        self.nodes: list[Node] = []
+        self.places: list[Place] = []
+        self.ends: list[int] = []
+        self.number_at: dict[Place, int] = {}
+        # On the stack: an element that is to be visited, or the number of one whose inside is complete.
+        waiting: list[tuple[Place, Node] | int] = [("0", self.tree.body)]
+        while waiting:
+            entry = waiting.pop()
+            if isinstance(entry, int):
+                self.ends[entry] = len(self.nodes)
+                continue
+            place, node = entry
+            number = self.number_at[place] = len(self.nodes)
+            self.nodes.append(node)
+            self.places.append(place)
+            self.ends.append(number + 1)
+            waiting.append(number)
+            children = [
+                (f"{place}/{at}", child) for at, child in enumerate(node.children) if isinstance(child, Element)
+            ]
+            waiting.extend((at, child) for at, child in reversed(children) if child.tag not in ("!", "template"))
+        self._matches: dict[str, list[int]] = {}
+        self._withdrawn: dict[int, bool] = {}
+
+    def select(self, css: str) -> list[int]:
+        """Return the numbers of the elements that a selector matches. Raises PrimitiveError `invalid_selector`."""
+        if css not in self._matches:
+            try:
+                places = self.tree.select(css)
+            except ValueError as error:
+                raise PrimitiveError(
+                    "invalid_selector", f"{css[:200]!r} cannot be used: {error}", selector=css
+                ) from None
+            if len(self._matches) > MAX_FOUND:  # a workflow may make up any number of selectors
+                self._matches.clear()
+            self._matches[css] = [self.number_at[place] for place in places if place in self.number_at]
+        return self._matches[css]
+
+    def is_withdrawn(self, number: int) -> bool:
+        """Tell whether the page itself hides an element, whatever is around it. `aria-hidden` hides from no eye."""
+        if number not in self._withdrawn:
+            node = self.nodes[number]
+            attributes = node.attributes
+            hidden = node.tag in STRIPPED or "popover" in attributes
+            hidden = hidden or (node.tag == "input" and kind_of(node) == "hidden")
+            hidden = hidden or (node.tag == "dialog" and "open" not in attributes)
+            if not hidden and "aria-hidden" in attributes:
+                plain = Element()
+                plain.tag, plain.parent, plain.children = node.tag, node.parent, ()
+                plain.attributes = {name: value for name, value in attributes.items() if name != "aria-hidden"}
+                node = plain
+            self._withdrawn[number] = hidden or self.visibility.withdraws(node)
+        return self._withdrawn[number]
+
+
+class _SiteElement:
+    """One element of a page in process (`FoundElement`)."""
+
+    def __init__(self, page: SitePage, look: _Look, number: int) -> None:
+        self._page, self._look, self.number = page, look, number
+        self.node = look.nodes[number]
+
+    @property
+    def ref(self) -> str:
+        """Its place."""
+        return self._look.places[self.number]
+
+    @property
+    def tag(self) -> str:
+        """Its name."""
+        return self.node.tag
+
+    @cached_property
+    def roles(self) -> frozenset[str]:
+        """Its roles."""
+        return roles_of(self.node)
+
+    @cached_property
+    def name(self) -> str:
+        """Its accessible name: a label, else its text."""
+        text = "" if self.control is not None and self.tag != "button" else self.text
+        return self._look.names.label(self.node, text) or text[:200]
+
+    @cached_property
+    def text(self) -> str:
+        """Its visible text, of a control its value."""
+        return self._page.text_of(self.number)
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether it is rendered."""
+        return self._page.shows(self.number)
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether it can be used."""
+        if self.control is not None:
+            return not self.control.disabled
+        return self.node.attributes.get("aria-disabled", "").lower() != "true"
+
+    @property
+    def control(self) -> Control | None:
+        """The form control that it is."""
+        return self._look.compiled.markup.controls.get(self.ref) if self.tag != "fieldset" else None
+
+    @property
+    def box(self) -> Box:
+        """Where it is, made up."""
+        return self._page.box_of(self.number)
+
+
+class SitePage:
+    """One page of a session, in process (`LivePage`). `drive` makes its requests to the site."""
+
+    host: Final = "in_process"
+    has_scripts: Final = False
+    primitives: Final = PRIMITIVES
+
+    def __init__(self, session: Session, drive: Drive, page_id: str | None = None) -> None:
+        self._tab, self._browser = session.tab(page_id), session.browser
+        self._drive = drive
+        self._state = 0
+        self._loaded: LoadedPage | None = None
+        self._read: _Look | None = None
+        self._focus: Place | None = None
+        self._scroll = [0.0, 0.0]
+
+    # --- What is shown ---
+
+    @property
+    def url(self) -> str:
+        """The address that is shown, "" before the first page."""
+        return self._tab.url or ""
+
+    async def title(self) -> str:
+        """Return the title."""
+        return self._tab.title
+
+    async def html(self) -> str:
+        """Return the document as it came, at most 100,000 characters."""
+        page = self._page()
+        return page.html.decode(page.charset or "utf-8", "replace")[:_MAX_HTML]
+
+    def _page(self) -> LoadedPage:
+        """Return the page that is shown; another one than before has a new state, and nothing in it has the focus."""
+        entry = self._tab.history.current
+        if entry is None or entry.page is None:
+            raise PrimitiveError("state_document_unavailable", "No page is loaded.")
+        if entry.page is not self._loaded:
+            self._loaded, self._read, self._focus = entry.page, None, None
+            self._state += 1
+            self._scroll = [0.0, 0.0]
+        return entry.page
+
+    def _look(self) -> _Look:
+        page = self._page()
+        if self._read is None:
+            self._read = _Look(self._browser.cache.compiled(page))
+            focused = self._read.select("[autofocus]") if b"autofocus" in page.html.lower() else []
+            self._focus = self._read.places[focused[0]] if focused else None
+        return self._read
+
+    def _overlay(self) -> Overlay:
+        entry = self._tab.history.current
+        assert entry is not None
+        return entry.overlay
+
+    def shows(self, number: int) -> bool:
+        """Tell whether an element is rendered: nothing hides it, and no details around it are closed."""
+        look, overlay = self._look(), self._overlay()
+        place, inner = look.places[number], -1
+        while place:
+            at = look.number_at.get(place)
+            if at is not None:
+                if look.is_withdrawn(at):
+                    return False
+                node = look.nodes[at]
+                if node.tag == "details" and inner >= 0:
+                    state = overlay.get(place)
+                    is_open = "open" in node.attributes if state is None or state.open is None else state.open
+                    own = next((child for child in node.children if child.tag == "summary"), None)
+                    if not is_open and look.nodes[inner] is not own:
+                        return False
+                inner = at
+            place = parent_of(place)
+        return True
+
+    def text_of(self, number: int) -> str:
+        """Return the visible text of an element, of a control its value, white space collapsed."""
+        look, overlay = self._look(), self._overlay()
+        control = look.compiled.markup.controls.get(look.places[number])
+        node = look.nodes[number]
+        if control is not None and node.tag in ("input", "textarea", "select"):
+            return " ".join(self._value(control).split())
+        if not self.shows(number):
+            return ""
+        pieces: list[str] = []
+        length = 0
+        waiting: list[tuple[Place, Node] | str] = [(look.places[number], node)]
+        while waiting and length < _MAX_TEXT:
+            entry = waiting.pop()
+            if isinstance(entry, str):
+                pieces.append(entry)
+                length += len(entry)
+                continue
+            place, inner = entry
+            if not inner.tag:
+                pieces.append(inner.text)
+                length += len(inner.text)
+                continue
+            at = look.number_at.get(place)
+            if at is None or look.is_withdrawn(at) or inner.tag in ("select", "textarea"):
+                continue
+            children = [(f"{place}/{count}", child) for count, child in enumerate(inner.children)]
+            if inner.tag == "details" and at != number:
+                state = overlay.get(place)
+                is_open = "open" in inner.attributes if state is None or state.open is None else state.open
+                if not is_open:
+                    children = [pair for pair in children if pair[1].tag == "summary"][:1]
+            if inner.tag not in INLINE or inner.tag == "br":
+                pieces.append(" ")
+                waiting.append(" ")
+            waiting.extend(reversed(children))
+        return " ".join("".join(pieces).split())[:_MAX_TEXT]
+
+    def _value(self, control: Control) -> str:
+        kind = kind_of(control.node)
+        if kind == "select":
+            return " ".join(option.text for option in selected_options(control, self._overlay()))
+        if kind in ("checkbox", "radio", "hidden", "file"):
+            return ""
+        value = value_of(control, self._overlay())
+        return value or {"submit": "Submit", "reset": "Reset"}.get(kind, "")
+
+    def box_of(self, number: int) -> Box:
+        """Return where an element is: a row for each, in a band that belongs to the loaded page."""
+        return Box(self._state * _BAND, number * _HEIGHT, _WIDTH, _HEIGHT)
+
+    # --- Finding ---
+
+    async def find(
+        self,
+        css: str | None,
+        *,
+        within: str | None = None,
+        roles: frozenset[str] | None = None,
+        text_contains: str | None = None,
+    ) -> Sequence[FoundElement]:
+        """Return the elements that a selector matches, at most `MAX_FOUND`."""
+        look = self._look()
+        first, last = 0, len(look.nodes)
+        if within is not None:
+            number = look.number_at.get(within)
+            if number is None:
+                raise PrimitiveError("target_not_found", "The element is not in the page any more.")
+            first, last = number + 1, look.ends[number]
+        found: list[_SiteElement] = []
+        if css is not None:
+            numbers = self._select(css)
+            start = bisect_left(numbers, first)
+            for number in numbers[start : bisect_left(numbers, last)]:
+                if roles is None or roles & roles_of(look.nodes[number]):
+                    found.append(_SiteElement(self, look, number))
+                if len(found) >= MAX_FOUND:
+                    break
+            return found
+        number = first
+        while number < last and len(found) < MAX_FOUND:
+            element = _SiteElement(self, look, number)
+            if text_contains is not None and element.control is None and text_contains not in element.text:
+                has_controls = any(place.startswith(element.ref + "/") for place in look.compiled.markup.controls)
+                number = number + 1 if has_controls else look.ends[number]  # nothing inside of it has the text either
+                continue
+            if roles is None or roles & element.roles:
+                found.append(element)
+            number += 1
+        return found
+
+    def _select(self, css: str) -> list[int]:
+        """Return what a selector matches, `:checked` by the state that the boxes have now."""
+        look = self._look()
+        if ":checked" not in css or not self._overlay():
+            return look.select(css)
+        if len(_CHECKED.findall(css)) > 1 or not css.endswith((":checked", ":not(:checked)")) or "," in css:
+            raise PrimitiveError(
+                "capability_unavailable", f"{css[:200]!r} asks for boxes in a way that is not known here."
+            )
+        negated = css.endswith(":not(:checked)")
+        plain = css.removesuffix(":not(:checked)" if negated else ":checked")
+        if not plain or plain[-1] in " >+~":
+            plain += "*"
+        markup, overlay = look.compiled.markup, self._overlay()
+        return [
+            number
+            for number in look.select(plain)
+            if ((control := markup.controls.get(look.places[number])) is not None or negated)
+            and (control is not None and is_checked(control, overlay, markup)) is not negated
+        ]
+
+    async def closest(self, ref: str, css: str) -> FoundElement | None:
+        """Return the nearest of an element and those around it that a selector matches."""
+        look = self._look()
+        matched = set(self._select(css))
+        while ref:
+            if (number := look.number_at.get(ref)) in matched and number is not None:
+                return _SiteElement(self, look, number)
+            ref = parent_of(ref)
+        return None
+
+    # --- Acting ---
+
+    async def _act(self, action: str, ref: Place, **intent: object) -> bool:
+        """Do something to an element, and say whether another page has come. Raises PrimitiveError."""
+        look = self._look()
+        node = look.nodes[look.number_at[ref]]
+        element: JsonObject = {"id": ref, "role": role_of(node) or node.tag, "text": None, "actions": []}
+        target = ResolvedTarget(element, ref, CERTAIN)
+
+        def steps() -> Steps:
+            done = yield from self._tab.perform(action, target, intent)
+            if done.failed is not None:
+                raise done.failed
+            return {"navigated": done.visited is not None and done.visited.page is not None}
+
+        return bool((await self._driven(steps())).get("navigated"))
+
+    async def _driven(self, steps: Steps) -> JsonObject:
+        try:
+            return await self._drive(steps)
+        except AwpError as error:
+            codes = {
+                "NAVIGATION_FAILED": "navigation_failed",
+                "PERMISSION_DENIED": "permission_denied",
+                "TIMEOUT": "timeout",
+                "UNSUPPORTED": "capability_unavailable",
+                "CONFLICT": "target_not_ready",
+            }
+            code = "form_invalid" if "invalid" in error.details else codes.get(error.code, "insert_failed")
+            raise PrimitiveError(code, error.message, **error.details) from error
+
+    async def insert(self, ref: str | None, text: str, mode: str) -> JsonObject:
+        """Type into a field."""
+        look = self._look()
+        if ref is None:
+            ref = self._focus
+            if ref is None:
+                raise PrimitiveError("target_not_editable", "Nothing that can be typed into has the focus.")
+        number = look.number_at.get(ref)
+        control = None if number is None else look.compiled.markup.controls.get(ref)
+        if number is not None and control is None and look.nodes[number].tag == "label":
+            control = look.compiled.markup.labelled_by(ref)
+        if control is None or kind_of(control.node) not in _TYPED:
+            tag = "element" if number is None else look.nodes[number].tag
+            raise PrimitiveError("target_not_editable", f"The {tag} is not a field that can be typed into.")
+        value = value_of(control, self._overlay()) + text if mode == "append" else text
+        await self._act("type", control.place, value=value)
+        self._focus = control.place
+        return {"inserted": True, "inserted_length": len(text)}
+
+    async def perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
+        """Carry out a primitive."""
+        if primitive == "browser.navigate":
+            return await self._navigate(arguments)
+        if primitive == "viewport.scroll":
+            bottom = float(len(self._look().nodes) * _HEIGHT)
+            for axis, name in enumerate(("delta_x", "delta_y")):
+                given = arguments.get(name, 0)
+                step = float(given) if isinstance(given, (int, float)) else 0.0
+                self._scroll[axis] = max(0.0, min(self._scroll[axis] + step, bottom if axis else 0.0))
+            return {"scroll_x": self._scroll[0], "scroll_y": self._scroll[1]}
+        if primitive == "keyboard.press":
+            return await self._press(str(arguments.get("key", "")), arguments.get("modifiers"))
+        if primitive not in PRIMITIVES:
+            raise PrimitiveError(
+                "capability_unavailable", f"{primitive} needs a screen.", capability=primitive, host=self.host
+            )
+        x, y = arguments.get("x"), arguments.get("y")
+        place = self._place_at(x, y)
+        if primitive == "pointer.move":
+            return {"x": x, "y": y}
+        answer = "double_clicked" if primitive == "pointer.double_click" else "clicked"
+        if arguments.get("button", "left") != "left":  # nothing reacts to the others but scripts
+            return {answer: True}
+        before = self._page()
+        navigated = await self._click(place)
+        if primitive == "pointer.double_click" and not navigated and self._page() is before:
+            await self._click(place)
+        return {answer: True}
+
+    def _place_at(self, x: object, y: object) -> Place:
+        look = self._look()
+        if isinstance(x, (int, float)) and isinstance(y, (int, float)) and abs(x) < 1e12 and abs(y) < 1e12:
+            band, column, number = int(x // _BAND), x % _BAND, int(y // _HEIGHT)
+            if band == self._state and column <= _WIDTH and 0 <= number < len(look.nodes):
+                if not self.shows(number):
+                    raise PrimitiveError("target_not_visible", "The element at that point is hidden.")
+                return look.places[number]
+            if 0 < band < self._state:
+                message = "The point belongs to a page that is not shown any more. Find the element again."
+                raise PrimitiveError("target_not_found", message, stale=True)
+        message = "No element is at that point. Without a screen, points are those that locator.element_info gives."
+        raise PrimitiveError("point_out_of_viewport", message)
+
+    async def _click(self, place: Place) -> bool:
+        look = self._look()
+        markup, inner = look.compiled.markup, place
+        self._focus = None
+        while inner:  # the nearest that can have the focus gets it
+            control, number = markup.controls.get(inner), look.number_at.get(inner)
+            node = None if number is None else look.nodes[number]
+            if control is None and node is not None and node.tag == "label":
+                control = markup.labelled_by(inner)
+            if control is not None and control.node.tag != "fieldset":
+                self._focus = None if control.disabled else control.place
+                break
+            if node is not None and ("tabindex" in node.attributes or (node.tag == "a" and "href" in node.attributes)):
+                self._focus = inner
+                break
+            inner = parent_of(inner)
+        return await self._act("click", place)
+
+    async def _press(self, key: str, modifiers: object) -> JsonObject:
+        """Press a key, as far as it does something without scripts."""
+        *held, plain = key.split("+") if len(key) > 1 and not key.endswith("+") else [key]
+        held += [str(one) for one in modifiers] if isinstance(modifiers, list) else []
+        plain = "space" if plain == " " else plain
+        name = plain.lower() if len(plain) > 1 else plain
+        if not plain or (len(plain) > 1 and name not in _KEYS) or any(one.lower() not in _MODIFIERS for one in held):
+            raise PrimitiveError("invalid_key", f"{key[:50]!r} is not a key.")
+        chord = {one.lower() for one in held} - {"shift"}
+        look, focus = self._look(), self._focus
+        pressed = {"pressed": True, "modifiers": held}
+        if name == "tab" and not chord:
+            self._focus = self._next_focus(-1 if held else 1)
+            return pressed
+        control = None if focus is None else look.compiled.markup.controls.get(focus)
+        if focus is None:
+            return pressed
+        kind = "" if control is None else kind_of(control.node)
+        if chord or (name in _CHOOSING_KEYS and kind in ("select", "radio")):
+            message = f"{key[:50]!r} cannot be pressed without a browser."
+            raise PrimitiveError("capability_unavailable", message, capability="keyboard.press", host=self.host)
+        if name == "enter":
+            if control is None or kind in ("submit", "image", "reset", "button"):
+                await self._click(focus)
+            elif kind == "textarea":
+                await self.insert(focus, "\n", "append")
+            elif control.form is not None and kind != "select":
+                await self._act("submit", focus)
+        elif name == "space" and kind in ("checkbox", "radio", "submit", "image", "reset", "button"):
+            await self._click(focus)
+        elif kind in _TYPED and control is not None:
+            if name == "backspace":
+                await self.insert(focus, value_of(control, self._overlay())[:-1], "replace")
+            elif name == "space" or len(plain) == 1:
+                await self.insert(focus, " " if name == "space" else plain, "append")
+        return pressed
+
+    def _next_focus(self, step: int) -> Place | None:
+        """Return what the focus goes to with the key Tab: the next control or link that is shown and enabled."""
+        look = self._look()
+        reachable = []
+        for number, node in enumerate(look.nodes):
+            control = look.compiled.markup.controls.get(look.places[number])
+            is_control = (
+                control is not None and node.tag not in ("fieldset", "object", "output") and not control.disabled
+            )
+            is_link = node.tag in ("a", "area") and "href" in node.attributes
+            if (is_control or is_link or "tabindex" in node.attributes) and self.shows(number):
+                reachable.append(number)
+        if not reachable:
+            return None
+        current = None if self._focus is None else look.number_at.get(self._focus)
+        if current is None:
+            return look.places[reachable[0 if step > 0 else -1]]
+        at = bisect_left(reachable, current)
+        if step > 0 and at < len(reachable) and reachable[at] == current:
+            at += 1
+        elif step < 0:
+            at -= 1
+        return look.places[reachable[at]] if 0 <= at < len(reachable) else None
+
+    async def _navigate(self, arguments: JsonObject) -> JsonObject:
+        url = arguments.get("url")
+        if arguments.get("tab_id") is not None:
+            raise PrimitiveError("capability_unavailable", "There are no other tabs.", capability="browser.navigate")
+        if isinstance(url, str):
+            await self._driven(self._tab.navigate(url))
+        elif arguments.get("reload") is True:
+            await self._driven(self._tab.go(0))
+        else:
+            raise PrimitiveError("invalid_input", "browser.navigate needs a url, or reload.")
+        return {"url": self.url, "title": self._tab.title}
+
+    # --- Reading for projections ---
+
+    async def extract(self, extracts: Sequence[JsonObject]) -> Extraction:
+        """Read the records of a projection."""
+        look = self._look()
+        counts: dict[str, int] = {}
+        missing: list[str] = []
+
+        def matches(css: object, xpath: object, number: int) -> list[int]:
+            """Return what a selector matches below an element; the element itself without one."""
+            if isinstance(css, str) and css:
+                found = self._select(css)
+                return found[bisect_left(found, number + 1) : bisect_left(found, look.ends[number])]
+            if isinstance(xpath, str) and xpath:
+                message = "XPath needs a browser; write a selector."
+                raise PrimitiveError("capability_unavailable", message, capability="xpath", host=self.host)
+            return [number]
+
+        def read_fields(fields: object, number: int, path: str) -> JsonObject:
+            given = fields if isinstance(fields, Mapping) else {}
+            return {name: read(field, number, f"{path}.{name}") for name, field in given.items()}
+
+        def read(field: object, number: int, path: str) -> object:
+            field = field if isinstance(field, Mapping) else {}
+            css, xpath = field.get("selector"), field.get("xpath")
+            found = matches(css, xpath, number)
+            if field.get("many") is True:
+                counts[path] = len(found)
+                if isinstance(field.get("fields"), Mapping):
+                    return [read_fields(field["fields"], one, f"{path}.{at}") for at, one in enumerate(found)]
+                values = [value for one in found if (value := value_at(field, one)) is not None]
+                if not values and field.get("required") is True:
+                    missing.append(path)
+                return values
+            target: int | None = found[0] if found else None
+            closest = field.get("closest")
+            if target is not None and isinstance(closest, str) and closest:
+                matched, place = set(self._select(closest)), look.places[target]
+                while place and look.number_at.get(place) not in matched:
+                    place = parent_of(place)
+                target = look.number_at.get(place)
+            if target is None:
+                value = None
+            elif isinstance(field.get("fields"), Mapping):
+                counts[path] = len(found)
+                return read_fields(field["fields"], target, f"{path}.0")
+            else:
+                value = value_at(field, target)
+            if value in (None, "") and field.get("required") is True:
+                missing.append(path)
+            return field.get("default") if value is None else value
+
+        def value_at(field: JsonObject, number: int) -> object:
+            node, attribute, name = look.nodes[number], field.get("attribute"), field.get("property")
+            value: object
+            if isinstance(attribute, str):
+                value = node.attributes.get(attribute.lower())
+            elif name in (None, "innerText"):
+                value = self.text_of(number)
+            elif name == "textContent":
+                value = _raw_text(node)
+            elif name == "boundingClientRect":
+                box = self.box_of(number)
+                edges = {"top": box.y, "left": box.x, "right": box.x + box.width, "bottom": box.y + box.height}
+                value = {**box.describe(), **edges}
+            elif name == "ariaLabel":
+                value = node.attributes.get("aria-label")
+            else:
+                value = self._property(str(name), number)
+            return value.strip() if isinstance(value, str) and field.get("trim") is True else value
+
+        records: dict[str, object] = {}
+        for extract in extracts:
+            record_id, fields = str(extract.get("id")), extract.get("fields")
+            found = matches(extract.get("selector"), extract.get("xpath"), 0)[:MAX_FOUND]
+            counts[record_id] = len(found)
+            values: list[object]
+            if isinstance(fields, Mapping):
+                values = [read_fields(fields, one, f"{record_id}.{at}") for at, one in enumerate(found)]
+            else:
+                values = [self.text_of(one) for one in found]
+            records[record_id] = values if extract.get("many") is not False else values[0] if values else None
+        return Extraction(records, counts, missing)
+
+    def _property(self, name: str, number: int) -> object:
+        look, overlay = self._look(), self._overlay()
+        control = look.compiled.markup.controls.get(look.places[number])
+        if control is None:
+            given = look.nodes[number].attributes.get("value") if name == "value" else None
+            return given if look.nodes[number].tag in ("data", "option", "li", "button", "meter", "progress") else None
+        kind = kind_of(control.node)
+        if name == "checked":
+            return is_checked(control, overlay, look.compiled.markup) if kind in ("checkbox", "radio") else None
+        if name != "value":
+            return None
+        if kind == "select":
+            return next((option.value for option in selected_options(control, overlay)), "")
+        if kind in ("checkbox", "radio"):
+            return control.node.attributes.get("value", "on")
+        return value_of(control, overlay) if control.node.tag in ("input", "textarea") else None
+
+    # --- What needs a browser ---
+
+    async def invoke(self, handler: str, arguments: JsonObject) -> object:
+        """Refuse: there are no scripts."""
+        raise PrimitiveError("missing_handler", f"The page has no function {handler[:100]!r} here.", host=self.host)
+
+    async def attach(self, attachment_id: str, ref: str, affordance: JsonObject) -> None:
+        """Refuse: nobody would see it."""
+        raise PrimitiveError("capability_unavailable", "Nothing can be attached to a page that nobody sees.")
+
+    async def detach(self, attachment_id: str) -> None:
+        """Do nothing: nothing is attached."""
+
+    async def attached(self) -> frozenset[str]:
+        """Return nothing."""
+        return frozenset()
+
+    async def listen(self, events: frozenset[str]) -> None:
+        """Do nothing: without scripts there are no events."""
+
+    async def take_events(self) -> Sequence[PageEvent]:
+        """Return nothing."""
+        return ()
+
+
+def _raw_text(node: Node) -> str:
+    """Return the `textContent` of an element."""
+    pieces: list[str] = []
+    waiting = [node]
+    while waiting:
+        inner = waiting.pop()
+        pieces.append(inner.text if not inner.tag else "")
+        if inner.tag != "!":
+            waiting.extend(reversed(inner.children))
+    return "".join(pieces)[:_MAX_TEXT]

@@ -1,0 +1,232 @@
+"""What a runtime of actions.json does upon a page, whatever drives the page."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.browsing.driving import Answer, page, redirect
+from tests.browsing.running import Driver, Json, click, map_of, open_in_process, step, tool
+
+OPENERS: dict[str, Any] = {"in_process": open_in_process}
+"""Ways to open a page of a tiny site, by the name of what drives it."""
+
+SHOP: Mapping[str, Answer] = {
+    "/": "<title>Shop</title><main><h1>Books</h1><form role=search action=/search aria-label='Site search'>"
+    "<label>Words <input name=q></label><label><input type=checkbox name=used value=1> Used only</label>"
+    "<button type=submit>Find</button></form><p hidden class=secret>Secret</p><a href=/about>About</a> "
+    "<a href=/gone id=gone>Gone</a></main>",
+    "/search": lambda fetch: (
+        "<title>Results</title><main><h1>Results</h1><p class=count>"
+        f"Asked: {fetch.path.partition('?')[2]}</p>"
+        "<ol><li class=book data-id=1><a class=title href=/b/1>Emma</a> <data class=price value=950>9.50</data></li>"
+        "<li class=book data-id=2><a class=title href=/b/2>Persuasion</a></li></ol></main>"
+    ),
+    "/about": "<title>About</title><main><h1>About us</h1><button disabled>Buy</button><button>Sell</button></main>",
+    "/order": lambda fetch: redirect("/done", 303) if b"copies=2" in fetch.body else page("<h1>Refused</h1>", 400),
+    "/done": "<title>Done</title><main><h1>Thank you</h1></main>",
+    "/b/1": "<title>Emma</title><main><h1>Emma</h1><form method=post action=/order><label>Copies "
+    "<input type=number name=copies value=1></label><button>Order</button></form></main>",
+}
+
+SEARCH = tool(
+    "search",
+    step(
+        "type", "text.insert", {"text": "{% input.q %}", "target": {"selector": "input[name='q']"}, "mode": "replace"}
+    ),
+    step("checked", "dom.observe.visible", {"selector": "input[name='used']:checked"}),
+    *click("used", "input[name='used']", when="{% input.used != ($count(steps.checked.output.matches) > 0) %}"),
+    *click("submit", "form button", settle_after={"locator": {"selector": "p.count"}, "timeout_ms": 2000}),
+    step("verify", "locator.wait_for", {"locator": {"selector": "p.count"}, "timeout_ms": 2000}),
+    step("asked", "locator.text_content", {"locator": {"selector": "p.count"}}),
+    step("page", "page.info"),
+    output="{% {'ok': true, 'title': steps.page.output.title, 'asked': steps.asked.output.text} %}",
+)
+
+
+@pytest.fixture(params=list(OPENERS))
+def run(request: pytest.FixtureRequest) -> Callable[..., Driver]:
+    """Make a driver upon the shop."""
+
+    def make(document: Json, start: str = "/", pages: Mapping[str, Answer] = SHOP, **options: Any) -> Driver:
+        return Driver(pages, document, start=start, opening=OPENERS[request.param], **options)
+
+    return make
+
+
+def test_a_workflow_fills_a_form_sends_it_and_reads_the_answer(run):
+    driver = run(map_of(SEARCH))
+    expected = {"ok": True, "title": "Results", "asked": "Asked: q=emma&used=1"}
+    assert driver.call("search", q="emma", used=True) == expected
+
+
+def test_a_condition_skips_a_step_and_the_summary_says_so(run):
+    result = run(map_of(SEARCH)).result("search", {"q": "emma", "used": False})
+    assert result.output["asked"] == "Asked: q=emma"
+    assert [one["id"] for one in result.steps if one["skipped"]] == ["used"]
+
+
+def test_what_is_typed_is_kept_and_the_key_enter_sends_the_form(run):
+    document = map_of(
+        tool(
+            "go",
+            *click("field", "input[name='q']"),
+            step("type", "text.insert", {"text": "em"}),
+            step("more", "text.insert", {"text": "ma", "mode": "append"}),
+            step("enter", "keyboard.press", {"key": "Enter"}),
+            step("seen", "locator.text_content", {"locator": {"selector": "p.count"}}),
+            output="{% steps.seen.output.text %}",
+        )
+    )
+    assert run(document).call() == "Asked: q=emma"
+
+
+def test_a_post_and_its_redirect_are_followed(run):
+    document = map_of(
+        tool(
+            "go",
+            step("copies", "text.insert", {"text": "2", "target": {"selector": "[name='copies']"}, "mode": "replace"}),
+            *click("order", "form button"),
+            step("page", "page.info"),
+            output="{% steps.page.output.title %}",
+        )
+    )
+    assert run(document, "/b/1").call() == "Done"
+
+
+def test_all_predicates_of_a_target_hold_together(run):
+    def found(locator: Json) -> Any:
+        document = map_of(
+            tool(
+                "go", step("look", "locator.element_info", {"locator": locator}), output="{% steps.look.output.text %}"
+            )
+        )
+        driver = run(document)
+        try:
+            return driver.call()
+        except Exception as failure:
+            return getattr(failure, "evidence", {}).get("cause", {}).get("code", repr(failure))
+
+    assert found({"role": "link", "text_equals": "About"}) == "About"
+    assert found({"role": "button", "name": "find"}) == "Find"
+    assert found({"selector": "a", "text_contains": "bou", "url_contains": "shop.example"}) == "About"
+    assert found({"selector": "a", "text_contains": "Find"}) == "target_not_found"
+    assert found({"selector": "a", "role": "button", "text_contains": "About"}) == "target_not_found"
+    assert found({"selector": ".secret"}) == "target_not_found"
+    assert found({"selector": "#none", "fallback_selectors": ["#nothing", "h1"]}) == "Books"
+    assert found({"text_equals": "Books"}) == "Books"
+    assert found({"selector": "h1", "url_contains": "/search"}) == "target_not_found"
+    assert found({"role": "search"}).startswith("Words")
+    assert found({"role": "text_input"}) == found({"role": "textbox"}) == ""
+
+
+def test_several_matches_are_told_and_nothing_is_done_to_any(run):
+    look = step("look", "locator.element_info", {"locator": {"selector": "a"}})
+    driver = run(
+        map_of(tool("look", look), tool("type", step("t", "text.insert", {"text": "x", "target": {"role": "link"}})))
+    )
+    output = driver.call("look")["steps"]["look"]["output"]
+    assert (output["ambiguous"], output["candidate_count"], len(output["candidates"])) == (True, 2, 2)
+    assert "clickable_center" not in output
+    assert driver.failure("type").evidence["cause"]["code"] == "multiple_targets"
+
+
+def test_a_link_that_leads_to_an_error_is_a_failed_step(run):
+    failure = run(map_of(tool("go", *click("gone", "#gone"), step("page", "page.info")))).failure()
+    assert (failure.code, failure.evidence["step_id"]) == ("handler_failed", "gone")
+    assert failure.evidence["cause"]["code"] == "navigation_failed"
+    assert [one["id"] for one in failure.evidence["steps"]] == ["find_gone", "gone"]
+
+
+def test_a_point_of_an_earlier_page_clicks_nothing(run):
+    steps = (
+        step("old", "locator.element_info", {"locator": {"selector": "#gone"}}),
+        *click("about", "a[href='/about']"),
+        step("again", "pointer.click", {"x": "{% steps.old.output.clickable_center.x %}", "y": 1_000_000}),
+    )
+    failure = run(map_of(tool("go", *steps))).failure()
+    assert failure.evidence["step_id"] == "again"
+    assert failure.evidence["cause"]["code"] in ("target_not_found", "point_out_of_viewport")
+
+
+def test_execution_steps_inspect_type_click_wait_and_extract(run):
+    steps = [
+        {
+            "id": "look",
+            "type": "inspect",
+            "target": {"selector": "[name='q']"},
+            "assert": {"visible": True, "enabled": True},
+        },
+        {"id": "type", "type": "type", "target": {"selector": "[name='q']"}, "value_from": "q"},
+        {"id": "send", "type": "click", "target": {"role": "button", "name": "Find"}},
+        {"id": "wait", "type": "wait", "until": {"selector": "p.count", "text_contains": "Asked"}, "timeout_ms": 2000},
+        {"id": "read", "type": "extract", "target": {"selector": "p.count"}, "as": "asked"},
+    ]
+    one = {
+        "name": "go",
+        "description": "Searches.",
+        "input_schema": {"type": "object", "properties": {"q": {"type": "string"}}},
+        "x_actions": {"execution": {"mode": "steps_first", "steps": steps}},
+    }
+    result = run(map_of(one)).result("go", {"q": "emma"})
+    assert result.output == {"ok": True, "asked": "Asked: q=emma"}
+    assert [one["id"] for one in result.steps] == ["look", "type", "send", "wait", "read"]
+
+
+def test_a_projection_reads_the_page_as_an_object(run):
+    projection = {
+        "name": "results",
+        "description": "The books.",
+        "scope": {"url_matches": "https://shop.example/search*"},
+        "snapshot": {
+            "version": 1,
+            "source": "dom",
+            "extract": [
+                {
+                    "id": "books",
+                    "selector": "li.book",
+                    "many": True,
+                    "fields": {
+                        "id": {"attribute": "data-id"},
+                        "title": {"selector": ".title", "property": "innerText", "trim": True, "required": True},
+                        "cents": {"selector": ".price", "attribute": "value", "required": True},
+                        "price": {"selector": ".price", "default": "unknown"},
+                    },
+                },
+                {"id": "count", "selector": "p.count", "many": False},
+            ],
+            "projection": {"language": "jsonata", "expression": "{% {'books': $append([], records.books)} %}"},
+        },
+        "summaries": [{"name": "short", "expression": "{% {'titles': state.books.title} %}"}],
+    }
+    driver = run(map_of(SEARCH, state_projections=[projection]), "/search?q=x")
+    read = driver.ask("state_read", "results")
+    assert read["state"] == {
+        "books": [
+            {"id": "1", "title": "Emma", "cents": "950", "price": "9.50"},
+            {"id": "2", "title": "Persuasion", "cents": None, "price": "unknown"},
+        ]
+    }
+    assert read["diagnostics"]["selector_counts"] == {"books": 2, "count": 1}
+    assert read["diagnostics"]["missing_required_fields"] == ["books.1.cents"]
+    assert driver.ask("state_summary", "results", "short")["summary"] == {"titles": ["Emma", "Persuasion"]}
+    assert driver.ask("list")["projections"][0]["summaries"] == ["short"]
+
+
+def test_checks_tell_what_they_saw(run):
+    def check(check_id: str, **assertion: Any) -> Json:
+        return {"id": check_id, "description": "x", "assertions": [assertion]}
+
+    checks = [
+        check("there", target={"selector": "button"}, visible=True, count=2),
+        check("usable", target={"role": "button", "name": "Buy"}, enabled=True),
+        check("gone", target={"selector": "form"}, visible=True),
+        check("says", target={"selector": "h1"}, text_contains="About"),
+        check("hidden", target={"selector": "dialog"}, visible=False),
+    ]
+    results = run(map_of(checks=checks), "/about").ask("check")
+    told = {one["check_id"]: one["status"] for one in results}
+    assert told == {"there": "passed", "usable": "failed", "gone": "failed", "says": "passed", "hidden": "passed"}
+    failed = results[2]
+    assert failed["error"]["code"] == "drift_detected"
+    assert failed.keys() >= {"check_id", "status", "observed_at", "url", "evidence"}

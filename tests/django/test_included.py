@@ -1,0 +1,260 @@
+"""What `site.include()` takes of a Django project: known reads, pages as pages, and nothing by the way."""
+
+import json
+from io import StringIO
+
+import pytest
+from awp_publish_django.project import DjangoProject
+from awp_publish_django.publication import get_publication
+from django.conf.urls.static import static
+from django.contrib import admin
+from django.contrib.auth import views as auth_views
+from django.core.management import CommandError, call_command
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.test import Client, override_settings
+from django.urls import include, path
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_safe
+from django.views.generic import CreateView, DetailView, ListView, RedirectView, TemplateView, View
+from ninja import NinjaAPI
+from rest_framework import routers, serializers, viewsets
+from rest_framework.decorators import action, api_view
+from rest_framework.response import Response
+from rest_framework.urlpatterns import format_suffix_patterns
+
+from tests.django.shop.models import Book
+from tests.django.sites import make_site
+
+HELD: list[str] = []
+
+
+def hold(request: HttpRequest, pk: int) -> HttpResponse:
+    """Hold a ticket; anybody's GET does."""
+    HELD.append(str(pk))
+    return HttpResponse("held")
+
+
+@require_GET
+def tickets(request: HttpRequest) -> HttpResponse:
+    """List tickets."""
+    return JsonResponse({"tickets": []})
+
+
+@never_cache
+@require_safe
+def overview(request: HttpRequest) -> HttpResponse:
+    """See how things are."""
+    return render(request, "order.html", {})
+
+
+@require_http_methods(["GET", "POST"])
+def either(request: HttpRequest) -> HttpResponse:
+    return HttpResponse()
+
+
+class Listing(ListView):
+    """All books."""
+
+    model = Book
+
+
+class Detail(DetailView):
+    model = Book
+
+
+class New(CreateView):
+    model = Book
+    fields = ("title",)
+
+
+class Stock(View):
+    """How many there are."""
+
+    http_method_names = ("get", "head")
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return JsonResponse({"stock": 3})
+
+
+class Drop(View):
+    """Drop it at once."""
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return self.post(request)
+
+    def post(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponse()
+
+
+class BookSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = Book
+        fields = ("id", "title")
+
+
+class BookSet(viewsets.ModelViewSet):
+    queryset = Book.objects.all()
+    serializer_class = BookSerializer
+
+    @action(detail=True)
+    def cover(self, request, pk):
+        """Say what the cover looks like."""
+        return Response({"cover": pk})
+
+
+@api_view(["GET", "POST"])
+def snippets(request, format=None):  # noqa: A002 - as REST framework calls it
+    """List snippets."""
+    return Response({"snippets": []})
+
+
+def list_books(request: HttpRequest) -> HttpResponse:
+    """List books."""
+    return JsonResponse({})
+
+
+first, second = (require_GET(type(list_books)(list_books.__code__, globals(), "list_books")) for _ in range(2))
+api = NinjaAPI(urls_namespace="included")
+
+
+@api.get("/things")
+def list_things(request) -> dict[str, int]:
+    """List things."""
+    return {"things": 2}
+
+
+@api.post("/things")
+def add_thing(request) -> dict[str, int]:
+    return {}
+
+
+router = routers.DefaultRouter()
+router.register("set", BookSet)
+
+urlpatterns = [
+    path("tickets/<int:pk>/hold/", hold),
+    path("tickets/", tickets),
+    path("overview/", overview),
+    path("either/", either),
+    path("listing/", Listing.as_view(), name="listing"),
+    path("listing/<int:pk>/", Detail.as_view(), name="detail"),
+    path("listing/new/", New.as_view(), name="new"),
+    path("about/", TemplateView.as_view(template_name="order.html"), name="about"),
+    path("away/", RedirectView.as_view(url="/about/"), name="away"),
+    path("stock/", Stock.as_view()),
+    path("drop/", Drop.as_view()),
+    path("accounts/login/", auth_views.LoginView.as_view(), name="login"),
+    path("accounts/leave/", auth_views.LogoutView.as_view(), name="leave"),
+    path("accounts/password/", auth_views.PasswordResetDoneView.as_view(), name="done"),
+    path("logout/", require_GET(hold), {"pk": 1}),
+    path("admin/", admin.site.urls),
+    path("v1/books/", first),
+    path("v2/books/", second),
+    *format_suffix_patterns([path("snippets/", snippets)]),
+    path("", include(router.urls)),
+    path("ninja/", api.urls),
+]
+with override_settings(DEBUG=True):
+    urlpatterns += [*static("/media/", document_root="/tmp"), *static("/static/", document_root="/tmp")]
+
+site = make_site()
+site.include()
+
+ACTIONS = {
+    ("GET", "/tickets/"),
+    ("GET", "/stock/"),
+    ("GET", "/v1/books/"),
+    ("GET", "/v2/books/"),
+    ("GET", "/snippets/"),
+    ("GET", "/"),  # where REST framework's DefaultRouter lists what it has
+    ("GET", "/set/"),
+    ("GET", "/set/{pk}/"),
+    ("GET", "/set/{pk}/cover/"),
+    ("GET", "/ninja/things"),
+}
+PAGES = {"/overview/", "/listing/", "/listing/{pk}/", "/about/"}
+
+
+@pytest.fixture(autouse=True)
+def _project():
+    HELD.clear()
+    with override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}):
+        yield
+
+
+def test_reads_that_are_known_to_be_some_become_actions_and_html_becomes_pages():
+    catalog = get_publication().site.catalog
+    assert {(one.target.method, one.target.path) for one in catalog.actions if one.target} == ACTIONS
+    assert {page.path for page in catalog.pages} == PAGES
+    assert all(one.effect == "read" for one in catalog.actions)
+    assert {"list_books_v1_books_get", "list_books_v2_books_get"} <= {one.id for one in catalog.actions}
+
+
+def test_what_was_left_is_told_with_the_reason():
+    get_publication()
+    left = {(one.method, one.path): one.why for one in site.left_out}
+    assert "may change something" in left["GET", "/tickets/{pk}/hold/"]
+    assert "may change something" in left["GET", "/either/"]
+    assert "may change something" in left["GET", "/drop/"]
+    assert "may change something" in left["GET", "/listing/new/"]
+    assert "signs in or out" in left["GET", "/accounts/login/"]
+    assert "signs in or out" in left["POST", "/accounts/leave/"]
+    assert "signs in or out" in left["GET", "/accounts/password/"]
+    assert "signs in or out" in left["GET", "/logout/"]
+    assert "static" in left["GET", "/media/{path}"]
+    assert "admin" in left["GET", "/admin/"]
+    assert "another format" in left["GET", "/snippets{format}"]
+    assert "another format" in left["GET", "/set.{format}"]
+    assert "another address" in left["GET", "/away/"]
+    assert "it writes" in left["POST", "/set/"]
+
+
+def test_the_command_lists_what_is_published_and_what_was_left():
+    told = StringIO()
+    call_command("agents", "list", stdout=told)
+    lines = told.getvalue().splitlines()
+    assert any(line.split()[:3] == ["action", "GET", "/tickets/"] for line in lines)
+    assert any(line.split()[:3] == ["page", "GET", "/overview/"] for line in lines)
+    assert any(line.startswith("left") and "/tickets/{pk}/hold/" in line and "may change" in line for line in lines)
+
+
+def test_nothing_that_was_left_can_be_called():
+    refused = Client().post("/agents/hold/invoke", json.dumps({"input": {"pk": 1}}), content_type="application/json")
+    assert refused.status_code == 404
+    assert HELD == []
+
+
+def test_an_unrestricted_view_is_taken_where_it_is_named():
+    own = make_site()
+    own.include(operations=["hold"])
+    catalog = own.freeze(DjangoProject((path("hold/<int:pk>", hold),)))
+    assert {one.target.method for one in catalog.actions if one.target} == {"GET", "POST", "PUT", "PATCH", "DELETE"}
+
+
+def test_a_decorated_view_with_format_suffixes_is_one_action():
+    own = make_site()
+
+    @own.action("list_snippets")
+    @api_view(["GET"])
+    def listed(request, format=None):  # noqa: A002 - as REST framework calls it
+        """List snippets."""
+        return Response([])
+
+    own.freeze(DjangoProject(tuple(format_suffix_patterns([path("snippets/", listed)]))))
+    assert [one.target.path for one in own.catalog.actions if one.target] == ["/snippets/"]
+
+
+def test_the_command_calls_an_action_as_an_agent_would():
+    told = StringIO()
+    call_command("agents", "call", "book_cover", "pk=7", stdout=told)
+    assert json.loads(told.getvalue()) == {"cover": "7"}
+    for wrong, words in (
+        (["nothing"], "There are:"),
+        (["book_cover"], "INVALID_INPUT"),
+        (["book_cover", "7"], "name=value"),
+    ):
+        with pytest.raises(CommandError, match=words):
+            call_command("agents", "call", *wrong, stdout=told)
+    with pytest.raises(CommandError, match="no user"):
+        call_command("agents", "call", "book_cover", "pk=7", "--user", "ann", stdout=told)
