@@ -679,6 +679,7 @@ ALL: tuple[type[Problem], ...] = (
     HandlerUnavailable,
     HandlerTimeout,
     InvalidOutput,
+    RuntimeFailed,
     TooManyJobs,
     JobQueueFull,
     UnknownJob,

@@ -729,7 +729,15 @@ class Site:
         )
 
         @tool.operation("default", inputs=actions_json.SITE_INPUTS, outputs={"type": "object"}, effect="write")
-        def at_the_bridge() -> dict[str, object]:
+        def at_the_bridge(
+            mode: str,
+            action: str = "",
+            arguments: object = None,
+            projection_name: str = "",
+            summary_name: str = "",
+            max_bytes: int = 0,
+            target_runtime_id: str = "",
+        ) -> dict[str, object]:
             raise AssertionError("The bridge carries it out.")
 
     # --- Status ---

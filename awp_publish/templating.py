@@ -90,6 +90,14 @@ def robots_lines(catalog: Catalog) -> str:
     return som.robots_lines(catalog)
 
 
+def agents_script(catalog: Catalog) -> str:
+    """The `<script>` element of the runtime for visitors' tabs. Raises DeclarationError without the bridge."""
+    if catalog.door("bridge") is None:
+        remedy = 'Write Site(doors=["bridge"]).'
+        raise DeclarationError("template", "agents_script: the site does not open the bridge.", remedy)
+    return f'<script src="{escape(catalog.prefix + catalog.paths.script)}" defer></script>'
+
+
 # --- Attributes ---
 
 
@@ -178,7 +186,7 @@ def install(
     styles: Sequence[Style] = AWAS,
     protocols: Sequence[Published] = ALL,
 ) -> None:
-    """Add `awas_action`, `awas_param`, `awas_context` and `awas_result`, `head_links` and `robots_lines` to Jinja.
+    """Add `awas_action`, `awas_param`, `awas_context`, `awas_result`, `head_links`, `robots_lines`, `agents_script`.
 
     Needs the extra `awp-publish[jinja]`. The site is read when a template is rendered, after it was frozen.
     """
@@ -202,7 +210,11 @@ def install(
     def site_robots_lines() -> Markup:
         return Markup(robots_lines(site.catalog))
 
+    def site_agents_script() -> Markup:
+        return Markup(agents_script(site.catalog))
+
     for function in (awas_action, awas_param, awas_context, awas_result):
         environment.globals[function.__name__] = function
     environment.globals["head_links"] = site_head_links
     environment.globals["robots_lines"] = site_robots_lines
+    environment.globals["agents_script"] = site_agents_script

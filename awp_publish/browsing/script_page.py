@@ -50,9 +50,7 @@ class ScriptPage:
 
     has_scripts: Final = True
 
-    def __init__(
-        self, ask: Ask, *, host: str = "page", url: str = "", primitives: frozenset[str] = PRIMITIVES
-    ) -> None:
+    def __init__(self, ask: Ask, *, host: str = "page", url: str = "", primitives: frozenset[str] = PRIMITIVES) -> None:
         self.host, self.primitives = host, primitives
         self.url = url
         self._send = ask

@@ -11,7 +11,7 @@ import hashlib
 import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,7 @@ from awp_publish.browsing.session import Session
 from awp_publish.browsing.site_page import SitePage
 from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker
-from awp_publish.model import Action, Door, JsonObject, Paths, seconds_of
+from awp_publish.model import Door, JsonObject, Paths, seconds_of
 from awp_publish.policy.call import Call, Outcome, Principal, Result
 from awp_publish.problems import HandlerFailed, NotJson, Problem, RuntimeFailed
 from awp_publish.protocols import actions_json
@@ -38,7 +38,17 @@ from awp_publish.schema import Validator, compile_schema
 from awp_publish.serve.credentials import client_address, read_credentials
 from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.endpoint import ProblemRenderer, read_request_id
-from awp_publish.serve.http import NO_SNIFFING, Message, Receive, Reply, Scope, Send, parse_json, read_fields, send_reply
+from awp_publish.serve.http import (
+    NO_SNIFFING,
+    Message,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    parse_json,
+    read_fields,
+    send_reply,
+)
 from awp_publish.serve.runtimes import (
     GRACE,
     MAX_OWNERS,
@@ -77,7 +87,7 @@ MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
 
 SCRIPT: Final = Path(__file__).parents[1] / "static" / "actions.js"
 _CONFIGURATION: Final = b"/*SITE*/{}/*SITE*/"
-_UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The Actions Bridge Protocol is spoken over WebSocket.\n")
+_UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
 
 STATUSES: Final[Mapping[str, int]] = {
     "unknown_action": 404,
@@ -422,7 +432,7 @@ class Bridge:
     # --- Runtimes ---
 
     def register(self, connection: "BridgeConnection", item: JsonObject) -> None:
-        """Take a runtime_ready: a new runtime, one whose page was loaded anew, or news of one. Raises RuntimeFailure."""
+        """Take a runtime_ready: a new runtime, one whose page was loaded anew, or news. Raises RuntimeFailure."""
         runtime_id, url = require_text(item, "runtime_id"), require_text(item, "url", MAX_URL)
         key, authorization = read_text(item, "runtime_key"), read_text(item, "authorization_id")
         title, host = read_text(item, "title", MAX_URL), read_text(item, "host")
@@ -542,7 +552,8 @@ class Bridge:
         if runtime_id not in (None, IN_PROCESS):
             visit = self._visits.get(runtime_id)
             # Of nobody known, the id is the only proof: nobody can guess it.
-            return visit if visit is not None and (visit.owner is owner or not (visit.owner and visit.owner.key)) else None
+            is_known = visit is not None and visit.owner is not None and bool(visit.owner.key)
+            return None if visit is None or (is_known and visit.owner is not owner) else visit
         if owner.visit is None or owner.visit.id not in self._visits:
             browsing, now = self.door.settings.browsing, asyncio.get_running_loop().time()
             idle = float(seconds_of(browsing.idle))
@@ -623,7 +634,7 @@ class Bridge:
             visit = owner.visit if by_page and not is_named else self._visit(owner, selectors.runtime_id)
             if visit is not None and selectors.fit(visit):
                 return visit
-        evidence: JsonObject = {"runtimes": [one.describe() for one in owner.runtimes.values()]}
+        evidence: dict[str, object] = {"runtimes": [one.describe() for one in owner.runtimes.values()]}
         if count_workers() > 1:
             evidence["hint"] = "A runtime is known at the worker that has its connection. Connect again, or try again."
         raise RuntimeFailure("runtime_not_found", "No runtime of yours is meant.", evidence)
@@ -659,10 +670,9 @@ class Bridge:
             if isinstance(runtime, SiteRuntime):
                 runtime.site = site
                 if not runtime.session.url and runtime.runtime is not None:
-                    try:
-                        await runtime.runtime.page.perform("browser.navigate", {"url": self.door.catalog.absolute("/")})
-                    except PrimitiveError:
-                        pass  # a site need not have a page there
+                    home = self.door.catalog.absolute("/")
+                    with suppress(PrimitiveError):  # a site need not have a page there
+                        await runtime.runtime.page.perform("browser.navigate", {"url": home})
             return await self._behind_gates(runtime, given, site)
 
         result = await runtime.run(work, carry_out)
@@ -693,7 +703,8 @@ class Bridge:
             known = call.name in PRIMITIVES or call.name in runtime.announced or call.name == SITE_TOOL
             if known:
                 return
-            raise RuntimeFailure("unknown_action", f"There is no action {call.name[:100]!r}.", {"name": call.name[:100]})
+            shown = call.name[:100]
+            raise RuntimeFailure("unknown_action", f"There is no action {shown!r}.", {"name": shown})
         validator = self._validators.get(call.name)
         if validator is None:
             schema = cast(JsonObject, tool["input_schema"])
@@ -796,10 +807,8 @@ class BridgeConnection(SocketConnection):
             failure = RuntimeFailure("invalid_result", "The answer cannot be written as JSON.", recoverable=False)
             told = error_item(failure, cast(str | None, item.get("call_id")))
             frame = {"type": "websocket.send", "text": orjson.dumps(told).decode()}
-        try:
+        with suppress(OSError):  # nobody is there to be told; reading ends as well
             await self.write(frame)
-        except OSError:
-            pass  # reading ends as well
 
     async def refuse_large(self, frame: Frame) -> None:
         """Answer a frame that is not read. What waited for it fails when the connection ends."""
@@ -872,7 +881,7 @@ class BridgeConnection(SocketConnection):
         self._take_event(runtime, item)
 
     def _take_event(self, runtime: PairedRuntime, item: JsonObject) -> None:
-        """Forward an event that the map declares, to those who may reach its runtime. Others are dropped and counted."""
+        """Forward an event that the map declares to those who may reach its runtime; drop and count others."""
         event_id, name = require_text(item, "event_id"), require_text(item, "name")
         payload = item.get("payload")
         if "payload" not in item:

@@ -13,15 +13,18 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, get_args
 
-from awp_publish.browsing.runtime import Runtime, RuntimeFailure, ToolResult
+from awp_publish.browsing.live_page import PrimitiveError
 from awp_publish.browsing.page import Steps
+from awp_publish.browsing.primitives import HARMLESS, run_primitive
+from awp_publish.browsing.runtime import Code, Runtime, RuntimeFailure, ToolResult
 from awp_publish.browsing.session import Session
 from awp_publish.model import JsonObject
 from awp_publish.protocols.actions_json import SITE_TOOL
 from awp_publish.serve.guarded_routes import PASSED
 from awp_publish.serve.site_client import SiteClient, drive, has_large_page
+from awp_publish.workflows.primitives import PRIMITIVES
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -46,6 +49,14 @@ CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
 MAX_ANSWERS: Final = 64
 MAX_OWNERS: Final = 1_000
 MAX_USED: Final = 1_000
+
+
+FAILURES: Final[Mapping[str, Code]] = {
+    **{code: code for code in get_args(Code)},
+    **dict.fromkeys(("multiple_targets", "target_not_visible", "point_out_of_viewport"), "target_not_found"),
+    "timeout": "handler_timeout",
+}
+"""Codes of the bridge for primitives that fail outside of a workflow; `handler_failed` for what is not here."""
 
 
 class Peer(Protocol):
@@ -125,6 +136,13 @@ class ReachableRuntime(ABC):
     async def carry_out(self, call: BridgeCall) -> ToolResult:
         """Carry out a call whose turn it is. Raises RuntimeFailure."""
         assert self.runtime is not None
+        if call.name in PRIMITIVES and self.runtime.map.find("tools", call.name) is None:
+            call.note_step(call.name, call.name not in HARMLESS)
+            try:
+                return ToolResult(await run_primitive(self.runtime.page, call.name, call.arguments, []))
+            except PrimitiveError as error:
+                code: Code = FAILURES.get(error.code, "handler_failed")
+                raise RuntimeFailure(code, error.message, {"code": error.code, **error.evidence}) from error
         if call.name != SITE_TOOL:
             return await self.runtime.call(call.name, call.arguments, seconds=call.seconds, on_step=call.note_step)
         runtime, given = self.runtime, call.arguments
@@ -155,8 +173,8 @@ class ReachableRuntime(ABC):
     ) -> ToolResult:
         """Run a call when its turn has come, within its time. Raises RuntimeFailure."""
         if self._queued >= MAX_QUEUED:
-            details = {"limit": MAX_QUEUED, "retry_after_ms": 1_000}
-            raise RuntimeFailure("permission_denied", "Too many calls wait for this runtime.", details)
+            busy = {"limit": MAX_QUEUED, "retry_after_ms": 1_000}
+            raise RuntimeFailure("permission_denied", "Too many calls wait for this runtime.", busy)
         began, self._queued = time.monotonic(), self._queued + 1
         try:
             async with asyncio.timeout(call.seconds):
@@ -168,7 +186,8 @@ class ReachableRuntime(ABC):
                         self.current = None
         except TimeoutError:
             elapsed = round((time.monotonic() - began) * 1000)
-            details = {"elapsed_ms": elapsed, "timeout_ms": round(call.seconds * 1000), **call.describe_progress()}
+            details: dict[str, object] = {"elapsed_ms": elapsed, "timeout_ms": round(call.seconds * 1000)}
+            details |= call.describe_progress()
             words = f"The call took longer than {call.seconds:g} seconds."
             raise RuntimeFailure("handler_timeout", words, details, recoverable=call.has_changed is False) from None
         finally:
@@ -228,9 +247,9 @@ class PairedRuntime(ReachableRuntime):
         """Pass a call on; what a script of ours has to do for it is asked step by step. Raises RuntimeFailure."""
         if self.runtime is not None:
             return await super().carry_out(call)
-        item: JsonObject = {"type": "action_call", "call_id": call.call_id, "name": call.name}
-        item |= {"arguments": call.arguments, "timeout_ms": round(call.seconds * 1000), **call.members}
-        answer = await self.ask(item)
+        item: dict[str, object] = {"type": "action_call", "call_id": call.call_id, "name": call.name}
+        item |= {"arguments": call.arguments, "timeout_ms": round(call.seconds * 1000)}
+        answer = await self.ask(item | dict(call.members))
         steps = answer.get("steps")
         return ToolResult(answer.get("output"), steps if isinstance(steps, list) else ())
 
@@ -284,7 +303,7 @@ class PairedRuntime(ReachableRuntime):
     def _gone(self, words: str = "The runtime has hung up.") -> RuntimeFailure:
         call = self.current
         changed = call.has_changed if call is not None else False
-        details: JsonObject = {"runtime_id": self.id}
+        details: dict[str, object] = {"runtime_id": self.id}
         if call is not None:
             details |= call.describe_progress()
         if changed is None:
@@ -339,8 +358,11 @@ class PairedRuntime(ReachableRuntime):
             future.set_result(output or {})
 
     def take_interrupted(self) -> None:
-        """Count as done what was under way when its page went away: the new page has come."""
-        for call_id in tuple(self._interrupted):
+        """Count as done the step that was under way when its page went away: the new page has come.
+
+        Other runtimes than our script know by themselves where they were, and answer.
+        """
+        for call_id in tuple(self._interrupted) if self.runtime is not None else ():
             future = self._asked.get(call_id)
             if future is not None and not future.done():
                 future.set_result({"output": None, "interrupted": True})
