@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from string import Formatter
 from typing import Any, Final, Literal, cast
 
-from awp_publish.discover.functions import UnusableFunction, describe_function
+from awp_publish.discover.functions import Injector, UnusableFunction, describe_function
 from awp_publish.discover.routes import (
     FORM_TYPES,
     Mode,
@@ -154,11 +154,12 @@ def title_of(identifier: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What a call of an action reaches, a route's target or a function, and what it takes and gives."""
+    """What a call of an action reaches, a route's target, a hidden one or a function, and what it takes and gives."""
 
     operation: Operation
     target: Target | None = None
     function: Function | None = None
+    entry: Target | None = None
 
 
 def describe_route_action(subject: str, chosen: tuple[Route, str], options: ActionSettings) -> Behind:
@@ -217,8 +218,13 @@ def _understand(declared: object, chosen: tuple[Route, str], mode: Mode) -> Oper
     return route.understand(declared, method, mode) if route.understand is not None and declared is not None else None
 
 
-def describe_function_action(subject: str, function: Callable[..., object], options: ActionSettings) -> Behind:
-    """What a plain function takes and gives. Raises DeclarationError."""
+def describe_function_action(
+    subject: str, function: Callable[..., object], options: ActionSettings, injector: Injector | None, path: str
+) -> Behind:
+    """What a function without a route takes and gives, its hidden route at `path` if it needs one.
+
+    Raises DeclarationError.
+    """
     for name in ("method", "path", "content_type"):
         if getattr(options, name) is not None:
             raise DeclarationError(
@@ -227,11 +233,23 @@ def describe_function_action(subject: str, function: Callable[..., object], opti
     inputs = None if options.inputs is UNSET else options.inputs
     try:
         described = describe_function(function, inputs, Any if options.outputs is UNSET else options.outputs)
+        if not described.injected and (injector is None or not injector.is_general):
+            return Behind(Operation(described.inputs, described.outputs), None, described.call)
+        if injector is None:
+            name, told = next(iter(described.injected.items()))
+            raise DeclarationError(
+                subject,
+                f"its parameter {name} ({told}) is no input that a caller may choose, and nothing here fills it in: "
+                "only a FastAPI application does that for functions without a route.",
+                "Register a route for it, and declare that with @site.action; or ask current_caller() who calls.",
+            )
+        operation, arrival = injector.register(function, described, path)
     except UnusableFunction as error:
         raise DeclarationError(subject, f"{error}.") from error
     except UnusableSchema as error:
         raise DeclarationError(subject, f"{error}.", _REMEDY) from error
-    return Behind(Operation(described.inputs, described.outputs), None, described.call)
+    entry = Target("POST", path, operation.parameters, operation.content_type, arrival)
+    return Behind(operation, None, None, entry)
 
 
 # --- The action ---
@@ -289,6 +307,7 @@ def make_action(
         operation=options.operation or (action_id if options.agent is not None else DEFAULT_OPERATION),
         target=target,
         function=behind.function,
+        entry=behind.entry,
         type=awas.get("type") or kind,
         effect=effect,
         tags=tuple(options.tags),
@@ -394,7 +413,8 @@ def include_routes(
                     route.template.removesuffix("{anything}").rstrip("/") + "/*" if route.is_opaque else route.template
                 )
                 included.left_out.setdefault(way, LeftOut(method, path, route.name or path, why))
-    if not selected and not (taken or included.pages):
+    is_open = not (inclusion.tags or inclusion.paths or inclusion.operations)  # of which the log says how much it took
+    if not selected and not (is_open or taken or included.pages):
         mounts = listing({route.mount for route in shown if route.mount})
         further = (
             "" if mounts == "none" else f" Mounted applications are only taken where mounts=[...] names them: {mounts}."
@@ -565,13 +585,19 @@ def resolve(
     inclusions: Sequence[Inclusion],
     routes: Sequence[Route],
     timeout: float,
+    injector: Injector | None = None,
+    entries: str = "",
 ) -> tuple[tuple[Action, ...], tuple[Agent, ...], Included]:
     """All actions and agents of a site, in the order of their declaration, and what was included.
 
+    `injector` fills in what functions have from their framework, through hidden routes below the path `entries`.
     Raises DeclarationError.
     """
     index, included = RouteIndex(routes), Included()
-    actions = [_resolve_one(declaration, agents, index, timeout) for declaration in declarations]
+    actions = []
+    for declaration in declarations:
+        behind = _find_behind(declaration, agents, index, injector, f"{entries}/{declaration.id}")
+        actions.append(_resolve_one(declaration, agents, behind, timeout))
     for inclusion in inclusions:
         found = include_routes(inclusion, routes, actions, timeout, included)
         actions += found
@@ -598,9 +624,13 @@ def resolve(
 # --- One declaration ---
 
 
-def _resolve_one(
-    declaration: Declaration, agents: Mapping[str, AgentSettings], index: RouteIndex, timeout: float
-) -> Action:
+def _find_behind(
+    declaration: Declaration,
+    agents: Mapping[str, AgentSettings],
+    index: RouteIndex,
+    injector: Injector | None,
+    entry: str,
+) -> Behind:
     subject, options = declaration.subject, declaration.options
     if options.agent is None and options.operation is not None:
         raise DeclarationError(subject, "operation: is missing its agent.", 'Give agent="..." as well.')
@@ -614,19 +644,6 @@ def _resolve_one(
             f'agent: "{options.agent}" is not declared.',
             f'Add site.agent("{options.agent}", description="...").',
         )
-    behind = _find_behind(declaration, index)
-    # A class endpoint's docstring is about all of its methods, so the method's own comes first.
-    found = (docstring_of(declaration.function), behind.operation.description)
-    first, second = reversed(found) if isinstance(declaration.function, type) else found
-    of_agent = agents[options.agent].description if options.agent is not None else None
-    description = options.description or first or second or of_agent
-    if not description:
-        raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
-    return make_action(subject, declaration.id, description, options, behind, timeout)
-
-
-def _find_behind(declaration: Declaration, index: RouteIndex) -> Behind:
-    subject, options = declaration.subject, declaration.options
     if declaration.kind == "path":
         method, path = cast(str, options.method), cast(str, options.path)
         return describe_route_action(subject, (index.of_path(subject, method, path), method), options)
@@ -639,7 +656,21 @@ def _find_behind(declaration: Declaration, index: RouteIndex) -> Behind:
             f"no route of this application leads to {name_of(declaration.function)}.",
             "Register it with a route, keep functools.wraps in decorators around it, or use @site.agent.",
         )
-    return describe_function_action(subject, declaration.function, options)
+    return describe_function_action(subject, declaration.function, options, injector, entry)
+
+
+def _resolve_one(
+    declaration: Declaration, agents: Mapping[str, AgentSettings], behind: Behind, timeout: float
+) -> Action:
+    subject, options = declaration.subject, declaration.options
+    # A class endpoint's docstring is about all of its methods, so the method's own comes first.
+    found = (docstring_of(declaration.function), behind.operation.description)
+    first, second = reversed(found) if isinstance(declaration.function, type) else found
+    of_agent = agents[options.agent].description if options.agent is not None else None
+    description = options.description or first or second or of_agent
+    if not description:
+        raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
+    return make_action(subject, declaration.id, description, options, behind, timeout)
 
 
 def name_of(function: object) -> str:

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import Any, Final, Literal, Protocol, TypeVar, Unpack, cast
 from urllib.parse import quote, unquote
 
-from awp_publish.discover import Route, find_openapi, find_routes
+from awp_publish.discover import Route, find_injector, find_openapi, find_routes
 from awp_publish.discover.functions import describe_function
 from awp_publish.discover.routes import docstring_of, is_bound_for_a_call, mark
 from awp_publish.health import Liveness, count_workers
@@ -372,6 +372,9 @@ class Prompts:
                 described = describe_function(declared.function)
             except UnusableSchema as error:
                 raise DeclarationError(declared.subject, f"{error}.", _REMEDY) from error
+            for name, told in described.injected.items():
+                wrong = f"its parameter {name} ({told}) is nothing that a person fills in."
+                raise DeclarationError(declared.subject, wrong, "Leave it out; ask current_caller() who calls.")
             inputs: Mapping[str, Any] = described.inputs
             arguments = []
             for name, schema in inputs.get("properties", {}).items():
@@ -450,6 +453,8 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
         name=settings.name,
         description=settings.description,
         imports=dict(settings.imports),
+        robots=settings.robots,
+        security=about.security,
         version=about.version,
         contact=Contact(about.email, about.contact) if about.email or about.contact else None,
         authentication=authentication,
@@ -659,18 +664,32 @@ class Site:
 
     # --- Freezing ---
 
-    def freeze(self, app: object = None, doors: Sequence[Door] = (), documents: Iterable[str] = ()) -> Catalog:
+    def freeze(
+        self,
+        app: object = None,
+        doors: Sequence[Door] = (),
+        documents: Iterable[str] = (),
+        left_out: Iterable[str] = (),
+    ) -> Catalog:
         """Resolve every declaration against the routes of `app` and make the catalog, once. Raises DeclarationError.
 
-        `doors` are the live endpoints and `documents` the paths that the publisher serves. Called by `AgentPublisher`
-        at start-up.
+        `doors` are the live endpoints and `documents` the paths that the publisher serves; `left_out` are the protocols
+        that it does not. Called by `AgentPublisher` at start-up.
         """
         if not self._catalogs:
             if "bridge" in self.settings.doors:
                 self._declare_site_tool()
             declared = list(self._declarations.values())
             routes = find_routes(app)
-            actions, agents, included = resolve(declared, self._agents, self._inclusions, routes, self.settings.timeout)
+            actions, agents, included = resolve(
+                declared,
+                self._agents,
+                self._inclusions,
+                routes,
+                self.settings.timeout,
+                find_injector(app),
+                self.settings.paths.actions,
+            )
             check_names(self.facts, actions)
             check_skills(actions, doors)
             self._check_guards(actions)
@@ -686,6 +705,7 @@ class Site:
                 paths=self.settings.paths,
                 doors=tuple(doors),
                 documents=frozenset(documents),
+                left_out=frozenset(left_out),
                 openapi=find_openapi(app),
             )
             self._note_included(included)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from starlette.routing import BaseRoute, Host, Match, Mount, Route as StarletteRoute
 
+from awp_publish.discover.functions import Injector
 from awp_publish.discover.routes import Operation, Route, opaque, walk_routes
 from awp_publish.model import Arrival, OpenApi
 
@@ -22,6 +23,7 @@ __all__ = [
     "asks_for_host",
     "compares_routes",
     "find_arrival",
+    "find_injector",
     "find_openapi",
     "find_routes",
     "routed",
@@ -50,6 +52,17 @@ def find_openapi(app: object) -> OpenApi | None:
     from awp_publish.discover.fastapi import openapi_of
 
     return openapi_of(target)
+
+
+def find_injector(app: object) -> Injector | None:
+    """What fills in the dependencies of functions without a route; None where the application's framework cannot."""
+    fastapi_module = sys.modules.get("fastapi")
+    target = routed(app)
+    if fastapi_module is None or not isinstance(target, fastapi_module.FastAPI):
+        return None
+    from awp_publish.discover.fastapi import FastApiInjector
+
+    return FastApiInjector(target)
 
 
 ITSELF: Final = object()

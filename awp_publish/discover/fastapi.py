@@ -9,9 +9,10 @@ described alone.
 import copy
 import dataclasses
 import functools
+import inspect
 import warnings
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Final, TypeAlias, cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Any, Final, TypeAlias, cast
 
 import fastapi.routing
 from fastapi import FastAPI
@@ -19,14 +20,17 @@ from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from fastapi.security.base import SecurityBase
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from awp_publish.discover.openapi import Components, as_object, read_operation
-from awp_publish.discover.routes import Operation, Route, Walk, answers_json, methods_of, walk_routes
+from awp_publish.discover.functions import Described, UnusableFunction, read_signature
+from awp_publish.discover.openapi import JSON, Components, as_object, read_operation
+from awp_publish.discover.routes import HiddenRoute, Operation, Route, Walk, answers_json, methods_of, walk_routes
 from awp_publish.model import Arrival, JsonObject, OpenApi
 from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_schema
 
-Described: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
+DescribedRoute: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
 """An API route as it stands in the application: within its routers, or by itself."""
 
 _TRIMS: Final = ("include", "exclude", "exclude_unset", "exclude_defaults", "exclude_none")
@@ -37,7 +41,7 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
     document = _Document(app, prefix, is_outermost)
     for context in contexts_of(app.routes):
         if isinstance(getattr(context, "original_route", context), APIRoute):
-            described = cast(Described, context)
+            described = cast(DescribedRoute, context)
             path = prefix + (described.path or "")
             yield Route(
                 path,
@@ -79,7 +83,7 @@ class _Document:
         self._prefix = prefix
         self._is_outermost = is_outermost
 
-    def describe(self, context: Described, method: str) -> Operation:
+    def describe(self, context: DescribedRoute, method: str) -> Operation:
         """The operation behind one method of a route. Raises UnusableSchema when FastAPI cannot describe it."""
         document, components = self._whole
         found = _operation(document, context, method)
@@ -133,7 +137,7 @@ class _Document:
         return document, Components(document)
 
 
-def _operation(document: JsonObject, context: Described, method: str) -> JsonObject:
+def _operation(document: JsonObject, context: DescribedRoute, method: str) -> JsonObject:
     of_path = as_object(as_object(document.get("paths")).get(context.path_format or ""))
     return as_object(of_path.get(method.lower()))
 
@@ -157,3 +161,96 @@ def _dependencies(dependant: Dependant) -> Iterator[object]:
     for dependency in dependant.dependencies:
         yield dependency.call
         yield from _dependencies(dependency)
+
+
+# --- What functions without a route have from FastAPI ---
+
+
+class FastApiInjector:
+    """Gives functions hidden routes, so that FastAPI resolves their dependencies as it does for any route."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self._document = _Document(app, "", is_outermost=False)
+
+    @property
+    def is_general(self) -> bool:
+        """Whether the application was made with `FastAPI(dependencies=[...])`."""
+        return bool(self._app.router.dependencies)
+
+    def register(self, function: Callable[..., object], described: Described, path: str) -> tuple[Operation, Arrival]:
+        """Give a function a hidden route; its own inputs travel as a JSON body. Raises UnusableFunction."""
+        signature = read_signature(function)
+        parameters = {
+            name: one.replace(kind=one.KEYWORD_ONLY, annotation=signature.types.get(name, one.annotation))
+            for name, one in signature.parameters.items()
+            if name in described.injected
+        }
+        if any(one.annotation is one.empty and one.name == "request" for one in parameters.values()):
+            raise UnusableFunction("its parameter request has no annotation; write request: Request")
+        own: dict[type, str] = {}
+        for kind, name in ((Request, "awp_publish_request"), (Response, "awp_publish_response")):
+            kinds = {name: one.annotation for name, one in parameters.items() if isinstance(one.annotation, type)}
+            own[kind] = next((given for given, found in kinds.items() if issubclass(found, kind)), name)
+            new = inspect.Parameter(own[kind], inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+            parameters.setdefault(own[kind], new)
+        borrowed: set[str] = set()
+
+        async def endpoint(**resolved: Any) -> Response:
+            given, injected = await resolved[own[Request]].json(), {name: resolved[name] for name in described.injected}
+            body = await described.call({name: one for name, one in given.items() if name not in borrowed}, injected)
+            told: Response = resolved[own[Response]]
+            answer = Response(body, told.status_code or 200, media_type="application/json")
+            unsaid = (pair for pair in told.raw_headers if pair[0] not in (b"content-length", b"content-type"))
+            answer.raw_headers.extend(unsaid)
+            return answer
+
+        endpoint.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+        endpoint.__name__ = getattr(function, "__name__", "function")
+        try:
+            route = APIRoute(
+                path,
+                endpoint,
+                methods=["POST"],
+                response_model=None,
+                dependencies=self._app.router.dependencies,
+                dependency_overrides_provider=self._app,
+            )
+            taken = self._document.describe(route, "POST")
+        except Exception as error:  # whatever FastAPI says of somebody's dependency
+            raise UnusableFunction(f"FastAPI cannot resolve its dependencies: {reason_of(error)}") from error
+        operation = _with_own_inputs(taken, described)
+        borrowed.update(one.wire_name for one in operation.parameters if one.location == "json")
+        borrowed -= as_object(described.inputs.get("properties")).keys()
+        self._app.router.routes.insert(0, HiddenRoute(route))
+        return operation, Arrival(path, endpoint)
+
+
+def _with_own_inputs(taken: Operation, described: Described) -> Operation:
+    """A hidden route's operation: a function's own inputs, and beside them what its dependencies take."""
+    if taken.content_type not in (None, JSON) or any(one.location == "body" for one in taken.parameters):
+        raise UnusableFunction("one of its dependencies reads a form or the whole body, which an input is not")
+    inputs, theirs = dict(described.inputs), taken.inputs
+    known, added = as_object(inputs.get("properties")), as_object(theirs.get("properties"))
+    names = {
+        one.name: f"{one.location}_{one.name}" if one.name in known and one.location != "json" else one.name
+        for one in taken.parameters
+    }
+    required = [names[name] for name in cast(list[str], theirs.get("required", []))]
+    inputs["properties"] = {**{names[name]: schema for name, schema in added.items()}, **known}
+    if wanted := list(dict.fromkeys((*cast(list[str], inputs.get("required", [])), *required))):
+        inputs["required"] = wanted
+    if definitions := {**as_object(theirs.get("$defs")), **as_object(inputs.get("$defs"))}:
+        inputs["$defs"] = definitions
+    return dataclasses.replace(
+        taken,
+        inputs=inputs,
+        outputs=described.outputs,
+        parameters=tuple(dataclasses.replace(one, name=names[one.name]) for one in taken.parameters),
+        content_type=JSON,
+        success_status=200,
+        description=None,
+        summary=None,
+        operation_id=None,
+        answers_json=True,
+    )

@@ -3,18 +3,22 @@
 import base64
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeAlias, cast, get_type_hints
+from typing import Annotated, Any, Final, Protocol, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, RootModel, TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticSerializationError, to_json
-from typing_extensions import is_typeddict
+from starlette.background import BackgroundTasks
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from typing_extensions import TypeAliasType, is_typeddict
 
-from awp_publish.discover.routes import layers_of
+from awp_publish.discover.routes import Operation, layers_of
 from awp_publish.media import BINARY
-from awp_publish.model import Function, JsonObject
+from awp_publish.model import Arrival, JsonObject
 from awp_publish.problems import InvalidInput, InvalidOutput
 from awp_publish.schema import UnusableSchema, adapt, object_schema_of, read_errors, reason_of, schema_of
 from awp_publish.threads import run_in_thread
@@ -61,6 +65,54 @@ def read_signature(function: Callable[..., object]) -> Signature:
     return Signature(parameters, hints, hints.get("return", Any))
 
 
+# --- What a framework fills in, and never a caller ---
+
+
+def injected_parameters(signature: Signature) -> Mapping[str, str]:
+    """The parameters of a function that its framework fills in, each with what it is.
+
+    They are what FastAPI and Starlette know by annotation or default (`Depends`, `Security`, `Request`, `Response`,
+    `BackgroundTasks`, `SecurityScopes`, `Header`, `Cookie`), and Django's request. Raises UnusableSchema.
+    """
+    found: dict[str, str] = {}
+    for name, parameter in signature.parameters.items():
+        kind = signature.types.get(name)
+        told = _marked(parameter.default) or _injected_kind(kind)
+        if not told and kind is None and name == "request":
+            told = "the request"
+        if not told and (inner := next(filter(None, map(_injected_kind, get_args(kind))), "")):
+            remedy = f"write Annotated[... | None, {inner}(...)], or leave None out"
+            raise UnusableFunction(f"its parameter {name} has {inner} inside of its annotation; {remedy}")
+        if told:
+            found[name] = told
+    return found
+
+
+_INJECTED: Final = (HTTPConnection, Response, BackgroundTasks)
+_MARKS: Final = ("Depends", "Header", "Cookie")
+"""Classes of `fastapi.params` that say where a value comes from; Security is a kind of Depends."""
+
+
+def _marked(value: object) -> str:
+    """What a default, or what stands beside a type, tells of where a value comes from; "" for nothing."""
+    params = sys.modules.get("fastapi.params")
+    marks = [mark for mark in _MARKS if params is not None and isinstance(value, getattr(params, mark))]
+    return type(value).__name__ if marks else ""
+
+
+def _injected_kind(kind: object) -> str:
+    while isinstance(kind, TypeAliasType):
+        kind = kind.__value__
+    if get_origin(kind) is Annotated:
+        return next(filter(None, map(_marked, get_args(kind)[1:])), "") or _injected_kind(get_args(kind)[0])
+    if not isinstance(kind, type):
+        return ""
+    security = sys.modules.get("fastapi.security")
+    is_scopes = security is not None and issubclass(kind, security.SecurityScopes)
+    is_django = any(base.__module__ == "django.http.request" for base in kind.__mro__)
+    return kind.__name__ if is_scopes or is_django or issubclass(kind, _INJECTED) else ""
+
+
 # --- Inputs as the signature says ---
 
 
@@ -91,11 +143,11 @@ def _model_of(signature: Signature) -> tuple[type[BaseModel], Mapping[str, str]]
     """
     fields: dict[str, Any] = {}
     renamed = {f"input_{number}": name for number, name in enumerate(signature.parameters)}
-    for field, name in renamed.items():
+    for renaming, name in renamed.items():
         if name not in signature.types:
             raise UnusableSchema(f"its parameter {name} has no annotation")
         default = signature.parameters[name].default
-        fields[field] = (signature.types[name], ... if default is inspect.Parameter.empty else default)
+        fields[renaming] = (signature.types[name], ... if default is inspect.Parameter.empty else default)
     try:
         config = ConfigDict(extra="forbid", alias_generator=renamed.__getitem__)
         return create_model("Input", __config__=config, **fields), renamed
@@ -154,17 +206,43 @@ def _bind_named(adapter: TypeAdapter[object], names: frozenset[str], given: Give
 
 # --- A plain function as an action ---
 
+
+class FunctionCall(Protocol):
+    """A function, made callable with a validated input and with what its framework fills in; answers JSON text."""
+
+    def __call__(self, given: JsonObject, injected: Given | None = None, /) -> Awaitable[bytes]: ...
+
+
 Write: TypeAlias = Callable[[object], bytes]
 """From what a function returned to JSON text. Raises InvalidOutput."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A function's schemas and the way to call it."""
+    """A function's schemas and the way to call it.
+
+    `injected` are the parameters that are not among its inputs, which `call` is given beside them, each with what it is
+    ("Depends").
+    """
 
     inputs: JsonObject
     outputs: JsonObject
-    call: Function
+    call: "FunctionCall"
+    injected: Mapping[str, str] = field(default_factory=dict)
+
+
+class Injector(Protocol):
+    """How an application's framework fills in parameters of functions that have no route."""
+
+    @property
+    def is_general(self) -> bool:
+        """Whether the application has dependencies that hold for whatever it does."""
+
+    def register(self, function: Callable[..., object], described: Described, path: str) -> tuple[Operation, Arrival]:
+        """Give a function a hidden route, which takes the function's own inputs and those of its dependencies.
+
+        Raises UnusableFunction.
+        """
 
 
 def describe_function(
@@ -175,6 +253,10 @@ def describe_function(
     Raises UnusableSchema when an annotation cannot be read, has no JSON Schema, or a parameter cannot be given by name.
     """
     signature = read_signature(function)
+    injected = injected_parameters(signature)
+    if injected:
+        own = {name: one for name, one in signature.parameters.items() if name not in injected}
+        signature = dataclasses.replace(signature, parameters=own)
     returned = signature.returns if declared_outputs is Any else declared_outputs
     bind, inputs = bind_signature(signature) if declared_inputs is None else bind_declared(declared_inputs, signature)
     outputs = {} if returned is Any else schema_of(returned, "serialization")
@@ -184,10 +266,12 @@ def describe_function(
         facts = {name: value for name, value in outputs.items() if name != "format"}
         outputs = {"contentMediaType": BINARY, **facts, "contentEncoding": "base64"}
         write = _write_bytes
-    return Described(inputs, outputs, partial(_call, function, bind, write))
+    return Described(inputs, outputs, partial(_call, function, bind, write), injected)
 
 
-async def _call(function: Callable[..., object], bind: Bind, write: Write, given: Given) -> bytes:
+async def _call(
+    function: Callable[..., object], bind: Bind, write: Write, given: Given, injected: Given | None = None
+) -> bytes:
     """Bind, call (a synchronous function in a thread), write. Raises InvalidInput, InvalidOutput, or what it raises."""
     try:
         arguments = bind(given)
@@ -195,6 +279,8 @@ async def _call(function: Callable[..., object], bind: Bind, write: Write, given
         errors = error.errors(include_url=False, include_input=False)
         found = read_errors(((one["loc"], one["msg"], one["type"]) for one in errors), given)
         raise InvalidInput.of(found) from error
+    if injected:
+        arguments |= injected
     if inspect.iscoroutinefunction(function):
         answer = await function(**arguments)
     else:

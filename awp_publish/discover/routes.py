@@ -13,12 +13,23 @@ from types import UnionType
 from typing import Annotated, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from starlette.convertors import CONVERTOR_TYPES, UUIDConvertor
+from starlette.datastructures import URLPath
 from starlette.endpoints import HTTPEndpoint
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Host, Mount, Route as StarletteRoute, Router, WebSocketRoute
+from starlette.routing import (
+    BaseRoute,
+    Host,
+    Match,
+    Mount,
+    NoMatchFound,
+    Route as StarletteRoute,
+    Router,
+    WebSocketRoute,
+)
 from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
 
-from awp_publish.model import Arrival, JsonObject, Location, Parameter, RouteCredential
+from awp_publish.model import ROUTE_CALL, Arrival, JsonObject, Location, Parameter, RouteCredential
 from awp_publish.schema import UnusableSchema, compile_schema, member_names
 
 MARK: Final = "__awp_action_"
@@ -395,8 +406,29 @@ def walk_routes(routes: Sequence[BaseRoute], prefix: str, walk: Walk) -> Iterato
             yield from mounted(route, prefix, walk)
         elif isinstance(route, Host):
             yield from walk(route.app, prefix)
-        elif not isinstance(route, WebSocketRoute):
+        elif not isinstance(route, (WebSocketRoute, HiddenRoute)):
             yield opaque(prefix)  # somebody's own kind of route
+
+
+class HiddenRoute(BaseRoute):
+    """A route for the calls of one action, which no request of anybody else reaches, whatever its path is."""
+
+    def __init__(self, inner: StarletteRoute) -> None:
+        self.inner = inner
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match what is a call on its way to this very route."""
+        entry = getattr(scope.get(ROUTE_CALL), "entry", None)
+        if entry is None or entry.arrival is None or entry.arrival.endpoint is not self.inner.endpoint:
+            return Match.NONE, {}
+        _, child = self.inner.matches({**scope, "path": self.inner.path, "root_path": ""})
+        return Match.FULL, child
+
+    def url_path_for(self, name: str, /, **path_params: object) -> URLPath:
+        raise NoMatchFound(name, path_params)
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.inner.handle(scope, receive, send)
 
 
 ADMINS: Final = frozenset({"sqladmin", "starlette_admin", "fastapi_admin", "fastapi_amis_admin", "piccolo_admin"})

@@ -33,12 +33,13 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 import orjson
+from starlette.exceptions import HTTPException
 
 from awp_publish import media
 from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential
@@ -71,6 +72,7 @@ from awp_publish.problems import (
     RateLimited,
     StoreUnavailable,
     TooManyJobs,
+    raised,
 )
 from awp_publish.redaction import answer_redactor, input_redactor
 from awp_publish.schema import Validator, member_names
@@ -145,7 +147,8 @@ FLEETING: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|mes
 class Guards:
     """What the guards of one catalog share.
 
-    `realm` and `metadata_url` stand in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `fingerprints` tell
+    `realm` and `metadata_url` stand in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `codes` are those that
+    the site declares, with what to do. `fingerprints` tell
     inputs under idempotency keys apart; it is None where processes share a store and no key. `confirmations` and
     `receipts` are there where an action needs them; `receipted` are the actions that others require, and
     `credentials` those by which the routes of all actions know callers.
@@ -155,6 +158,7 @@ class Guards:
     authenticators: tuple[Authenticator, ...] = ()
     realm: str = ""
     metadata_url: str | None = None
+    codes: Mapping[str, str] = field(default_factory=dict)
     rate_limit: RateLimit | None = None
     fingerprints: Tokens | None = None
     confirmations: Tokens | None = None
@@ -482,7 +486,7 @@ class Guard:
         # is not in the key: with other credentials a key is refused, neither replayed to somebody else nor run once
         # more for somebody whose token was renewed.
         told, action, principal = _canonical(call.input), self._action, call.principal
-        if principal is None and action.target is not None and call.credentials is not None:
+        if principal is None and action.way is not None and call.credentials is not None:
             # Cookies change by themselves, so they count only if the route knows callers by what they show.
             words = shown_by(call.credentials(), action.route_credentials, cookies=action.route_authenticates)
             told += b"\n" + words.encode("utf-8", "surrogatepass") if words else b""
@@ -578,7 +582,7 @@ class Guard:
         if call.principal is not None:
             return ""
         words = f"session {call.session_id}" if call.session_id else ""
-        if self._action.target is not None and call.credentials is not None:
+        if self._action.way is not None and call.credentials is not None:
             words = shown_by(call.credentials(), self._action.route_credentials, cookies=True) + words
         return words
 
@@ -590,11 +594,7 @@ class Guard:
         request can carry to it.
         """
         if self._action.auth_required and not (call.principal or self._shown(call)):
-            kinds: dict[str, None] = {}
-            for known in self._action.route_credentials:
-                own = "Bearer" if known.name == "authorization" else f'ApiKey header="{known.name}"'
-                kinds["Cookie" if known.place == "cookie" else own] = None
-            headers = [("WWW-Authenticate", kind) for kind in kinds or {"Bearer": None}]
+            headers = [("WWW-Authenticate", kind) for kind in challenges_of_route(self._action)]
             raise AuthenticationRequired("The action needs to know who calls.", headers=headers)
         if self._check is not None:
             self._check(call)
@@ -651,6 +651,8 @@ class Guard:
                 raise TypeError(f"A summary is a text, not {type(summary).__name__}, and not empty.")
         except Problem:
             raise
+        except HTTPException as error:
+            raise raised(error, self._guards.codes) from error
         except Exception as error:
             how = "took too long" if limit.expired() else "failed"
             told = (action.id, how, call.request_id)
@@ -703,6 +705,15 @@ def read_key(text: str) -> str:
     if not _KEY.fullmatch(key):
         raise InvalidIdempotencyKey("The idempotency key is empty, too long, or not printable ASCII.")
     return key
+
+
+def challenges_of_route(action: Action) -> tuple[str, ...]:
+    """The challenges of what a route's own schemes look for, where the route itself has given none."""
+    kinds: dict[str, None] = {}
+    for known in action.route_credentials:
+        own = "Bearer" if known.name == "authorization" else f'ApiKey {known.place}="{known.name}"'
+        kinds["Cookie" if known.place == "cookie" else own] = None
+    return tuple(kinds) or ("Bearer",)
 
 
 def shown_by(

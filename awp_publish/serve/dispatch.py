@@ -10,7 +10,6 @@ gates would be passed by.
 
 import asyncio
 import base64
-import http
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
@@ -24,19 +23,24 @@ from starlette.exceptions import HTTPException
 from awp_publish import media
 from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival
 from awp_publish.discover.routes import pattern_of
-from awp_publish.model import Action, Catalog, JsonObject, Target
+from awp_publish.model import ROUTE_CALL as ROUTE_CALL, Action, Catalog, JsonObject, Target
 from awp_publish.policy.call import Call, Content, Outcome, Result
+from awp_publish.policy.guard import challenges_of_route
 from awp_publish.problems import (
+    AuthenticationRequired,
     DeclarationError,
     HandlerFailed,
     HandlerRedirected,
     HandlerUnavailable,
+    InsufficientPermissions,
+    InvalidCredentials,
     InvalidInput,
     InvalidOutput,
     Problem,
     Refused,
     Violation,
-    shorten,
+    phrase_of,
+    refusal,
 )
 from awp_publish.request import Encoder, Request
 from awp_publish.schema import pointer_to, read_errors
@@ -61,8 +65,6 @@ CARRIED_HEADERS: Final = frozenset(
     }
 )
 _CHARSET: Final = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
-_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
-_WORDS: Final = ("detail", "message", "error", "title")
 
 
 def read_answer(
@@ -85,6 +87,9 @@ def read_answer(
             disposition = value
     if not 200 <= status < 300:
         problem = _read_refusal(call, status, read_fields(headers), body, codes)
+        if status == 401 and action.route_authenticates and all(name != b"www-authenticate" for name, _ in carried):
+            # RFC 9110, section 15.5.2: there always is a challenge.
+            carried += [(b"www-authenticate", kind.encode("latin-1")) for kind in challenges_of_route(action)]
         problem.headers = (*problem.headers, *((k.decode("latin-1"), v.decode("latin-1")) for k, v in carried))
         return problem
     shown = 200 if status in (204, 205) else status
@@ -136,60 +141,33 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
         )
     document = _parse(fields.get(b"content-type", b""), body)
     if status >= 500 or status < 300:
-        kind: type[Problem] = HandlerFailed
+        kind: type[Problem] = HandlerUnavailable if status == 503 else HandlerFailed
         words = f"Action {action.id} failed. The site's log has the cause under this request_id."
         if status == 503:
-            kind, words = HandlerUnavailable, f"Action {action.id} is unavailable."
+            words = f"Action {action.id} is unavailable."
         if status < 500 or not isinstance(document, Mapping):
             return kind(words)
-        return _refused(kind, status, document, codes, words)
+        return refusal(kind, status, document, codes, words)
     if status == 422 and (errors := _fastapi_errors(call, document)):
         return InvalidInput.of(errors)
-    return _refused(Refused, status, document, codes, _phrase(status))
+    kinds: Mapping[int, type[Problem]] = {403: InsufficientPermissions}
+    if status == 401:
+        kinds = {401: InvalidCredentials if _shows_credentials(call) else AuthenticationRequired}
+    refused = refusal(kinds.get(status, Refused), status, document, codes, phrase_of(status))
+    refused.recovery = Refused.recoveries.get(status) if status in kinds else None
+    return refused
 
 
-def _refused(kind: type[Problem], status: int, document: object, codes: Mapping[str, str], otherwise: str) -> Problem:
-    """A problem with the route's own words, a code that the site declares, and its own body.
-
-    problem+json keeps its members.
-    """
-    words = _words(document) or otherwise
-    if isinstance(document, Mapping) and isinstance(document.get("type"), str) and "title" in document:
-        members = {str(name): value for name, value in document.items() if name not in ("status", "detail", "instance")}
-        if document["type"] == "about:blank":
-            del members["type"]  # ours says more
-        return kind(words, status=status, code=_code_in(document), members=members)
-    inner = document.get("detail") if isinstance(document, Mapping) else None
-    found = (_code_in(source) for source in (document, inner))
-    code = next((code for code in found if code in codes), None)
-    answered = {"response": document} if isinstance(document, (Mapping, list)) else {}
-    return kind(words, status=status, code=code, members=answered)
-
-
-def _code_in(source: object) -> str | None:
-    code = source.get("code") if isinstance(source, Mapping) else None
-    return code if isinstance(code, str) and _CODE.fullmatch(code) else None
-
-
-def _words(document: object) -> str:
-    """What the route says in its own words, "" for nothing."""
-    if isinstance(document, str) and document.strip():
-        return shorten(document.strip())
-    if isinstance(document, Mapping):
-        for name in _WORDS:
-            found = document.get(name)
-            if isinstance(found, Mapping):
-                return _words(found)
-            if isinstance(found, str) and found.strip():
-                return shorten(found.strip())
-    return ""
-
-
-def _phrase(status: int) -> str:
-    try:
-        return f"{http.HTTPStatus(status).phrase}."
-    except ValueError:
-        return f"The action answered with status {status}."
+def _shows_credentials(call: Call) -> bool:
+    """Whether a caller shows what the route's own schemes look for; `Authorization` always counts."""
+    if call.credentials is None:
+        return False
+    headers = call.credentials().headers
+    cookies = {pair.partition("=")[0].strip() for pair in headers.get("cookie", "").split(";")}
+    named = call.action.route_credentials
+    return bool(headers.get("authorization")) or any(
+        one.name in cookies if one.place == "cookie" else bool(headers.get(one.name)) for one in named
+    )
 
 
 def _parse(content_type: bytes, body: bytes) -> object:
@@ -206,7 +184,7 @@ def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
     listed = document.get("detail") if isinstance(document, Mapping) else None
     if not isinstance(listed, list):
         return ()
-    parameters, found = call.action.target.parameters if call.action.target else (), []
+    parameters, found = call.action.way.parameters if call.action.way else (), []
     whole = next((one.name for one in parameters if one.location == "body"), None)
     for error in listed:
         if not isinstance(error, Mapping) or not isinstance(error.get("loc"), list):
@@ -257,9 +235,6 @@ NOT_CARRIED: Final = frozenset(
 )
 """Headers that speak about the caller's own body, connection, cache or address, or are a secret between us."""
 
-ROUTE_CALL: Final = "awp_publish.route_call"
-"""The member of a scope that says of a request that it is a call on its way to its route: its `RouteCall`."""
-
 MAX_DECODINGS: Final = 4
 """How often an application may decode its addresses that keeps its routes to itself."""
 
@@ -295,14 +270,14 @@ class RouteCaller:
 
     def __init__(self, app: CalledApplication, catalog: Catalog, among: Catalog | None = None) -> None:
         self._app = app
-        self._encoders = {action.id: Encoder(action.target) for action in catalog.actions if action.target}
+        self._encoders = {action.id: Encoder(action.way) for action in catalog.actions if action.way}
         self._arrivals = _compared(app.routes, catalog, among or catalog)
         self.codes = catalog.site.errors
 
     def check(self, call: Call) -> None:
         """Refuse at once what could not be sent to the route later. Raises InvalidInput."""
         action = call.action
-        if action.target is not None:
+        if action.way is not None:
             scope = _derive_scope(cast(Scope, call.context), self._encoders[action.id](call.input))
             if action.id in self._arrivals:
                 self._arrivals[action.id](scope)
@@ -359,7 +334,7 @@ class RouteCall:
         "status",
     )
 
-    def __init__(self, call: Call, request: bytes, codes: Mapping[str, str]) -> None:
+    def __init__(self, call: Call, request: bytes, codes: Mapping[str, str], metadata_url: str | None = None) -> None:
         self._call = call
         self._codes = codes
         self._request: bytes | None = request
@@ -376,6 +351,11 @@ class RouteCall:
     def target(self) -> Target | None:
         """The action's own route."""
         return self._call.action.target
+
+    @property
+    def entry(self) -> Target | None:
+        """The hidden route of an action that has none of its own."""
+        return self._call.action.entry
 
     def go_astray(self) -> None:
         """The routing has chosen another route than the action's own: whatever is answered, the call is refused."""

@@ -7,7 +7,7 @@ from datetime import date
 from enum import Enum
 from keyword import iskeyword
 from typing import Annotated, Any, Literal
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 from uuid import UUID
 
 import jsonschema
@@ -50,7 +50,12 @@ KINDS = [
     Kind(float, st.floats(-1e15, 1e15), in_header=True),
     Kind(bool, st.booleans(), in_path=True, in_header=True),
     Kind(str, TEXT),
-    Kind(str, st.text("abc-_.~ äé%+&=?#", min_size=1, max_size=5).filter(lambda t: t not in (".", "..")), in_path=True),
+    Kind(
+        str,
+        # the test client decodes a path twice
+        st.text("abc-_.~ äé%+&=?#", min_size=1, max_size=5).filter(lambda t: t not in (".", "..") and unquote(t) == t),
+        in_path=True,
+    ),
     Kind(str, st.text("abcXYZ019-_", min_size=1, max_size=5), in_path=True, in_header=True),
     Kind(date, st.dates().map(str), in_path=True, in_header=True),
     Kind(UUID, st.uuids().map(str), in_path=True, in_header=True),

@@ -117,7 +117,7 @@ def agent(request):
     ("how", "status", "code"),
     [
         ("missing", 404, "REFUSED"),
-        ("denied", 403, "REFUSED"),
+        ("denied", 403, "INSUFFICIENT_PERMISSIONS"),
         ("suspicious", 400, "REFUSED"),
         ("bug", 500, "HANDLER_FAILED"),
         ("exit", 500, "HANDLER_FAILED"),

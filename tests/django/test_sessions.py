@@ -115,7 +115,7 @@ async def through_woa(agent, name, session=None):
 
 @pytest.mark.parametrize("call", [through_mcp, through_woa])
 async def test_who_signs_in_without_a_cookie_jar_is_known_until_they_sign_out(shop, agent, user, call):
-    assert (await call(agent, "my_orders"))[1] == "REFUSED"
+    assert (await call(agent, "my_orders"))[1] == "AUTHENTICATION_REQUIRED"
     session, _ = await call(agent, "sign_in")
     assert session is not None
     assert await call(agent, "my_orders", session) == (None, {"of": "ann"})

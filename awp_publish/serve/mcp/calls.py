@@ -8,6 +8,7 @@ servers is the HTTP status 401 or 403 (specification, Basic/Authorization), beca
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -97,6 +98,7 @@ WireResult: TypeAlias = dict[str, Any]
 EXCHANGE: Final = "awp_publish.mcp_exchange"
 """The member of the scope, as the SDK sees it, that holds the request's exchange."""
 
+_BEARER: Final = re.compile(rb"bearer(\s|$)", re.IGNORECASE)
 _NOT_IN_META: Final = (b"set-cookie", b"x-ratelimit-")
 """Beginnings of headers that a model must not see, or sees under another name."""
 
@@ -176,6 +178,10 @@ class McpExchange(DoorRequest):
                 key, value = name.lower().encode("latin-1"), text.encode("latin-1", "replace")
                 if self.addresses is not None and key == b"www-authenticate":
                     value = value.replace(*self.addresses)
+                    # Whoever refuses: clients learn from the challenge where tokens come from (RFC 9728, section 5.1).
+                    if key == b"www-authenticate" and b"resource_metadata=" not in value and _BEARER.match(value):
+                        rest = value[len(b"Bearer") :].strip()
+                        value = b"Bearer resource_metadata=" + self.addresses[1] + (b", " + rest if rest else b"")
                 own.append((key, value))
         else:
             own += result.headers
