@@ -74,6 +74,27 @@ Code: TypeAlias = Literal[
 """The stable codes of the Actions Bridge Protocol; there are no others at the top of a failure."""
 
 
+CODES: Final[Mapping[Code, str]] = {
+    "unknown_action": "no tool that agents may call has the name",
+    "invalid_input": "the arguments do not fit the tool's `input_schema`; `errors` has pointers",
+    "runtime_not_ready": "the map is not valid (`findings`), or no page is loaded",
+    "permission_denied": "a gate of the site refused the call; its problem is in the evidence",
+    "ambiguous_runtime": "several runtimes of the caller fit (bridge)",
+    "runtime_not_found": "no runtime of the caller fits (bridge)",
+    "capability_unavailable": "the page cannot do what is asked for: `capability`, `host`",
+    "missing_handler": "nothing approved has the name of the handler",
+    "handler_failed": "a handler, a workflow (`code`, `step_id`, `cause`) or a projection (`code`) failed",
+    "handler_timeout": "the time was up: `elapsed_ms`, `step_id`",
+    "invalid_result": "the output does not fit its schema, or is larger than allowed",
+    "target_not_found": "the target of the tool, or of a step, is not on the page, or is not one element",
+    "state_mismatch": "a required state, an assertion or a postcondition does not hold",
+    "drift_detected": "a check does not pass",
+    "unsafe_state": "too soon (`retry_after_ms`), or too often in one state (`attempts`)",
+    "transport_failed": "the runtime hung up (bridge)",
+}
+"""What each code means at our runtimes and at the bridge."""
+
+
 class RuntimeFailure(Exception):
     """A call, a reading or a check that failed: the `error` of an `action_error`.
 
