@@ -40,6 +40,7 @@ from awp_publish.model import (
 from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
 from awp_publish.policy.call import CallListener
 from awp_publish.problems import DeclarationError
+from awp_publish.protocols import actions_json
 from awp_publish.resolve import (
     SUBJECT as INCLUDE,
     Declaration,
@@ -697,6 +698,8 @@ class Site:
         that it does not. Called by `AgentPublisher` at start-up.
         """
         if not self._catalogs:
+            if "bridge" in self.settings.doors:
+                self._declare_site_tool()
             declared = list(self._declarations.values())
             routes = find_routes(app)
             actions, agents, included = resolve(
@@ -763,6 +766,26 @@ class Site:
         if not self._catalogs:
             raise DeclarationError("site", "is not frozen yet.", "It is when the application has started.")
         return self._catalogs
+
+    def _declare_site_tool(self) -> None:
+        """Declare `actions.site` as an action of ours, so that it has the gates and the doors of any other."""
+        tool = self.agent(
+            actions_json.SITE_ACTION,
+            name="Pages of this site",
+            description="List, call and read what the map of this site (actions.json) has for the page at hand.",
+        )
+
+        @tool.operation("default", inputs=actions_json.SITE_INPUTS, outputs={"type": "object"}, effect="write")
+        def at_the_bridge(
+            mode: str,
+            action: str = "",
+            arguments: object = None,
+            projection_name: str = "",
+            summary_name: str = "",
+            max_bytes: int = 0,
+            target_runtime_id: str = "",
+        ) -> dict[str, object]:
+            raise AssertionError("The bridge carries it out.")
 
     # --- Status ---
 
