@@ -84,7 +84,8 @@ def load_site(options: Settings) -> Site:
     if not isinstance(found, Site):
         raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}, which is a {type(found).__name__}, no Site.')
     if not found.is_frozen:
-        found.override({**_signing_keys(found), **options.overrides})
+        shown = {"overview": True} if settings.DEBUG and found.settings.overview is None else {}
+        found.override({**_signing_keys(found), **shown, **options.overrides})
     return found
 
 
