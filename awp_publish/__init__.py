@@ -21,6 +21,8 @@ from awp_publish.model import (
     Paths as Paths,
     Projection as Projection,
     Records as Records,
+    Robots as Robots,
+    Security as Security,
     Signal as Signal,
     State as State,
     Transition as Transition,

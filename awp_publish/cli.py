@@ -3,14 +3,21 @@
 import argparse
 import asyncio
 import sys
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Final, cast
+from urllib.parse import urljoin, urlsplit
 
 import orjson
 
+from awp_publish.browsing.runtime import ActionMap
 from awp_publish.checks import Finding, check_document, check_documents
+from awp_publish.checks.fetching import SECONDS, fetch
+from awp_publish.checks.text import read as read_document
+from awp_publish.checks.urls import is_private
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, som
 from awp_publish.serve.asgi import AgentPublisher
@@ -18,6 +25,8 @@ from awp_publish.serve.http import AsgiApp, Message, Scope
 from awp_publish.serve.jobs import serve_jobs
 from awp_publish.serve.lifespan import StartFailed
 from awp_publish.site import Site
+from awp_publish.workflows import rules
+from awp_publish.workflows.composition import Imported, ImportRefused
 
 PATHS: Final = tuple(document.path for protocol in ALL for document in protocol.documents)
 
@@ -52,7 +61,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="awp-publish", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     check = commands.add_parser("check", help="check documents against their specifications")
-    check.add_argument("target", nargs="+", help='a file, "-" for standard input, or module:app')
+    check.add_argument("target", nargs="+", help='a file, an http(s) address, "-" for standard input, or module:app')
     check.add_argument("--kind", help="what the document is, if its members do not tell: awas, agent-json, woa, ...")
     check.add_argument("--lenient", action="store_true", help="read maps that are older than actions.json V1, too")
     show = commands.add_parser("show", help="print one document that an application publishes")
@@ -72,17 +81,59 @@ def _check(targets: Sequence[str], kind: str | None, lenient: bool) -> int:
         module, colon, attribute = target.partition(":")
         if target == "-":
             findings += check_document(sys.stdin.buffer.read(), kind, lenient=lenient)
+        elif target.startswith(("http://", "https://")):
+            # Whoever names an address may mean one of this machine; what is imported from it may not.
+            data, address = fetch(target, max_bytes=rules.MAX_MAP_BYTES + 1, allow_private=True)
+            findings += _check_with_imports(data, kind, address, lenient)
         elif colon and attribute.isidentifier() and not Path(target).exists() and "/" not in module:
             app = _load(target)
             answers = {path: _get(app, path) for path in PATHS}
             findings += check_documents({path: body for path, (status, body) in answers.items() if status == 200})
         else:
-            findings += check_document(Path(target).read_bytes(), kind, target, lenient=lenient)
+            findings += _check_with_imports(Path(target).read_bytes(), kind, target, lenient)
     for finding in findings:
         print(finding)
     errors = sum(finding.level == "error" for finding in findings)
     print(f"{len(findings)} findings, {errors} of them errors")
     return int(errors > 0)
+
+
+def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bool) -> list[Finding]:
+    """Check a document; of a map of actions.json what it imports too, fetched within bounds."""
+    findings = check_document(data, kind, address, lenient=lenient)
+    document = read_document(data).document or {}
+    if document.get("protocol") != rules.PROTOCOL or not document.get("imports"):
+        return findings
+    deadline = time.monotonic() + SECONDS
+
+    def load(uri: str, base: str) -> Imported:
+        is_web = base.startswith(("http://", "https://"))
+        try:
+            if is_web or uri.startswith(("http://", "https://")):
+                # What is in this network may be imported by what is there itself, and by nothing else.
+                allow = is_web and is_private(urlsplit(base).hostname or "")
+                left = max(0.1, deadline - time.monotonic())
+                limit = rules.MAX_IMPORT_BYTES
+                body, place = fetch(urljoin(base, uri), max_bytes=limit, allow_private=allow, seconds=left)
+            else:
+                folder = Path(base).resolve().parent
+                path = (folder / uri).resolve()
+                if rules.path_fault(uri) is not None or not path.is_relative_to(folder):
+                    raise ImportRefused(f"{uri[:200]} is not below the folder of the map.")
+                if path.stat().st_size > rules.MAX_IMPORT_BYTES:
+                    raise ImportRefused(f"{uri[:200]} has more than {rules.MAX_IMPORT_BYTES} bytes.")
+                body, place = path.read_bytes(), str(path)
+        except OSError as error:
+            raise ImportRefused(f"The map cannot be had: {error}") from error
+        imported = ActionMap.read(body, path=place, lenient=lenient)
+        if not imported.is_valid:
+            raise ImportRefused(f"The map is not valid: {imported.findings[0]}")
+        return Imported(imported.document, place)
+
+    own = ActionMap.read(data, path=address, lenient=lenient)
+    start = address if "://" in address else str(Path(address).resolve())
+    composed = own.composed(load, start).findings[len(own.findings) :]
+    return findings + [one if one.document else replace(one, document=address) for one in composed]
 
 
 def _show(app: AsgiApp, path: str | None) -> int:

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import orjson
+from starlette.exceptions import HTTPException
 
 from awp_publish import media
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, Status
@@ -33,6 +34,7 @@ from awp_publish.problems import (
     UnknownAgent,
     UnknownOperation,
     did_you_mean,
+    raised,
 )
 from awp_publish.redaction import Redact, answer_redactor, input_redactor
 from awp_publish.schema import UnusableSchema, Validator, compile_schema
@@ -50,7 +52,7 @@ class Span(Protocol):
 
 
 def is_on() -> bool:
-    """Whether spans go anywhere. Until an application sets a provider, the API's own stands in and records nothing."""
+    """Say whether spans go anywhere. Until a provider is set, the API's own stands in and records nothing."""
     api = _api()
     return api is not None and not isinstance(api.get_tracer_provider(), api.ProxyTracerProvider)
 
@@ -110,7 +112,7 @@ class Observer:
         self._look_again = 0.0
 
     def is_watching(self) -> bool:
-        """Whether anybody wants to know. Tracing is set up once, so it is looked for once a second until it is."""
+        """Say whether anybody wants to know. Tracing is set up once; until it is, it is looked for once a second."""
         if self._is_tracing or self._listeners or access_logger.isEnabledFor(logging.INFO):
             return True
         now = time.monotonic()
@@ -164,7 +166,7 @@ class Observer:
 def _facts(
     door: str, request_id: str, action: str, principal: str, result: Result | None, started: float
 ) -> dict[str, object]:
-    """What is noted. `outcome` is "ok", the code of a problem, or UNANSWERED; then there is no status."""
+    """Return what is noted. `outcome` is "ok", the code of a problem, or UNANSWERED; then there is no status."""
     return {
         "door": door,
         "action": action or None,
@@ -242,7 +244,7 @@ CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
 
 
 class _Prepared(NamedTuple):
-    """What depends on an action only. `accept` is there for background actions that are performed later.
+    """Everything that depends on an action only. `accept` is there for background actions that are performed later.
 
     `asks_for_caller` says that more of a call is to be known than its input: by gates, or because its job counts as its
     caller's. `content` is the header of an answer that is declared as base64 of something.
@@ -353,6 +355,7 @@ class Invoker:
         self.answer_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
         """For actions that give something once, what takes it out of their answers."""
         self._reach = reach
+        self._codes = catalog.site.errors
         self._observer = observer or Observer()
         self._carry: Carry = self._run if sessions is None else partial(sessions, self._run)
         self._has_sessions = sessions is not None
@@ -382,7 +385,7 @@ class Invoker:
         return self._actions[action_id].action
 
     def is_guarded(self, action: Action) -> bool:
-        """Whether more of a call is to be known than its input: by gates, or because its job counts as its caller's."""
+        """Say whether more of a call is needed than its input: for gates, or because its job counts as its caller's."""
         return self._has_sessions or self._actions[action.id].asks_for_caller
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
@@ -448,6 +451,8 @@ class Invoker:
                     told = (action.id, problem, call.request_id)
                     logger.error("action %s: %s (request_id=%s)", *told, exc_info=problem)
                 result = problem
+            except HTTPException as error:
+                result = raised(error, self._codes) if call.answer is None else call.answer
             except Exception:
                 failure = failed(call)
                 result = failure if call.answer is None else call.answer  # a failure after it takes nothing back

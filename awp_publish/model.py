@@ -6,7 +6,7 @@ value is made. JSON Schemas are JSON Schema 2020-12 with their own `$defs`, so t
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
@@ -86,6 +86,35 @@ class Contact:
 
     email: str | None = None
     url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Robots:
+    """What robots.txt says of a site besides its sitemap.
+
+    `disallow` are paths that no robot is to read. `bots` says of crawlers by name whether they may come. The owner's
+    preferences are said only where they are given: `content_signal` by name, such as {"search": "yes", "ai-train":
+    "no", "use": "reference"}, `content_usage` as AIPREF writes it, `license` the address of an RSL licence.
+    """
+
+    disallow: Sequence[str] = ()
+    bots: Mapping[str, bool] = field(default_factory=dict)
+    content_signal: Mapping[str, str] = field(default_factory=dict)
+    content_usage: str | None = None
+    license: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """To whom weaknesses are reported (RFC 9116): mailto: and https: addresses, until when that holds, and how.
+
+    `expires` is a datetime once it is read.
+    """
+
+    contact: Sequence[str]
+    expires: datetime | date | str
+    policy: str | None = None
+    languages: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -600,6 +629,8 @@ class SiteFacts:
     license: str | None = None
     updated: datetime | None = None
     imports: Mapping[str, Import] = field(default_factory=dict)
+    robots: Robots | None = None
+    security: Security | None = None
     extensions: JsonObject = field(default_factory=dict)
 
 
@@ -607,7 +638,8 @@ class SiteFacts:
 class Catalog:
     """The frozen whole, for one public address of the site. All that a protocol file may read.
 
-    `documents` are the paths of what is published, so that no document points at one that is not.
+    `documents` are the paths of what every such site publishes, and `left_out` the names of protocols that this one
+    does not, so that no document points at one that is not there.
     """
 
     url: str
@@ -620,7 +652,12 @@ class Catalog:
     paths: Paths = Paths()
     doors: tuple[Door, ...] = ()
     documents: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()
     openapi: OpenApi | None = None
+
+    def publishes(self, protocol: str) -> bool:
+        """Whether the documents of a protocol are published, as far as they are fit for this site."""
+        return protocol not in self.left_out
 
     @property
     def domain(self) -> str:
@@ -630,6 +667,14 @@ class Catalog:
     def prefix(self) -> str:
         """The path of the site's url: "" or "/shop"."""
         return urlsplit(self.url).path
+
+    @property
+    def sign_in(self) -> Action | None:
+        """The action behind the address at which sessions begin, as the site declares it; None for none."""
+        known = self.site.authentication
+        login = known.endpoints.get("login") if known is not None else None
+        found = [one for one in self.actions if one.target is not None and one.target.path == login]
+        return next((one for one in found if one.intent != "read"), None)
 
     def absolute(self, path: str) -> str:
         """The public address of a path below the site."""

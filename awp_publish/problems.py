@@ -11,12 +11,15 @@ A problem knows what happened; the door that caught it knows how to say it (prob
 lists the concrete classes, from which the documentation, agent.json's `errors` and the problem pages are made.
 """
 
+import http
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import islice
 from typing import ClassVar, Final
+
+from starlette.exceptions import HTTPException
 
 # --- `Problem` ---
 
@@ -132,12 +135,15 @@ class Problem(Exception):
         after = next((value[:40] for name, value in self.headers if name.lower() == "retry-after"), None)
         if after is None:
             return words.replace(_AFTER_A_WHILE, "after a minute, then less and less often")
+        if after.isdecimal():  # which callers read who see no header
+            words = words.replace(_SECONDS, f"{after} second{'' if after == '1' else 's'} (Retry-After)")
         return words.replace(_AFTER_A_WHILE, f"after {after} seconds" if after.isdecimal() else f"after {after}")
 
     def __str__(self) -> str:
         return f"{self.code} ({self.status}): {self.detail}"
 
 
+_SECONDS: Final = "the seconds in Retry-After"
 _AFTER_A_WHILE: Final = "after the time in Retry-After, a minute if it is absent"
 
 
@@ -275,14 +281,18 @@ class AuthenticationRequired(Problem):
     slug = "authentication-required"
     title = "The action needs to know who calls"
     default_status = 401
-    default_recovery = "Obtain credentials as WWW-Authenticate and the site's manifests say, then retry with them."
+    default_recovery = (
+        "Obtain credentials as the site's manifests say, and WWW-Authenticate if it is told, then retry with them."
+    )
 
 
 class InvalidCredentials(Problem):
     slug = "invalid-credentials"
     title = "The credentials are not valid"
     default_status = 401
-    default_recovery = "Obtain new credentials as WWW-Authenticate and the site's manifests say, then retry with them."
+    default_recovery = (
+        "Obtain new credentials as the site's manifests say, and WWW-Authenticate if it is told, then retry with them."
+    )
 
 
 class AuthExpired(Problem):
@@ -346,7 +356,7 @@ class RateLimited(Problem):
     slug = "rate-limited"
     title = "There were too many calls"
     default_status = 429
-    default_recovery = "Wait for the seconds in Retry-After, then retry."
+    default_recovery = f"Wait for {_SECONDS}, then retry."
 
 
 class InvalidIdempotencyKey(Problem):
@@ -369,7 +379,7 @@ class IdempotencyKeyInFlight(Problem):
     slug = "idempotency-key-in-flight"
     title = "A call with this idempotency key is still running"
     default_status = 409
-    default_recovery = "Wait for the seconds in Retry-After, then send the same call again to get its answer."
+    default_recovery = f"Wait for {_SECONDS}, then send the same call again to get its answer."
 
 
 class OutcomeUnknown(Problem):
@@ -459,7 +469,7 @@ class TemporarilyUnavailable(Problem):
     slug = "temporarily-unavailable"
     title = "The action does not work at the moment"
     default_status = 503
-    default_recovery = "Wait for the seconds in Retry-After, look at agent_status in /agent.json, then retry."
+    default_recovery = f"Wait for {_SECONDS}, look at agent_status in /agent.json, then retry."
 
 
 class StoreUnavailable(Problem):
@@ -468,7 +478,7 @@ class StoreUnavailable(Problem):
     slug = "store-unavailable"
     title = "The site cannot look after this call at the moment"
     default_status = 503
-    default_recovery = "Wait for the seconds in Retry-After, then send the same call again, with the same key."
+    default_recovery = f"Wait for {_SECONDS}, then send the same call again, with the same key."
 
 
 # --- The handler behind an action: its input, its refusals, its failures ---
@@ -558,6 +568,65 @@ class InvalidOutput(Problem):
     default_recovery = "Do not retry: the site has to correct the action. Report request_id to the site's contact."
 
 
+# --- What the application itself says ---
+
+_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+_WORDS: Final = ("detail", "message", "error", "title")
+
+
+def refusal(kind: type[Problem], status: int, document: object, codes: Mapping[str, str], otherwise: str) -> Problem:
+    """A problem with the application's own words, a code that the site declares, and its own body.
+
+    problem+json keeps its members.
+    """
+    words = _words(document) or otherwise
+    if isinstance(document, Mapping) and isinstance(document.get("type"), str) and "title" in document:
+        members = {str(name): value for name, value in document.items() if name not in ("status", "detail", "instance")}
+        if document["type"] == "about:blank":
+            del members["type"]  # ours says more
+        return kind(words, status=status, code=_code_in(document), members=members)
+    inner = document.get("detail") if isinstance(document, Mapping) else None
+    found = (_code_in(source) for source in (document, inner))
+    code = next((code for code in found if code in codes), None)
+    answered = {"response": document} if isinstance(document, (Mapping, list)) else {}
+    return kind(words, status=status, code=code, members=answered)
+
+
+def _code_in(source: object) -> str | None:
+    code = source.get("code") if isinstance(source, Mapping) else None
+    return code if isinstance(code, str) and _CODE.fullmatch(code) else None
+
+
+def _words(document: object) -> str:
+    """What the route says in its own words, "" for nothing."""
+    if isinstance(document, str) and document.strip():
+        return shorten(document.strip())
+    if isinstance(document, Mapping):
+        for name in _WORDS:
+            found = document.get(name)
+            if isinstance(found, Mapping):
+                return _words(found)
+            if isinstance(found, str) and found.strip():
+                return shorten(found.strip())
+    return ""
+
+
+def phrase_of(status: int) -> str:
+    """What a status says by itself."""
+    try:
+        return f"{http.HTTPStatus(status).phrase}."
+    except ValueError:
+        return f"The action answered with status {status}."
+
+
+def raised(error: HTTPException, codes: Mapping[str, str]) -> Problem:
+    """The problem of an exception by which the application has chosen to answer with a status and its words."""
+    kind = HandlerUnavailable if error.status_code == 503 else HandlerFailed if error.status_code >= 500 else Refused
+    problem = refusal(kind, error.status_code, {"detail": error.detail}, codes, phrase_of(error.status_code))
+    problem.headers = (*problem.headers, *(error.headers or {}).items())
+    return problem
+
+
 # --- Background jobs: looking for one, stopping one, and how one ends that has no result ---
 
 
@@ -576,7 +645,7 @@ class JobQueueFull(Problem):
     slug = "job-queue-full"
     title = "The site takes on no more jobs at the moment"
     default_status = 503
-    default_recovery = "Wait for the seconds in Retry-After, then send the same call again, with the same key."
+    default_recovery = f"Wait for {_SECONDS}, then send the same call again, with the same key."
 
 
 class UnknownJob(Problem):

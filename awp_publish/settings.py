@@ -50,6 +50,8 @@ from awp_publish.model import (
     Place,
     Projection,
     RateLimit,
+    Robots,
+    Security,
     Signal,
     State,
     Summary,
@@ -622,6 +624,61 @@ def read_urls(given: object) -> tuple[str, ...]:
     return tuple(urls)
 
 
+_SIGNALS: Final = {
+    "search": ("yes", "no"),
+    "ai-input": ("yes", "no"),
+    "ai-train": ("yes", "no"),
+    "use": ("immediate", "reference", "full"),
+}
+"""Content-Signal: its keys and their values."""
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def check_robots(value: Robots) -> Robots:
+    """Refuse what would break a line of robots.txt, and signals that nobody knows."""
+    for path in value.disallow:
+        if not re.fullmatch(r"/[!-~]*", path):
+            raise ValueError(f'disallow: {path!r} must be a path such as "/account", without spaces')
+    for name in value.bots:
+        if not _TOKEN.fullmatch(name):
+            raise ValueError(f'bots: {name!r} is not the name of a crawler, such as "GPTBot"')
+    for name, signal in value.content_signal.items():
+        if name not in _SIGNALS or signal not in _SIGNALS[name]:
+            known = "; ".join(f"{key}: {', '.join(values)}" for key, values in _SIGNALS.items())
+            raise ValueError(f"content_signal: {name}={signal} is not known. There are: {known}")
+    if value.content_usage is not None and not re.fullmatch(r"[!-~]+(?: [!-~]+)*", value.content_usage):
+        raise ValueError('content_usage must be one line of AIPREF, such as "train-ai=n"')
+    if value.license is not None:
+        check_link(value.license)
+    return value
+
+
+def read_security(value: object) -> object:
+    """Read the time until when it holds, as other dates are read."""
+    given = unpack(value)
+    if isinstance(given, Mapping) and "expires" in given:
+        return {**given, "expires": read_updated(given["expires"])}
+    return given
+
+
+def check_security(value: Security) -> Security:
+    """RFC 9116 sections 2.5.3 and 2.5.5: somebody to write to, and a time that is not over."""
+    for contact in value.contact:
+        if not re.fullmatch(r"(?:mailto:|tel:|https://)[!-~]+|/[!-~]*", contact):
+            raise ValueError(f'contact: {contact!r} must be "mailto:...", "tel:...", "https://..." or a path')
+    if not value.contact:
+        raise ValueError('contact is required, such as ["mailto:security@shop.example"]')
+    if not isinstance(value.expires, datetime):
+        raise ValueError("expires must be a date or a datetime")
+    for language in value.languages:
+        if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", language):
+            raise ValueError(f'languages: {language!r} is not a language tag, such as "en"')
+    if value.policy is not None:
+        check_link(value.policy)
+    return value
+
+
 Entities: TypeAlias = Mapping[Id, Annotated[type | Mapping[str, str], PlainValidator(read_entity)]]
 
 
@@ -671,6 +728,18 @@ class About:
             "`Workflow(id, name, steps, description)`: an order of action ids that reaches a goal",
             "AWAS 1.1 `workflows`",
         ),
+    ] = ()
+    security: Annotated[
+        Annotated[Security, BeforeValidator(read_security), AfterValidator(check_security)] | None,
+        Option(
+            '`Security(contact=["mailto:..."], expires="2027-06-30", policy, languages)`: to whom weaknesses are '
+            "reported",
+            "`/.well-known/security.txt`",
+        ),
+    ] = None
+    leave_out: Annotated[
+        Sequence[Text],
+        Option('documents that are not published, by the names of their protocols: `["llms_txt", "ard"]`', "nothing"),
     ] = ()
     extensions: Annotated[
         Extensions,
@@ -769,7 +838,7 @@ class SiteSettings:
         BeforeValidator(unpack),
         Option(
             "`About(version, email, contact, documentation, license, updated, entities, hints, workflows, "
-            "extensions)`: what the site says of itself, see below",
+            "security, leave_out, extensions)`: what the site says of itself, see below",
             "see below",
         ),
     ] = About()
@@ -777,6 +846,14 @@ class SiteSettings:
         Mapping[Id, Annotated[Import, BeforeValidator(unpack)]],
         Option("further maps by namespace: `Import(uri, kind=, trust=, enabled=)`", "actions.json `imports`"),
     ] = field(default_factory=dict)
+    robots: Annotated[
+        Annotated[Robots, BeforeValidator(unpack), AfterValidator(check_robots)] | None,
+        Option(
+            "`Robots(disallow, bots, content_signal, content_usage, license)`: what robots.txt says if the application "
+            "has none of its own, see [discovery](discovery.md)",
+            "`/robots.txt`",
+        ),
+    ] = None
     oauth: Annotated[
         OAuth | None,
         BeforeValidator(unpack),
@@ -863,7 +940,7 @@ class SiteSettings:
     store: Annotated[
         object,
         Option(
-            'where calls are remembered: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, see '
+            'where calls are remembered: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, `"postgresql://..."`, see '
             "[stores](stores.md)",
             "not published",
         ),

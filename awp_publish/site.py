@@ -452,6 +452,8 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
         name=settings.name,
         description=settings.description,
         imports=dict(settings.imports),
+        robots=settings.robots,
+        security=about.security,
         version=about.version,
         contact=Contact(about.email, about.contact) if about.email or about.contact else None,
         authentication=authentication,
@@ -669,11 +671,17 @@ class Site:
 
     # --- Freezing ---
 
-    def freeze(self, app: object = None, doors: Sequence[Door] = (), documents: Iterable[str] = ()) -> Catalog:
+    def freeze(
+        self,
+        app: object = None,
+        doors: Sequence[Door] = (),
+        documents: Iterable[str] = (),
+        left_out: Iterable[str] = (),
+    ) -> Catalog:
         """Resolve every declaration against the routes of `app` and make the catalog, once. Raises DeclarationError.
 
-        `doors` are the live endpoints and `documents` the paths that the publisher serves. Called by `AgentPublisher`
-        at start-up.
+        `doors` are the live endpoints and `documents` the paths that the publisher serves; `left_out` are the protocols
+        that it does not. Called by `AgentPublisher` at start-up.
         """
         if not self._catalogs:
             declared = list(self._declarations.values())
@@ -703,6 +711,7 @@ class Site:
                 paths=self.settings.paths,
                 doors=tuple(doors),
                 documents=frozenset(documents),
+                left_out=frozenset(left_out),
                 openapi=find_openapi(app),
             )
             self._note_included(included)

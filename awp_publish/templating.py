@@ -13,7 +13,7 @@ from awp_publish.model import Action, Catalog
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, som
 from awp_publish.protocols.members import located
-from awp_publish.protocols.protocol import Protocol as Published
+from awp_publish.protocols.protocol import Protocol as Published, published
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -49,12 +49,10 @@ class _Link:
 
 
 def _links(catalog: Catalog, protocols: Sequence[Published]) -> Iterator[_Link]:
-    for protocol in protocols:
-        for document in protocol.documents:
-            is_published = document.condition is None or document.condition(catalog)
-            if document.rel is not None and is_published:
-                media_type = document.media_type.split(";", 1)[0]
-                yield _Link(catalog.prefix + document.path, document.rel, media_type, document.title)
+    for document in published(protocols, catalog):
+        if document.rel is not None:
+            media_type = document.media_type.split(";", 1)[0]
+            yield _Link(catalog.prefix + document.path, document.rel, media_type, document.title)
     if catalog.openapi is not None:
         yield _Link(located(catalog, catalog.openapi.path), "service-desc", OPENAPI_TYPE, "OpenAPI")
 

@@ -16,6 +16,7 @@ from benchmarks.guarding import guarding
 from benchmarks.idle import idle
 from benchmarks.invoking import invoking
 from benchmarks.jobs import jobs
+from benchmarks.journeys import journeys
 from benchmarks.mcp import mcp
 from benchmarks.negotiating import negotiating
 from benchmarks.ordinary import ordinary
@@ -24,6 +25,7 @@ from benchmarks.pages import pages
 from benchmarks.table import Row, exit_status, print_table
 
 GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
+    "journeys": (journeys, 5.0),
     "ordinary": (ordinary, 36.0),
     "documents": (documents, 20.0),
     "invoking": (invoking, 20.0),

@@ -5,6 +5,7 @@ one INSERT, are as durable as each other: both wait for the disk once a call.
 """
 
 import asyncio
+import base64
 import sqlite3
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -15,11 +16,12 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 import redis
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from itsdangerous import TimestampSigner
 from starlette.applications import Starlette
+from starlette.middleware.sessions import SessionMiddleware
 
 import awp_publish
-from awp_publish import BearerToken
 from awp_publish.serve.http import AsgiApp, RawHeaders
 from benchmarks.applications import (
     FUNCTION_INVOKE,
@@ -31,10 +33,10 @@ from benchmarks.applications import (
     json_headers,
     order_books,
 )
-from benchmarks.before import load_before
+from benchmarks.before import SMALL_PIECES, UNGUARDED, load_before
 from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
 from benchmarks.redis_server import running_redis
-from benchmarks.table import Row, added, at_most, compare
+from benchmarks.table import Row, added, at_most, compare, of_before
 
 AT_ONCE = 16
 CALLS = 100
@@ -48,10 +50,11 @@ Insert: TypeAlias = Callable[[Receipt], Awaitable[object]]
 
 def guarding(seconds: float) -> list[Row]:
     """The rows of calls in process."""
-    before = load_before()
+    before, pieces = load_before(UNGUARDED), load_before(SMALL_PIECES)
     with TemporaryDirectory() as folder:
-        found = on_each_loop(lambda: _measure(seconds / 2, before, Path(folder)))
+        found = on_each_loop(lambda: _measure(seconds / 2, before, pieces, Path(folder)))
     unguarded = "a call with no gate declared"
+    gates, small, most = "what bearer, limit and key add, in memory", "the same in many small modules", at_most(0.6)
     return [
         added(unguarded, found, "unguarded", "before", BEFORE, at_most(1.0, "us"))
         if before is not None
@@ -63,6 +66,12 @@ def guarding(seconds: float) -> list[Row]:
             "unguarded",
             "the unguarded call",
             at_most(40.0, "us"),
+        ),
+        of_before(gates, found, "guarded", "unguarded", "old guarded", "old unguarded", small, most)
+        if pieces is not None
+        else Row(gates, small, None, most, "the history is not at hand"),
+        compare(
+            "a call in a session, in memory", found, "session", "cookie", "the same with a cookie jar", at_most(1.6)
         ),
         compare(
             "idempotent call on SQLite, durable",
@@ -112,7 +121,9 @@ def _commands(server: "redis.Redis") -> int:
     return int(stats["cmdstat_evalsha"]["calls"])
 
 
-async def _measure(seconds: float, before: ModuleType | None, folder: Path) -> dict[str, Series]:
+async def _measure(
+    seconds: float, before: ModuleType | None, pieces: ModuleType | None, folder: Path
+) -> dict[str, Series]:
     headers = json_headers(INVOCATION)
     keyed, stored = _route(idempotency=True), f"sqlite:///{folder / 'agents.db'}"
     bearer = (*headers, (b"authorization", f"Bearer {TOKEN}".encode()))
@@ -127,6 +138,14 @@ async def _measure(seconds: float, before: ModuleType | None, folder: Path) -> d
     cases += [replace(case, name=f"{case.name} together", at_once=AT_ONCE) for case in cases[2:4]]
     if before is not None:
         cases.append(_case("before", _function(before), headers))
+    if pieces is not None:
+        cases.append(_case("old unguarded", _function(pieces), headers))
+        cases.append(_case("old guarded", _guarded(package=pieces), bearer, _fresh_key))
+    visited = _visited()
+    begun = dict((await ask(Case("", visited, ORDER_INVOKE, "POST", headers, INVOCATION))).headers)
+    jar = (b"cookie", b"session=" + _cookie())
+    for name, shown in (("session", (b"awp-session", begun[b"awp-session"])), ("cookie", jar)):
+        cases.append(Case(name, visited, ORDER_INVOKE, "POST", (*headers, shown), INVOCATION))
     for case in cases:
         answer = await ask(case)
         assert answer.status == 200, (case.name, answer.body)
@@ -160,14 +179,14 @@ def _function(package: ModuleType, site_options: dict[str, Any] | None = None, *
     return app
 
 
-def _guarded(store: str = "memory:") -> AsgiApp:
-    site_options = {"authenticate": BearerToken({TOKEN: "partner"}), "store": store}
+def _guarded(store: str = "memory:", package: ModuleType = awp_publish) -> AsgiApp:
+    site_options = {"authenticate": package.BearerToken({TOKEN: "partner"}), "store": store}
     options = {"auth_required": True, "rate_limit": ENDLESS, "idempotency": True}
-    return _function(awp_publish, site_options, **options)
+    return _function(package, site_options, **options)
 
 
-def _route(insert: Insert | None = None, store: str = "memory:", **options: Any) -> AsgiApp:
-    """A FastAPI route as an action. With `insert` its handler writes a row of its own."""
+def _route(insert: Insert | None = None, store: str = "memory:", cookies: bool = False, **options: Any) -> AsgiApp:
+    """A FastAPI route as an action. With `insert` its handler writes a row of its own, with `cookies` it sets one."""
     site = awp_publish.Site("Bookshop", "Find and order books.", "https://books.example", store=store)
 
     async def order(order: Order) -> Receipt:
@@ -182,6 +201,28 @@ def _route(insert: Insert | None = None, store: str = "memory:", **options: Any)
     site.action("order_books", **options)(order)
     app.add_middleware(awp_publish.AgentPublisher, site=site)
     return app
+
+
+def _visited() -> AsgiApp:
+    """A FastAPI route that keeps something in its caller's session."""
+    site = awp_publish.Site("Bookshop", "Find and order books.", "https://books.example")
+
+    async def order(order: Order, request: Request) -> Receipt:
+        """Order books; the answer is the receipt."""
+        request.session.setdefault("seen", "yes")
+        return await order_books(order)
+
+    app = FastAPI()
+    app.post(ORDERS)(order)
+    site.action("order_books")(order)
+    app.add_middleware(awp_publish.AgentPublisher, site=site)
+    app.add_middleware(SessionMiddleware, secret_key=TOKEN)
+    return app
+
+
+def _cookie() -> bytes:
+    """What a browser sends that has been here before."""
+    return TimestampSigner(TOKEN).sign(base64.b64encode(b'{"seen":"yes"}'))
 
 
 def _inserting(path: Path) -> Insert:

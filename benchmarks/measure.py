@@ -1,12 +1,14 @@
 """Timing ASGI applications in process, side by side.
 
 Requests are made before the clock starts, so that the cost of building their scopes is not measured. Every round times
-each case for a few milliseconds, in an order that changes from round to round; what is reported is the median, over
-all rounds, of the ratio of two cases of the same round. A busy machine slows both sides of such a pair alike.
+each case for a few milliseconds, in an order that is shuffled: turning it round would keep neighbours, and what the one
+leaves in the processor's cache. What is reported is the median, over all rounds, of the ratio of two cases of the same
+round. A busy machine slows both sides of such a pair alike.
 """
 
 import asyncio
 import gc
+import random
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -176,18 +178,14 @@ async def interleave(cases: Sequence[Case], seconds: float) -> dict[str, Series]
     """Microseconds a request of every case, one figure a round, for about `seconds`."""
     counts = {case.name: await _count(case) for case in cases}
     series: dict[str, Series] = {case.name: [] for case in cases}
-    turn, finish = 0, time.monotonic() + seconds
+    turn, finish, order = 0, time.monotonic() + seconds, list(cases)
     gc.collect()
     while turn < LEAST_ROUNDS or time.monotonic() < finish:
         turn += 1
-        for case in _rotated(cases, turn):
+        random.shuffle(order)
+        for case in order:
             series[case.name].append(await time_slice(case, counts[case.name]))
     return series
-
-
-def _rotated(cases: Sequence[Case], turn: int) -> Sequence[Case]:
-    start = turn % len(cases)
-    return [*cases[start:], *cases[:start]]
 
 
 def on_each_loop(work: Callable[[], Coroutine[Any, Any, dict[str, Series]]]) -> Found:

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 from benchmarks.measure import Found, Series
 
-Unit: TypeAlias = Literal["x", "us", "jobs", "MiB", "trips"]
+Unit: TypeAlias = Literal["x", "us", "jobs", "MiB", "trips", "tokens"]
 
 HEADINGS: Final = ("what", "measured", "limit", "beside", "verdict", "details")
 
@@ -70,6 +70,18 @@ def added(what: str, found: Found, name: str, rival: str, beside: str, limit: Li
     """How many microseconds more than its rival a case took: the median of the rounds' differences."""
     series = [_paired(of, name, rival, sub) for of in found.values()]
     return Row(what, beside, _worst(series, limit), limit, _details(found, name, rival, "us"), "us")
+
+
+def of_before(
+    what: str, found: Found, name: str, rival: str, old: str, old_rival: str, beside: str, limit: Limit
+) -> Row:
+    """How many times what it added at an earlier commit a case adds to its rival, by the medians of the rounds."""
+    ratios, details = [], []
+    for loop, of in found.items():
+        today, before = (median(_paired(of, *pair, sub)) for pair in ((name, rival), (old, old_rival)))
+        ratios.append(today / before)
+        details.append(f"{loop} {today:.2f} : {before:.2f} us")
+    return Row(what, beside, max(ratios), limit, "; ".join(details))
 
 
 def _paired(of: Mapping[str, Series], name: str, rival: str, operation: Callable[[float, float], float]) -> Series:

@@ -75,18 +75,18 @@ class AnswerHead:
     """Answers HEAD as GET without the body, which FastAPI's routes leave to others (RFC 9110, section 9.3.2)."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+        self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on every request."""
         if scope["type"] != "http" or scope["method"] != "HEAD":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
 
         async def send_without_body(message: Message) -> None:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
 
-        await self._app({**scope, "method": "GET"}, receive, send_without_body)
+        await self.app({**scope, "method": "GET"}, receive, send_without_body)
 
 
 def refuse(request: Request, error: Exception) -> Response:

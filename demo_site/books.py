@@ -56,7 +56,7 @@ def find(connection: sqlite3.Connection, slug: str) -> Book:
     return _book(row)
 
 
-def neighbours(connection: sqlite3.Connection, book: Book, limit: int = 8) -> list[Book]:
+def neighbours(connection: sqlite3.Connection, book: Book, limit: int = 4) -> list[Book]:
     """Return books that somebody who looks at this one may like: the same author first, then shared subjects."""
     rows = connection.execute(
         """SELECT *, (author = :author) * 10 + (SELECT count(*) FROM json_each(books.subjects)

@@ -2,11 +2,22 @@
 
 from datetime import datetime
 from enum import Enum
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 Currency = Literal["USD"]
+
+
+def drop_description(schema: dict[str, Any]) -> None:
+    """Leave the docstring out of a schema: the names of members say as much, and agents pay for every word."""
+    schema.pop("description", None)
+
+
+class Model(BaseModel):
+    """What all answers have in common."""
+
+    model_config = ConfigDict(json_schema_extra=drop_description)
 
 
 class Sort(Enum):
@@ -19,41 +30,41 @@ class Sort(Enum):
     price = "price"
 
 
-class Book(BaseModel):
+class Book(Model):
     """One book on our shelves."""
 
-    slug: str = Field(description="Name of the book in addresses and forms.", examples=["moby-dick"])
+    slug: str = Field(description="Name of the book in addresses and forms.")
     title: str
     author: str
-    year: int = Field(description="Year the work was first published; for a translation, that of the original.")
-    language: str = Field(description="Language of our edition, as a BCP 47 tag.", examples=["en"])
-    translator: str | None = Field(description="Who translated our edition; null if it is the original.")
+    year: int = Field(description="When the original was first published.")
+    language: str = Field(description="BCP 47 tag of our edition.")
+    translator: str | None = Field(description="Null for an original.")
     subjects: list[str]
-    opening_line: str = Field(description="First sentence of the text.", examples=["Call me Ishmael."])
-    price_cents: int = Field(description="Price of one copy in cents.")
+    opening_line: str
+    price_cents: int = Field(description="Of one copy.")
     currency: Currency = "USD"
-    stock: int = Field(description="Copies in the shop now.")
+    stock: int = Field(description="Copies left.")
 
 
-class SearchResults(BaseModel):
-    """One page of the books that were found."""
+class SearchResults(Model):
+    """One page of what was found."""
 
     query: str
     sort: Sort
-    total: int = Field(description="Books found, on all pages together.")
+    total: int = Field(description="Books on all pages together.")
     page: int
-    pages: int = Field(description="How many pages there are; 0 if nothing was found.")
+    pages: int = Field(description="0 if nothing was found.")
     books: list[Book]
 
 
-class Subject(BaseModel):
+class Subject(Model):
     """A subject and how many books we have on it."""
 
     name: str
     books: int
 
 
-class Home(BaseModel):
+class Home(Model):
     """What lies in the window today."""
 
     opening: Book = Field(description="The book whose first line is in the window today.")
@@ -61,7 +72,7 @@ class Home(BaseModel):
     subjects: list[Subject]
 
 
-class About(BaseModel):
+class About(Model):
     """What this shop is."""
 
     name: str
@@ -69,36 +80,8 @@ class About(BaseModel):
     books: int
 
 
-class BasketLine(BaseModel):
-    """Copies of one book in a basket."""
-
-    slug: str
-    title: str
-    author: str
-    quantity: int
-    price_cents: int = Field(description="Price of one copy in cents.")
-    total_cents: int
-
-
-class Basket(BaseModel):
-    """What the visitor has put aside to buy."""
-
-    lines: list[BasketLine]
-    copies: int = Field(description="Copies of all books together.")
-    total_cents: int
-    currency: Currency = "USD"
-
-
-class Visitor(BaseModel):
-    """Who is visiting, as far as we know."""
-
-    signed_in: bool
-    name: str | None = Field(description="Name of the account, if signed in.")
-    copies_in_basket: int
-
-
-class OrderLine(BaseModel):
-    """Copies of one book in an order, at the price of the day."""
+class BasketLine(Model):
+    """Copies of one book."""
 
     slug: str
     title: str
@@ -108,7 +91,35 @@ class OrderLine(BaseModel):
     total_cents: int
 
 
-class Order(BaseModel):
+class Basket(Model):
+    """What is in the basket."""
+
+    lines: list[BasketLine]
+    copies: int
+    total_cents: int
+    currency: Currency = "USD"
+
+
+class Visitor(Model):
+    """Who is visiting."""
+
+    signed_in: bool
+    name: str | None = Field(description="Of the account.")
+    copies_in_basket: int
+
+
+class OrderLine(Model):
+    """Copies at the price of the day."""
+
+    slug: str
+    title: str
+    author: str
+    quantity: int
+    price_cents: int
+    total_cents: int
+
+
+class Order(Model):
     """An order that was placed."""
 
     order_id: str
@@ -121,20 +132,20 @@ class Order(BaseModel):
     currency: Currency = "USD"
 
 
-class RefusalDetail(BaseModel):
+class RefusalDetail(Model):
     """Why a request was refused."""
 
     code: str = Field(examples=["OUT_OF_STOCK"])
     message: str
 
 
-class Refusal(BaseModel):
+class Refusal(Model):
     """The body of a refused request."""
 
     detail: RefusalDetail
 
 
-class Summary(BaseModel):
+class Summary(Model):
     """A summary of a text."""
 
     summary: str = Field(description="The generated summary.")

@@ -19,11 +19,12 @@ def split(address: str) -> SplitResult:
 
 
 def page_before(request: Request) -> str | None:
-    """Return the path of the page of ours whose form was sent, as far as the browser tells."""
+    """Return path and query of the page of ours that a request came from, as far as the browser tells."""
     before = split(request.headers.get("referer", ""))
     if before.netloc != request.headers.get("host"):
         return None
-    return "/" + before.path.lstrip("/")  # with two slashes it would be the address of another site
+    path = "/" + before.path.lstrip("/")  # with two slashes it would be the address of another site
+    return f"{path}?{before.query}" if before.query else path
 
 
 def refuse_foreign_origins(url: str | None) -> Callable[[Request], Awaitable[None]]:

@@ -54,9 +54,9 @@ class Visit:
         """Keep the path of our own that was asked for before signing in."""
         self._session["way_back"] = path
 
-    def take_way_back(self) -> str:
+    def take_way_back(self, default: str) -> str:
         """Return the path to go to after signing in, once."""
-        return str(self._session.pop("way_back", "/"))
+        return str(self._session.pop("way_back", default))
 
     def visitor(self, connection: sqlite3.Connection) -> Visitor:
         """Say who is visiting."""

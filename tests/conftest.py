@@ -1,6 +1,7 @@
 """What every test may ask for: a site, and a client for an application that publishes it."""
 
 import gc
+import os
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -9,9 +10,12 @@ from contextlib import ExitStack
 import pytest
 from starlette.testclient import TestClient
 
-from awp_publish import OAuth, Site
+from awp_publish import About, OAuth, Site
 from awp_publish.serve.http import AsgiApp
+from tests.postgres_server import postgres_url as postgres_url
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start read what an earlier one has compiled
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,8 +50,8 @@ LOGIN = OAuth(authorization_servers=("https://login.example",))
 OpenClient = Callable[..., TestClient]
 
 
-def make_site() -> Site:
-    return Site("Shop", "Sells things.", url="https://shop.example", oauth=LOGIN, doors=["mcp", "a2a"])
+def make_site(about: About = About()) -> Site:  # noqa: B008
+    return Site("Shop", "Sells things.", url="https://shop.example", about=about, oauth=LOGIN, doors=["mcp", "a2a"])
 
 
 @pytest.fixture

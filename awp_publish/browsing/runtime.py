@@ -43,11 +43,13 @@ from awp_publish.browsing.workflow_runner import (
     run_workflow,
 )
 from awp_publish.checks import Finding, check_document
+from awp_publish.checks.actions_json import import_finding
 from awp_publish.checks.text import read as read_document
 from awp_publish.model import JsonObject
 from awp_publish.problems import did_you_mean
 from awp_publish.schema import Validator
 from awp_publish.workflows import rules
+from awp_publish.workflows.composition import Load, compose
 from awp_publish.workflows.expressions import ExpressionError, evaluate, expression_of
 from awp_publish.workflows.primitives import PRIMITIVES
 
@@ -136,12 +138,14 @@ class ActionMap:
     """A map that was read and checked, with its imports composed in. Shared by all runtimes of a process.
 
     A map with errors exposes nothing: its `document` is empty, and `findings` say why. `private` are the names of tools
-    and projections that came from an import whose trust is `private`.
+    and projections that came from an import whose trust is `private`, `foreign` those of an import that is not the
+    site's own.
     """
 
     document: JsonObject
     findings: Sequence[Finding]
     private: frozenset[str] = frozenset()
+    foreign: frozenset[str] = frozenset()
     _validators: dict[str, Validator | None] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -151,10 +155,18 @@ class ActionMap:
 
     @classmethod
     def read(cls, document: bytes | str | Mapping[str, object], *, path: str = "", lenient: bool = False) -> ActionMap:
-        """Return a map that is checked. Imports are left out (`compose` puts them in)."""
+        """Return a map that is checked. Imports are left out; `composed` puts them in."""
         findings = check_document(document, "actions-json", path, lenient=lenient)
         is_valid = not any(finding.level == "error" for finding in findings)
         return cls((read_document(document).document or {}) if is_valid else {}, findings)
+
+    def composed(self, load: Load, address: str = "") -> ActionMap:
+        """Return the map with what it imports, each import reported that could not be put in."""
+        if not self.is_valid:
+            return self
+        whole = compose(self.document, address, load)
+        findings = [*self.findings, *map(import_finding, whole.problems)]
+        return ActionMap(whole.document, findings, frozenset(whole.private), frozenset(whole.foreign))
 
     def objects(self, section: str) -> Iterator[JsonObject]:
         """Iterate over the objects of a section of the root: `tools`, `states`."""
@@ -707,7 +719,7 @@ class Runtime:
 
     async def _handle(self, name: str, call: HandlerCall, trace: Trace) -> tuple[object, bool]:
         """Call a handler: an approved one of ours, a primitive, or a function of the page. Never code from a map."""
-        approved = self._handlers.get(name)
+        approved = self._handlers.get(name) if call.tool not in self.map.foreign else None
         if approved is not None:
             trace.begin(name, name)
             try:

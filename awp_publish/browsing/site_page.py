@@ -20,10 +20,9 @@ from awp_publish.browsing.session import Session
 from awp_publish.browsing.state import Overlay, is_checked, selected_options, value_of
 from awp_publish.browsing.targets import CERTAIN, ResolvedTarget
 from awp_publish.model import JsonObject
-from awp_publish.pages.names import AccessibleNames
-from awp_publish.pages.roles import role_of
-from awp_publish.pages.tree import Element, Node
-from awp_publish.pages.visibility import INLINE, STRIPPED, Visibility
+from awp_publish.pages.elements import AccessibleNames
+from awp_publish.pages.regions import role_of
+from awp_publish.pages.tree import INLINE, STRIPPED, Element, Node, Visibility
 
 Drive: TypeAlias = Callable[[Steps], Awaitable[JsonObject]]
 """Carries a method of a session out, with all requests that it makes. Raises AwpError."""

@@ -142,6 +142,7 @@ class _Run:
 
     async def once(self, primitive: object, arguments: object, **names: object) -> dict[str, object]:
         """Carry out a primitive: `{ok, output}`, or `{ok, error}`."""
+        await asyncio.sleep(0)  # a page in process never waits: here others have their turn, and time can be up
         try:
             filled = self.value(arguments if arguments is not None else {}, **names)
             output = await run_primitive(self.page, str(primitive), filled, self.trace.drift)

@@ -9,7 +9,7 @@ then reported as a warning.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import orjson
@@ -349,6 +349,13 @@ def unwritable_texts(document: JsonObject) -> Iterator[Finding]:
                 yield finding(pointer, "The text holds half of a surrogate pair.")
 
 
+def _unknown(document: JsonObject, known: Container[str], what: str, *places: str) -> Iterator[Finding]:
+    """Find texts that are none of the words that are known there."""
+    for pointer, word in strings(document, *places):
+        if word not in known:
+            yield finding(pointer, f"{what} {shown(word)} is not known.")
+
+
 # --- Names ---
 
 
@@ -409,9 +416,23 @@ def missing_namespaces(document: JsonObject) -> Iterator[Finding]:
 @check("actions-conflict-policy", WARNING, "imports", hint='Write "prefer_local".')
 def unknown_policies(document: JsonObject) -> Iterator[Finding]:
     """The conflict policy is one that is known; with another one, an import that conflicts is refused."""
-    for pointer, policy in strings(document, "/composition/default_conflict_policy"):
-        if policy != "prefer_local":
-            yield finding(pointer, f"The conflict policy {shown(policy)} is not known.")
+    yield from _unknown(document, ("prefer_local",), "The conflict policy", "/composition/default_conflict_policy")
+
+
+_left_out: Final = row(
+    "actions-import",
+    WARNING,
+    "actions.json V1, imports",
+    "Imports can be fetched, are valid, and have names of their own.",
+    hint="Correct the import, or disable it; its names are left out.",
+)
+
+
+def import_finding(problem: tuple[str, str]) -> Finding:
+    """Return the finding about an import that was left out (`workflows.composition`): where it stands, and why."""
+    place, why = problem
+    document, _, pointer = place.rpartition("#")
+    return _left_out.complete(finding(pointer, why, document=document))
 
 
 # --- Tools ---
@@ -431,20 +452,15 @@ def tools_without_execution(document: JsonObject) -> Iterator[Finding]:
 @check("actions-requires", WARNING, "tools", hint="Name a primitive of the dictionary.")
 def unknown_requirements(document: JsonObject) -> Iterator[Finding]:
     """The primitives that a tool requires are known."""
-    for pointer, name in strings(document, "/tools/[]/requires/[]"):
-        if name not in PRIMITIVES:
-            yield finding(pointer, f"The primitive {shown(name)} is not known.")
+    yield from _unknown(document, PRIMITIVES, "The primitive", "/tools/[]/requires/[]")
 
 
 @check("actions-execution", WARNING, "x_actions", hint="Runtimes that follow the text answer capability_unavailable.")
 def unknown_execution(document: JsonObject) -> Iterator[Finding]:
     """Modes and types of execution steps are known."""
-    for pointer, mode in strings(document, "/tools/[]/x_actions/execution/mode"):
-        if mode not in rules.EXECUTION_MODES:
-            yield finding(pointer, f"The mode {shown(mode)} is not known.")
-    for pointer, kind in strings(document, "/tools/[]/x_actions/execution/steps/[]/type"):
-        if kind not in rules.STEP_TYPES:
-            yield finding(pointer, f"Steps of the type {shown(kind)} are not known.")
+    execution = "/tools/[]/x_actions/execution"
+    yield from _unknown(document, rules.EXECUTION_MODES, "The mode", f"{execution}/mode")
+    yield from _unknown(document, rules.STEP_TYPES, "The type of a step", f"{execution}/steps/[]/type")
 
 
 @check("actions-two-results", WARNING, "x_actions", hint="Keep the one in x_actions.")
@@ -542,10 +558,9 @@ def lost_transitions(document: JsonObject) -> Iterator[Finding]:
 @check("actions-transition-method", WARNING, "transitions", hint="Name the tool or signal, or another method.")
 def unknown_methods(document: JsonObject) -> Iterator[Finding]:
     """The method of a transition is a documented one, and has the tool or signal that it needs."""
+    yield from _unknown(document, rules.TRANSITION_METHODS, "The method", "/transitions/[]/method")
     for pointer, transition in objects(document, "/transitions/[]"):
         method = transition.get("method")
-        if isinstance(method, str) and method not in rules.TRANSITION_METHODS:
-            yield finding(f"{pointer}/method", f"The method {shown(method)} is not known.")
         for needing, needed in (("tool_call", "tool"), ("signal", "signal")):
             if method == needing and needed not in transition:
                 yield finding(f"{pointer}/{needed}", f"The method is {needing}, and no {needed} is named.")
@@ -588,17 +603,14 @@ def signals_without_event(document: JsonObject) -> Iterator[Finding]:
 @check("actions-signal-direction", WARNING, "signals", hint="Write html_to_agent or bidirectional.")
 def signals_to_pages(document: JsonObject) -> Iterator[Finding]:
     """Signals come from pages."""
-    for pointer, direction in strings(document, "/signals/[]/direction"):
-        if direction not in ("html_to_agent", "bidirectional"):
-            yield finding(pointer, f"The direction is {shown(direction)}.")
+    known = rules.DIRECTIONS - {"agent_to_html"}
+    yield from _unknown(document, known, "For a signal the direction", "/signals/[]/direction")
 
 
 @check("actions-attachment-kind", WARNING, "attachments", hint="Runtimes install what they know.")
 def unknown_attachments(document: JsonObject) -> Iterator[Finding]:
     """The kind of an attachment is a documented one."""
-    for pointer, kind in strings(document, "/attachments/[]/kind"):
-        if kind not in rules.ATTACHMENT_KINDS:
-            yield finding(pointer, f"Attachments of the kind {shown(kind)} are not known.")
+    yield from _unknown(document, rules.ATTACHMENT_KINDS, "The kind of an attachment", "/attachments/[]/kind")
 
 
 # --- Workflows ---
@@ -683,9 +695,7 @@ def _settling(pointer: str, given: object) -> Iterator[Finding]:
 @check("actions-primitive", ERROR, "workflow", hint="Name a primitive of the dictionary: pointer.click, text.insert.")
 def unknown_primitives(document: JsonObject) -> Iterator[Finding]:
     """The primitives of steps are known; between attempts only those that do not change the page."""
-    for pointer, name in strings(document, f"{_STEPS}/primitive"):
-        if name not in PRIMITIVES:
-            yield finding(pointer, f"The primitive {shown(name)} is not known.")
+    yield from _unknown(document, PRIMITIVES, "The primitive", f"{_STEPS}/primitive")
     for pointer, after in objects(document, f"{_STEPS}/after_each"):
         primitive = after.get("primitive")
         is_allowed = isinstance(primitive, str) and primitive in rules.AFTER_EACH
@@ -776,7 +786,7 @@ def subtracting_ids(document: JsonObject) -> Iterator[Finding]:
 
 @check("actions-after-each", WARNING, "workflow", hint="Add retry_until, or leave it out.")
 def idle_after_each(document: JsonObject) -> Iterator[Finding]:
-    """What runs between attempts stands in a step that has attempts."""
+    """A recovery, which runs between attempts, stands in a step that has attempts."""
     for pointer, step in objects(document, _STEPS):
         if "after_each" in step and "retry_until" not in step:
             yield finding(f"{pointer}/after_each", "There are no attempts without retry_until.")

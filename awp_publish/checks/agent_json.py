@@ -25,7 +25,7 @@ from awp_publish.checks.engine import (
     strings,
     unknown_names,
 )
-from awp_publish.checks.schemas import DocumentSchema, Schema, is_number, is_type, read_schema
+from awp_publish.checks.schemas import DocumentSchema, is_number, is_type, read_schema
 from awp_publish.checks.text import is_timestamp
 from awp_publish.checks.urls import (
     dependent_paths,
@@ -57,25 +57,15 @@ _OTHER_STANDARDS: Final = (
 )
 
 
-@DocumentSchema
-def _document_schema() -> Schema:
-    return read_schema("awp_publish.checks", "agent-json.schema.json")
-
-
-def _is_marked(document: JsonObject) -> bool:
-    return "awp_version" in document or has("version", "origin", "payout_address")(document)
-
-
-def _looks_alike(document: JsonObject) -> bool:
-    return has("domain", "intent")(document) or any(has(*names)(document) for _, names in _OTHER_STANDARDS)
-
+_LIKENESSES: Final = (("domain", "intent"), *(names for _, names in _OTHER_STANDARDS))
+_document_schema: Final = DocumentSchema(lambda: read_schema("awp_publish.checks", "agent-json.schema.json"))
 
 AGENT_JSON: Final = Specification(
     "agent-json",
     "AWP agent.json",
     paths=("/agent.json", "/.well-known/agent.json"),
-    marks=_is_marked,
-    resembles=_looks_alike,
+    marks=lambda document: "awp_version" in document or has("version", "origin", "payout_address")(document),
+    resembles=lambda document: any(has(*names)(document) for names in _LIKENESSES),
     violations=_document_schema.violations,
 )
 check, row = AGENT_JSON.check, AGENT_JSON.row

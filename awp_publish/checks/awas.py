@@ -61,9 +61,7 @@ def _schema_1_0() -> Schema:
     return _as_the_samples(schema)
 
 
-@DocumentSchema
-def _schema_1_1() -> Schema:
-    return read_schema("awp_publish.checks", "awas-1.1.schema.json")
+_schema_1_1: Final = DocumentSchema(lambda: read_schema("awp_publish.checks", "awas-1.1.schema.json"))
 
 
 @DocumentSchema
@@ -98,7 +96,7 @@ AWAS: Final = Specification(
     "awas",
     "AWAS 1.0",
     paths=("/.well-known/ai-actions.json", "/.well-known/awas.json"),
-    marks=has("specVersion"),
+    marks=lambda document: "specVersion" in document and "entries" not in document,  # which an AI catalogue has
     resembles=has("actions"),
     violations=violations,
 )

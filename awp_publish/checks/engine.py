@@ -319,9 +319,9 @@ def position(document: object, pointer: str, known: dict[int, dict[str, int]] | 
 def depth_exceeds(value: object, limit: int) -> bool:
     """Say whether arrays and objects are nested more than `limit` deep, without recursion."""
     level = [value] if isinstance(value, (dict, list)) else []
-    for _ in range(limit):
+    while level and limit:
         items = (item for inner in level for item in (inner if isinstance(inner, list) else inner.values()))
-        level = [item for item in items if isinstance(item, (dict, list))]
+        level, limit = [item for item in items if isinstance(item, (dict, list))], limit - 1
     return bool(level)
 
 

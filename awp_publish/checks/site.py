@@ -15,11 +15,11 @@ from awp_publish.checks.engine import ERROR, Finding, JsonObject, Specification,
 from awp_publish.checks.manifests import A2A, MCP, catalogue
 from awp_publish.checks.urls import is_absolute, split
 from awp_publish.checks.woa import PLACEHOLDER_TEXT, WOA
-from awp_publish.protocols import agent_card
+from awp_publish.protocols import agent_card, catalogues
 
 SPECIFICATIONS: Final = (AWAS, AGENT_JSON, WOA, MCP, A2A, ACTIONS_JSON)
 _MOST_TELLING_FIRST: Final = (ACTIONS_JSON, AGENT_JSON, WOA, A2A, MCP, AWAS)
-_OTHERS: Final = frozenset({agent_card.PATH})
+_OTHERS: Final = frozenset({agent_card.PATH, agent_card.OLDER_PATH, catalogues.ARD_PATH, catalogues.AI_CATALOG_PATH})
 """Paths of documents that may resemble a kind and are of none."""
 
 
@@ -63,18 +63,15 @@ def _path_of(url: str) -> str:
     return parts.path if is_absolute(url) and parts is not None else url.partition("?")[0].partition("#")[0]
 
 
-def _stands(site: JsonObject, path: str) -> bool:
-    """Whether one of the documents is at a path, or is the catalogue of a site that is reached below a path."""
-    return path in site or any(known in site and path.endswith(known) for known in AWAS.paths)
-
-
 @check("site-catalogue", ERROR, "AWAS 1.0, Manifest Requirements", hint="Publish it there, or correct the endpoint.")
 def missing_catalogue(site: JsonObject) -> Iterator[Finding]:
     """The catalogue of actions that the MCP and A2A manifests refer to is published."""
     for kind in (MCP, A2A):
         for path, manifest in _of_kind(site, kind):
-            found = catalogue(manifest)
-            if found and not _stands(site, _path_of(found[1])):
+            if (found := catalogue(manifest)) is None:
+                continue
+            at = _path_of(found[1])  # or below a path, where the whole site is reached
+            if at not in site and not any(known in site and at.endswith(known) for known in AWAS.paths):
                 yield finding(found[0], f"Nothing is published at {shown(found[1])}.", document=path)
 
 

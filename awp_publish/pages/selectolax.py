@@ -11,13 +11,14 @@ from itertools import islice, pairwise
 from typing import Final, TypeAlias
 from zlib import crc32
 
+import webencodings
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
 from awp_publish.pages.tree import COMMENT, Comment, Element, Node, Template, TextNode, Tree, make_element
 
 # --- Encodings (HTML Standard, 13.2.3) ---
 
-_MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
 
 _PRESCAN_BYTES: Final = 1024
 """A page must have said its encoding in these (13.2.3.2)."""
@@ -25,71 +26,48 @@ _PRESCAN_BYTES: Final = 1024
 _DECLARED: Final = re.compile(rb"<meta\s[^>]*?charset\s*=\s*[\"']?\s*([a-z0-9_:.-]+)", re.IGNORECASE)
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
-_LABELS: Final[Mapping[str, str]] = {
-    "ascii": "cp1252",
-    "us-ascii": "cp1252",
-    "iso-8859-1": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso_8859-1": "cp1252",
-    "latin1": "cp1252",
-    "l1": "cp1252",
-    "iso-8859-9": "cp1254",
-    "latin5": "cp1254",
-    "iso-8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "x-gbk": "gb18030",
-    "shift_jis": "cp932",
-    "shift-jis": "cp932",
-    "sjis": "cp932",
-    "x-sjis": "cp932",
-    "euc-kr": "cp949",
-    "ks_c_5601-1987": "cp949",
-    "utf-16": "utf-16-le",
-    "utf16": "utf-16-le",
-    "unicode": "utf-16-le",
-    "x-user-defined": "cp1252",
+_LARGER: Final[Mapping[str, str]] = {"big5": "big5hkscs", "euc-kr": "cp949", "gbk": "gb18030", "shift_jis": "cp932"}
+"""Encodings that hold more on the web than Python's codecs of the same names (Encoding Standard, 4.2)."""
+
+_READ_AS_ASCII: Final[Mapping[str, str]] = {
+    "utf-16le": "utf-8",
+    "utf-16be": "utf-8",
+    "x-user-defined": "windows-1252",
 }
-"""Labels that mean something else on the web than to Python (Encoding Standard, 4.2)."""
+"""Encodings that cannot be those of a page in which they were found (13.2.3.2)."""
 
 
 def _to_utf8(source: str | bytes, charset: str | None) -> bytes:
-    """Return a page in UTF-8. An unknown charset counts as none; what means nothing, surrogates too, becomes U+FFFD."""
+    """Return a page in UTF-8.
+
+    A charset that the Encoding Standard does not know (UTF-7, punycode) counts as none; what means nothing, surrogates
+    too, becomes U+FFFD.
+    """
     if isinstance(source, bytes):
-        mark, codec = next((known for known in _MARKS if source.startswith(known[0])), (b"", ""))
+        mark, name = next((known for known in _MARKS if source.startswith(known[0])), (b"", charset or ""))
         source = source[len(mark) :]
-        if not codec:
-            codec = _codec(charset) or ""
-            if not codec and (declared := _DECLARED.search(source[:_PRESCAN_BYTES])):
-                codec = _codec(declared[1].decode("ascii")) or ""
-                codec = "" if codec.startswith("utf-16") else codec  # it was read as ASCII
-            codec = codec or "utf-8"
-        if codec == "utf-8":
+        encoding = webencodings.lookup(name)
+        if encoding is None and (declared := _DECLARED.search(source[:_PRESCAN_BYTES])):
+            encoding = webencodings.lookup(declared[1].decode("ascii"))
+            if encoding is not None and encoding.name in _READ_AS_ASCII:
+                encoding = webencodings.lookup(_READ_AS_ASCII[encoding.name])
+        if encoding is None or encoding.name == "utf-8":
             try:
                 source.decode()
             except UnicodeDecodeError:
-                pass
+                text = source.decode("utf-8", "replace")
             else:
                 return source
-        source = source.decode(codec, "replace")
+        elif encoding.name in _LARGER:
+            text = source.decode(_LARGER[encoding.name], "replace")
+        else:
+            text = encoding.codec_info.decode(source, "replace")[0]
+    else:
+        text = source
     try:
-        return source.encode()
+        return text.encode()
     except UnicodeEncodeError:
-        return _SURROGATES.sub("\ufffd", source).encode()
-
-
-def _codec(label: str | None) -> str | None:
-    """Return the codec of a label, or None for one that is none, or no character encoding (`base64`, `rot13`)."""
-    if label is None:
-        return None
-    name = label.strip().lower()
-    try:
-        found = codecs.lookup(_LABELS.get(name, name)).name
-        b"text".decode(found, "replace")
-    except (LookupError, ValueError):
-        return None
-    return found
+        return _SURROGATES.sub("\ufffd", text).encode()
 
 
 # --- Bounds of nesting: parsing in proportion to the length of a page ---

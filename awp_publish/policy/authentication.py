@@ -607,7 +607,7 @@ class AuthenticationGate:
         seconds = max(1, math.ceil(cast(Counted, ran.seen[0]).seconds_left))
         raise RateLimited(
             "Too many wrong credentials came from this address, these among them.",
-            recovery="Wait for the seconds in Retry-After, then retry with credentials that you were given, or none.",
+            recovery=f"Wait for {seconds} seconds, then retry with credentials that you were given, or none.",
             headers=[("Retry-After", str(seconds))],
             members={"retry_after": seconds},
         )

@@ -33,13 +33,14 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 from urllib.parse import parse_qsl
 
 import orjson
+from starlette.exceptions import HTTPException
 
 from awp_publish import media
 from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential
@@ -72,6 +73,7 @@ from awp_publish.problems import (
     RateLimited,
     StoreUnavailable,
     TooManyJobs,
+    raised,
 )
 from awp_publish.redaction import answer_redactor, input_redactor
 from awp_publish.schema import Validator, member_names
@@ -146,7 +148,8 @@ FLEETING: Final = re.compile(r"AWSALB|__cf|cf_|_g(a|id|at|cl)|_fbp|csrf|xsrf|mes
 class Guards:
     """What the guards of one catalog share.
 
-    `realm` and `metadata_url` stand in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `fingerprints` tell
+    `realm` and `metadata_url` stand in challenges (RFC 9110 section 11.5, RFC 9728 section 5.1). `codes` are those that
+    the site declares, with what to do. `fingerprints` tell
     inputs under idempotency keys apart; it is None where processes share a store and no key. `confirmations` and
     `receipts` are there where an action needs them; `receipted` are the actions that others require, and
     `credentials` those by which the routes of all actions know callers.
@@ -156,6 +159,7 @@ class Guards:
     authenticators: tuple[Authenticator, ...] = ()
     realm: str = ""
     metadata_url: str | None = None
+    codes: Mapping[str, str] = field(default_factory=dict)
     rate_limit: RateLimit | None = None
     fingerprints: Tokens | None = None
     confirmations: Tokens | None = None
@@ -653,6 +657,8 @@ class Guard:
                 raise TypeError(f"A summary is a text, not {type(summary).__name__}, and not empty.")
         except Problem:
             raise
+        except HTTPException as error:
+            raise raised(error, self._guards.codes) from error
         except Exception as error:
             how = "took too long" if limit.expired() else "failed"
             told = (action.id, how, call.request_id)

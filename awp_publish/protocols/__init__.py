@@ -4,7 +4,11 @@ from awp_publish.protocols.a2a import PROTOCOL as A2A
 from awp_publish.protocols.actions_json import PROTOCOL as ACTIONS_JSON
 from awp_publish.protocols.agent_card import PROTOCOL as AGENT_CARD
 from awp_publish.protocols.agent_json import PROTOCOL as AGENT_JSON
+from awp_publish.protocols.agent_skills import PROTOCOL as AGENT_SKILLS
 from awp_publish.protocols.awas import PROTOCOL as AWAS
+from awp_publish.protocols.catalogues import API_CATALOG, ARD, MCP_SERVERS
+from awp_publish.protocols.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP
+from awp_publish.protocols.llms_txt import PROTOCOL as LLMS_TXT
 from awp_publish.protocols.mcp import PROTOCOL as MCP
 from awp_publish.protocols.mcp_server_card import PROTOCOL as MCP_SERVER_CARD
 from awp_publish.protocols.protected_resource import PROTOCOL as PROTECTED_RESOURCE
@@ -23,4 +27,13 @@ ALL: tuple[Protocol, ...] = (
     PROTECTED_RESOURCE,
     ACTIONS_JSON,
     SOM,
+    LLMS_TXT,
+    AGENT_SKILLS,
+    API_CATALOG,
+    ARD,
+    MCP_SERVERS,
+    ROBOTS,
+    SITEMAP,
+    SECURITY,
+    AUTH_MD,
 )

@@ -30,7 +30,7 @@ _PAGE_ANSWER: Final[JsonObject] = {
     "required": ["ok", "url", "title"],
     "additionalProperties": False,
 }
-"""What a workflow answers: a page came back, not the JSON of the action."""
+"""The answer of a workflow: a page came back, not the JSON of the action."""
 
 
 def render(catalog: Catalog) -> dict[str, object]:
@@ -246,22 +246,19 @@ def _projection(catalog: Catalog, page: Page, name: str, projection: Projection)
         }
         for action, expression in projection.after.items()
     }
+    scope = _scope(catalog, page)
+    if "url_matches" not in scope:  # a projection knows patterns only; a query may follow the address
+        scope = {"url_matches": f"{catalog.absolute(page.path)}*"}
     return present(
         {
             "name": _named(page, name),
             "description": projection.description,
-            "scope": _projected_scope(catalog, page),
+            "scope": scope,
             "snapshot": present(snapshot),
             "summaries": summaries or None,
             "postconditions": postconditions or None,
         }
     )
-
-
-def _projected_scope(catalog: Catalog, page: Page) -> dict[str, object]:
-    """Return the scope of a projection, which knows patterns only; a query may follow the address."""
-    scope = _scope(catalog, page)
-    return scope if "url_matches" in scope else {"url_matches": f"{catalog.absolute(page.path)}*"}
 
 
 def _field(value: Value) -> dict[str, object]:
@@ -295,11 +292,13 @@ def _tool(catalog: Catalog, action: Action, pages: list[Page]) -> dict[str, obje
         tool["target"] = _target(catalog, page, place, f"[data-awas-action='{action.id}']", state=state)
     if workflow is not None and page is not None:
         primitives = {step["primitive"] for step in workflow["steps"]}
+        form = _form(action, page)
+        parts = [_locator(page, form).css if form is not None else None, *action.selectors.values()]
         tool["requires"] = sorted(str(primitive) for primitive in primitives)
         tool["x_actions"] = {
             "direction": "agent_to_html",
             "scope": "active_surface",
-            "source": {"selectors": _selectors(action, page)},
+            "source": {"selectors": [css for css in (*parts, _part(action, page, "submit")) if css]},
             "result_schema": _PAGE_ANSWER,
         }
         tool["workflow"] = workflow
@@ -328,12 +327,6 @@ def _part(action: Action, page: Page, name: str) -> str | None:
     return found.css if found is not None else None
 
 
-def _selectors(action: Action, page: Page) -> list[str]:
-    form = _form(action, page)
-    parts = [_locator(page, form).css if form is not None else None, *action.selectors.values()]
-    return [css for css in (*parts, _part(action, page, "submit")) if css]
-
-
 def _workflow(action: Action, page: Page) -> dict[str, list[dict[str, object]]] | None:
     """Return the workflow that fills and sends an action's form; None where no portable one can be made."""
     submit, done = _part(action, page, "submit"), _part(action, page, "done")
@@ -344,7 +337,8 @@ def _workflow(action: Action, page: Page) -> dict[str, list[dict[str, object]]] 
     for name, schema in properties.items():
         css, plain = action.selectors.get(name), resolved(schema, action.inputs)
         kind = plain.get("type")
-        if css is None or "enum" in plain or "const" in plain or not _is_identifier(name):
+        can_be_written = name.isascii() and name.isidentifier()  # as it is, in an expression
+        if css is None or "enum" in plain or "const" in plain or not can_be_written:
             return None
         is_optional = not isinstance(required, list) or name not in required
         given = f"{{% $exists(input.{name}) %}}"
@@ -378,11 +372,6 @@ def _click(name: str, css: str, further: Mapping[str, object]) -> list[dict[str,
     found: dict[str, object] = {"locator": {"selector": css}}
     find: dict[str, object] = {"id": f"find_{name}", "primitive": "locator.element_info", "args": found}
     return [find, click | dict(further)]
-
-
-def _is_identifier(name: str) -> bool:
-    """Say whether an expression can write an input's name as it is."""
-    return name.isascii() and name.isidentifier()
 
 
 PROTOCOL = Protocol(

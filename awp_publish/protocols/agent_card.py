@@ -1,13 +1,14 @@
 """The A2A agent card: Agent2Agent protocol 1.0, section "Agent Discovery: The Agent Card", as ProtoJSON.
 
-Published only while the A2A door is open. Skills of A2A have no schemas and messages no selector, so a declared
-extension (docs/a2a.md) carries the schemas, and says how a message names its skill. Deliberately not emitted: fields of
-0.3 (`url`, `preferredTransport`), which the schema of a 1.0 card forbids; `signatures` (nothing is signed).
+Published only while the A2A door is open; clients of 0.2 and 0.3 read a card of their own, at the address of 0.2.
+Skills of A2A have no schemas and messages no selector, so a declared extension (docs/a2a.md) carries the schemas, and
+says how a message names its skill. Deliberately not emitted: fields of 0.3 (`url`, `preferredTransport`) in the card of
+1.0, whose schema forbids them; `signatures` (nothing is signed).
 """
 
 from collections.abc import Mapping
 from itertools import product
-from typing import Final
+from typing import Final, cast
 from urllib.parse import urlsplit
 
 import orjson
@@ -24,6 +25,8 @@ from awp_publish.protocols.members import (
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 PATH: Final = "/.well-known/agent-card.json"
+OLDER_PATH: Final = "/.well-known/agent.json"
+OLDER_VERSION: Final = "0.3.0"
 MEDIA_TYPE: Final = "application/json"
 DOOR: Final = "a2a"
 BINDINGS: Final = ("JSONRPC", "HTTP+JSON")
@@ -187,6 +190,44 @@ def _schemes_of(of_routes: Mapping[str, JsonObject]) -> tuple[dict[str, object],
     return schemes, variants
 
 
+def render_older(catalog: Catalog) -> dict[str, object]:
+    """Return the card for clients of A2A 0.2 and 0.3 (0.3 section 5.5), which speak JSON-RPC at the same address."""
+    card = render(catalog)
+    schemes: dict[str, object] = {}
+    for name, wrapped in cast(dict[str, object], card.get("securitySchemes", {})).items():
+        for kind, scheme in cast(dict[str, dict[str, object]], wrapped).items():
+            own = {_OLDER_NAMES.get(member, member): value for member, value in scheme.items()}
+            schemes[name] = {"type": _OLDER_TYPES[kind], **own}
+    skills = cast(list[dict[str, object]], card["skills"])
+    older = {
+        "protocolVersion": OLDER_VERSION,
+        "name": card["name"],
+        "description": card["description"],
+        "url": catalog.absolute(catalog.paths.a2a),
+        "preferredTransport": BINDINGS[0],
+        "provider": card.get("provider"),
+        "version": card["version"],
+        "documentationUrl": card.get("documentationUrl"),
+        "capabilities": {"streaming": True, "pushNotifications": False},
+        "securitySchemes": schemes or None,
+        "defaultInputModes": card["defaultInputModes"],
+        "defaultOutputModes": card["defaultOutputModes"],
+        "skills": [{name: value for name, value in one.items() if name != "securityRequirements"} for one in skills],
+    }
+    return present(older)
+
+
+_OLDER_TYPES: Final = {
+    "httpAuthSecurityScheme": "http",
+    "apiKeySecurityScheme": "apiKey",
+    "oauth2SecurityScheme": "oauth2",
+    "openIdConnectSecurityScheme": "openIdConnect",
+    "mtlsSecurityScheme": "mutualTLS",
+}
+_OLDER_NAMES: Final = {"location": "in"}
+"""0.3 spells security schemes as OpenAPI does."""
+
+
 def _security_schemes(catalog: Catalog) -> dict[str, object]:
     """The schemes that are declared; one that has to name a header or a cookie is left out until the site names it."""
     declared = catalog.site.authentication
@@ -232,6 +273,7 @@ PROTOCOL = Protocol(
     "agent_card",
     documents=(
         Document(PATH, MEDIA_TYPE, to_json(render), "describedby", "A2A agent card", condition=is_published),
+        Document(OLDER_PATH, MEDIA_TYPE, to_json(render_older), condition=is_published),
         Document(
             Paths().a2a + EXTENSION,
             EXTENSION_TYPE,

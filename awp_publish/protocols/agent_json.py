@@ -114,7 +114,7 @@ def render(catalog: Catalog) -> dict[str, object]:
 
 
 def _unheard(catalog: Catalog) -> tuple[str, ...]:
-    """How the problems begin that no call here can meet: those of gates that stand before no action, and of jobs."""
+    """Return how problems begin that no call here can meet: of gates that stand before no action, and of jobs."""
     actions = catalog.actions
     reasons: tuple[tuple[bool, tuple[str, ...]], ...] = (
         (
@@ -248,7 +248,7 @@ LIMITS: Final = (
     "maxItems",
     "uniqueItems",
 )
-"""What the types cannot say of an input, in JSON Schema's own words. (Section 15 allows members it does not define.)"""
+"""Facts that the types cannot say of an input, in JSON Schema words. (Section 15 allows members it does not define.)"""
 
 OWN_TYPE: Final = "x-type"
 """The keyword of a JSON Schema that names a type of the site's own, such as the specification's `airport_code`."""

@@ -1,6 +1,6 @@
 """The parts of a protocol file: a `Protocol` value with `Document`s, each a pure function of the catalog."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import orjson
@@ -19,6 +19,8 @@ class Document:
 
     `rel` is the link relation under which pages point at it (RFC 8288), None for none. `max_age` is in seconds.
     `condition` says which sites have it, None for all; `moved` where it is on a site whose paths are not the usual.
+    `is_fallback` leaves the path to the application, which may have such a file of its own: ours stands where the
+    application answers 404.
     """
 
     path: str
@@ -30,6 +32,7 @@ class Document:
     headers: tuple[tuple[str, str], ...] = ()
     condition: Callable[[Catalog], bool] | None = None
     moved: Callable[[Catalog], str] | None = None
+    is_fallback: bool = False
 
     def path_in(self, catalog: Catalog) -> str:
         """The path below the site's url."""
@@ -42,6 +45,13 @@ class Protocol:
 
     name: str
     documents: tuple[Document, ...]
+
+
+def published(protocols: Iterable[Protocol], catalog: Catalog) -> Iterator[Document]:
+    """Yield the documents that a site has: those of the protocols that it does not leave out."""
+    for protocol in protocols:
+        if catalog.publishes(protocol.name):
+            yield from (one for one in protocol.documents if one.condition is None or one.condition(catalog))
 
 
 def to_json(render: Callable[[Catalog], dict[str, object]]) -> Render:

@@ -1,7 +1,7 @@
 """`AgentPublisher`: the one middleware. Documents and doors are answered here, all else goes to the application."""
 
 import gc
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -17,18 +17,19 @@ from awp_publish.model import Catalog, seconds_of
 from awp_publish.policy.guard import Guards
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
-from awp_publish.protocols import ALL
+from awp_publish.protocols import ALL, llms_txt
+from awp_publish.protocols.crawling import SITEMAP_MD_PATH, has_sitemap
 from awp_publish.protocols.protected_resource import metadata_url
-from awp_publish.protocols.protocol import Document, Protocol
+from awp_publish.protocols.protocol import Protocol, published
 from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication, RouteCaller
 from awp_publish.serve.documents import Prepared, prepare, problem_documents
 from awp_publish.serve.doors import ENTRANCE, Answer, DoorContext, Doors, describe_live_doors, open_doors
 from awp_publish.serve.endpoint import read_admission_of
 from awp_publish.serve.guarded_routes import ARRIVED, GuardedRoutes
-from awp_publish.serve.http import AsgiApp, Receive, Reply, Scope, Send, read_fields, route_path
+from awp_publish.serve.http import AsgiApp, Receive, Reply, Scope, Send, ask_first, read_fields, route_path, send_reply
 from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
-from awp_publish.serve.negotiation import NegotiatedPages, NegotiatedRequest, PageRenderer, negotiate
+from awp_publish.serve.negotiation import Guide, NegotiatedPages, NegotiatedRequest, PageRenderer, negotiate
 from awp_publish.serve.pages import PageReader, describe_pages
 from awp_publish.serve.sessions import LIFETIME, CookieSessions, Outside, SessionCalls, has_session_callers
 from awp_publish.serve.startup import is_first_worker, report, root_path_of_server
@@ -42,12 +43,14 @@ from awp_publish.templating import link_header
 class _Published:
     """What one public address of the site serves; replaced as a whole, so that no request sees half of it.
 
-    `go_on` is how all other requests reach the application, `pages` what they may ask of it, None for HTML only;
-    `guarded` stands before its routes, None where none is guarded.
+    `fallbacks` are documents that stand where the application answers 404. `go_on` is how all other requests reach the
+    application, `pages` what they may ask of it, None for HTML only; `guarded` stands before its routes, None where
+    none is guarded.
     """
 
     host: str
     documents: Mapping[str, Prepared]
+    fallbacks: Mapping[str, Prepared]
     doors: Doors
     pages: NegotiatedPages | None
     go_on: Answer
@@ -56,7 +59,8 @@ class _Published:
     heads: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "exact", self.doors.exact)  # one step nearer for every request
+        ours = {path: partial(_fall_back, self.go_on, prepared) for path, prepared in self.fallbacks.items()}
+        object.__setattr__(self, "exact", {**ours, **self.doors.exact})  # one step nearer for every request
         object.__setattr__(self, "heads", self.doors.heads)
 
 
@@ -133,6 +137,20 @@ class AgentPublisher:
         prepared = here.documents.get(route_path(scope))
         return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
 
+    def file(self, scope: Scope) -> NegotiatedRequest | None:
+        """What a request asks for that names a page's Markdown file, which the application does not have: for adapters.
+
+        As `asked`; the path of its scope is the page's.
+        """
+        pages = (self._here or self._of_host(scope)).pages
+        return None if pages is None else pages.read_file(scope)
+
+    def fallback(self, scope: Scope) -> Reply | None:
+        """The document that stands where the application answers 404, None for any other request: for adapters."""
+        here = self._here or self._of_host(scope)
+        prepared = here.fallbacks.get(route_path(scope))
+        return None if prepared is None else prepared.answer(scope["method"], scope["headers"])
+
     def owns(self, scope: Scope) -> bool:
         """Whether a request is answered here and not by the application: for adapters that pass only these on.
 
@@ -142,7 +160,7 @@ class AgentPublisher:
         path = route_path(scope)
         return (
             path in here.documents
-            or path in here.exact
+            or path in here.doors.exact
             or (path.startswith(here.heads) and here.doors.find(scope, path) is not None)
         )
 
@@ -210,10 +228,17 @@ class AgentPublisher:
 
     def _freeze(self, scope: Scope) -> tuple[_Published, ...]:
         settings = self.site.settings
-        documents = [document for protocol in self._protocols for document in protocol.documents]
+        known = {protocol.name for protocol in (*ALL, *self._protocols)}
+        for name in settings.about.leave_out:
+            if name not in known:
+                wrong = f'about.leave_out: "{name}" is no protocol that is published.'
+                raise DeclarationError("site", wrong, f"There are: {', '.join(sorted(known))}.")
+        given = {protocol.name for protocol in self._protocols} - set(settings.about.leave_out)
+        left_out = known - given
+        documents = [document for one in self._protocols if one.name in given for document in one.documents]
         paths = [document.path for document in documents if document.condition is None]
         doors = (door_of(settings.paths.invoke), *describe_live_doors(settings), *describe_pages(settings))
-        self.site.freeze(self._application(scope), doors, paths)
+        self.site.freeze(self._application(scope), doors, paths, left_out)
         self._whole = self._outermost(scope)
         entrance = self._whole if self._is_enclosed(scope) else None
         routes = self._application(scope)
@@ -229,7 +254,8 @@ class AgentPublisher:
         if any(action.is_background for action in self.site.catalog.actions):
             catalog, application = self.site.catalog, self._application(scope)
             guards = self._guards(catalog, None)
-            self._background = Background(settings, catalog, guards, self._observer, self._whole, application)
+            sessions = self._sessions(guards, catalog)
+            self._background = Background(settings, catalog, guards, self._observer, self._whole, application, sessions)
         if settings.page_formats is not None:
             self._renderer = PageRenderer()
         self.site.on_refresh(self._publish)
@@ -285,7 +311,12 @@ class AgentPublisher:
             given: AsgiApp = scope[ENTRANCE]
             return given
         app: AsgiApp | None = scope.get("app")
-        return app if app is not None and getattr(app, "router", None) is routed(self.app) else self
+        if app is None:
+            return self
+        # What stands between us and the routes need not keep what it wraps as `app`: then the application lists us.
+        listed = getattr(app, "user_middleware", ())
+        lists_us = any(getattr(one, "kwargs", {}).get("site") is self.site for one in listed)
+        return app if lists_us or getattr(app, "router", None) is routed(self.app) else self
 
     def _publish(self, site: Site) -> None:
         before = {published.host: published for published in self._published}
@@ -296,18 +327,26 @@ class AgentPublisher:
 
     def _prepare(self, catalog: Catalog, before: _Published | None, now: datetime) -> _Published:
         link = link_header(catalog, self._protocols, of_pages=False).encode("latin-1")
-        documents = prepare(self._documents(catalog), catalog, link, before.documents if before else {}, now)
+        earlier = {**before.documents, **before.fallbacks} if before else {}
+        listed = [*published(self._protocols, catalog), *problem_documents(catalog)]
+        documents = prepare((one for one in listed if not one.is_fallback), catalog, link, earlier, now)
+        fallbacks = prepare((one for one in listed if one.is_fallback), catalog, link, earlier, now)
         if before is not None:
             before.doors.invoker.set_status(catalog.status)
             if before.guarded is not None:
                 before.guarded.set_status(catalog.status)
-            return replace(before, documents=documents)
+            return replace(before, documents=documents, fallbacks=fallbacks)
         formats = self.site.settings.page_formats
-        pages = NegotiatedPages(catalog, formats, self._renderer) if formats and self._renderer else None
         links = link_header(catalog, self._protocols).encode("latin-1") if self._link_headers else None
+        pages = None
+        if formats and self._renderer:
+            llms = catalog.absolute(llms_txt.PATH) if catalog.publishes("llms_txt") else None
+            sitemap = catalog.absolute(SITEMAP_MD_PATH) if has_sitemap(catalog) else None
+            updated = catalog.site.updated.date().isoformat() if catalog.site.updated is not None else None
+            pages = NegotiatedPages(catalog, formats, self._renderer, links, Guide(llms, sitemap, updated))
         guarded = self._guard_routes(catalog)
         onward = negotiate(guarded or self.app, pages, links, self.site.settings.timeout)
-        return _Published(_host_of(catalog), documents, self._open_doors(catalog), pages, onward, guarded)
+        return _Published(_host_of(catalog), documents, fallbacks, self._open_doors(catalog), pages, onward, guarded)
 
     def _open_doors(self, catalog: Catalog) -> Doors:
         site, settings, reader = self.site, self.site.settings, None
@@ -315,9 +354,8 @@ class AgentPublisher:
             reader = PageReader(settings, catalog, self._whole, self._renderer, self.owns, lambda: self._state)
         guards, admission = self._guards(catalog, metadata_url(catalog)), read_admission_of(settings, catalog.actions)
         accept = self._background.accepting(catalog) if self._background is not None else None
-        sessions = carry = None
-        if self._has_sessions or has_session_callers(guards, catalog):
-            sessions = CookieSessions(site.store, Tokens(site.keys, f"session:{settings.namespace}", LIFETIME))
+        sessions, carry = self._sessions(guards, catalog), None
+        if sessions is not None:
             carry = SessionCalls(sessions, catalog, guards, admission.trusted_proxies, self._outside)
         reach = RouteCaller(self._called, catalog)
         context = DoorContext(
@@ -335,6 +373,13 @@ class AgentPublisher:
             carry=carry,
         )
         return open_doors(context, self._status)
+
+    def _sessions(self, guards: Guards, catalog: Catalog) -> CookieSessions | None:
+        """The sessions that are kept for callers without a cookie jar, None for a site that knows nobody by cookies."""
+        if not self._has_sessions and not has_session_callers(guards, catalog):
+            return None
+        tokens = Tokens(self.site.keys, f"session:{self.site.settings.namespace}", LIFETIME)
+        return CookieSessions(self.site.store, tokens)
 
     def _guard_routes(self, catalog: Catalog) -> GuardedRoutes | None:
         """The application behind the gates of its actions' routes, None where no route is to be guarded."""
@@ -362,6 +407,7 @@ class AgentPublisher:
             authenticators=site.authenticators,
             realm=catalog.site.name,
             metadata_url=metadata,
+            codes=catalog.site.errors,
             rate_limit=catalog.site.rate_limit,
             fingerprints=fingerprints,
             confirmations=confirmations if any(action.needs_confirmation for action in actions) else None,
@@ -370,10 +416,14 @@ class AgentPublisher:
             credentials=frozenset(known for action in actions for known in action.route_credentials),
         )
 
-    def _documents(self, catalog: Catalog) -> Iterable[Document]:
-        for protocol in self._protocols:
-            yield from (one for one in protocol.documents if one.condition is None or one.condition(catalog))
-        yield from problem_documents(catalog)
+
+async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
+    """Ask the application first, and answer with our document where it has none."""
+
+    async def answer() -> None:
+        await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
+
+    await ask_first(go_on, scope, receive, send, (404,), answer)
 
 
 @contextmanager

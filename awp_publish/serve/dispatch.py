@@ -10,7 +10,6 @@ gates would be passed by.
 
 import asyncio
 import base64
-import http
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
@@ -40,7 +39,8 @@ from awp_publish.problems import (
     Problem,
     Refused,
     Violation,
-    shorten,
+    phrase_of,
+    refusal,
 )
 from awp_publish.request import Encoder, Request
 from awp_publish.schema import pointer_to, read_errors
@@ -66,8 +66,6 @@ CARRIED_HEADERS: Final = frozenset(
     }
 )
 _CHARSET: Final = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
-_CODE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
-_WORDS: Final = ("detail", "message", "error", "title")
 
 
 def read_answer(
@@ -144,13 +142,13 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
         )
     document = _parse(fields.get(b"content-type", b""), body)
     if status >= 500 or status < 300:
-        kind: type[Problem] = HandlerFailed
+        kind: type[Problem] = HandlerUnavailable if status == 503 else HandlerFailed
         words = f"Action {action.id} failed. The site's log has the cause under this request_id."
         if status == 503:
-            kind, words = HandlerUnavailable, f"Action {action.id} is unavailable."
+            words = f"Action {action.id} is unavailable."
         if status < 500 or not isinstance(document, Mapping):
             return kind(words)
-        return _refused(kind, status, document, codes, words)
+        return refusal(kind, status, document, codes, words)
     if status == 422 and (lacking := _lacking_headers(call, document)):
         told = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
         return AuthenticationRequired(f"The action needs the header {lacking[0]}, which says who calls.", headers=told)
@@ -159,9 +157,9 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
     kinds: Mapping[int, type[Problem]] = {403: InsufficientPermissions}
     if status == 401:
         kinds = {401: InvalidCredentials if _shows_credentials(call) else AuthenticationRequired}
-    refusal = _refused(kinds.get(status, Refused), status, document, codes, _phrase(status))
-    refusal.recovery = Refused.recoveries.get(status) if status in kinds else None
-    return refusal
+    refused = refusal(kinds.get(status, Refused), status, document, codes, phrase_of(status))
+    refused.recovery = Refused.recoveries.get(status) if status in kinds else None
+    return refused
 
 
 def _shows_credentials(call: Call) -> bool:
@@ -180,50 +178,6 @@ def _shows_credentials(call: Call) -> bool:
     }
     known = (*call.action.route_credentials, RouteCredential("header", "authorization"))
     return any(one.name in places[one.place] for one in known)
-
-
-def _refused(kind: type[Problem], status: int, document: object, codes: Mapping[str, str], otherwise: str) -> Problem:
-    """A problem with the route's own words, a code that the site declares, and its own body.
-
-    problem+json keeps its members.
-    """
-    words = _words(document) or otherwise
-    if isinstance(document, Mapping) and isinstance(document.get("type"), str) and "title" in document:
-        members = {str(name): value for name, value in document.items() if name not in ("status", "detail", "instance")}
-        if document["type"] == "about:blank":
-            del members["type"]  # ours says more
-        return kind(words, status=status, code=_code_in(document), members=members)
-    inner = document.get("detail") if isinstance(document, Mapping) else None
-    found = (_code_in(source) for source in (document, inner))
-    code = next((code for code in found if code in codes), None)
-    answered = {"response": document} if isinstance(document, (Mapping, list)) else {}
-    return kind(words, status=status, code=code, members=answered)
-
-
-def _code_in(source: object) -> str | None:
-    code = source.get("code") if isinstance(source, Mapping) else None
-    return code if isinstance(code, str) and _CODE.fullmatch(code) else None
-
-
-def _words(document: object) -> str:
-    """What the route says in its own words, "" for nothing."""
-    if isinstance(document, str) and document.strip():
-        return shorten(document.strip())
-    if isinstance(document, Mapping):
-        for name in _WORDS:
-            found = document.get(name)
-            if isinstance(found, Mapping):
-                return _words(found)
-            if isinstance(found, str) and found.strip():
-                return shorten(found.strip())
-    return ""
-
-
-def _phrase(status: int) -> str:
-    try:
-        return f"{http.HTTPStatus(status).phrase}."
-    except ValueError:
-        return f"The action answered with status {status}."
 
 
 def _parse(content_type: bytes, body: bytes) -> object:

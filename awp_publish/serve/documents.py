@@ -24,6 +24,9 @@ METHODS: Final = "GET, HEAD, OPTIONS"
 LARGE: Final = 262_144
 """Bytes from which compressing harder costs more start-up time than it saves traffic."""
 
+PAGE: Final = 4096
+"""Bytes up to which what a document was compressed to is remembered."""
+
 IDENTITY: Final = "identity"
 
 
@@ -147,9 +150,7 @@ def _prepare_one(document: Document, body: bytes, link: bytes, modified: datetim
         *(((b"link", link),) if link else ()),
         *((name.lower().encode(), value.encode()) for name, value in document.headers),
     )
-    level = 5 if len(body) > LARGE else 9
-    compressed = ((coding, compress(body, level)) for coding, compress in _COMPRESSORS)
-    encoded = {coding: data for coding, data in compressed if len(data) < len(body)} | {IDENTITY: body}
+    encoded = _encode_page(body) if len(body) <= PAGE else _encode(body)
     variants = []
     for coding, data in encoded.items():
         etag = (f'"{digest}"' if coding == IDENTITY else f'"{digest}-{coding}"').encode()
@@ -159,6 +160,16 @@ def _prepare_one(document: Document, body: bytes, link: bytes, modified: datetim
         unchanged = tuple(pair for pair in headers if pair[0] not in (b"content-type", b"x-content-type-options"))
         variants.append(Variant(etag, Reply(200, sized, data), Reply(200, sized), Reply(304, unchanged)))
     return Prepared(tuple(encoded), tuple(variants), modified, document.media_type.split(";", 1)[0])
+
+
+def _encode(body: bytes) -> Mapping[str, bytes]:
+    level = 5 if len(body) > LARGE else 9
+    compressed = ((coding, compress(body, level)) for coding, compress in _COMPRESSORS)
+    return {coding: data for coding, data in compressed if len(data) < len(body)} | {IDENTITY: body}
+
+
+_encode_page: Final = lru_cache(maxsize=128)(_encode)
+"""The pages of problems are the same for every origin and every site of a process."""
 
 
 _COMPRESSORS: Final[list[tuple[str, Callable[[bytes, int], bytes]]]] = [

@@ -155,7 +155,7 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
 
         renderer = ProblemRenderer(catalog)
         jobs = catalog.absolute(catalog.paths.jobs)
-        door = JobsDoor(background.jobs, jobs, renderer, cors, identify, admission.own_hosts)
+        door = JobsDoor(background.jobs, jobs, renderer, cors, identify, admission.own_hosts, context.sessions)
         below[f"{catalog.paths.jobs}/"] = door
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(catalog, status, admission.own_hosts)}
     if context.pages is not None:

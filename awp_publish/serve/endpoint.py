@@ -13,7 +13,7 @@ import orjson
 
 from awp_publish.model import Action, Catalog
 from awp_publish.policy.call import Call, Outcome, Result
-from awp_publish.problems import MethodNotAllowed, Problem, below, slug_of
+from awp_publish.problems import AuthenticationRequired, MethodNotAllowed, Problem, below, code_of, slug_of
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
 from awp_publish.serve.http import (
     NO_SNIFFING,
@@ -142,7 +142,11 @@ class ProblemRenderer:
     def __init__(self, catalog: Catalog, dialect: Mapping[str, str] | None = None) -> None:
         self.types = catalog.absolute(catalog.paths.problems)
         self._prefix = catalog.prefix
-        self.recoveries: Mapping[str, str] = {**(dialect or {}), **catalog.site.errors}
+        own = {}
+        if (action := catalog.sign_in) is not None:
+            told = f"Call {action.id}, then call again with the session that its answer hands out."
+            own[code_of(AuthenticationRequired.slug)] = told
+        self.recoveries: Mapping[str, str] = {**own, **(dialect or {}), **catalog.site.errors}
 
     def instance_of(self, scope: Scope) -> str:
         """Return the path of a request as its caller knows it, whatever part of it the server has taken away."""

@@ -5,9 +5,10 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Container, Generator, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -44,6 +45,38 @@ async def send_reply(reply: Reply, send: Send) -> None:
     """Answer an ASGI request. Headers are copied: middleware outside of us may change its copy."""
     await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
     await send({"type": "http.response.body", "body": reply.body})
+
+
+async def ask_first(
+    app: AsgiApp,
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    missing: Container[int],
+    instead: Callable[[], Awaitable[None]],
+) -> None:
+    """Let the application answer; where its status is one of `missing`, drop that and answer otherwise."""
+    is_missing = False
+
+    async def watch(message: Message) -> None:
+        nonlocal is_missing
+        if message["type"] == "http.response.start":
+            is_missing = message["status"] in missing
+        if not is_missing:
+            await send(message)
+
+    await app(scope, receive, watch)
+    if is_missing:
+        await instead()
+
+
+def without_content(send: Send) -> Send:
+    """Return what sends an answer to HEAD: all of it but the content (RFC 9110 section 9.3.2)."""
+
+    async def send_head(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return send_head
 
 
 def read_fields(headers: Headers) -> Fields:
@@ -179,10 +212,12 @@ def _parse_strictly(body: bytes) -> object:
 
 
 def _is_deeper(value: object, levels: int) -> bool:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    if inner is None:
-        return False
-    return levels == 0 or any(_is_deeper(member, levels - 1) for member in inner)
+    """Walk level by level, over objects and arrays alone: a body may hold hundreds of thousands of them."""
+    inner = [value] if isinstance(value, (dict, list)) else []
+    while inner and levels:
+        members = chain.from_iterable(one.values() if isinstance(one, dict) else one for one in inner)
+        inner, levels = [one for one in members if isinstance(one, (dict, list))], levels - 1
+    return bool(inner)
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -4,23 +4,25 @@ A job is a resource of its own: a poll is answered with 200 whatever became of t
 is. Its address is what WoA (draft-gaikwad-woa-00) and agent.json call the poll endpoint.
 """
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 from urllib.parse import urlsplit
 
 import orjson
 
+from awp_publish.browsing.addresses import parse_address
 from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
 from awp_publish.model import Action, Catalog, Status, seconds_of
 from awp_publish.policy.authentication import set_caller
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
-from awp_publish.problems import DeclarationError, Problem
+from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
 from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
@@ -34,10 +36,13 @@ from awp_publish.serve.http import (
     read_fields,
 )
 from awp_publish.serve.lifespan import running
+from awp_publish.serve.sessions import HEADER as SESSION_HEADER, CookieSessions, key_of
 from awp_publish.settings import SiteSettings
 
 if TYPE_CHECKING:
     from awp_publish.jobs.taskiq import TaskiqQueue
+
+logger: Final = logging.getLogger("awp_publish.calls")
 
 METHODS: Final = "GET, HEAD, DELETE, OPTIONS"
 LONGEST_PAUSE: Final = 5
@@ -74,8 +79,10 @@ class JobsDoor(Endpoint):
         cors: Cors,
         identify: Identify,
         own_hosts: frozenset[str] = frozenset(),
+        sessions: CookieSessions | None = None,
     ) -> None:
         super().__init__(renderer, cors, own_hosts)
+        self._sessions = sessions
         self._jobs = jobs
         self._address = address
         self._identify = identify
@@ -98,6 +105,9 @@ class JobsDoor(Endpoint):
             headers = ((b"retry-after", b"%d" % min(LONGEST_PAUSE, 1 + max(0, int(age // YOUNG_SECONDS)))),)
         if job.result is not None:
             headers += tuple(pair for pair in job.result.headers if pair[0].lower() not in _NOT_RETOLD)
+            for begun in self._sessions.ids_of_job(job.id) if self._sessions is not None else ():
+                if await cast(CookieSessions, self._sessions).find(begun) is not None:
+                    headers += ((SESSION_HEADER, begun.encode()),)
         await request.deliver(Outcome(orjson.dumps(described), None, status, headers))
 
 
@@ -138,7 +148,10 @@ class Background:
         observer: Observer,
         app: AsgiApp,
         routes: object,
+        sessions: CookieSessions | None = None,
     ) -> None:
+        self._sessions = sessions
+        self._catalog = catalog
         self.jobs = JobStore(guards.store, result_seconds=float(seconds_of(settings.jobs.results)))
         self._settings = settings.jobs
         self._queue_name = f"awp_publish:{settings.namespace}"
@@ -160,13 +173,18 @@ class Background:
         self._reach.check(call)
         scope: Scope = call.context  # type: ignore[assignment]
         scopes = sorted(call.principal.scopes) if call.principal is not None else []
+        context: dict[str, object] = {"scopes": scopes, "request": pack_request(scope)}
+        if self._sessions is not None and call.on_cookies is not None:  # a caller without a cookie jar
+            conversation = call.conversation if self._sessions.is_own(call.conversation or "") else None
+            context["session"] = call.session_id or (key_of(conversation) if conversation else "")
+            context["has_begun"] = bool(call.session_id)
         job = await self.jobs.accept(
             call.action.id,
             call.input,
             principal=call.caller_id,
             request_id=call.request_id,
             door=call.door,
-            context={"scopes": scopes, "request": pack_request(scope)},
+            context=context,
             share=f"ip:{call.credentials().address}" if call.credentials is not None else "",
         )
         self._work_anyway()
@@ -180,13 +198,36 @@ class Background:
         async def keep(result: Result) -> None:
             results.append(result)
 
-        call = self._call_of(job)
+        call, taken = self._call_of(job), list[str]()
+        if "session" in job.context:
+            call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)
         set_caller(call.principal)
         await self._invoker.run(call, keep)
+        if taken:
+            await self._keep_cookies(job, taken)
         result = results[0]
         if isinstance(result, Problem):
             return result
-        return JobResult(result.status, (*result.headers, *await self._guards.certify(call)), result.body)
+        headers = [pair for pair in result.headers if pair[0].lower() != b"set-cookie"]  # nobody is told them
+        return JobResult(result.status, (*headers, *await self._guards.certify(call)), result.body)
+
+    async def _keep_cookies(self, job: Job, set_cookies: list[str]) -> None:
+        """Keep the cookies of a job for its caller, who has no jar: in the session of the call, or in a new one."""
+        target = self._actions[job.action].target
+        if self._sessions is None or target is None:
+            return
+        at, has_begun = parse_address(self._catalog.absolute(target.path)), bool(job.context.get("has_begun"))
+        key = str(job.context["session"]) or key_of(self._sessions.ids_of_job(job.id)[0])
+        try:
+            session = await self._sessions.load(key)
+            if session is not None:
+                await self._sessions.update(session, set_cookies, at)
+            elif not has_begun and self._sessions.are_worth(set_cookies, at):
+                await self._sessions.begin(key, job.principal, job.share.removeprefix("ip:"), set_cookies, at)
+        except (StoreUnavailable, SessionUnknown):  # must not cost the caller the answer
+            logger.exception(
+                "the cookies of a job of action %s are not kept (request_id=%s)", job.action, job.request_id
+            )
 
     def _call_of(self, job: Job) -> Call:
         request, scopes = job.context.get("request"), job.context.get("scopes")

@@ -22,6 +22,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote, unquote_plus, urljoin
 
+import orjson
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 
@@ -36,10 +37,12 @@ from awp_publish.serve.http import (
     Reply,
     Scope,
     Send,
+    ask_first,
     mount_of,
     read_fields,
     route_path,
     send_reply,
+    without_content,
 )
 from awp_publish.settings import Pages
 
@@ -73,11 +76,15 @@ _WEIGHT: Final = re.compile(r"0(?:\.\d{0,3})?|1(?:\.0{0,3})?")
 
 @dataclass(frozen=True, slots=True)
 class RequestedFormat:
-    """A format, for SOM how much of the page it holds, and whether the address asked for it."""
+    """A format, for SOM how much of the page it holds, and whether the address asked for it.
+
+    `is_file` asks for Markdown that can stand alone: with front matter, and with a way on.
+    """
 
     format: FormatName
     budget: BudgetName = FULL
     by_query: bool = False
+    is_file: bool = False
 
 
 class Accept(NamedTuple):
@@ -162,6 +169,14 @@ _WINDOWS: Final[dict[bytes, tuple[int, ...]]] = {
 """RFC 9110 section 8.4.1. What is called deflate has its zlib header or, from many servers, has none."""
 
 
+class Guide(NamedTuple):
+    """Where a reader of one page finds the others: the addresses of llms.txt and sitemap.md, as far as they are."""
+
+    llms_txt: str | None
+    sitemap: str | None
+    updated: str | None
+
+
 class RenderKey(NamedTuple):
     """Everything that a rendering depends on, so that no visitor can be given what was made of another's page."""
 
@@ -170,6 +185,7 @@ class RenderKey(NamedTuple):
     charset: str | None
     coding: bytes
     digest: bytes
+    guide: Guide | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +229,7 @@ class PageRenderer:
             return None
         try:
             tree = self._parse(html, key.charset)
+            canonical = _canonical_address(tree, key.url)
             if key.requested.format == "som":
                 from awp_publish.pages.som import Budget, compile_som
 
@@ -220,9 +237,12 @@ class PageRenderer:
             else:
                 from awp_publish.pages.markdown import write_markdown
 
-                content = write_markdown(tree, key.url).encode("utf-8", "replace")
+                text = write_markdown(tree, key.url)
+                if key.requested.is_file:
+                    text = _as_file(text, tree, canonical, key.guide)
+                content = text.encode("utf-8", "replace")
             etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'.encode()
-            rendering = Rendering(content, etag, _canonical_address(tree, key.url).encode("latin-1"))
+            rendering = Rendering(content, etag, canonical.encode("latin-1"))
         except Exception:
             logger.exception("%s could not be rendered as %s", key.url, key.requested.format)
             return None
@@ -256,6 +276,32 @@ def _decode(body: bytes, coding: bytes) -> bytes | None:
         except zlib.error:
             continue
     return None
+
+
+def _as_file(text: str, tree: "Tree", canonical: str, guide: Guide | None) -> str:
+    """Markdown that stands alone: front matter, where all else is told, the page, and where further pages are."""
+    from awp_publish.pages.tree import read_title
+
+    metas = {node.attributes.get("name", "").lower(): node for node in tree.tagged("meta")}
+    described = metas["description"].attributes.get("content", "") if "description" in metas else ""
+    facts = {
+        "title": " ".join(read_title(tree).split()),
+        "description": " ".join(described.split()),
+        "canonical": canonical,
+        "last_updated": guide.updated if guide else None,
+    }
+    lines = ["---", *(f"{name}: {_yaml(value)}" for name, value in facts.items() if value), "---", ""]
+    if guide is not None and guide.llms_txt:
+        lines += [f"> All actions and pages of this site: {guide.llms_txt}", ""]
+    lines.append(text.rstrip("\n"))
+    if guide is not None and guide.sitemap:
+        lines += ["", "## Sitemap", "", f"[All pages]({guide.sitemap})"]
+    return "\n".join(lines) + "\n"
+
+
+def _yaml(value: str) -> str:
+    """A scalar that YAML reads as this text: in double quotes, as JSON has it."""
+    return orjson.dumps(value).decode()
 
 
 def _canonical_address(tree: "Tree", url: str) -> str:
@@ -341,7 +387,8 @@ _render_limiter: Final[RunVar[CapacityLimiter]] = RunVar("awp_publish_render_lim
 class NegotiatedRequest:
     """A request for a page in another format. `scope` is the request for the page itself, `fields` the client's own.
 
-    `in_shared_cache` lets shared caches keep what Accept has chosen, since they obey Vary.
+    `in_shared_cache` lets shared caches keep what Accept has chosen, since they obey Vary. `link` is the header that
+    every representation of a page has, `guide` what Markdown names that stands alone.
     """
 
     requested: RequestedFormat
@@ -352,6 +399,8 @@ class NegotiatedRequest:
     is_head: bool = False
     location: bytes | None = None
     in_shared_cache: bool = False
+    link: bytes | None = None
+    guide: Guide | None = None
 
     def takes(self, status: int, headers: Headers) -> bool:
         """Return whether an answer that begins like this can be rendered; any other passes as it is.
@@ -399,7 +448,8 @@ class NegotiatedRequest:
         charset = _CHARSET.search(fields.get(b"content-type", b""))
         coding = fields.get(b"content-encoding", b"").strip().lower()
         digest = hashlib.sha256(body).digest()
-        return RenderKey(self.requested, self.url, charset[1].decode("latin-1") if charset else None, coding, digest)
+        name = charset[1].decode("latin-1") if charset else None
+        return RenderKey(self.requested, self.url, name, coding, digest, self.guide)
 
     def _reply(self, status: int, headers: Headers, fields: Fields, rendering: Rendering) -> Reply:
         varies = not self.requested.by_query
@@ -422,6 +472,8 @@ class NegotiatedRequest:
             kept.append(NO_SNIFFING)
         if 200 <= status < 300 and not _CANONICAL.search(fields.get(b"link", b"")):
             kept.append((b"link", b'<%b>; rel="canonical"' % rendering.canonical))
+        if self.link is not None and status == 200:
+            kept.append((b"link", self.link))
         size = len(rendering.body)
         kept += [(b"content-type", CONTENT_TYPES[self.requested.format]), (b"content-length", b"%d" % size)]
         if self.requested.format == "md":
@@ -492,7 +544,16 @@ def _is_unmodified(modified: bytes, since: bytes) -> bool | None:
 class NegotiatedPages:
     """The pages of one public address of a site, which never comes from a request."""
 
-    def __init__(self, catalog: Catalog, formats: Pages, renderer: PageRenderer) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        formats: Pages,
+        renderer: PageRenderer,
+        link: bytes | None = None,
+        guide: Guide | None = None,
+    ) -> None:
+        self._link = link
+        self._guide = guide
         self.in_query = formats.in_query
         self._in_shared_cache = formats.shared_cache
         self._renderer = renderer
@@ -507,9 +568,24 @@ class NegotiatedPages:
         requested, query = _read_query(query) if self.in_query else (None, query)
         if requested is None and b"accept" in fields:
             requested = read_accept(fields[b"accept"]).requested
-        if requested is None:
-            return None
+        return None if requested is None else self._request(scope, fields, requested, query)
 
+    def read_file(self, scope: Scope) -> NegotiatedRequest | None:
+        """Return the request for the page whose Markdown an address with `.md` behind it means; None for any other.
+
+        `/about.md` is that of `/about`, `/index.md` that of the site's first page. The application's own files come
+        first: this is for what it does not know.
+        """
+        path: str = scope["path"]
+        if scope["method"] not in READ_METHODS or not path.endswith(FILE_SUFFIX):
+            return None
+        shorter = {**scope, "path": _without_suffix(path)}
+        if raw := scope.get("raw_path"):
+            shorter["raw_path"] = _without_suffix(raw.split(b"?", 1)[0].decode("latin-1")).encode("latin-1")
+        requested = RequestedFormat("md", by_query=True, is_file=True)
+        return self._request(shorter, read_fields(scope["headers"]), requested, scope["query_string"])
+
+    def _request(self, scope: Scope, fields: Fields, requested: RequestedFormat, query: bytes) -> NegotiatedRequest:
         # The address as the client wrote it, fit to stand in a header.
         raw = scope.get("raw_path")
         written = raw.split(b"?", 1)[0].decode("latin-1") if raw else quote(scope["path"])
@@ -518,7 +594,7 @@ class NegotiatedPages:
         url = self._url + quote(path, safe=PLAIN.replace("?", ""))
         url += f"?{quote(query, safe=PLAIN + '/')}" if query else ""
         location = None
-        if self.in_query:  # an address that is the rendering's own (RFC 9110 section 8.7)
+        if self.in_query and not requested.is_file:  # an address that is the rendering's own (RFC 9110 section 8.7)
             budget = "" if requested.budget == FULL else f"&budget={requested.budget}"
             location = f"{url}{'&' if '?' in url else '?'}format={requested.format}{budget}".encode("latin-1")
 
@@ -530,10 +606,27 @@ class NegotiatedPages:
             "headers": [*kept, (b"accept", _ACCEPT[requested.format])],
             "extensions": {},  # the server's shortcuts for sending files would go round us
         }
-        is_head = scope["method"] == "HEAD"
         return NegotiatedRequest(
-            requested, url, inner, fields, self._renderer, is_head, location, self._in_shared_cache
+            requested,
+            url,
+            inner,
+            fields,
+            self._renderer,
+            is_head=scope["method"] == "HEAD",
+            location=location,
+            in_shared_cache=self._in_shared_cache,
+            link=self._link,
+            guide=self._guide if requested.is_file else None,
         )
+
+
+FILE_SUFFIX: Final = ".md"
+
+
+def _without_suffix(path: str) -> str:
+    """The page that a file is made of."""
+    shorter = path.removesuffix(FILE_SUFFIX)
+    return shorter.removesuffix("index") if shorter.endswith("/index") else shorter
 
 
 _HTML: Final = tuple(sorted(HTML_TYPES))
@@ -541,14 +634,19 @@ _VARY: Final = (b"vary", b"Accept")
 _ANYTHING: Final = Accept(None, names_html=False)
 
 
+_HEAD_ASKED: Final = "awp_publish.head_asked"
+"""The member of a scope that tells a HEAD of which the application is asked itself, before it is asked with GET."""
+
+
 def negotiate(
     app: AsgiApp, pages: NegotiatedPages | None, link: bytes | None, timeout: float
 ) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     """Wrap an application so that its pages are offered in other formats.
 
-    All of its HTML then says that it is chosen by Accept; with `pages` None there is HTML only. HTML also gets a
-    `link` header, None for none. `timeout` is how many seconds a page may take from its first to its last byte before
-    it passes as it is. Every request comes by here, so nothing here is a coroutine itself.
+    All of its HTML then says that it is chosen by Accept, and HEAD is answered where the application only knows GET;
+    with `pages` None there is HTML only. HTML also gets a `link` header, None for none. `timeout` is how many seconds a
+    page may take from its first to its last byte before it passes as it is. Every request comes by here, so nothing
+    here is a coroutine itself.
     """
     if pages is None and link is None:
         return app
@@ -557,6 +655,14 @@ def negotiate(
     def forward(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         names_html = False
         if pages is not None:
+            if scope["path"].endswith(FILE_SUFFIX) and (file := pages.read_file(scope)) is not None:
+                responder = NegotiatedResponder(file, send, timeout)
+                return ask_first(app, scope, receive, send, (404, 405), lambda: responder.respond(app, receive))
+            if scope["method"] == "HEAD" and _HEAD_ASKED not in scope:
+                asked, got = {**scope, _HEAD_ASKED: True}, {**scope, "method": "GET"}
+                return ask_first(
+                    forward, asked, receive, send, (405,), lambda: forward(got, receive, without_content(send))
+                )
             accept = b""
             for name, value in scope["headers"]:
                 if name == b"accept":

@@ -24,7 +24,7 @@ import orjson
 
 from awp_publish.browsing.addresses import WebAddress, parse_address
 from awp_publish.browsing.cookies import Cookie, CookieJar
-from awp_publish.model import Action, Catalog
+from awp_publish.model import Catalog
 from awp_publish.policy.call import Call, Deliver, Outcome, Result
 from awp_publish.policy.guard import FLEETING, Guards
 from awp_publish.policy.tokens import Tokens
@@ -97,11 +97,20 @@ class CookieSessions:
             secrets.compare_digest(digest[:24], session_id[32:]) for digest in self._tokens.digests(session_id[:32])
         )
 
+    def ids_of_job(self, job_id: str) -> tuple[str, ...]:
+        """Return the ids that a session has which a job has begun, under each of the site's keys, the newest first.
+
+        They are not kept with the job: who reads the store learns none.
+        """
+        names = [digest[:32] for digest in self._tokens.digests(f"job {job_id}")]
+        return tuple(name + self._tokens.digests(name)[0][:24] for name in names)
+
     async def find(self, session_id: str) -> KeptSession | None:
         """Return a session, None if there is none under that id."""
-        if not _ID.fullmatch(session_id):
-            return None
-        key = key_of(session_id)
+        return await self.load(key_of(session_id)) if _ID.fullmatch(session_id) else None
+
+    async def load(self, key: str) -> KeptSession | None:
+        """Return the session under a key, None for none."""
         raw = (await self._store.run((Look(key),))).seen[0]
         return self._read(key, raw) if isinstance(raw, bytes) else None
 
@@ -115,12 +124,10 @@ class CookieSessions:
         jar.store_from((("set-cookie", one) for one in set_cookies), at, self._clock())
         return _is_worth(jar)
 
-    async def begin(
-        self, session_id: str, owner: str, address: str, set_cookies: Iterable[str], at: WebAddress
-    ) -> bool:
+    async def begin(self, key: str, owner: str, address: str, set_cookies: Iterable[str], at: WebAddress) -> bool:
         """Keep the cookies that an answer from an address sets; False if the caller's `address` has begun too many."""
         now = self._clock()
-        jar, key = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES), key_of(session_id)
+        jar = CookieJar(MAX_COOKIES, MAX_COOKIE_BYTES)
         jar.store_from((("set-cookie", one) for one in set_cookies), at, now)
         raw = _write(owner, now, now, jar)
         steps: list[Step] = [Add(key, raw, IDLE)]
@@ -335,7 +342,7 @@ class SessionCalls:
         """Begin a session. The answer stands even if that fails."""
         address = client_address(scope, read_fields(scope["headers"]), self._proxies)
         try:  # who came without cookies is known, if at all, by more than the session
-            return await self._sessions.begin(new_id, call.caller_id, address, set_cookies, at)
+            return await self._sessions.begin(key_of(new_id), call.caller_id, address, set_cookies, at)
         except StoreUnavailable:
             logger.exception(_NOT_KEPT, call.action.id, call.request_id)
             return False
@@ -496,15 +503,7 @@ def _recovery(catalog: Catalog) -> str | None:
     """Return what to do about a session that is over, with the name of the action that signs in, if it is known."""
     if code_of(SessionUnknown.slug) in catalog.site.errors:
         return None
-    action = sign_in_action(catalog)
+    action = catalog.sign_in
     if action is None:
         return None
     return f"Leave the session out and call {action.id}, then send the session that its answer hands out."
-
-
-def sign_in_action(catalog: Catalog) -> Action | None:
-    """Return the action behind the address at which sessions begin, as the site declares it; None for none."""
-    known = catalog.site.authentication
-    login = known.endpoints.get("login") if known is not None else None
-    found = [one for one in catalog.actions if one.target is not None and one.target.path == login]
-    return next((one for one in found if one.intent != "read"), None)

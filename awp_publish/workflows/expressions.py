@@ -9,6 +9,7 @@ and regular expressions) is bounded or refused here.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
@@ -23,6 +24,8 @@ TIMEOUT_MS: Final = 50
 MAX_STACK_DEPTH: Final = 200
 MAX_SEQUENCE: Final = 10_000
 MAX_PAD_CHARACTERS: Final = 10_000
+MAX_FILL_SECONDS: Final = 0.5
+"""How long all the slots of one value may take together; nothing else runs meanwhile."""
 FORBIDDEN: Final = frozenset(("eval", "random", "now", "millis"))
 """Functions that would run code from data, or answer differently each time (V1, workflow)."""
 
@@ -76,11 +79,14 @@ def fill(value: object, document: Mapping[str, object], max_bytes: int) -> objec
     """
     if not has_slots(value):
         return value
-    encoded = encode(document)
+    encoded, deadline = encode(document), time.monotonic() + MAX_FILL_SECONDS
 
     def filled(inner: object) -> object:
         if isinstance(inner, str):
             expression = expression_of(inner)
+            if expression is not None and time.monotonic() > deadline:
+                message = f"The expressions of one value took more than {MAX_FILL_SECONDS} seconds."
+                raise ExpressionError("expression_evaluation_failed", message)
             return inner if expression is None else _evaluate(expression, encoded, max_bytes)
         if isinstance(inner, Mapping):
             pairs = ((name, filled(member)) for name, member in inner.items())

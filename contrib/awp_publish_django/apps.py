@@ -1,8 +1,18 @@
 """The application's configuration: `agents.py` of every installed application is imported, as `admin.py` is."""
 
-from django.apps import AppConfig
+import logging
+from importlib import import_module
+from typing import Final
+
+from django.apps import AppConfig, apps
 from django.core import checks
-from django.utils.module_loading import autodiscover_modules
+from django.utils.module_loading import module_has_submodule
+
+logger: Final = logging.getLogger("awp_publish")
+
+FAILED: Final[list[Exception]] = []
+"""What the import of an `agents.py` raised. It is told by the checks and by a server that starts, and keeps no other
+command from its work: a table that declarations ask for may be what `migrate` is about to make."""
 
 
 class AwpPublishConfig(AppConfig):
@@ -14,7 +24,13 @@ class AwpPublishConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        autodiscover_modules("agents")
+        for config in apps.get_app_configs():
+            if config.module is not None and module_has_submodule(config.module, "agents"):
+                try:
+                    import_module(f"{config.name}.agents")
+                except Exception as error:
+                    logger.warning("%s.agents cannot be imported: %s: %s", config.name, type(error).__name__, error)
+                    FAILED.append(error)
         from awp_publish_django.checks import TAG, check_agents
 
         checks.register(check_agents, TAG)

@@ -1,15 +1,19 @@
 """System checks: what is wrong with the settings, the declarations, the middleware and the addresses, with a remedy.
 
-Errors keep the project from starting; warnings are about what works and should not be left so.
+Errors keep the project from starting; warnings are about what works and should not be left so. To commands that start
+nothing, `migrate` for one, an error of ours is a warning.
 """
 
+import sys
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning as CheckWarning
+from django.core.checks import WARNING, CheckMessage, Error, Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import get_commands
 from django.urls import Resolver404, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
@@ -23,14 +27,32 @@ CORRECT: Final = "Correct the declaration of that name; docs/django.md says what
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def check_agents(**_: object) -> list[CheckMessage]:
-    """All of them. What cannot be published is told alone."""
+STARTING: Final = frozenset({"agents", "check", "runserver", "runserver_plus", "test", "testserver"})
+"""Commands that serve the project, or ask whether it may be served."""
+
+
+def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
+    """All of them. `databases` are named by `migrate`, which may be about to make what is missing."""
+    found = _check_all()
+    command = next(iter(sys.argv[1:]), "")
+    if databases or (command in get_commands() and command not in STARTING):
+        for message in found:
+            message.level = min(message.level, WARNING)
+    return found
+
+
+def _check_all() -> list[CheckMessage]:
+    """What cannot be published is told alone."""
     try:
         publication = get_publication()
     except ImproperlyConfigured as error:
         return [Error(str(error), hint='Set AWP_PUBLISH = {"SITE": "shop.agents.site"}.', id="awp_publish.E001")]
     except DeclarationError as error:
         return [Error(f"{error.subject}: {error.detail}", hint=error.remedy or CORRECT, id="awp_publish.E002")]
+    except Exception as error:  # whatever somebody's declarations, forms and URLs raise: a check tells it
+        where = "".join(traceback.format_tb(error.__traceback__)[-1:]).strip().split("\n")[0]
+        told = f"The site cannot be published: {type(error).__name__}: {error} ({where})"
+        return [Error(told, hint="Correct it; manage.py agents list shows the whole traceback.", id="awp_publish.E006")]
     return [message for check in CHECKS for message in check(publication)]
 
 

@@ -71,11 +71,11 @@ def _answer(
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        return _linked(publication, answer_page(publication, request, go_on))
+        return _linked(publication, _fallen_back(publication, request, answer_page(publication, request, go_on)))
     if ARRIVED in scope:
         return _answer_directly(publication, request, scope, go_on)
     if (reply := publication.publisher.document(scope)) is not None:
-        return response_of(reply)
+        return _final(request, response_of(reply))
     if is_eventlet():
         return _refuse(publication, request)
     scope.update(identify(publication, request))
@@ -85,7 +85,8 @@ def _answer(
         return await visit.in_thread(partial(_call_view, publication.project.answer if is_fresh else go_on, inner))
 
     talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond, publication.is_enclosed)})
-    return _recorded(publication, response_of_messages(visit.converse(talk, publication.portal.loop())))
+    response = response_of_messages(visit.converse(talk, publication.portal.loop()))
+    return _recorded(publication, _final(request, response))
 
 
 def _answer_directly(
@@ -127,9 +128,10 @@ async def _answer_async(
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        return _linked(publication, await answer_page_async(publication, request, go_on))
+        response = await answer_page_async(publication, request, go_on)
+        return _linked(publication, _fallen_back(publication, request, response))
     if (reply := publication.publisher.document(scope)) is not None:
-        return response_of(reply)
+        return _final(request, response_of(reply))
     if publication.knows_callers:
         scope.update(await sync_to_async(identify)(publication, request))
     is_direct, largest = ARRIVED in scope, largest_body(publication.site.settings, publication.site.catalog.actions)
@@ -147,7 +149,7 @@ async def _answer_async(
     talk = partial(publication.publisher, {**scope, BRIDGE: way})
     response = await response_of_stream(_converse(talk, sent))
     when_closed(response, partial(asyncio.get_running_loop().call_soon_threadsafe, sent.leave))
-    return _recorded(publication, _linked(publication, response) if is_direct else response)
+    return _recorded(publication, _linked(publication, response) if is_direct else _final(request, response))
 
 
 async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent) -> AsyncIterator[Message]:
@@ -213,11 +215,31 @@ def _whole_body(publication: Publication, request: HttpRequest) -> bytes:
     return b"" if is_too_large else request.body
 
 
+def _final(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """An answer of ours, which middleware around us takes for no missing page of the project.
+
+    CommonMiddleware and LocaleMiddleware redirect a 404 (or raise, with DEBUG) where a URL of the project takes the
+    path with a slash or a language; they ask the request for its URLconf.
+    """
+    if response.status_code == 404:
+        request.urlconf = ()  # type: ignore[attr-defined]
+    return response
+
+
 def _recorded(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:
     """The calls of this request are written when its answer has gone out, after all that the request itself writes."""
     if publication.recorder is not None:
         when_closed(response, publication.recorder.write)
     return response
+
+
+def _fallen_back(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """Our document, where the project has no file of its own."""
+    reply = publication.publisher.fallback(scope_of(request)) if response.status_code == 404 else None
+    if reply is None:
+        return response
+    response.close()
+    return response_of(reply)
 
 
 def _linked(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:

@@ -13,6 +13,7 @@ from django.utils.cache import patch_vary_headers
 from awp_publish.serve.http import Headers, Reply, read_fields
 from awp_publish.serve.negotiation import (
     DROPPED_FIELDS,
+    FILE_SUFFIX,
     HTML_TYPES,
     MAX_PAGE_BYTES,
     READ_METHODS,
@@ -37,7 +38,10 @@ def answer_page(
     reading = _read(request)
     asked = _asked(publication, request, reading)
     if asked is None:
-        return _varied(publication, go_on(request), reading)
+        response = go_on(request)
+        asked = _file(publication, request, response)
+    if asked is None:
+        return _varied(publication, response, reading)
     with _asking(request, asked):
         response = go_on(request)
         body = _body_of(asked, response)
@@ -52,7 +56,10 @@ async def answer_page_async(
     reading = _read(request)
     asked = _asked(publication, request, reading)
     if asked is None:
-        return _varied(publication, await go_on(request), reading)
+        response = await go_on(request)
+        asked = _file(publication, request, response)
+    if asked is None:
+        return _varied(publication, response, reading)
     with _asking(request, asked):
         response = await go_on(request)
         body = await _body_of_async(asked, response)
@@ -75,10 +82,20 @@ def _asked(publication: Publication, request: HttpRequest, reading: Accept) -> N
     return publication.publisher.asked(scope_of(request))
 
 
+def _file(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> NegotiatedRequest | None:
+    """What a request asks for that names a page's Markdown file, where the project has no such file itself."""
+    if response.status_code != 404 or not request.path.endswith(FILE_SUFFIX):
+        return None
+    file = publication.publisher.file(scope_of(request))
+    if file is not None:
+        response.close()
+    return file
+
+
 @contextmanager
 def _asking(request: HttpRequest, asked: NegotiatedRequest) -> Iterator[None]:
     """The request as the view gets it; after that again as it came, for the middleware around us answers its caller."""
-    came, method = dict(request.META), request.method
+    came, method, path, path_info = dict(request.META), request.method, request.path, request.path_info
     for name in DROPPED_FIELDS:
         request.META.pop(f"HTTP_{name.decode().upper().replace('-', '_')}", None)
     accepted = read_fields(asked.scope["headers"])[b"accept"].decode("latin-1")
@@ -86,13 +103,15 @@ def _asking(request: HttpRequest, asked: NegotiatedRequest) -> Iterator[None]:
         HTTP_ACCEPT=accepted, QUERY_STRING=asked.scope["query_string"].decode("latin-1"), REQUEST_METHOD="GET"
     )
     request.method = "GET"
+    request.path = asked.scope["path"]
+    request.path_info = path_info[: len(path_info) - (len(path) - len(request.path))]
     _forget_what_was_read(request)
     try:
         yield
     finally:
         request.META.clear()
         request.META.update(came)
-        request.method = method
+        request.method, request.path, request.path_info = method, path, path_info
         _forget_what_was_read(request)
 
 

@@ -18,6 +18,7 @@ from awp_publish.schema import UnusableSchema, compile_schema
 
 _COMPONENT: Final = re.compile(r"<(?:(?P<converter>[^>:]+):)?(?P<name>[^>]+)>")
 _PLACED: Final = re.compile(r"%\((\w+)\)s")
+_NEGATED: Final = re.compile(r"\[\^(?:\\.|[^\]\\])*\]")
 _KNOWN: Final[Mapping[type, JsonObject]] = {
     converters.IntConverter: {"type": "integer", "minimum": 0},
     converters.StringConverter: {"type": "string", "minLength": 1, "pattern": "^[^/]+$"},
@@ -40,12 +41,12 @@ class Piece:
     schemas: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
-def read_pattern(pattern: object) -> Piece:
-    """A piece of somebody's own kind is taken by its text."""
+def read_pattern(pattern: object, unnamed: int = 0) -> Piece:
+    """A piece of somebody's own kind is taken by its text. `unnamed` groups stand before it."""
     if isinstance(pattern, RoutePattern):
         return _read_route(str(pattern))
     if isinstance(pattern, RegexPattern):
-        return _read_regex(pattern.regex.pattern)
+        return _read_regex(pattern.regex.pattern, unnamed)
     if isinstance(pattern, LocalePrefixPattern):
         return Piece(pattern.language_prefix)
     return Piece(str(pattern))
@@ -67,8 +68,12 @@ def _read_route(route: str) -> Piece:
 
 
 def _placeholder(name: str, expression: str) -> str:
-    spans = re.fullmatch(expression, "a/b") or re.fullmatch(expression, "1/1")
-    return f"{{{name}:path}}" if spans else f"{{{name}}}"
+    return f"{{{name}:path}}" if _spans_slashes(expression) else f"{{{name}}}"
+
+
+def _spans_slashes(expression: str) -> bool:
+    """Whether an expression may match a slash: it names one, or takes whatever there is."""
+    return "/" in _NEGATED.sub("", expression) or any(re.fullmatch(expression, one) for one in ("a/b", "1/1", "/"))
 
 
 def _schema_of(expression: str) -> JsonObject:
@@ -84,13 +89,14 @@ def _schema_of(expression: str) -> JsonObject:
 # --- re_path() ---
 
 
-def _read_regex(expression: str) -> Piece:
+def _read_regex(expression: str, unnamed: int) -> Piece:
     candidate, names = normalize(expression)[0]
     groups = _groups_of(expression)
-    schemas = {name: _schema_of(groups[name]) if name in groups else _ANY for name in names}
+    known = {name: f"_{int(name[1:]) + unnamed}" if re.fullmatch(r"_\d+", name) else name for name in names}
+    schemas = {known[name]: _schema_of(groups[name]) if name in groups else _ANY for name in names}
 
     def place(found: re.Match[str]) -> str:
-        return _placeholder(found[1], groups.get(found[1], "[^/]+"))
+        return _placeholder(known.get(found[1], found[1]), groups.get(found[1], "[^/]+"))
 
     return Piece(_PLACED.sub(place, candidate).replace("%%", "%"), schemas)
 

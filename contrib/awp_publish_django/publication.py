@@ -12,6 +12,7 @@ from django.core.signals import setting_changed
 from awp_publish import AgentPublisher, Site
 from awp_publish.cli import PATHS
 from awp_publish.templating import link_header
+from awp_publish_django.apps import FAILED
 from awp_publish_django.conf import NAME, Settings, load_site, read_settings
 from awp_publish_django.portal import Portal
 from awp_publish_django.project import DjangoProject
@@ -76,7 +77,8 @@ _kept: list[Publication] = []
 def get_publication() -> Publication:
     """The publication of this process, its site frozen against the URLconf.
 
-    Raises ImproperlyConfigured for wrong settings, DeclarationError for a wrong declaration.
+    Raises ImproperlyConfigured for wrong settings, DeclarationError for a wrong declaration, and what the import of the
+    project's declarations raises.
     """
     with _lock:
         if not _kept:
@@ -85,6 +87,8 @@ def get_publication() -> Publication:
 
 
 def _publish() -> Publication:
+    if FAILED:
+        raise FAILED[0]
     options = read_settings()
     site, project = load_site(options), DjangoProject()
     publisher = AgentPublisher(project, site)

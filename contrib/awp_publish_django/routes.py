@@ -1,5 +1,6 @@
 """The routes of a URLconf: include, namespaces, converters, regular expressions, language prefixes."""
 
+import inspect
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import translation
 
-from awp_publish.discover.routes import Operation, Route, answers_json, describe_by_path
+from awp_publish.discover.routes import Operation, Route, answers_json, describe_by_path, layers_of
 from awp_publish.model import Arrival, JsonObject
 from awp_publish_django.kinds import describe_view, understand
 from awp_publish_django.patterns import read_pattern
@@ -36,10 +37,26 @@ class _Place:
     is_admin: bool = False
 
     def below(self, pattern: object) -> "_Place":
-        piece = read_pattern(pattern)
+        piece = read_pattern(pattern, sum(name.startswith("_") and name[1:].isdigit() for name in self.schemas))
         text = str(pattern)
         route = self.route + text.removeprefix("^") if self.route else text  # as ResolverMatch.route tells it
         return replace(self, path=self.path + piece.template, route=route, schemas={**self.schemas, **piece.schemas})
+
+    def named_as(self, callback: object) -> "_Place":
+        """With the names that a view gives to what unnamed groups of an expression match, which it gets by position."""
+        unnamed = [name for name in self.schemas if name.startswith("_") and name[1:].isdigit()]
+        innermost = next((layer for layer in reversed(list(layers_of(callback))) if inspect.isfunction(layer)), None)
+        if not unnamed or innermost is None:
+            return self
+        taken = [one.name for one in inspect.signature(innermost).parameters.values() if one.kind in _POSITIONAL]
+        names = dict(zip(unnamed, taken[1:], strict=False))
+        if not names.keys() >= set(unnamed) or not self.schemas.keys().isdisjoint(names.values()):
+            return self
+        path = re.sub(r"{(_\d+)\b", lambda found: "{" + names.get(found[1], found[1]), self.path)
+        return replace(self, path=path, schemas={names.get(name, name): one for name, one in self.schemas.items()})
+
+
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def find_django_routes(urlconf: object = None) -> list[Route]:
@@ -77,7 +94,7 @@ def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:
             is_admin = place.is_admin or pattern.app_name in ADMINS or (isinstance(module, str) and module in ADMINS)
             yield from _walk(pattern.url_patterns, replace(below, namespaces=names, is_admin=is_admin))
         elif isinstance(pattern, URLPattern):
-            yield from _read(pattern, place.below(pattern.pattern))
+            yield from _read(pattern, place.below(pattern.pattern).named_as(pattern.callback))
 
 
 def _read(pattern: URLPattern, place: _Place) -> Iterator[Route]:

@@ -3,13 +3,14 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import FastAPI, Form, Response
+from fastapi import FastAPI, Form, Request, Response
 
 from awp_publish import Site
 from demo_site import accounts
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database
 from demo_site.models import Visitor
+from demo_site.origins import page_before
 from demo_site.visits import CurrentVisit
 
 AccountName = Annotated[str, Form(description="Name of the account.", min_length=1, max_length=100)]
@@ -30,8 +31,11 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
     """Add the sign-in page and the forms to sign in and out."""
 
     @app.get("/sign-in", response_model=Visitor, responses=page_responses())
-    def show_visitor(answer: CurrentAnswer, visit: CurrentVisit) -> Visitor | Response:
+    def show_visitor(request: Request, answer: CurrentAnswer, visit: CurrentVisit) -> Visitor | Response:
         """See whether you are signed in, and as whom."""
+        before = page_before(request)
+        if before is not None and before != "/sign-in":
+            visit.remember_way_back(before)
         with database.reading() as connection:
             visitor = visit.visitor(connection)
         return answer.page("sign_in.html", visitor)
@@ -46,13 +50,10 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
     def sign_in(
         answer: CurrentAnswer, visit: CurrentVisit, name: AccountName, password: Password
     ) -> Visitor | Response:
-        """Sign in with a name and password, which the basket and all that follows it need.
-
-        This is a demonstration: the sign-in page shows accounts that anybody may use.
-        """
+        """Sign in, which basket and orders need. The sign-in page shows accounts that anybody may use."""
         with database.reading() as connection:
             visit.sign_in(accounts.authenticate(connection, name, password))
-            return answer.go_on(visit.take_way_back(), visit.visitor(connection))
+            return answer.go_on(visit.take_way_back(default="/basket"), visit.visitor(connection))
 
     @app.post("/sign-out", response_model=Visitor, responses=form_responses())
     @site.action("sign_out", tags=["account"], effect="idempotent", awas={"selector": "form.sign-out-form"})

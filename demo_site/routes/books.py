@@ -12,7 +12,10 @@ from demo_site.database import Database
 from demo_site.models import Book, SearchResults, Sort
 
 SearchText = Annotated[
-    str, Query(description="Words of the title, the author or a subject; empty for all books.", max_length=200)
+    str,
+    Query(
+        description="Words, or their beginnings, of title, author and subjects; empty for all books.", max_length=200
+    ),
 ]
 SortOrder = Annotated[Sort, Query(description="Order of the list.")]
 PageNumber = Annotated[int, Query(description="Which page of the list.", ge=1, le=1000)]
@@ -59,10 +62,7 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
         page: PageNumber = 1,
         page_size: PageSize = 12,
     ) -> SearchResults | Response:
-        """Search our books by title, author or subject.
-
-        Every word of the query must begin a word of the title, the author or a subject. Accents and case do not matter.
-        """
+        """Search our books by title, author or subject."""
         with database.reading() as connection:
             results = books.search(connection, q, sort, page, page_size)
         return answer.page("search.html", results, {"page_size": page_size})

@@ -71,10 +71,7 @@ def _register_checkout(app: FastAPI, site: Site, database: Database) -> None:
         requires=["add_to_basket"],
     )
     def check_out(answer: CurrentAnswer, visit: CurrentVisit, name: Recipient, address: Address) -> Order | Response:
-        """Order the books in your basket; you must be signed in.
-
-        The copies leave our stock and the basket is emptied. No money is asked for: this is a demonstration.
-        """
+        """Order the books in your basket; you must be signed in. No money is asked for."""
         account_id = visit.need_account()
         with database.changing() as connection:
             order = orders.place(connection, account_id, visit.basket_id, name, address)

@@ -12,7 +12,7 @@ from demo_site.answers import CurrentAnswer, page_responses
 from demo_site.database import Database
 from demo_site.models import About, Home
 
-FEWEST_BOOKS_OF_A_SHOWN_SUBJECT = 4
+FEWEST_BOOKS_OF_A_SHOWN_SUBJECT = 10
 
 
 def register_shop(app: FastAPI, site: Site, database: Database) -> None:

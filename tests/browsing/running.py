@@ -7,7 +7,7 @@ from typing import Any
 from awp_publish.browsing.addresses import Origins
 from awp_publish.browsing.live_page import LivePage
 from awp_publish.browsing.page import Steps
-from awp_publish.browsing.runtime import ActionMap, Runtime, RuntimeFailure, ToolResult
+from awp_publish.browsing.runtime import ActionMap, Runtime, RuntimeFailure
 from awp_publish.browsing.session import Session
 from awp_publish.browsing.site_page import SitePage
 from tests.browsing.driving import HOME, Answer, Web
@@ -65,10 +65,10 @@ class Driver:
     def call(self, name: str = "go", **arguments: Any) -> Any:
         return self.result(name, arguments).output
 
-    def result(self, name: str, arguments: object, **options: Any) -> ToolResult:
+    def result(self, name: str, arguments: object, **options: Any) -> Any:
         return asyncio.run(self.runtime.call(name, arguments, **options))
 
-    def failure(self, name: str = "go", **arguments: Any) -> RuntimeFailure:
+    def failure(self, name: str = "go", **arguments: Any) -> Any:
         try:
             output = self.call(name, **arguments)
         except RuntimeFailure as failure:

@@ -34,7 +34,9 @@ SCHEMA_2020_12: dict[str, Any] = {
 
 def make_application(url: str) -> AsgiApp:
     """The application, for one address."""
-    site = Site("Conformance", "What the published scenarios are run against.", url=url, doors=["mcp"])
+    site = Site(
+        "Conformance", "What the published scenarios are run against.", url=url, doors=["mcp"], secret_keys=["k" * 32]
+    )
 
     @site.agent("test_simple_text", effect="read")
     async def test_simple_text() -> str:
@@ -50,6 +52,13 @@ def make_application(url: str) -> AsgiApp:
     async def json_schema_2020_12_tool(given: dict[str, Any]) -> str:
         """Take an input whose schema uses the keywords of JSON Schema 2020-12."""
         return "done"
+
+    for name in ("tampered_state", "request_state"):
+
+        @site.agent(f"test_input_required_result_{name}", confirm=True)
+        async def confirmed() -> str:
+            """Be done once a person has agreed."""
+            return "state-ok"
 
     @site.prompt("test_simple_prompt")
     def test_simple_prompt() -> str:

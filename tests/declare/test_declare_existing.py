@@ -192,6 +192,15 @@ def test_an_application_that_shows_no_routes_has_nothing_to_include(site, refusa
     )
 
 
+def test_an_application_of_which_nothing_is_known_to_read_starts(site, start):
+    async def anything(request: Any) -> PlainTextResponse:
+        return PlainTextResponse("done")
+
+    site.include()
+    assert start(Starlette(routes=[Route("/x", anything, methods=["GET", "POST"])])).agents() == []
+    assert [one.path for one in site.left_out] == ["/x", "/x"]
+
+
 def test_operation_ids_tell_two_versions_of_one_name_apart(site, start):
     app, router = FastAPI(), APIRouter()
 

@@ -240,7 +240,7 @@ def test_a_page_is_read_as_markdown(agent):
     assert page.headers["vary"] == "Accept, Cookie"
     assert page.text.count("\n# ") == 1
     assert "# Moby" in page.text
-    assert f"[Basket0]({ORIGIN}/basket)" in page.text
+    assert f"[Basket 0]({ORIGIN}/basket)" in page.text
     assert f"`POST {ORIGIN}/basket`" in page.text
     assert "[button: " in page.text
     asked = {"accept": "text/markdown", "if-none-match": page.headers["etag"]}

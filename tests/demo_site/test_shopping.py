@@ -61,9 +61,10 @@ def test_who_asks_for_a_page_of_an_account_signs_in_and_comes_back(shop: Shop, p
     [
         (f"{ORIGIN}/books/emma", "/books/emma"),
         (f"{ORIGIN}//evil.example/books", "/evil.example/books"),
-        ("https://evil.example/books/emma", "/"),
-        ("http://[nowhere", "/"),
-        ("", "/"),
+        (f"{ORIGIN}/search?q=sea", "/search?q=sea"),
+        ("https://evil.example/books/emma", "/basket"),
+        ("http://[nowhere", "/basket"),
+        ("", "/basket"),
     ],
 )
 def test_signing_in_leads_back_to_a_page_of_ours_only(shop: Shop, referer: str, way_back: str) -> None:
@@ -328,3 +329,9 @@ def test_head_is_answered_as_get_without_the_body(shop: Shop, path: str) -> None
 
 def test_a_page_may_fetch_the_manifests_beside_it(shop: Shop) -> None:
     assert "connect-src 'self'" in shop.person().get("/").headers["content-security-policy"]
+
+
+def test_signing_in_by_the_link_on_a_page_leads_back_to_it(shop: Shop) -> None:
+    person = shop.person()
+    person.get("/sign-in", headers={"referer": f"{ORIGIN}/books/emma"})
+    assert sign_in(person).headers["location"] == "/books/emma"

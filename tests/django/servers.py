@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.serve.test_real_server import free_port
+from tests.serve.test_real_server import NO_CERTIFICATES, free_port
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,7 +60,7 @@ def wait_for(address: str) -> None:
     until = time.monotonic() + 90  # three of them start at once, on a machine that may be busy
     while time.monotonic() < until:
         try:
-            httpx2.get(f"{address}/agent.json")
+            httpx2.get(f"{address}/agent.json", verify=NO_CERTIFICATES)
             return
         except httpx2.TransportError:
             time.sleep(0.1)

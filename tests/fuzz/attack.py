@@ -26,6 +26,9 @@ LATE: Final = 2.0
 What the process waited for a processor does not count: a busy machine is nobody's mistake.
 """
 
+LOOK: Final = 0.2
+"""Seconds for which a subscription is read."""
+
 PATIENCE: Final = 5
 """How many times that something is waited for."""
 
@@ -134,17 +137,20 @@ class Attack:
         scope = _scope("http", step, captured, path, query.partition(b"#")[0])
         scope["method"] = step.method
         answer, begun = _Answer(), own_time()
-        raised = await self._run(scope, _Body(body, step.chunks, step.sent).receive, answer.send, verdict)
+        follows = b"ubscribe" in path + body  # a task that waits for its caller is followed until the caller leaves
+        sent = len(body) if follows and step.sent is None else step.sent
+        body_of = _Body(body, step.chunks, sent, stays=LOOK if follows else 0.0)
+        raised = await self._run(scope, body_of.receive, answer.send, verdict)
         verdict.slowest = max(verdict.slowest, own_time() - begun)
         if raised:
             return
         if answer.status is None:
-            if step.sent is None:
+            if sent is None:
                 verdict.wrong.append("there was no answer")
             verdict.statuses.append("left")
             return
         verdict.statuses.append(str(answer.status))
-        verdict.wrong += answer.flaws(step.method, has_left=step.sent is not None)
+        verdict.wrong += answer.flaws(step.method, has_left=sent is not None)
         captured.look_at(answer.head + answer.body)
         self._judge_answer(given, answer.status, answer.body, captured, verdict)
 
@@ -299,9 +305,13 @@ class _Captured:
 
 
 class _Body:
-    """A request's body in pieces. The caller stays, unless `sent` says after how many bytes it leaves."""
+    """A request's body in pieces.
 
-    def __init__(self, body: bytes, chunks: int, sent: int | None) -> None:
+    The caller stays, unless `sent` says after how many bytes it leaves, and `stays` how many seconds after them.
+    """
+
+    def __init__(self, body: bytes, chunks: int, sent: int | None, *, stays: float = 0.0) -> None:
+        self._stays = stays
         size = max(1, -(-len(body) // chunks))
         self._pieces = [body[start : start + size] for start in range(0, len(body), size)] or [b""]
         self._leaves = sent is not None
@@ -315,6 +325,7 @@ class _Body:
             return {"type": "http.request", "body": piece, "more_body": bool(self._pieces) or not self._ends}
         if not self._leaves:
             await asyncio.get_running_loop().create_future()
+        await asyncio.sleep(self._stays)
         return {"type": "http.disconnect"}
 
 

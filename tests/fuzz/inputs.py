@@ -701,6 +701,63 @@ def _woa(rng: Random) -> Iterator[Draft]:
     yield Draft("POST", target, headers, envelope, changes=_how_many(rng))
 
 
+_METHOD_OF: Final[Mapping[str, str]] = {
+    "search_books": "GET",
+    "put_label": "PUT",
+    "cancel_all_orders": "GET",
+    "show_order": "GET",
+    "read_file": "GET",
+    "close_account": "DELETE",
+}
+"""Methods of actions at their plain addresses; all others take POST."""
+
+
+def _plain(rng: Random) -> Iterator[Draft]:
+    """A call at an action's plain address: inputs side by side, in the query, a form or JSON."""
+    action, given = _choose(rng)
+    headers: Headers = []
+    _add_credentials(rng, headers, action)
+    given |= {name: it for name, it in _members_beside(rng, action).items() if rng.random() < 0.5}
+    earlier = _earlier(action, rng)
+    if earlier == action:
+        for _ in range(rng.choice((1, 1, 2))):
+            yield _flat(rng, action, _copy(given), headers, rng.choice((0, 0, 0, 1)))
+        headers = [*headers, (b"awp-confirmation", b"@confirmation@")]
+    elif earlier:
+        yield _flat(rng, earlier, GIVEN[earlier](rng), headers, 0)
+        headers = [*headers, (b"awp-receipt", b"@receipt@")]
+    yield _flat(rng, action, given, headers, _how_many(rng))
+
+
+def _flat(rng: Random, action: str, given: Given, headers: Headers, changes: int) -> Draft:
+    name = rng.choice(WORDS) if rng.random() < 0.02 else action
+    target = f"/agents/actions/{quote(name, safe='', errors='replace')}"
+    method = _METHOD_OF.get(action, "POST")
+    how = rng.choices(("query", "form", "multipart", "json"), (60, 5, 5, 30) if method == "GET" else (15, 30, 15, 40))[
+        0
+    ]
+    if how == "json":
+        return Draft(method, target, [_JSON, *headers], given, changes=changes)
+    fields = []
+    changed = mutate(rng, given, changes) if changes else given
+    for key, value in changed.items() if isinstance(changed, dict) else (("body", changed),):
+        for one in value if isinstance(value, list) and value else [value]:
+            fields.append((key, one if isinstance(one, str) else json.dumps(one)))
+    encoded = urlencode(fields, safe="@", errors="surrogatepass")
+    if how == "query":
+        return Draft(method, f"{target}?{encoded}", list(headers))
+    if how == "form":
+        kind = b"application/x-www-form-urlencoded"
+        return Draft(method, target, [(b"content-type", kind), *headers], body=encoded.encode())
+    parts = []
+    for key, text in fields:
+        said = key.replace('"', "%22").replace("\r", "").replace("\n", "")
+        file = '; filename="a.txt"\r\ncontent-type: text/plain' if rng.random() < 0.2 else ""
+        parts.append(f'--b\r\ncontent-disposition: form-data; name="{said}"{file}\r\n\r\n{text}\r\n')
+    body = ("".join(parts) + "--b--\r\n").encode("utf-8", "surrogatepass")
+    return Draft(method, target, [(b"content-type", b"multipart/form-data; boundary=b"), *headers], body=body)
+
+
 def _jobs(rng: Random) -> Iterator[Draft]:
     headers: Headers = []
     _add_credentials(rng, headers)
@@ -1099,6 +1156,7 @@ _AUTHS: Final[tuple[Any, ...]] = (
 
 DOORS: Final[Mapping[str, Callable[[Random], Iterator[Draft | SocketDraft]]]] = {
     "woa": _woa,
+    "plain": _plain,
     "jobs": _jobs,
     "status": _status,
     "documents": _documents,
@@ -1109,7 +1167,7 @@ DOORS: Final[Mapping[str, Callable[[Random], Iterator[Draft | SocketDraft]]]] = 
     "awp": _awp,
 }
 _DOOR_NAMES: Final = tuple(DOORS)
-_WEIGHTS: Final = (30, 4, 2, 8, 7, 7, 15, 14, 13)
+_WEIGHTS: Final = (22, 14, 4, 2, 8, 7, 7, 15, 14, 13)
 
 
 # --- What has once been found ---
@@ -1123,6 +1181,11 @@ def _call(door: str, action: str, given: bytes, token: str | None = None) -> Inp
     call = b'{"skill":"%s","input":%s}' % (name, given)
     if door == "woa":
         return Input(door, (Http("POST", b"/agents/%s/invoke" % name, tuple(plain), b'{"input":%s}' % given),))
+    if door == "plain":
+        target, method = b"/agents/actions/%s" % name, _METHOD_OF.get(action, "POST")
+        if method == "GET":
+            return Input(door, (Http(method, target + b"?" + urlencode(json.loads(given)).encode(), tuple(plain)),))
+        return Input(door, (Http(method, target, tuple(plain), given),))
     if door == "mcp":
         headers = [*plain, (b"accept", b"application/json"), (b"mcp-protocol-version", b"2025-11-25")]
         body = b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s}}' % (name, given)
@@ -1142,7 +1205,7 @@ def _call(door: str, action: str, given: bytes, token: str | None = None) -> Inp
     return Input("awp", (Socket(((b"host", HOST), *credentials), (hello, frame.decode())),))
 
 
-_CALLED: Final = ("woa", "mcp", "a2a", "a2a 0.3", "awp")
+_CALLED: Final = ("woa", "plain", "mcp", "a2a", "a2a 0.3", "awp")
 
 
 def _names(count: int, *, last_twice: bool) -> bytes:

@@ -1,6 +1,7 @@
 """What every protocol promises, whatever it is."""
 
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import orjson
@@ -8,36 +9,36 @@ import pytest
 
 import awp_publish.protocols
 from awp_publish.model import Catalog, JsonObject
-from awp_publish.protocols import ALL, agent_card
-from awp_publish.protocols.protocol import Document
+from awp_publish.protocols import ALL, agent_card, agent_skills, catalogues
+from awp_publish.protocols.protocol import Document, Protocol
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_function_action, read
-
-SHARED_FILES = {
-    "answers",
-    "__init__",
-    "awas_conformance",
-    "awas_parameters",
-    "members",
-    "notation",
-    "plain_request",
-    "protocol",
-    "schema_reading",
-}
-"""Files of the folder that no protocol stands in."""
 
 SCHEMAS = {"input_schema", "result_schema", "inputSchema", "outputSchema", "example", "examples", "default", "$defs"}
 """Members whose values are somebody else's JSON."""
 
 EVERY = [document for protocol in ALL for document in protocol.documents]
 DOCUMENTS = [pytest.param(document, id=document.path) for document in EVERY if "json" in document.media_type]
-MANIFESTS = [parameter for parameter in DOCUMENTS if parameter.id != "/schema/awas-schema.json"]
+OF_CLOSED_SHAPE = {
+    "/schema/awas-schema.json",
+    agent_card.OLDER_PATH,
+    agent_skills.PATH,
+    agent_skills.ALIAS_PATH,
+    catalogues.API_CATALOG_PATH,
+    catalogues.ARD_PATH,
+    catalogues.AI_CATALOG_PATH,
+    catalogues.SERVERS_PATH,
+}
+"""Documents whose schema leaves no room for members of a site's own."""
+MANIFESTS = [parameter for parameter in DOCUMENTS if parameter.id not in OF_CLOSED_SHAPE]
 CATALOGS = [pytest.param(make_catalog(), id="empty"), pytest.param(BOOKSHOP, id="bookshop")]
 
 
 def test_every_protocol_file_is_registered() -> None:
     folder = Path(awp_publish.protocols.__file__).parent
-    assert {path.stem for path in folder.glob("*.py")} - SHARED_FILES == {protocol.name for protocol in ALL}
+    modules = [import_module(f"awp_publish.protocols.{path.stem}") for path in folder.glob("*.py")]
+    made = {value.name for module in modules for value in vars(module).values() if isinstance(value, Protocol)}
+    assert made == {protocol.name for protocol in ALL}
 
 
 def test_no_path_is_served_by_two_documents() -> None:

@@ -23,7 +23,7 @@ from tests.serve.a2a_client import SPOKEN, Caller, open_caller, output, problem,
 from tests.serve.guarded import ANN, KEYS, Watched, known_callers, make_shop
 
 EVERYTHING = pytest.mark.parametrize("spoken", SPOKEN)
-LARGE = "x" * 900_000
+LARGE = "x" * 100_000
 SECRET = "hunter2-hunter2"
 
 

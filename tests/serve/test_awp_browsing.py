@@ -5,14 +5,16 @@ import time
 
 import pytest
 from starlette.applications import Starlette
+from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, Site
+from awp_publish.serve.http import AsgiApp, Receive, Scope, Send
 from tests.serve.awp_client import AwpClient
-from tests.serve.awp_site import BACKGROUND_RUNS, make_site, page, publish
+from tests.serve.awp_site import BACKGROUND_RUNS, ROUTES, make_site, page, publish
 
 
 @pytest.fixture
@@ -277,3 +279,24 @@ def test_a_site_without_lifespan_is_browsed_all_the_same():
     with AwpClient.greeted(client) as caller:
         session = caller.create()
         assert caller.do("page.navigate", session_id=session, url="/next")["title"] == "Next"
+
+
+class Wrapping:
+    """Middleware that keeps what it wraps under a name of its own."""
+
+    def __init__(self, app: AsgiApp) -> None:
+        self._wrapped = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._wrapped(scope, receive, send)
+
+
+def test_middleware_between_us_and_the_pages_may_call_what_it_wraps_as_it_likes(open_client):
+    app = Starlette(routes=ROUTES)
+    app.add_middleware(Wrapping)
+    app.add_middleware(AgentPublisher, site=make_site())
+    app.add_middleware(SessionMiddleware, secret_key="a secret of the tests")
+    with AwpClient.greeted(open_client(app)) as caller:
+        session = caller.create()
+        caller.do("page.navigate", session_id=session, url="/")
+        assert "Hello nobody." in str(caller.do("page.observe", session_id=session)["som"])

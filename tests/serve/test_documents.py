@@ -2,7 +2,7 @@
 
 import gzip
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 
 import brotli
@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, Site
+from awp_publish import About, AgentPublisher, Security, Site
 from awp_publish.protocols import ALL
 from tests.conftest import make_site
 
@@ -25,14 +25,25 @@ DOCUMENTS = {
     "/.well-known/mcp-manifest.json": ("application/json; charset=utf-8", "public, max-age=3600"),
     "/.well-known/a2a-manifest.json": ("application/json; charset=utf-8", "public, max-age=3600"),
 }
-EVERY_PATH = [document.path for protocol in ALL for document in protocol.documents]
+SECURITY = Security(contact=["mailto:security@shop.example"], expires=datetime(2031, 1, 1, tzinfo=UTC))
+
+
+def make_full_site() -> Site:
+    """A site that has every document."""
+    site = make_site(about=About(security=SECURITY))
+    site.page("/", title="The shop")
+    return site
+
+
+EVERY_PATH = [one.path_in(make_full_site().freeze()) for protocol in ALL for one in protocol.documents]
 UNENCODED = {"accept-encoding": "identity"}
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
     """One application for all tests: none of them changes what it publishes."""
-    site, app = make_site(), FastAPI()
+    site, app = make_full_site(), FastAPI()
+    app.add_api_route("/", lambda: PlainTextResponse("Welcome."))
 
     @app.get("/search")
     @site.action("search")
@@ -163,7 +174,7 @@ def test_the_coding_that_the_client_likes_best_is_sent(client, accepted, chosen)
 
 def test_every_start_publishes_the_same_bytes_and_etags(open_client):
     def start() -> TestClient:
-        site, app = make_site(), Starlette()
+        site, app = make_full_site(), Starlette()
         site.declare("status", method="GET", path="/status", description="Say how it goes.")
         return open_client(AgentPublisher(app, site=site))
 

@@ -251,7 +251,9 @@ def test_every_refusal_is_told_with_all_that_it_knows(shop, name):
     kind, told = KINDS[name], PROVOCATIONS[name](shop)
     assert told.code == kind.slug.upper().replace("-", "_")
     way = shop.door.ways.get(name)
-    assert told.recovery == kind.default_recovery if way is None else way in told.recovery
+    seconds = f"{told.retry_after} second{'' if told.retry_after == 1 else 's'} (Retry-After)"
+    expected = kind.default_recovery.replace("the seconds in Retry-After", seconds)
+    assert told.recovery == expected if way is None else way in told.recovery
     assert told.detail
     assert (told.retry_after is not None and told.retry_after >= 1) == (name in RETRIED)
     assert bool(told.challenge) == (name in CHALLENGED)

@@ -351,7 +351,6 @@ Ask: TypeAlias = Callable[[int], Awaitable[object]]
 async def seconds_of(ask: Ask, size: int, runs: int) -> float:
     """The least computing time, without that of the garbage collector, which comes when it likes."""
     taken = []
-    gc.collect()
     gc.disable()
     try:
         for _ in range(runs):

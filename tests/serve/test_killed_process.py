@@ -15,6 +15,7 @@ import httpx2
 import pytest
 
 from tests.redis_server import free_port
+from tests.serve.test_real_server import NO_CERTIFICATES
 
 pytestmark = pytest.mark.slow
 
@@ -91,7 +92,9 @@ class Server:
     def call(self, agent: str, seconds: float, key: str, timeout: float = 30, **headers: str) -> httpx2.Response:
         sent = {"idempotency-key": key, **{name.replace("_", "-"): value for name, value in headers.items()}}
         address = f"http://127.0.0.1:{self._port}/agents/{agent}/invoke"
-        return httpx2.post(address, json={"input": {"seconds": seconds}}, headers=sent, timeout=timeout)
+        return httpx2.post(
+            address, json={"input": {"seconds": seconds}}, headers=sent, timeout=timeout, verify=NO_CERTIFICATES
+        )
 
     def lines(self, agent: str) -> int:
         path = self.folder / agent
@@ -99,7 +102,7 @@ class Server:
 
     def _answers(self) -> bool:
         with suppress(httpx2.TransportError):
-            return httpx2.get(f"http://127.0.0.1:{self._port}/agent.json").status_code == 200
+            return httpx2.get(f"http://127.0.0.1:{self._port}/agent.json", verify=NO_CERTIFICATES).status_code == 200
         return False
 
 

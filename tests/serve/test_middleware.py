@@ -20,10 +20,13 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError, Site
 from awp_publish.protocols import ALL, agent_json
-from awp_publish.protocols.protocol import Document, Protocol
+from awp_publish.protocols.protocol import Document, Protocol, published
 from awp_publish.serve.http import Message
 
-PATHS = [document.path for protocol in ALL for document in protocol.documents]
+
+def paths_of(site: Site) -> list[str]:
+    """The paths of its documents, once it has started."""
+    return [document.path_in(site.catalog) for document in published(ALL, site.catalog)]
 
 
 def declare_status(site: Site) -> None:
@@ -104,7 +107,7 @@ def test_pages_are_left_alone_unless_link_headers_are_asked_for(site, open_clien
 def test_every_document_points_at_the_others(site, open_client):
     declare_status(site)
     client = open_client(AgentPublisher(Starlette(), site))
-    for path in PATHS:
+    for path in paths_of(site):
         assert (
             '</.well-known/woa.json>; rel="service-desc"; type="application/woa+json"'
             in client.get(path).headers["link"]
@@ -151,7 +154,7 @@ def test_other_middleware_works_around_and_inside(site, open_client, order):
     client = open_client(app)
     called = client.post("/agents/long/invoke", json={"input": {}}, headers={"origin": "https://app.example"})
     assert called.json() == "long " * 1000
-    for path in PATHS:
+    for path in paths_of(site):
         assert client.get(path, headers={"accept-encoding": "gzip"}).status_code == 200
 
 

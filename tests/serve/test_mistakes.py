@@ -718,3 +718,40 @@ def test_what_an_application_chose_to_say_of_a_failure_is_carried_and_an_excepti
     for how, status in (("text", 503), ("exception", 500)):
         told = ask(how)
         assert (told["status"], "response" in told) == (status, False)
+
+
+def test_a_function_of_the_applications_refuses_as_its_routes_do(open_client, door):
+    site, app = site_of(secret_keys=["k" * 32], errors={"SOLD_OUT": "Choose another book."}), FastAPI()
+
+    def refuse(status: int) -> None:
+        raise HTTPException(status, {"code": "SOLD_OUT", "message": "None left."}, {"Retry-After": "9"})
+
+    async def ask(given: dict[str, Any]) -> str:
+        refuse(given["status"])
+        return "Order."
+
+    @app.get("/look")
+    @site.action("look")
+    async def look(status: int) -> str:
+        """Look."""
+        refuse(status)
+        return "found"
+
+    @site.agent("search")
+    async def search(status: int) -> str:
+        """Search."""
+        refuse(status)
+        return "found"
+
+    @site.agent("order", confirm=ask)
+    async def order(status: int) -> str:
+        """Order."""
+        return "ordered"
+
+    client = open_client(AgentPublisher(app, site=site))
+    for status in (409, 503):
+        told = [door(client, agent, {"status": status}).problem for agent in ("look", "search", "order")]
+        for problem in told:
+            assert (problem["status"], problem["code"], problem["detail"]) == (status, "SOLD_OUT", "None left.")
+            assert problem["recovery"] == "Choose another book."
+            assert problem["response"] == {"detail": {"code": "SOLD_OUT", "message": "None left."}}

@@ -84,6 +84,13 @@ def make_app(placed: str = "outside", **options) -> tuple[Site, Starlette]:
         """Say who it is, later."""
         return JSONResponse([request.session.get("user", "nobody"), request.headers.get("awp-session")])
 
+    @site.action("sign_in_later", method="POST", execution="async")
+    async def sign_in_later(request: Request) -> Response:
+        """Sign in, later."""
+        request.session["user"] = "eve"
+        request.session["times"] = request.session.get("times", 0) + 1
+        return JSONResponse(request.session["times"])
+
     @site.action("broken", method="POST")
     async def broken(request: Request) -> Response:
         """Fail."""
@@ -95,6 +102,7 @@ def make_app(placed: str = "outside", **options) -> tuple[Site, Starlette]:
         return "mine"
 
     handlers = [("/sign-in", sign_in), ("/sign-out", sign_out), ("/add", add), ("/later", later), ("/broken", broken)]
+    handlers.append(("/sign-in-later", sign_in_later))
     routes = [Route(path, handler, methods=["POST"]) for path, handler in handlers]
     app = Starlette(routes=[*routes, Route("/me", whoami)])
     if placed == "inside":
@@ -132,6 +140,13 @@ def sign_in(client) -> str:
 
 
 # --- Signing in, being known, signing out ---
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_who_is_not_known_is_told_which_action_signs_in(open_client, door):
+    caller = DOORS[door](without_cookie_jar(open_client(make_app()[1])))
+    told_it = "Call sign_in, then call again with the session that its answer hands out."
+    assert caller.call("mine").recovery == told_it
 
 
 @pytest.mark.parametrize("placed", ["outside", "trusted", "inside"])
@@ -361,6 +376,44 @@ def test_a_session_is_in_no_log_no_record_of_a_call_no_job_and_no_request_of_a_r
     assert [one["input"] for one in facts if one["action"] == "whoami"] == [{}]
     assert session not in repr(steps)
     assert any(getattr(step, "key", "").startswith("session:") for step in steps)
+
+
+@pytest.mark.parametrize("placed", ["outside", "trusted", "inside"])
+def test_the_cookies_of_a_background_action_are_its_sessions(open_client, placed):
+    kept = Watched(MemoryStore())
+    steps = []
+
+    async def note(given):
+        steps.extend(given)
+
+    kept.trouble = note
+    client = without_cookie_jar(open_client(make_app(placed, store=kept)[1]))
+    accepted = invoke(client, "sign_in_later")
+    assert "awp-session" not in accepted.headers  # none has begun
+    ended = poll(client, accepted.headers["location"])
+    session = ended.headers["awp-session"]
+    assert "set-cookie" not in ended.headers
+    assert invoke(client, "whoami", headers={"awp-session": session}).json() == "eve"
+    assert session not in repr(steps)
+
+    # A session that there is has what its jobs set.
+    for times in (2, 3):
+        accepted = invoke(client, "sign_in_later", headers={"awp-session": session})
+        ended = poll(client, accepted.headers["location"], {"awp-session": session})
+        assert ended.json()["result"] == times
+        assert "awp-session" not in ended.headers
+    invoke(client, "sign_out", headers={"awp-session": session})
+    assert told(invoke(client, "whoami", headers={"awp-session": session})) == (401, "SESSION_UNKNOWN")
+    assert "awp-session" not in poll(client, invoke(client, "later").headers["location"]).headers
+
+
+async def test_a_background_skill_signs_in_for_its_a2a_context():
+    async with running_http(make_app()[1]) as http:
+        caller = make_caller(http, "https://shop.example/a2a", "1.0 JSON-RPC")
+        assert output(await caller.call("sign_in_later")) == 1
+        task = await in_context(caller, (await caller.call("whoami")).context_id, "sign_in_later")
+        assert output(task) == 1
+        assert output(await in_context(caller, task.context_id, "whoami")) == "eve"
 
 
 def test_a_task_of_a2a_does_not_keep_the_session_that_its_message_showed(open_client):

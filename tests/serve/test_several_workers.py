@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, DeclarationError
 from tests.serve.guarded import KEYS, make_shop
-from tests.serve.test_real_server import free_port, wait_until
+from tests.serve.test_real_server import NO_CERTIFICATES, free_port, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -111,7 +111,7 @@ class Server:
 
     def serves(self) -> bool:
         try:
-            return httpx2.get(f"{self._address}/agent.json").status_code == 200
+            return httpx2.get(f"{self._address}/agent.json", verify=NO_CERTIFICATES).status_code == 200
         except httpx2.TransportError:
             return False
 
@@ -217,4 +217,4 @@ def test_what_keeps_nothing_starts_with_any_number_of_workers(monkeypatch):
         return "books"
 
     with TestClient(AgentPublisher(Starlette(), site=shop)) as client:
-        assert client.get("/agent.json").status_code == 200
+        assert client.get("/agent.json", verify=NO_CERTIFICATES).status_code == 200

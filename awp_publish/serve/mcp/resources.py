@@ -16,8 +16,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from awp_publish.model import Catalog
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem
-from awp_publish.protocols import ALL, mcp_server_card
-from awp_publish.protocols.protocol import Document
+from awp_publish.protocols import ALL, catalogues, crawling, mcp_server_card
+from awp_publish.protocols.protocol import Document, published
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Message, read_fields, wait_for_disconnect
 from awp_publish.serve.mcp.calls import LIST_TTL, Context, McpExchange, WireResult, exchange_of
@@ -57,8 +57,8 @@ class Resources:
                 listed.append(known)
         renderers = set[object]()
         for catalog, document in self._documents():
-            if document.render in renderers or document in mcp_server_card.PROTOCOL.documents:
-                continue  # who reads this is connected already
+            if document.render in renderers or document in _OF_THE_UNCONNECTED:
+                continue
             renderers.add(document.render)
             path, title = document.path_in(catalog), {"title": document.title} if document.title else {}
             listed.append({"uri": catalog.absolute(path), "name": path, **title, "mimeType": document.media_type})
@@ -124,10 +124,23 @@ class Resources:
 
     def _documents(self) -> Iterator[tuple[Catalog, Document]]:
         catalog = self._catalog()
-        for protocol in ALL:
-            for document in protocol.documents:
-                if document.condition(catalog) if document.condition else document.path in catalog.documents:
-                    yield catalog, document
+        for document in published(ALL, catalog):
+            if document.condition is not None or document.path in catalog.documents:
+                yield catalog, document
+
+
+_OF_THE_UNCONNECTED: Final = tuple(
+    document
+    for protocol in (
+        mcp_server_card.PROTOCOL,
+        catalogues.ARD,
+        catalogues.MCP_SERVERS,
+        crawling.ROBOTS,
+        crawling.SITEMAP,
+    )
+    for document in protocol.documents
+)
+"""Documents by which a site is found: who reads resources is connected already."""
 
 
 # --- Prompts (specification, Server/Prompts) ---

@@ -17,6 +17,7 @@ from django.test import Client
 from awp_publish import DeclarationError
 from awp_publish.checks import check_documents
 from awp_publish.discover.openapi import as_object
+from awp_publish.model import LeftOut
 from awp_publish.serve.jobs import serve_jobs
 from awp_publish.serve.lifespan import StartFailed
 from awp_publish_django.publication import Publication, get_publication
@@ -70,8 +71,18 @@ class Command(BaseCommand):
             self.stdout.write(f"action  {way}  {told}")
         for page in catalog.pages:
             self.stdout.write(f"page    GET {page.path}  {page.title}")
+        apart: dict[tuple[str, str], list[LeftOut]] = {}  # by path, and an admin as a whole
         for one in site.left_out:
-            self.stdout.write(f"left    {one.method} {one.path}  {one.name}: {one.why}")
+            is_admin = one.why.endswith("admin")
+            apart.setdefault(
+                (one.path.split("/")[1] if is_admin else one.path, one.why if is_admin else ""), []
+            ).append(one)
+        for (where, why), several in apart.items():
+            methods = " ".join(dict.fromkeys(one.method for one in several))
+            if why:
+                self.stdout.write(f"left    {len({one.path for one in several})} routes below /{where}/: {why}")
+            else:
+                self.stdout.write(f"left    {methods} {where}  {several[0].name}: {several[0].why}")
 
     def _call(self, publication: Publication, options: Mapping[str, Any]) -> None:
         catalog = publication.site.catalog

@@ -1,0 +1,95 @@
+"""Documents at addresses, fetched for a command that a person runs; nothing here is used while a site is served.
+
+An address is connected to as it was resolved and judged, so that no name can lead to another place meanwhile.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import time
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import SplitResult, urljoin
+
+from awp_publish.checks.urls import is_private, split
+
+SECONDS: Final = 10.0
+MAX_REDIRECTS: Final = 3
+_REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
+_PIECE: Final = 65_536
+
+
+class FetchRefused(OSError):
+    """A document that is not fetched, or not to be had. The message says why."""
+
+
+def fetch(url: str, *, max_bytes: int, allow_private: bool = False, seconds: float = SECONDS) -> tuple[bytes, str]:
+    """Return the body at an address and the address that it came from. Raises FetchRefused.
+
+    With `allow_private` it may be on this machine or in its network. No credentials are sent, a redirect is judged like
+    an address, and nothing that is longer than `max_bytes` or slower than `seconds` is read.
+    """
+    deadline = time.monotonic() + seconds
+    for _ in range(MAX_REDIRECTS + 1):
+        parts = split(url)
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+            raise FetchRefused(f"{url[:200]} is not an http(s) address.")
+        if parts.username is not None or parts.password is not None:
+            raise FetchRefused("An address with a user name or a password in it is not fetched.")
+        connection = _connect(parts, allow_private, deadline)
+        try:
+            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            headers = {"Host": parts.netloc, "Accept": "application/json", "User-Agent": "awp-publish"}
+            connection.request("GET", path, headers=headers | {"Accept-Encoding": "identity", "Connection": "close"})
+            response = connection.getresponse()
+            location = response.headers.get("Location")
+            if response.status in _REDIRECTS and location:
+                there = urljoin(url, location)
+                if parts.scheme == "https" and not there.startswith("https:"):
+                    raise FetchRefused(f"{url} leads to an address that is not encrypted.")
+                url = there
+                continue
+            if response.status != 200:
+                raise FetchRefused(f"{url} answered with the status {response.status}.")
+            body = bytearray()
+            while piece := response.read1(_PIECE):
+                body += piece
+                if len(body) > max_bytes:
+                    raise FetchRefused(f"{url} has more than {max_bytes} bytes.")
+                if time.monotonic() > deadline:
+                    raise FetchRefused(f"{url} took longer than {seconds:g} seconds.")
+            return bytes(body), url
+        except (http.client.HTTPException, ValueError) as error:
+            raise FetchRefused(f"{url} did not answer as a web server does: {error}.") from error
+        except (TimeoutError, ssl.SSLError, ConnectionError) as error:
+            raise FetchRefused(f"{url} could not be fetched: {error}.") from error
+        finally:
+            connection.close()
+    raise FetchRefused(f"{url} leads to more than {MAX_REDIRECTS} other addresses.")
+
+
+def _connect(parts: SplitResult, allow_private: bool, deadline: float) -> http.client.HTTPConnection:
+    host = parts.hostname or ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise FetchRefused(f"{host} is not known: {error}.") from error
+    addresses = [str(entry[4][0]) for entry in found]
+    outer = [one for one in addresses if ip_address(one.partition("%")[0]).is_global and not is_private(one)]
+    if not allow_private and (len(outer) < len(addresses) or is_private(host)):
+        raise FetchRefused(f"{host} is on this machine or in its own network, and is not fetched.")
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise FetchRefused(f"{host} was not reached in time.")
+    try:
+        connected = socket.create_connection((addresses[0], port), timeout=left)
+        if parts.scheme == "https":
+            connected = ssl.create_default_context().wrap_socket(connected, server_hostname=host)
+    except OSError as error:
+        raise FetchRefused(f"{host} could not be reached: {error}.") from error
+    connection = http.client.HTTPConnection(host, port, timeout=left)
+    connection.sock = connected
+    return connection

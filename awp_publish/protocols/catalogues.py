@@ -1,0 +1,159 @@
+"""The catalogues that lead from a site's domain to its interfaces: RFC 9727, ARD 0.91, MCP's list of servers.
+
+ARD (Agentic Resource Discovery) and the AI Catalog draft have one format and two addresses: the same bytes stand at
+both. Its schema is closed, so a site's own members are not added. An entry is made for each interface that answers, and
+for each action, which is reached through one of them: its queries are the texts of the action's examples.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from awp_publish.model import Action, Catalog
+from awp_publish.protocols import agent_card, agent_json, llms_txt, mcp_server_card, woa
+from awp_publish.protocols.members import absolute_if, present
+from awp_publish.protocols.protocol import Document, Protocol, to_json
+
+# --- RFC 9727: api-catalog, a linkset (RFC 9264) ---
+
+API_CATALOG_PATH: Final = "/.well-known/api-catalog"
+API_CATALOG_TYPE: Final = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
+
+
+def render_api_catalog(catalog: Catalog) -> dict[str, object]:
+    """Return the linkset: what describes the site's interfaces, for machines and for people, and its status."""
+    described = [{"href": catalog.absolute(woa.PATH), "type": woa.MEDIA_TYPE}] if catalog.publishes("woa") else []
+    if catalog.publishes("agent_json"):
+        described.append({"href": catalog.absolute(agent_json.PATH), "type": agent_json.MEDIA_TYPE})
+    if catalog.openapi is not None:
+        described.insert(0, {"href": catalog.absolute(catalog.openapi.path), "type": "application/json"})
+    documentation = absolute_if(catalog, catalog.site.documentation)
+    explained = {"href": catalog.absolute(llms_txt.PATH), "type": "text/plain"}
+    context = {
+        "anchor": catalog.url + "/",
+        "service-desc": described or None,
+        "service-doc": [{"href": documentation, "type": "text/html"}] if documentation else None,
+        "describedby": [explained] if catalog.publishes("llms_txt") else None,
+        "status": [{"href": catalog.absolute(catalog.paths.status), "type": "application/json"}],
+    }
+    return {"linkset": [present(context)]}
+
+
+# --- ARD 0.91 and AI Catalog ---
+
+ARD_PATH: Final = "/.well-known/ard.json"
+AI_CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
+AI_CATALOG_TYPE: Final = "application/ai-catalog+json"
+SPEC_VERSION: Final = "1.0"
+MOST_QUERIES: Final = 5
+SKILL_TYPE: Final = 'text/markdown; profile="urn:air:agent-skills"'
+
+
+def is_ard_published(catalog: Catalog) -> bool:
+    """Return True for a site with something to list."""
+    return next(_entries(catalog), None) is not None
+
+
+def render_ard(catalog: Catalog) -> dict[str, object]:
+    """Return the catalogue of what can be used here."""
+    return {
+        "specVersion": SPEC_VERSION,
+        "host": {"displayName": catalog.site.name},
+        "entries": list(_entries(catalog)),
+    }
+
+
+def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
+    site, name = catalog.site, llms_txt.skill_name(catalog)
+    queries = [query for action in catalog.actions for query in _queries(action)[:1]][:MOST_QUERIES]
+    interfaces = []
+    if mcp_server_card.is_published(catalog) and catalog.publishes("mcp_server_card"):
+        card = mcp_server_card.address_of(catalog)
+        interfaces.append(("mcp", f"{site.name} tools (MCP)", mcp_server_card.MEDIA_TYPE, card))
+    if agent_card.is_published(catalog) and catalog.publishes("agent_card"):
+        interfaces.append(("a2a", f"{site.name} agent (A2A)", "application/a2a-agent-card+json", agent_card.PATH))
+    if catalog.actions and catalog.publishes("agent_skills"):
+        interfaces.append(("skill", f"How to use {site.name}", SKILL_TYPE, llms_txt.skill_path(catalog)))
+    for kind, title, media_type, path in interfaces:
+        yield {
+            "identifier": f"urn:air:{_domain(catalog)}:{kind}:{name}",
+            "displayName": title,
+            "type": media_type,
+            "url": catalog.absolute(path),
+            "description": site.description,
+            "representativeQueries": _filled(queries, site.description),
+        }
+    if not interfaces:
+        return
+    _, _, media_type, path = interfaces[0]
+    for action in catalog.actions:
+        yield {
+            "identifier": f"urn:air:{_domain(catalog)}:action:{action.id}",
+            "displayName": action.name,
+            "type": media_type,
+            "url": catalog.absolute(path),
+            "description": llms_txt.first_sentence(action.description),
+            "representativeQueries": _filled(_queries(action), action.description),
+            **({"tags": list(action.tags)} if action.tags else {}),
+        }
+
+
+def _domain(catalog: Catalog) -> str:
+    """The domain as a URN may hold it; an IPv6 address has colons, which part the pieces of these."""
+    return re.sub(r"[^A-Za-z0-9.-]", "-", catalog.domain) or "localhost"
+
+
+def _queries(action: Action) -> list[str]:
+    """What a person says who wants this: the action's name, with the texts of its examples."""
+    said = [action.name]
+    for example in action.examples:
+        told = [str(value) for value in example.values() if isinstance(value, str) and 0 < len(value) <= 60]
+        if told:
+            said.append(f"{action.name}: {' '.join(told)}")
+    return said
+
+
+def _filled(queries: list[str], description: str) -> list[str]:
+    """Two to five different queries: ARD asks for so many."""
+    said = list(dict.fromkeys([*queries, llms_txt.first_sentence(description).rstrip(".")]))
+    return (said if len(said) > 1 else [*said, f"{said[0]} online"])[:MOST_QUERIES]
+
+
+# --- MCP: the servers of a site ---
+
+SERVERS_PATH: Final = "/.well-known/mcp/servers.json"
+
+
+def render_servers(catalog: Catalog) -> dict[str, object]:
+    """Return the list of the site's MCP servers: one."""
+    server = {
+        "name": mcp_server_card.name_of(catalog),
+        "title": catalog.site.name,
+        "description": catalog.site.description,
+        "url": catalog.absolute(catalog.paths.mcp),
+        "transport": mcp_server_card.TRANSPORT,
+        "capabilities": {"tools": {}, "resources": {}} | ({"prompts": {}} if catalog.prompts else {}),
+        "serverCard": catalog.absolute(mcp_server_card.address_of(catalog)),
+    }
+    return {"servers": [server]}
+
+
+_ARD: Final = to_json(render_ard)
+
+API_CATALOG: Final = Protocol(
+    "api_catalog",
+    documents=(Document(API_CATALOG_PATH, API_CATALOG_TYPE, to_json(render_api_catalog), rel="api-catalog"),),
+)
+ARD: Final = Protocol(
+    "ard",
+    documents=(
+        Document(ARD_PATH, "application/json", _ARD, rel="ard", title="ARD catalogue", condition=is_ard_published),
+        Document(AI_CATALOG_PATH, AI_CATALOG_TYPE, _ARD, rel="ai-catalog", condition=is_ard_published),
+    ),
+)
+MCP_SERVERS: Final = Protocol(
+    "mcp_servers",
+    documents=(
+        Document(SERVERS_PATH, "application/json", to_json(render_servers), condition=mcp_server_card.is_published),
+    ),
+)

@@ -1,0 +1,212 @@
+"""llms.txt and llms-full.txt (llmstxt.org), the page that is read first: what the site is and how it is used.
+
+llms.txt is short: one line an action, and the rules by which a call goes through. With it alone an agent can call every
+action at the WoA door. llms-full.txt adds the schemas, the examples, the errors and the hints. The actions stand
+before the first H2, as lists may there; below an H2 stand links, as the format asks, to Markdown alone.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import orjson
+
+from awp_publish.model import Action, Catalog, JsonObject, Page
+from awp_publish.protocols import som
+from awp_publish.protocols.members import credentials_of, whole
+from awp_publish.protocols.protocol import Document, Protocol
+from awp_publish.protocols.schema_reading import members, object_facts, required_members, resolved
+
+PATH: Final = "/llms.txt"
+FULL_PATH: Final = "/llms-full.txt"
+MEDIA_TYPE: Final = "text/plain; charset=utf-8"
+
+LONGEST_NAME: Final = 64
+"""Characters of a skill's name."""
+
+MOST_CHOICES: Final = 12
+"""Values of an enumeration that a line spells out."""
+
+_DOORS: Final = {"mcp": "MCP", "a2a": "A2A", "awp": "AWP"}
+_LIMITS: Final = (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="), ("exclusiveMaximum", "<"))
+
+
+def render(catalog: Catalog) -> bytes:
+    """Return llms.txt."""
+    site = catalog.site
+    lines = [f"# {one_line(site.name)}", "", f"> {one_line(site.description)}", "", *usage(catalog)]
+    if listed := page_links(catalog):
+        lines += ["", "## Pages", "", *listed]
+    if further := _documents(catalog):
+        lines += ["", "## Documents", "", *further]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def render_full(catalog: Catalog) -> bytes:
+    """Return llms-full.txt: the same, and what the schemas, the examples and the site's hints say."""
+    site, lines = catalog.site, [render(catalog).decode().rstrip("\n")]
+    for action in catalog.actions:
+        lines += ["", f"## {action.id}", "", action.description.strip(), "", f"Input: {_json(action.inputs)}"]
+        lines += ["", f"Output: {_json(action.outputs)}"] if action.outputs else []
+        lines += [f"Example: {_json(example)}" for example in action.examples]
+    for title, facts in (("Hints", site.hints), ("Errors", site.errors)):
+        if facts:
+            lines += ["", f"## {title}", "", *(f"- {name}: {one_line(text)}" for name, text in facts.items())]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def usage(catalog: Catalog) -> list[str]:
+    """Return the actions and the rules of calling them, in Markdown; what no action here asks for is not said."""
+    if not catalog.actions:
+        return []
+    template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
+    lines = [f'Call: POST {template} with JSON {{"input": {{...}}}}. Errors are problem+json with a `recovery`.', ""]
+    lines += [f"- {_line(catalog, action)}" for action in catalog.actions]
+    rules = list(_rules(catalog))
+    return [*lines, "", *(f"- {rule}" for rule in rules)] if rules else lines
+
+
+def _line(catalog: Catalog, action: Action) -> str:
+    """One action: `search_books {q, page?: 1..50}: Search the books. 30/minute, confirm.`"""
+    agent = next(one for one in catalog.agents if one.id == action.agent_id)
+    name = action.agent_id
+    if list(agent.operations) != ["default"]:
+        name += f' ("operation": "{action.operation}")'
+    marks = [f"after {' and '.join(action.requires)}"] if action.requires else []
+    marks += ["sign in"] if action.auth_required else []
+    marks += [f"scope {' '.join(action.scopes)}"] if action.scopes else []
+    marks += ["confirm"] if action.needs_confirmation else []
+    marks += ["key"] if action.idempotency else []
+    marks += ["job"] if action.is_background else []
+    marks += [str(action.rate_limit)] if action.rate_limit else []
+    said = first_sentence(action.description)
+    return f"{name} {signature(action.inputs)}: {said}" + (f" [{', '.join(marks)}]" if marks else "")
+
+
+def _rules(catalog: Catalog) -> Iterator[str]:
+    actions = catalog.actions
+    if any(action.auth_required for action in actions):
+        for way in credentials_of(catalog) or ():
+            if way.get("in") == "header":
+                scheme = f"{way['scheme']} " if "scheme" in way else ""
+                yield f"sign in: send the header `{way['name']}: {scheme}...`"
+            elif "sign_in" in way:
+                is_action = any(action.id == way["sign_in"] for action in actions)
+                how = f"call {way['sign_in']}" if is_action else f"go to {way['sign_in']}"
+                yield f"sign in: {how}; its answer's header AWP-Session is the `session` beside `input` from then on"
+    if any(action.needs_confirmation for action in actions):
+        yield (
+            "confirm: answers 428 with `confirmation` {token, summary}; once the person agrees to the summary, repeat "
+            "with the token as `confirmation` beside `input`"
+        )
+    if any(action.requires for action in actions):
+        yield "after: within the session; without one, `receipts` beside `input` has its answer's AWP-Receipt"
+    if keyed := next((action.idempotency for action in actions if action.idempotency), None):
+        yield f"key: takes `{keyed.key_field}` beside `input`, so that a repeated call counts once"
+    if any(action.is_background for action in actions):
+        yield "job: answers 202; poll Location"
+
+
+# --- Inputs in one line ---
+
+
+def signature(inputs: JsonObject) -> str:
+    """Return an input as a signature, `{slug, quantity?: 1..20, sort?: title|price}`; "?" is for what may be absent."""
+    facts = object_facts(inputs, inputs)
+    required = required_members(facts)
+    parts = []
+    for name, schema in members(facts).items():
+        kind = _kind(resolved(schema, inputs))
+        parts.append(f"{name}{'' if name in required else '?'}{f': {kind}' if kind else ''}")
+    return "{" + ", ".join(parts) + "}"
+
+
+def _kind(facts: JsonObject) -> str:
+    """What a value may be, in a word; nothing for a text."""
+    choices = facts.get("enum", [facts["const"]] if "const" in facts else None)
+    if isinstance(choices, Sequence) and not isinstance(choices, str):
+        shown = [str(choice) if isinstance(choice, str) else _json(choice) for choice in choices[:MOST_CHOICES]]
+        return "|".join([*shown, *(["..."] if len(choices) > MOST_CHOICES else [])])
+    kind = facts.get("type")
+    if kind == "array":
+        items = facts.get("items")
+        inner = _kind(items) if isinstance(items, Mapping) else ""
+        return f"[{inner or '...'}]"
+    if kind in ("integer", "number"):
+        least, most = whole(facts.get("minimum")), whole(facts.get("maximum"))
+        if least is not None and most is not None:
+            return f"{least}..{most}"
+        told = " and ".join(f"{sign}{whole(facts[name])}" for name, sign in _LIMITS if facts.get(name) is not None)
+        return f"{kind} {told}".rstrip()
+    if kind == "object":
+        return "{...}"
+    if kind == "string":
+        return str(facts.get("format") or "")
+    return kind if isinstance(kind, str) else ""
+
+
+# --- Pages and other addresses ---
+
+
+def markdown_address(catalog: Catalog, page: Page) -> str:
+    """Return the address at which a page is Markdown: that of the page with `.md` or `index.md` behind it."""
+    return catalog.absolute(f"{page.path}{'index' if page.path.endswith('/') else ''}.md")
+
+
+def page_links(catalog: Catalog) -> list[str]:
+    """Return a link for each page of one address, to its Markdown; none where pages are HTML only."""
+    if not som.is_published(catalog):
+        return []
+    return [
+        f"- [{one_line(page.title)}]({markdown_address(catalog, page)})"
+        + (f": {first_sentence(page.description)}" if page.description else "")
+        for page in catalog.pages
+        if not page.is_template
+    ]
+
+
+def _documents(catalog: Catalog) -> list[str]:
+    if not catalog.actions or not catalog.publishes("agent_skills"):
+        return []
+    doors = [f"{_DOORS[door.protocol]} {door.path}" for door in catalog.doors if door.protocol in _DOORS]
+    also = f", also by {', '.join(doors)}" if doors else ""
+    return [f"- [Skill]({catalog.absolute(skill_path(catalog))}): the actions in one file{also}"]
+
+
+def skill_name(catalog: Catalog) -> str:
+    """Return the name of the site's own skill: lower-case letters, digits and single hyphens."""
+    for text in (catalog.site.name, catalog.domain):
+        if name := re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:LONGEST_NAME].strip("-"):
+            return name
+    return "site"
+
+
+def skill_path(catalog: Catalog) -> str:
+    """Return the path of the site's own skill."""
+    return f"/.well-known/agent-skills/{skill_name(catalog)}/SKILL.md"
+
+
+# --- Words ---
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a description as far as its first semicolon, ended by a full stop."""
+    found = re.match(r".+?(?=;\s)|.+?[.!?](?=\s|$)", one_line(text))
+    return (found[0] if found else one_line(text)).rstrip(".") + "."
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+PROTOCOL = Protocol(
+    "llms_txt",
+    documents=(
+        Document(PATH, MEDIA_TYPE, render, rel="describedby", title="llms.txt", is_fallback=True),
+        Document(FULL_PATH, MEDIA_TYPE, render_full, is_fallback=True),
+    ),
+)

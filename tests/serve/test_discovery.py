@@ -1,0 +1,325 @@
+"""The files that are read first: llms.txt, catalogues, what crawlers look for. A site's own files come before ours."""
+
+import hashlib
+import re
+from datetime import UTC, datetime
+from xml.etree import ElementTree
+
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse, PlainTextResponse
+from starlette.middleware.sessions import SessionMiddleware
+
+from awp_publish import About, AgentPublisher, DeclarationError, Idempotency, Robots, Security, SessionUser, Site
+from awp_publish.protocols import ALL
+
+SHOP = "https://shop.example"
+
+
+def make_app(**options):
+    site = Site("The Tea Shop", "Sells tea. And cups.", url=SHOP, **options)
+    app = FastAPI()
+
+    @app.get("/", response_class=HTMLResponse)
+    @site.page(title="Front page")
+    async def front() -> str:
+        """Look around; it is nice here."""
+        return (
+            '<html lang="en"><head><title>Tea &amp; cups</title><meta name="description" content="All our teas.">'
+            "</head><body><main><h1>Tea</h1><p>Fresh.</p></main></body></html>"
+        )
+
+    @app.get("/teas/{slug}", response_class=HTMLResponse)
+    async def tea(slug: str) -> HTMLResponse:
+        status = 200 if slug in ("assam", "darjeeling") else 404
+        return HTMLResponse(f"<title>{slug}</title><main><h1>{slug}</h1></main>", status)
+
+    @app.get("/search")
+    @site.action("search_teas", rate_limit="30/minute", examples=[{"q": "assam"}])
+    async def search(q: str, page: int = 1) -> list[str]:
+        """Search the teas; by name only. There is more to say of it."""
+        return [q]
+
+    @app.post("/orders")
+    @site.action("order_tea", confirm=True, requires=["search_teas"], idempotency=Idempotency("24h"))
+    async def order(slug: str) -> str:
+        """Order a tea."""
+        return slug
+
+    app.add_middleware(AgentPublisher, site=site)
+    return app
+
+
+def test_llms_txt_says_in_a_few_lines_how_each_action_is_called(open_client):
+    answer = open_client(make_app()).get("/llms.txt")
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    text = answer.text
+    assert text.startswith("# The Tea Shop\n\n> Sells tea. And cups.\n")
+    assert 'POST https://shop.example/agents/NAME/invoke with JSON {"input": {...}}' in text
+    assert "- search_teas {q, page?: integer}: Search the teas. [30/minute]\n" in text
+    assert "- order_tea {slug}: Order a tea. [after search_teas, confirm, key]\n" in text
+    assert "- confirm: answers 428 with `confirmation` {token, summary}" in text
+    assert "- key: takes `idempotency_key` beside `input`" in text
+    assert "sign in" not in text
+    assert "job" not in text
+    links = re.findall(r"^- \[[^]]+\]\((\S+)\)", text, re.MULTILINE)
+    assert links == [f"{SHOP}/index.md", f"{SHOP}/.well-known/agent-skills/the-tea-shop/SKILL.md"]
+
+
+def test_every_link_of_llms_txt_leads_to_markdown(open_client):
+    client = open_client(make_app())
+    for link in re.findall(r"\]\((\S+)\)", client.get("/llms.txt").text):
+        answer = client.get(link)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/markdown; charset=utf-8")
+
+
+def test_what_llms_txt_says_is_enough_to_sign_in_and_order(open_client):
+    site = Site("Shop", "Sells.", url=SHOP, authenticate=SessionUser("user", endpoints={"login": "/sign-in"}))
+    app = FastAPI()
+
+    @app.post("/sign-in")
+    @site.action("sign_in")
+    async def sign_in(request: Request, name: str) -> str:
+        """Sign in."""
+        request.session["user"] = name
+        return name
+
+    @app.post("/orders")
+    @site.action("order", auth_required=True, confirm=True)
+    async def order(slug: str) -> str:
+        """Order."""
+        return slug
+
+    app.add_middleware(AgentPublisher, site=site)
+    app.add_middleware(SessionMiddleware, secret_key="a secret of the shop")
+    client = open_client(app)
+    text = client.get("/llms.txt").text
+    assert (
+        "- sign in: call sign_in; its answer's header AWP-Session is the `session` beside `input` from then on" in text
+    )
+    (template,) = re.findall(r"POST (\S+) with", text)
+    begun = client.post(template.replace("NAME", "sign_in"), json={"input": {"name": "ann"}})
+    client.cookies.clear()
+    call = {"input": {"slug": "assam"}, "session": begun.headers["awp-session"]}
+    asked = client.post(template.replace("NAME", "order"), json=call)
+    assert asked.status_code == 428
+    call["confirmation"] = asked.json()["confirmation"]["token"]
+    assert client.post(template.replace("NAME", "order"), json=call).json() == "assam"
+
+
+def test_llms_full_txt_has_the_schemas_too(open_client):
+    text = open_client(make_app()).get("/llms-full.txt").text
+    assert "## search_teas" in text
+    assert '"page":{"type":"integer"' in text
+    assert 'Example: {"q":"assam"}' in text
+
+
+@pytest.mark.parametrize("path", ["/llms.txt", "/robots.txt", "/sitemap.xml", "/.well-known/security.txt"])
+def test_a_file_of_the_applications_own_comes_first(open_client, path):
+    security = Security(contact=["mailto:a@shop.example"], expires=datetime(2031, 1, 1, tzinfo=UTC))
+    app = make_app(about=About(security=security))
+    app.add_api_route(path, lambda: PlainTextResponse("our own"))
+    client = open_client(app)
+    assert client.get(path).text == "our own"
+
+
+def test_the_fallbacks_are_cached_like_other_documents(open_client):
+    client = open_client(make_app())
+    answer = client.get("/llms.txt", headers={"accept-encoding": "identity"})
+    again = client.get("/llms.txt", headers={"accept-encoding": "identity", "if-none-match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    head = client.head("/llms.txt", headers={"accept-encoding": "identity"})
+    assert (head.status_code, head.headers["content-length"]) == (200, str(len(answer.content)))
+    assert client.options("/llms.txt").status_code in (200, 204)
+
+
+def test_the_skill_is_in_the_index_with_the_digest_of_its_bytes(open_client):
+    client = open_client(make_app())
+    index = client.get("/.well-known/agent-skills/index.json").json()
+    (skill,) = index["skills"]
+    assert (skill["name"], skill["type"]) == ("the-tea-shop", "skill-md")
+    body = client.get(skill["url"]).content
+    assert skill["digest"] == f"sha256:{hashlib.sha256(body).hexdigest()}"
+    assert body.startswith(b'---\nname: the-tea-shop\ndescription: "Sells tea.')
+    assert client.get("/.well-known/skills/index.json").json() == index
+
+
+def test_the_api_catalog_is_a_linkset_of_what_answers(open_client):
+    client = open_client(make_app())
+    answer = client.get("/.well-known/api-catalog")
+    assert answer.headers["content-type"].startswith("application/linkset+json")
+    (context,) = answer.json()["linkset"]
+    assert context.pop("anchor") == f"{SHOP}/"
+    targets = [link["href"] for links in context.values() for link in links]
+    assert f"{SHOP}/openapi.json" in targets
+    for target in targets:
+        assert client.get(target).status_code == 200
+
+
+def test_ard_lists_every_interface_and_action_once_and_nothing_that_does_not_answer(open_client):
+    client = open_client(make_app(doors=["mcp", "a2a"]))
+    catalogue = client.get("/.well-known/ard.json")
+    assert catalogue.content == client.get("/.well-known/ai-catalog.json").content
+    document = catalogue.json()
+    assert set(document) == {"specVersion", "host", "entries"}
+    identifiers = [entry["identifier"] for entry in document["entries"]]
+    assert len(set(identifiers)) == len(identifiers)
+    for kind in (
+        "mcp:the-tea-shop",
+        "a2a:the-tea-shop",
+        "skill:the-tea-shop",
+        "action:search_teas",
+        "action:order_tea",
+    ):
+        assert f"urn:air:shop.example:{kind}" in identifiers
+    for entry in document["entries"]:
+        assert 2 <= len(entry["representativeQueries"]) <= 5
+        assert client.get(entry["url"]).status_code == 200
+
+
+def test_clients_of_older_a2a_find_a_card_of_their_version(open_client):
+    client = open_client(make_app(doors=["a2a"]))
+    card = client.get("/.well-known/agent.json").json()
+    assert (card["protocolVersion"], card["url"], card["preferredTransport"]) == ("0.3.0", f"{SHOP}/a2a", "JSONRPC")
+    from a2a.compat.v0_3.types import AgentCard
+
+    AgentCard.model_validate(card)
+
+
+def test_robots_txt_says_only_what_the_owner_has_said(open_client):
+    plain = open_client(make_app()).get("/robots.txt").text
+    assert plain.startswith("User-agent: *\nAllow: /\n\n")
+    assert "Content-Signal" not in plain
+    assert f"Sitemap: {SHOP}/sitemap.xml" in plain
+    assert f"Agentmap: {SHOP}/.well-known/ard.json" in plain
+
+    told = Robots(
+        disallow=["/account"],
+        bots={"GPTBot": True, "CCBot": False},
+        content_signal={"search": "yes", "ai-train": "no", "use": "reference"},
+        content_usage="train-ai=n",
+        license="/license.xml",
+    )
+    text = open_client(make_app(robots=told)).get("/robots.txt").text
+    assert (
+        "User-agent: *\nContent-Signal: search=yes, ai-train=no, use=reference\nContent-Usage: train-ai=n\n"
+        "Disallow: /account\nAllow: /\n" in text
+    )
+    assert "User-agent: GPTBot\n" in text
+    assert "User-agent: CCBot\nDisallow: /\n" in text
+    assert f"License: {SHOP}/license.xml\n" in text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"content_signal": {"train": "no"}}, "content_signal: train=no is not known"),
+        ({"bots": {"GPT\nBot": True}}, "is not the name of a crawler"),
+        ({"disallow": ["account"]}, 'must be a path such as "/account"'),
+        ({"license": "not an address"}, "neither a path"),
+    ],
+)
+def test_a_line_that_would_break_robots_txt_is_refused(wrong, said):
+    with pytest.raises(DeclarationError, match="robots") as refused:
+        Site("Shop", "Sells.", url=SHOP, robots=Robots(**wrong))
+    assert said in str(refused.value)
+
+
+def test_the_sitemaps_list_the_declared_pages(open_client):
+    client = open_client(make_app(about=About(updated="2026-11-01")))
+    root = ElementTree.fromstring(client.get("/sitemap.xml").content)
+    spaces = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9"}
+    assert [one.text for one in root.findall(".//s:loc", spaces)] == [f"{SHOP}/"]
+    assert [one.text for one in root.findall(".//s:lastmod", spaces)] == ["2026-11-01"]
+    assert "- [Front page](https://shop.example/index.md): Look around." in client.get("/sitemap.md").text
+
+
+def test_security_txt_stands_only_where_it_is_declared(open_client):
+    assert open_client(make_app()).get("/.well-known/security.txt").status_code == 404
+    told = Security(contact=["mailto:a@shop.example"], expires="2031-01-01", policy="/disclosure", languages=["en"])
+    text = open_client(make_app(about=About(security=told))).get("/.well-known/security.txt").text
+    assert text == (
+        "Contact: mailto:a@shop.example\nExpires: 2031-01-01T00:00:00Z\nPreferred-Languages: en\n"
+        f"Canonical: {SHOP}/.well-known/security.txt\nPolicy: {SHOP}/disclosure\n"
+    )
+
+
+def test_auth_md_stands_only_where_callers_are_known(open_client):
+    assert open_client(make_app()).get("/auth.md").status_code == 404
+    app = make_app(authenticate=SessionUser("user", cookie="sid", endpoints={"login": "/login"}))
+    text = open_client(app).get("/auth.md").text
+    assert text.startswith("# auth.md\n")
+    assert "It sets the cookie `sid`." in text
+
+
+def test_a_page_has_its_markdown_at_its_address_with_md_behind_it(open_client):
+    client = open_client(make_app(about=About(updated="2026-11-01")))
+    answer = client.get("/index.md")
+    assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+    assert answer.headers["link"] == f'<{SHOP}/>; rel="canonical"'
+    assert "accept" not in answer.headers.get("vary", "").lower()
+    assert answer.text.startswith(
+        '---\ntitle: "Tea & cups"\ndescription: "All our teas."\n'
+        f'canonical: "{SHOP}/"\nlast_updated: "2026-11-01"\n---\n\n'
+        f"> All actions and pages of this site: {SHOP}/llms.txt\n"
+    )
+    assert "# Tea" in answer.text
+    assert answer.text.endswith(f"## Sitemap\n\n[All pages]({SHOP}/sitemap.md)\n")
+    assert "# assam" in client.get("/teas/assam.md").text
+    assert client.head("/teas/assam.md").headers["content-type"] == "text/markdown; charset=utf-8"
+    assert client.get("/nowhere.md").status_code == 404
+    assert client.get("/teas/nothing.md").status_code == 404
+
+
+def test_head_is_answered_where_the_framework_only_knows_get(open_client):
+    client = open_client(make_app())
+    page = client.get("/teas/assam")
+    head = client.head("/teas/assam")
+    assert (head.status_code, head.content, head.headers["vary"]) == (200, b"", "Accept")
+    assert head.headers["content-length"] == str(len(page.content))
+    assert client.head("/orders").status_code == 405
+
+
+def test_a_markdown_file_of_the_applications_own_is_left_alone(open_client):
+    app = make_app()
+    app.add_api_route("/index.md", lambda: PlainTextResponse("ours", media_type="text/markdown"))
+    assert open_client(app).get("/index.md").text == "ours"
+
+
+def test_what_is_left_out_is_nowhere(open_client):
+    app = make_app(about=About(leave_out=["llms_txt", "ard", "agent_skills", "sitemap"]), doors=["mcp"])
+    client = open_client(app)
+    for path in ("/llms.txt", "/.well-known/ard.json", "/.well-known/ai-catalog.json", "/sitemap.xml"):
+        assert client.get(path).status_code == 404
+    everything = [client.get(path) for path in ("/robots.txt", "/.well-known/api-catalog", "/index.md")]
+    for answer in everything:
+        told = answer.text + answer.headers.get("link", "")
+        for name in ("llms.txt", "ard.json", "agent-skills", "sitemap"):
+            assert name not in told
+
+
+def test_a_protocol_that_is_not_published_is_not_advertised_either(open_client):
+    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
+    app.add_middleware(AgentPublisher, site=site, protocols=[one for one in ALL if one.name in ("woa", "api_catalog")])
+    client = open_client(app)
+    assert "agent.json" not in client.get("/.well-known/api-catalog").text
+    assert "describedby" not in client.get("/.well-known/api-catalog").text
+
+
+def test_leaving_out_what_is_not_there_is_a_mistake(open_client):
+    with pytest.raises(DeclarationError, match='"llms" is no protocol that is published'):
+        open_client(make_app(about=About(leave_out=["llms"])))
+
+
+def test_a_site_below_a_path_writes_it_everywhere(open_client):
+    site = Site("Shop", "Sells.", url=f"{SHOP}/tea", robots=Robots(disallow=["/account"]))
+    app = FastAPI()
+    for path in ("/show", "/about"):
+        app.add_api_route(path, lambda: "shown")
+    site.declare("show", method="GET", path="/show", description="Show.")
+    site.page("/about", title="About")
+    client = open_client(AgentPublisher(app, site=site))
+    assert "Disallow: /tea/account\nAllow: /tea/\n" in client.get("/robots.txt").text
+    assert f"{SHOP}/tea/about.md" in client.get("/llms.txt").text
+    skill = client.get("/.well-known/agent-skills/index.json").json()["skills"][0]
+    assert skill["url"] == "/tea/.well-known/agent-skills/shop/SKILL.md"
