@@ -224,6 +224,7 @@ class Guard:
         guards: Guards,
         inputs: Validator,
         clock: Callable[[], float] = time.time,
+        *,
         check: Callable[[Call], None] | None = None,
     ) -> None:
         self._action = action
