@@ -118,6 +118,9 @@ class PlainDoor(Endpoint):
         if self._reader is None:  # most actions of a large site are never called here
             self._reader = FieldReader(self._action.inputs)
         given = self._reader.read(read_query(scope["query_string"])) if scope["query_string"] else {}
+        for one in self._action.route_credentials:
+            if one.place == "query" and one.name not in members(self._action.inputs):
+                given.pop(one.name, None)  # it says who calls
         body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
         self._admission.check_size(self._action, len(body))
         if not body:
