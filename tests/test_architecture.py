@@ -39,6 +39,7 @@ RANKS = {
     "invoke": 4,
     "serve": 5,
     "cli": 6,
+    "pytest_drift": 6,
     "__main__": 6,
     "": 6,
 }
