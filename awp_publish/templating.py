@@ -90,7 +90,14 @@ def robots_lines(catalog: Catalog) -> str:
     return som.robots_lines(catalog)
 
 
-<<<<<<< HEAD
+def agents_script(catalog: Catalog) -> str:
+    """The `<script>` element of the runtime for visitors' tabs. Raises DeclarationError without the bridge."""
+    if catalog.door("bridge") is None:
+        remedy = 'Write Site(doors=["bridge"]).'
+        raise DeclarationError("template", "agents_script: the site does not open the bridge.", remedy)
+    return f'<script src="{escape(catalog.prefix + catalog.paths.script)}" defer></script>'
+
+
 # --- Structured data, and what is shown where a page is linked ---
 
 SCHEMA_ORG: Final = "https://schema.org"
@@ -177,14 +184,6 @@ def _search_of(catalog: Catalog) -> dict[str, object] | None:
                 target = {"@type": "EntryPoint", "urlTemplate": template}
                 return {"@type": "SearchAction", "target": target, "query-input": "required name=search_term"}
     return None
-=======
-def agents_script(catalog: Catalog) -> str:
-    """The `<script>` element of the runtime for visitors' tabs. Raises DeclarationError without the bridge."""
-    if catalog.door("bridge") is None:
-        remedy = 'Write Site(doors=["bridge"]).'
-        raise DeclarationError("template", "agents_script: the site does not open the bridge.", remedy)
-    return f'<script src="{escape(catalog.prefix + catalog.paths.script)}" defer></script>'
->>>>>>> bridge
 
 
 # --- Attributes ---
@@ -283,12 +282,8 @@ def install(
     styles: Sequence[Style] = AWAS,
     protocols: Sequence[Published] = ALL,
 ) -> None:
-<<<<<<< HEAD
-    """Add `awas_action`, `awas_param`, `awas_context` and `awas_result`, `head_links`, `page_meta`, `structured_data`
-    and `robots_lines` to Jinja.
-=======
-    """Add `awas_action`, `awas_param`, `awas_context`, `awas_result`, `head_links`, `robots_lines`, `agents_script`.
->>>>>>> bridge
+    """Add `awas_action`, `awas_param`, `awas_context` and `awas_result`, `head_links`, `page_meta`, `structured_data`,
+    `robots_lines` and `agents_script` to Jinja.
 
     Needs the extra `awp-publish[jinja]`. The site is read when a template is rendered, after it was frozen.
     """
@@ -312,24 +307,19 @@ def install(
     def site_robots_lines() -> Markup:
         return Markup(robots_lines(site.catalog))
 
-<<<<<<< HEAD
     def site_page_meta(path: str, image: str | None = None) -> Markup:
         return Markup(page_meta(site.catalog, path, image))
 
     def site_structured_data(path: str) -> Markup:
         return Markup(structured_data(site.catalog, path))
-=======
+
     def site_agents_script() -> Markup:
         return Markup(agents_script(site.catalog))
->>>>>>> bridge
 
     for function in (awas_action, awas_param, awas_context, awas_result):
         environment.globals[function.__name__] = function
     environment.globals["head_links"] = site_head_links
     environment.globals["robots_lines"] = site_robots_lines
-<<<<<<< HEAD
     environment.globals["page_meta"] = site_page_meta
     environment.globals["structured_data"] = site_structured_data
-=======
     environment.globals["agents_script"] = site_agents_script
->>>>>>> bridge
