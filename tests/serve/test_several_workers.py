@@ -50,6 +50,7 @@ def pay() -> str:
 settings.configure(
     DEBUG=True,
     ALLOWED_HOSTS=["*"],
+    SECRET_KEY="a-secret-key-of-this-test-and-nobody-else",
     ROOT_URLCONF="urls",
     INSTALLED_APPS=["awp_publish_django"],
     MIDDLEWARE=["awp_publish_django.middleware.AgentPublisherMiddleware"],
