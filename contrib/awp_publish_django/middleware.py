@@ -231,8 +231,10 @@ def _final(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase
     """An answer of ours, which middleware around us takes for no missing page of the project.
 
     CommonMiddleware and LocaleMiddleware redirect a 404 (or raise, with DEBUG) where a URL of the project takes the
-    path with a slash or a language; they ask the request for its URLconf.
+    path with a slash or a language; they ask the request for its URLconf. UpdateCacheMiddleware keeps what it is not
+    told to leave, and an answer of ours may be for its caller only.
     """
+    request._cache_update_cache = False  # type: ignore[attr-defined]
     if response.status_code == 404:
         request.urlconf = ()  # type: ignore[assignment]
     return response

@@ -58,7 +58,7 @@ def _project():
 def test_documents_and_doors_are_urls_where_the_middleware_is_not():
     client = Client(SERVER_NAME="shop.example")
     assert client.get("/agent.json").status_code == 200
-    assert client.post("/agents/nothing/invoke", "{}", content_type="application/json").status_code == 404
+    assert call(client, "nothing").status_code == 404
     assert client.get("/nothing").status_code == 404
     assert not [one for one in run_checks(tags=["agents"]) if one.id in ("awp_publish.E003", "awp_publish.W002")]
 
