@@ -66,6 +66,7 @@ EXTRAS = {
     "opentelemetry",
     "jsonata",
     "jsonatapy",
+    "playwright",
 }
 SUBJECTS = {"msgpack": "awp"}
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
