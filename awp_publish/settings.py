@@ -1178,7 +1178,10 @@ class AgentSettings(ActionSettings):
     metadata: Annotated[
         Mapping[str, object],
         AfterValidator(check_json),
-        Option("further members of its WoA object, such as `authz`", "none"),
+        Option(
+            'further members of its WoA object, such as `authz`; `{"operations": {"default": "..."}}` words them there',
+            "none",
+        ),
     ] = field(default_factory=dict)
 
 

@@ -481,6 +481,7 @@ class Site:
 
     @takes(SiteSettings)
     def __init__(self, given: Given) -> None:
+        self._given = given
         self.settings: SiteSettings = check("site", SITE, given, known=SITE_OPTIONS)
         self.store: Store = _open_store(self.settings)
         signed_here = (secrets.token_urlsafe(32),)  # good enough for what stays in this process
@@ -503,6 +504,18 @@ class Site:
         """What `include` saw and did not take, and why; once the site is frozen."""
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
+
+    def override(self, given: Given) -> None:
+        """Take options in place of the site's own, as a framework's settings say them; before it is published.
+
+        Only those that say where it runs and not what it is: url, store, doors, secret_keys. Raises DeclarationError.
+        """
+        self._refuse_when_frozen("site")
+        self._given = {**self._given, **given}
+        self.settings = check("site", SITE, self._given, known=SITE_OPTIONS)
+        self.keys = tuple(self.settings.secret_keys) or self.keys
+        if "store" in given:
+            self.store = _open_store(self.settings)
 
     # --- Declaring ---
 
@@ -621,6 +634,14 @@ class Site:
 
     def _check_guards(self, actions: Sequence[Action]) -> None:
         """Refuse what could not be enforced. Raises DeclarationError that names the action."""
+        by_routes = [action.id for action in actions if action.route_authenticates]
+        if self.settings.list_only_allowed and by_routes and not self.authenticators:
+            raise DeclarationError(
+                "site",
+                f"list_only_allowed: only the routes know who calls ({listing(by_routes)}), and they are not asked for "
+                "a list.",
+                "Give Site(authenticate=...), or leave it out.",
+            )
         is_shared, has_a2a = self.store.is_shared, "a2a" in self.settings.doors
         # A store in memory where several processes serve the site: one key would run a payment in each of them.
         kept = [action.id for action in actions if action.remembers or action.rate_limit or action.requires]
@@ -689,6 +710,7 @@ class Site:
                 self.settings.timeout,
                 find_injector(app),
                 self.settings.paths.actions,
+                {one.header.lower() for one in self.authenticators if isinstance(one, ApiKey)},
             )
             check_names(self.facts, actions)
             check_skills(actions, doors)
@@ -727,6 +749,11 @@ class Site:
                 listing(pages),
                 len(self.left_out),
             )
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether the site has been published: nothing is declared any more."""
+        return bool(self._catalogs)
 
     @property
     def catalog(self) -> Catalog:

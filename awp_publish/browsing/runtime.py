@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, get_args
+from urllib.parse import urljoin
 
 from awp_publish.browsing.live_page import LivePage, PrimitiveError
 from awp_publish.browsing.locating import describe, locate
@@ -709,7 +710,8 @@ class Runtime:
         if mode not in rules.EXECUTION_MODES:
             message = f"The execution mode {str(mode)[:100]!r} is not known."
             raise RuntimeFailure("capability_unavailable", message, {"capability": mode, "host": self.page.host})
-        has_steps = isinstance(workflow, Mapping) or bool(steps)
+        is_primitive = call.tool in PRIMITIVES and call.tool != handler
+        has_steps = isinstance(workflow, Mapping) or bool(steps) or is_primitive
         try:
             if isinstance(handler, str) and (mode == "handler_first" or not has_steps):
                 try:
@@ -724,7 +726,7 @@ class Runtime:
                 return await run_steps(self.page, steps, call.merged(), trace), False
             if "static_output" in x_actions:
                 return x_actions["static_output"], True
-            if call.tool in PRIMITIVES:  # a lenient reader takes a tool that is named like one for it
+            if is_primitive:  # a lenient reader takes a tool that is named like one for it
                 return await self._handle(call.tool, call, trace)
         except WorkflowFailure as failure:
             cause = failure.cause or {}
@@ -906,7 +908,8 @@ class Runtime:
             given = check.get(section)
             for step in given if isinstance(given, list) else ():
                 if step.get("type") == "navigate":
-                    arguments = {"url": step.get("url")}
+                    # Relative to the site, wherever the page is at the moment.
+                    arguments = {"url": urljoin(self._home(), str(step.get("url", "")))}
                     told.append(await run_primitive(self.page, "browser.navigate", arguments, drift))
                 elif step.get("type") == "call":
                     called = await self.call(str(step.get("tool")), step.get("arguments", {}))
@@ -932,6 +935,12 @@ class Runtime:
         if isinstance(expected, Mapping):
             self._compare(expected, output)
         return told
+
+    def _home(self) -> str:
+        """Return the address that checks are relative to: that of the surface, else the root of the page's origin."""
+        origin = _part(self.map.document, "surface").get("origin")
+        is_web = isinstance(origin, str) and origin.startswith(("http://", "https://"))
+        return f"{str(origin).rstrip('/')}/" if is_web else urljoin(self.page.url, "/")
 
     def _compare(self, expected: JsonObject, output: object) -> None:
         """Hold the last output of a check to what is expected: members, and with `..._contains` parts of texts."""

@@ -24,9 +24,10 @@ from awp_publish.pages.elements import (
     Losses,
     SomElement,
     collapse,
+    form_method,
     shorten_text,
 )
-from awp_publish.pages.regions import ACTIONS, CONTROLS, Candidate, Region, Survey, rows_of, survey
+from awp_publish.pages.regions import ACTIONS, CONTROLS, HIDDEN, Candidate, Region, Survey, rows_of, survey
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.tree import NodePaths, Tree, Visibility, read_title
 
@@ -81,7 +82,7 @@ _ID: Final = 15
 _REGION: Final = 150
 """Bytes of a region beside its elements, with what is said of what is left out."""
 
-_ALWAYS: Final = CONTROLS | {"heading"}
+_ALWAYS: Final = CONTROLS | {"heading", HIDDEN}
 """Roles that no budget drops."""
 
 _MODEST: Final = ElementLimits(200)
@@ -392,8 +393,6 @@ _STRUCTURED_SHARE: Final = 8
 
 _MAX_TITLE: Final = 1_000
 _FORM: Final = {
-    "action": "action",
-    "method": "method",
     "target": "target",
     "enctype": "enctype",
     "accept-charset": "accept_charset",
@@ -445,8 +444,9 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
     }
     room = None if budget.value is None else budget.value - len(orjson.dumps(document)) - len(orjson.dumps(structured))
     names = AccessibleNames(tree, visibility)
-    found = survey(tree, visibility)
-    made, losses = choose(found, Elements(found, names), room)
+    found = survey(tree, visibility, names.told)
+    elements = Elements(tree, found, names, visibility, url)
+    made, losses = choose(found, elements, room)
     if left_out and losses:
         losses[-1][STRUCTURED] = left_out
 
@@ -467,12 +467,13 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
         label = names.label(node, "") if attributes else ""
         if role == "form":
             label = label or next((collapse(attributes[name]) for name in attributes if name in ("id", "name")), "")
+            label = label or elements.items.of_form(node, region.start)
         if label:
             facts["label"] = label
         if node.tag == "form":
+            facts["action"] = elements.address(attributes.get("action", "").strip() or url)
+            facts["method"] = form_method(node)
             facts.update((name, attributes[given]) for given, name in _FORM.items() if attributes.get(given))
-            if "method" in facts:
-                facts["method"] = facts["method"].strip().upper()
             if "novalidate" in attributes:
                 facts["novalidate"] = True
         facts["elements"] = writer.write(region)
@@ -517,7 +518,7 @@ class _ElementWriter:
             self.interactive += candidate.role in ACTIONS
             path = self._paths.of(candidate.node) or "0"
             name = element.get("label") or element.get("text", "")
-            element["id"] = self.identifiers.element(candidate.role, name, path)
+            element["id"] = self.identifiers.element(element["role"], name, path)
             self.places[element["id"]] = path
             if candidate.shadow is not None:
                 mode = getattr(candidate.shadow.node, "shadow_mode", None) or "open"

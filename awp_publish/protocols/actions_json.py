@@ -401,10 +401,10 @@ def _click(name: str, css: str, further: Mapping[str, object]) -> list[dict[str,
     return [find, click | dict(further)]
 
 
+_write = to_json(render)  # one for both places: what lists documents lists it once
 PROTOCOL = Protocol(
     "actions_json",
     documents=tuple(
-        Document(path, MEDIA_TYPE, to_json(render), rel, "actions.json")
-        for path, rel in ((PATH, "service-desc"), (ALIAS, None))
+        Document(path, MEDIA_TYPE, _write, rel, "actions.json") for path, rel in ((PATH, "service-desc"), (ALIAS, None))
     ),
 )

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.checks import WARNING, CheckMessage, Error, Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands
+from django.http.request import validate_host
 from django.urls import Resolver404, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
@@ -87,6 +88,19 @@ def _check_url(publication: Publication) -> Iterator[CheckMessage]:
             )
 
 
+def _check_hosts(publication: Publication) -> Iterator[CheckMessage]:
+    """Calls come in under the site's own host, which Django refuses to know."""
+    allowed = list(settings.ALLOWED_HOSTS) or ([".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else [])
+    for url in publication.site.settings.urls:
+        host = urlsplit(url).hostname or ""
+        if not validate_host(f"[{host}]" if ":" in host else host, allowed):
+            yield CheckWarning(
+                f"ALLOWED_HOSTS does not have {host}, the host of the site's url: Django answers 400.",
+                hint=f'Add "{host}" to ALLOWED_HOSTS, or correct Site(url=...).',
+                id="awp_publish.W005",
+            )
+
+
 def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
     """Paths that the project answers too, which nobody reaches any more."""
     catalog = publication.site.catalog
@@ -119,10 +133,21 @@ def _check_store(publication: Publication) -> Iterator[CheckMessage]:
         )
 
 
+def _check_forms(publication: Publication) -> Iterator[CheckMessage]:
+    for kind in sorted(publication.unread_forms, key=lambda one: one.__qualname__):
+        yield CheckWarning(
+            f"{kind.__module__}.{kind.__qualname__} cannot be made without arguments, and its class does not tell all.",
+            hint="Declare what it takes: inputs= with a JSON Schema, or a form that needs no arguments.",
+            id="awp_publish.W004",
+        )
+
+
 CHECKS: Final[tuple[Callable[[Publication], Iterator[CheckMessage]], ...]] = (
     _check_middleware,
     _check_threads,
     _check_url,
+    _check_hosts,
     _check_shadows,
     _check_store,
+    _check_forms,
 )

@@ -222,7 +222,7 @@ def _final(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase
     path with a slash or a language; they ask the request for its URLconf.
     """
     if response.status_code == 404:
-        request.urlconf = ()  # type: ignore[attr-defined]
+        request.urlconf = ()  # type: ignore[assignment]
     return response
 
 
