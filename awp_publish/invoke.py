@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from types import ModuleType
@@ -383,6 +384,17 @@ class Invoker:
             known = _known("operations", agent.operations)
             raise UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{known}')
         return self._actions[action_id].action
+
+    def attach(self, action_id: str, reach: Reach) -> None:
+        """Have the calls of one action carried out by a door of ours, behind the gates of all."""
+        prepared, others = self._actions[action_id], self._reach
+        own = prepared._replace(action=replace(prepared.action, function=None))
+        self._actions = {**self._actions, action_id: own}
+
+        def choose(call: Call) -> Awaitable[Result]:
+            return (reach if call.action.id == action_id else others)(call)
+
+        self._reach = choose
 
     def is_guarded(self, action: Action) -> bool:
         """Say whether more of a call is needed than its input: for gates, or because its job counts as its caller's."""

@@ -567,6 +567,7 @@ class Paths:
     mcp: str = "/mcp"
     a2a: str = "/a2a"
     awp: str = "/awp"
+    bridge: str = "/actions-bridge"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "invoke", self.invoke or f"{self.root}/{{agent_id}}/invoke")
@@ -590,6 +591,10 @@ class Paths:
     @property
     def som(self) -> str:
         return f"{self.root}/som"
+
+    @property
+    def script(self) -> str:
+        return f"{self.root}/actions.js"
 
 
 @dataclass(frozen=True, slots=True)

@@ -469,12 +469,13 @@ def include_routes(
         subject = f"{method} {route.template} (included)"
         is_named = not _names_of(route).isdisjoint(inclusion.operations)
         may_be_page = method == READING and not is_named and route.is_page is not False
-        if may_be_page and (route.is_page or answers_html(route.handlers[0])):
+        if may_be_page and route.is_page:
             included.pages[route.template] = route
             continue
         behind = describe_route_action(subject, (route, method), inclusion.options, credential_headers)
-        kind = behind.operation.outputs.get("contentMediaType")
-        if may_be_page and isinstance(kind, str) and "html" in kind:
+        outputs = behind.operation.outputs
+        kind = str(outputs.get("contentMediaType", ""))
+        if may_be_page and ("html" in kind or (not outputs and answers_html(route.handlers[0]))):
             included.pages[route.template] = route
         else:
             found.append((route, method, behind))
@@ -779,6 +780,13 @@ def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> It
         declared, first = agents.get(agent_id), operations.get(DEFAULT_OPERATION) or next(iter(operations.values()))
         if declared is not None and declared.description is None and len(operations) > 1:
             raise DeclarationError(f'agent "{agent_id}"', "description: is missing.", "It has several operations.")
+        words = declared.metadata.get("operations", {}) if declared else {}
+        if not isinstance(words, Mapping) or not all(isinstance(text, str) and text for text in words.values()):
+            wrong = 'metadata: "operations" are texts by the name of an operation.'
+            raise DeclarationError(f'agent "{agent_id}"', wrong, 'Write {"operations": {"default": "..."}}.')
+        if unknown := sorted(words.keys() - operations.keys()):
+            wrong = f'metadata: "operations" names "{unknown[0]}", which is none of its operations.'
+            raise DeclarationError(f'agent "{agent_id}"', wrong, f"It has {', '.join(sorted(operations))}.")
         yield Agent(
             id=agent_id,
             name=first.name if declared is None else declared.name or title_of(agent_id),

@@ -49,7 +49,7 @@ REGISTERED: Final = frozenset({"a2a", "mcp", "acp", "ap2", "x402", "skyfire", "o
 DOOR_DOCUMENTS: Final = {"woa": ("document", woa.PATH)}
 """Doors to the document that describes what is behind them, and the member that names it."""
 
-SOCKETS: Final = frozenset({"awp"})
+SOCKETS: Final = frozenset({"awp", "bridge"})
 """Doors that speak WebSocket. (The Agent Web Protocol of that door is another than that of this document.)"""
 
 WHOLE_ANSWER: Final = "$"

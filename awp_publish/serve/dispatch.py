@@ -21,7 +21,7 @@ import orjson
 from starlette.exceptions import HTTPException
 
 from awp_publish import media
-from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival
+from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival, fixed_arrivals
 from awp_publish.discover.routes import pattern_of
 from awp_publish.model import ROUTE_CALL as ROUTE_CALL, Action, Catalog, JsonObject, RouteCredential, Target
 from awp_publish.policy.call import Call, Content, Outcome, Result
@@ -207,6 +207,7 @@ def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
     if not isinstance(listed, list):
         return ()
     parameters, found = call.action.way.parameters if call.action.way else (), []
+    sure: list[Violation] = []
     whole = next((one.name for one in parameters if one.location == "body"), None)
     for error in listed:
         if not isinstance(error, Mapping) or not isinstance(error.get("loc"), list):
@@ -218,8 +219,15 @@ def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
             places = ("json", "form", "file") if place == "body" else (place,)
             named = (one.name for one in parameters if one.location in places and one.wire_name == rest[0])
             rest = [next(named, rest[0]), *rest[1:]]
-        found.append((rest, str(error.get("msg", "is invalid")), str(error.get("type"))))
-    return read_errors(found, call.input)
+        if error.get("type") == SURE_PLACE:
+            sure.append(Violation(pointer_to(rest), str(error.get("msg", "is invalid"))))
+        else:
+            found.append((rest, str(error.get("msg", "is invalid")), str(error.get("type"))))
+    return (*dict.fromkeys(sure), *read_errors(found, call.input))
+
+
+SURE_PLACE: Final = "awp_publish.place"
+"""The `type` of an error whose location has members of the input and nothing else, be they given or not."""
 
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -411,6 +419,11 @@ class RouteCall:
         self.is_astray = False
 
     @property
+    def request_id(self) -> str:
+        """What problems call the request by."""
+        return self._call.request_id
+
+    @property
     def target(self) -> Target | None:
         """The action's own route."""
         return self._call.action.target
@@ -554,7 +567,7 @@ def _compared(app: object, catalog: Catalog, among: Catalog) -> Mapping[str, Com
     """By action, how the arrival of its requests is compared, where it depends on them. Raises DeclarationError."""
     if compares_routes(app):
         return {}
-    by_host, found = asks_for_host(app), {}
+    by_host, found, fixed = asks_for_host(app), {}, fixed_arrivals(app)
     for action in catalog.actions:
         if action.target is None:
             continue
@@ -562,7 +575,7 @@ def _compared(app: object, catalog: Catalog, among: Catalog) -> Mapping[str, Com
         if by_host or any(parameter.location == "path" for parameter in action.target.parameters):
             found[action.id] = compare
         else:
-            compare.check_fixed(action.target)
+            compare.check_fixed(action.target, fixed)
     return found
 
 
@@ -590,10 +603,10 @@ class _Arrivals:
             self._check_unseen(scope["path"][len(mount_of(scope)) :])
         return routed.endpoints
 
-    def check_fixed(self, target: Target) -> None:
+    def check_fixed(self, target: Target, find: Callable[[Scope], Routed | None]) -> None:
         """The same for a path without parameters, at start-up. Raises DeclarationError."""
         scope: Scope = {"type": "http", "method": target.method, "path": target.path, "headers": [], "root_path": ""}
-        routed = find_arrival(self._app, scope)
+        routed = find(scope)
         if routed is not None and not self._is_own(routed):
             raise DeclarationError(
                 f'action "{self._action.id}"',
