@@ -940,7 +940,7 @@ class SiteSettings:
     store: Annotated[
         object,
         Option(
-            'where calls are remembered: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, see '
+            'where calls are remembered: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, `"postgresql://..."`, see '
             "[stores](stores.md)",
             "not published",
         ),

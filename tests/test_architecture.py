@@ -67,6 +67,7 @@ EXTRAS = {
     "opentelemetry",
     "jsonata",
     "jsonatapy",
+    "playwright",
 }
 SUBJECTS = {"msgpack": "awp"}
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
