@@ -6,6 +6,7 @@ line break in a header) are refused as invalid input.
 
 import base64
 import binascii
+import mimetypes
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
@@ -56,7 +57,7 @@ class _Parts:
     cookies: list[str] = field(default_factory=list)
     json: dict[str, object] = field(default_factory=dict)
     form: list[tuple[str, str]] = field(default_factory=list)
-    files: list[tuple[str, bytes]] = field(default_factory=list)
+    files: list[tuple[str, "File"]] = field(default_factory=list)
     whole: object = None
 
 
@@ -194,27 +195,73 @@ def _place(parts: _Parts, parameter: Parameter, value: object) -> None:
                     cookie[name] = text
                     parts.cookies.append(cookie[name].OutputString())
         case "file":
-            for text in _texts(value):
-                try:
-                    parts.files.append((name, base64.b64decode(text, validate=True)))
-                except (binascii.Error, ValueError) as error:
-                    raise _refuse(pointer_to([parameter.name]), "must be base64") from error
+            for index, one in enumerate(value if isinstance(value, list) else [value]):
+                if one is not None:
+                    where = pointer_to([parameter.name, index] if isinstance(value, list) else [parameter.name])
+                    parts.files.append((name, _read_file(name, one, where)))
         case "body":
             parts.whole = value
 
 
-def _multipart(fields: Iterable[tuple[str, str]], files: Iterable[tuple[str, bytes]]) -> tuple[str, bytes]:
-    """RFC 7578; a file carries its field's name as file name, because an agent's input has no other."""
+class File(NamedTuple):
+    """A file of an input."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+def _read_file(field_name: str, value: object, pointer: str) -> File:
+    """A file as base64, as a data URL (RFC 2397), or as `{"filename", "content"}` of which the content is one of these.
+
+    One without a name is called after its field, with the extension of its media type: forms judge files by that.
+    Raises InvalidInput.
+    """
+    filename, text = "", value
+    if isinstance(value, Mapping):
+        filename, text = str(value.get("filename", "")), value.get("content")
+        filename = re.split(r"[/\\]", filename)[-1].strip()
+        if not filename:
+            raise _refuse(f"{pointer}/filename", "must name a file")
+    if not isinstance(text, str):
+        raise _refuse(pointer, "must be base64, a data URL, or an object with filename and content")
+    media_type = ""
+    if found := _DATA_URL.match(text):
+        media_type, text = (found[1] or "").lower(), text[found.end() :]
+    try:
+        content = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise _refuse(pointer, "must be base64") from error
+    if not media_type:
+        by_name = mimetypes.guess_type(filename)[0] if filename else None
+        media_type = by_name or next((kind for start, kind in _SIGNATURES if start.match(content)), "")
+    extension = _EXTENSIONS.get(media_type) or mimetypes.guess_extension(media_type or OCTETS) or ""
+    kept = "" if media_type in ("", OCTETS) else extension
+    return File(filename or f"{field_name}{kept}", media_type or OCTETS, content)
+
+
+OCTETS: Final = "application/octet-stream"
+_DATA_URL: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,", re.IGNORECASE)
+_EXTENSIONS: Final[Mapping[str, str]] = {"image/jpeg": ".jpg", "image/webp": ".webp", "text/plain": ".txt"}
+_SIGNATURES: Final = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "image/webp"),
+    (re.compile(rb"%PDF-"), "application/pdf"),
+)
+"""How files begin whose media type nobody has told (WHATWG, MIME Sniffing, section 6)."""
+
+
+def _multipart(fields: Iterable[tuple[str, str]], files: Iterable[tuple[str, File]]) -> tuple[str, bytes]:
+    """A body of RFC 7578."""
     boundary = secrets.token_hex(16)
     pieces: list[bytes] = []
     for name, text in fields:
         pieces += [_part_head(boundary, name), b"\r\n\r\n", text.encode(), b"\r\n"]
-    for name, content in files:
-        head = (
-            _part_head(boundary, name)
-            + f'; filename="{_quoted(name)}"\r\nContent-Type: application/octet-stream'.encode()
-        )
-        pieces += [head, b"\r\n\r\n", content, b"\r\n"]
+    for name, file in files:
+        kind = f'; filename="{_quoted(file.name)}"\r\nContent-Type: {file.media_type}'.encode()
+        pieces += [_part_head(boundary, name) + kind, b"\r\n\r\n", file.content, b"\r\n"]
     return f"{MULTIPART}; boundary={boundary}", b"".join([*pieces, f"--{boundary}--\r\n".encode()])
 
 

@@ -636,12 +636,20 @@ class AuthenticationGate:
         raise self._challenges.put_on(refusal, refused)
 
 
+ADAPTERS: Final[list[Callable[[object], Authenticator | None]]] = []
+"""Make an authenticator of what another framework has for that, None of anything else."""
+
+
 def read_authenticators(given: object) -> tuple[Authenticator, ...]:
     """What a site gave as its way, or ways, to know callers. Raises DeclarationError."""
     if given is None:
         return ()
     known: list[Authenticator] = []
     for one in given if isinstance(given, (list, tuple)) else (given,):
+        adapted = next((made for adapt in ADAPTERS if (made := adapt(one)) is not None), None)
+        if adapted is not None:
+            known.append(adapted)
+            continue
         if isinstance(one, type):
             raise DeclarationError("site", f"{one.__name__} is a class, not a way to know callers.", _AUTHENTICATE_HELP)
         if not callable(one):

@@ -8,6 +8,9 @@ from django.apps import AppConfig, apps
 from django.core import checks
 from django.utils.module_loading import module_has_submodule
 
+from awp_publish.policy.authentication import ADAPTERS
+from awp_publish_django.callers import adapt_rest_authentication
+
 logger: Final = logging.getLogger("awp_publish")
 
 FAILED: Final[list[Exception]] = []
@@ -24,6 +27,8 @@ class AwpPublishConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        if adapt_rest_authentication not in ADAPTERS:
+            ADAPTERS.append(adapt_rest_authentication)
         for config in apps.get_app_configs():
             if config.module is not None and module_has_submodule(config.module, "agents"):
                 try:

@@ -1,11 +1,21 @@
 """Who calls, as Django's own middleware knows it: the session and the user, read where the database may be asked."""
 
+import sys
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
 from django.http import HttpRequest
 
+from awp_publish.policy.authentication import COOKIE, Scheme
+from awp_publish.policy.call import Credentials, Principal
+from awp_publish.problems import InvalidCredentials
 from awp_publish.serve.http import Scope
-from awp_publish_django.publication import Publication
+from awp_publish.threads import run_in_thread
+
+if TYPE_CHECKING:
+    from awp_publish_django.publication import Publication
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +25,7 @@ class Permissions:
     scopes: frozenset[str]
 
 
-def identify(publication: Publication, request: HttpRequest) -> Scope:
+def identify(publication: "Publication", request: HttpRequest) -> Scope:
     """The members `session`, `user` and `auth` of the scope, as far as anybody will ask for them. May block."""
     found: Scope = {}
     if not publication.knows_callers:
@@ -29,3 +39,70 @@ def identify(publication: Publication, request: HttpRequest) -> Scope:
         if user.is_authenticated and publication.asks_for_scopes:
             found["auth"] = Permissions(frozenset(user.get_all_permissions()))
     return found
+
+
+def make_stranger() -> object:
+    """Whom a request has whose caller is not known; None in a project that has no users."""
+    if not apps.is_installed("django.contrib.auth"):
+        return None
+    from django.contrib.auth.models import AnonymousUser
+
+    return AnonymousUser()
+
+
+# --- Authentication classes of Django REST framework as a way to know callers ---
+
+
+@dataclass(frozen=True, slots=True)
+class RestAuthentication:
+    """Callers known by an authentication class of Django REST framework. Scopes are the user's permissions."""
+
+    authentication: Any
+    scheme: "Scheme | None"
+    method: str
+    challenge: str
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """The caller, None if there are no credentials of this kind. Raises InvalidCredentials."""
+        return await run_in_thread(lambda: self._ask(credentials))
+
+    def _ask(self, credentials: Credentials) -> Principal | None:
+        from rest_framework.exceptions import APIException
+        from rest_framework.request import Request
+
+        request = HttpRequest()
+        request.method = "GET"
+        request.META = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in credentials.headers.items()}
+        request.META["REMOTE_ADDR"] = credentials.address
+        request.user = credentials.user or make_stranger()  # type: ignore[assignment]
+        request.session = dict(credentials.session or {})  # type: ignore[assignment]
+        request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
+        try:
+            found = self.authentication.authenticate(Request(request))
+        except APIException as error:
+            raise InvalidCredentials(str(error.detail)) from error
+        if found is None or not getattr(found[0], "is_authenticated", False):
+            return None
+        user = found[0]
+        scopes = user.get_all_permissions() if hasattr(user, "get_all_permissions") else ()
+        return Principal(str(getattr(user, "pk", None) or user), frozenset(scopes))
+
+
+def adapt_rest_authentication(given: object) -> RestAuthentication | None:
+    """An authentication class of REST framework, or an instance of one, as a way to know callers; else None."""
+    if "rest_framework.authentication" not in sys.modules:
+        return None
+    from rest_framework import authentication as known
+
+    kind = given if isinstance(given, type) else type(given)
+    if not issubclass(kind, known.BaseAuthentication):
+        return None
+    made: Any = kind() if isinstance(given, type) else given
+    with suppress(Exception):  # it asks the request for something
+        challenge = made.authenticate_header(HttpRequest()) or ""
+        if isinstance(made, known.SessionAuthentication):
+            return RestAuthentication(made, None, "session", COOKIE)
+        return RestAuthentication(
+            made, "bearer" if challenge.lower().startswith("bearer") else None, "bearer", challenge
+        )
+    return RestAuthentication(made, None, "bearer", "")

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.checks import WARNING, CheckMessage, Error, Warning as CheckWarning
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands
+from django.http.request import validate_host
 from django.urls import Resolver404, get_resolver
 
 from awp_publish import ApplicationUser, DeclarationError, SessionUser
@@ -24,6 +25,7 @@ TAG: Final = "agents"
 SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
 USERS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
 CORRECT: Final = "Correct the declaration of that name; docs/django.md says what may stand where."
+URLS: Final = "awp_publish_django.urls"
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -56,9 +58,20 @@ def _check_all() -> list[CheckMessage]:
     return [message for check in CHECKS for message in check(publication)]
 
 
+def _has_our_urls(publication: Publication) -> bool:
+    """Whether `awp_publish_django.urls` are included where the documents are."""
+    try:
+        found = get_resolver().resolve(next(iter(publication.documents())))
+    except Resolver404:
+        return False
+    return getattr(found.func, "__module__", "") == URLS
+
+
 def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
     if MIDDLEWARE not in settings.MIDDLEWARE:
-        hint = f'Add "{MIDDLEWARE}" to MIDDLEWARE, below AuthenticationMiddleware.'
+        if _has_our_urls(publication):
+            return
+        hint = f'Add "{MIDDLEWARE}" to MIDDLEWARE, below AuthenticationMiddleware; or include("{URLS}").'
         yield Error("AgentPublisherMiddleware is not in MIDDLEWARE.", hint=hint, id="awp_publish.E003")
         return
     above = settings.MIDDLEWARE[: settings.MIDDLEWARE.index(MIDDLEWARE)]
@@ -87,6 +100,19 @@ def _check_url(publication: Publication) -> Iterator[CheckMessage]:
             )
 
 
+def _check_hosts(publication: Publication) -> Iterator[CheckMessage]:
+    """Calls come in under the site's own host, which Django refuses to know."""
+    allowed = list(settings.ALLOWED_HOSTS) or ([".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else [])
+    for url in publication.site.settings.urls:
+        host = urlsplit(url).hostname or ""
+        if not validate_host(f"[{host}]" if ":" in host else host, allowed):
+            yield CheckWarning(
+                f"ALLOWED_HOSTS does not have {host}, the host of the site's url: Django answers 400.",
+                hint=f'Add "{host}" to ALLOWED_HOSTS, or correct Site(url=...).',
+                id="awp_publish.W005",
+            )
+
+
 def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
     """Paths that the project answers too, which nobody reaches any more."""
     catalog = publication.site.catalog
@@ -96,6 +122,8 @@ def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
         try:
             found = get_resolver().resolve(path)
         except Resolver404:
+            continue
+        if getattr(found.func, "__module__", "") == URLS:
             continue
         if not found.kwargs and not found.args:  # a route with placeholders is meant for other paths too
             yield CheckWarning(
@@ -119,10 +147,21 @@ def _check_store(publication: Publication) -> Iterator[CheckMessage]:
         )
 
 
+def _check_forms(publication: Publication) -> Iterator[CheckMessage]:
+    for kind in sorted(publication.unread_forms, key=lambda one: one.__qualname__):
+        yield CheckWarning(
+            f"{kind.__module__}.{kind.__qualname__} cannot be made without arguments, and its class does not tell all.",
+            hint="Declare what it takes: inputs= with a JSON Schema, or a form that needs no arguments.",
+            id="awp_publish.W004",
+        )
+
+
 CHECKS: Final[tuple[Callable[[Publication], Iterator[CheckMessage]], ...]] = (
     _check_middleware,
     _check_threads,
     _check_url,
+    _check_hosts,
     _check_shadows,
     _check_store,
+    _check_forms,
 )

@@ -2,25 +2,39 @@
 
 AWP_PUBLISH = {
     "SITE": "shop.agents.site",   # where the Site is; required
+    "URL": "https://...",         # in place of the site's own: its address or addresses,
+    "STORE": "django",            #   its store, of which "django" is this project's database,
+    "DOORS": ["mcp"],             #   its doors
     "LINK_HEADERS": False,        # whether HTML pages get a Link header that points at the documents
     "RECENT_CALLS": 1000,         # how many calls are kept for the admin; 0 without the admin
 }
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final
 
 from django.apps import apps
 from django.conf import settings
+from django.core import mail
 from django.core.exceptions import ImproperlyConfigured
+from django.utils.crypto import salted_hmac
 from django.utils.module_loading import import_string
 
 from awp_publish import Site
 
 NAME: Final = "AWP_PUBLISH"
-KINDS: Final[Mapping[str, type]] = {"SITE": str, "LINK_HEADERS": bool, "RECENT_CALLS": int}
+KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "SITE": str,
+    "URL": (str, list, tuple),
+    "STORE": object,
+    "DOORS": (list, tuple),
+    "LINK_HEADERS": bool,
+    "RECENT_CALLS": int,
+}
+DATABASE: Final = "django"
+"""The project's own database as a store."""
 RECENT_CALLS: Final = 1000
 
 
@@ -29,6 +43,7 @@ class Settings:
     """What the project says."""
 
     site: str
+    overrides: Mapping[str, object] = field(default_factory=dict)
     link_headers: bool = False
     recent_calls: int = 0
 
@@ -43,13 +58,20 @@ def read_settings() -> Settings:
             near = "".join(f" Do you mean {match}?" for match in get_close_matches(str(name), KINDS, n=1))
             raise ImproperlyConfigured(f"{NAME} has {name!r}, which is not known here.{near}")
         if not isinstance(value, KINDS[name]) or isinstance(value, bool) is not (KINDS[name] is bool):
-            raise ImproperlyConfigured(f"{NAME}[{name!r}] is {value!r}, which is no {KINDS[name].__name__}.")
+            kind = KINDS[name]
+            wanted = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+            raise ImproperlyConfigured(f"{NAME}[{name!r}] is {value!r}, which is no {wanted}.")
     if "SITE" not in given:
         raise ImproperlyConfigured(f'{NAME} has no "SITE": the dotted path of your Site.')
     kept = given.get("RECENT_CALLS", RECENT_CALLS if apps.is_installed("django.contrib.admin") else 0)
     if kept < 0:
         raise ImproperlyConfigured(f"{NAME}['RECENT_CALLS'] is {kept}, which is less than none.")
-    return Settings(given["SITE"], given.get("LINK_HEADERS", False), kept)
+    overrides = {name.lower(): given[name] for name in ("URL", "STORE", "DOORS") if name in given}
+    if overrides.get("store") == DATABASE:
+        from awp_publish_django.store import DjangoStore
+
+        overrides["store"] = DjangoStore()
+    return Settings(given["SITE"], overrides, given.get("LINK_HEADERS", False), kept)
 
 
 def load_site(options: Settings) -> Site:
@@ -62,7 +84,34 @@ def load_site(options: Settings) -> Site:
         raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}: {error}.') from error
     if not isinstance(found, Site):
         raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}, which is a {type(found).__name__}, no Site.')
+    if not found.is_frozen:
+        overrides = {**_signing_keys(found), **options.overrides}
+        if is_testing() and _is_database(overrides.get("store", found.settings.store)):
+            overrides["store"] = "memory:"
+        found.override(overrides)
     return found
+
+
+def _is_database(store: object) -> bool:
+    return any(one.__name__ == "DjangoStore" for one in type(store).__mro__)
+
+
+def is_testing() -> bool:
+    """Whether Django's test runner has set up this process: a `TestCase` holds its database in a transaction that
+    nobody ends, for which the connection of a DjangoStore would wait."""
+    return hasattr(mail, "outbox")
+
+
+def _signing_keys(site: Site) -> Mapping[str, object]:
+    """Keys made of SECRET_KEY and its fallbacks, for a site that names none; nobody who knows one knows the other."""
+    if site.settings.secret_keys:
+        return {}
+    known = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return {
+        "secret_keys": [
+            salted_hmac("awp_publish.secret_keys", "", one, algorithm="sha256").hexdigest() for one in known
+        ]
+    }
 
 
 def _is_about(error: ModuleNotFoundError, path: str) -> bool:

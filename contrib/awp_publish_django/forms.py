@@ -3,19 +3,26 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
 from functools import partial
+from html import unescape
 from typing import Any, Final
 
 from django import forms
 from django.core import validators
+from django.core.exceptions import FieldDoesNotExist
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import AutoField, IntegerField as IntegerModelField, UUIDField as UuidModelField
+from django.db import connections, transaction
+from django.db.models import AutoField, IntegerField as IntegerModelField, Model, UUIDField as UuidModelField
 from django.forms.models import modelform_factory
+from django.http import HttpRequest
 from django.utils.encoding import force_str
+from django.utils.html import strip_tags
 
 from awp_publish.discover.routes import FORM_TYPES, NO_BODY_METHODS, Operation
 from awp_publish.model import Location, Parameter
 from awp_publish.schema import UnusableSchema, compile_schema
+from awp_publish_django.callers import make_stranger
 
 Schema = dict[str, object]
 URLENCODED, MULTIPART = FORM_TYPES
@@ -24,24 +31,100 @@ MOST_LABELS: Final = 20
 
 
 def read_form(declared: object, method: str) -> Operation | None:
-    """What a form class takes, None for anything else. Raises UnusableSchema for a field that has no JSON Schema."""
-    if not isinstance(declared, type) or not issubclass(declared, forms.BaseForm):
+    """What a form takes, None for anything else. Raises UnusableSchema for a field that has no JSON Schema.
+
+    A class is asked through an instance, since its fields or their choices may be made in `__init__`; one that cannot
+    be made without arguments is read as far as the class tells, and noted in UNREAD if that is not all.
+    """
+    kind = declared if isinstance(declared, type) else type(declared)
+    if not issubclass(kind, forms.BaseForm):
         return None
-    fields = {name: one for name, one in _fields_of(declared).items() if not one.disabled}
+    made, asked_database = (declared, False) if not isinstance(declared, type) else _make(kind)
+    base: Mapping[str, forms.Field] = getattr(kind, "base_fields", {})
+    known: Mapping[str, forms.Field] = base if made is None else made.fields  # type: ignore[attr-defined]
+    fields = {name: one for name, one in known.items() if not one.disabled}
+    if made is None and (not fields or any(_lacks_choices(one) for one in fields.values())):
+        UNREAD.add(kind)
+    model = getattr(getattr(kind, "_meta", None), "model", None)
+    properties: Schema = {}
+    for name, one in fields.items():
+        changes = asked_database and (name not in base or _listed(one) != _listed(base[name]))
+        properties[name] = describe_field(name, one, model, lists_choices=not changes)
     required = [name for name, one in fields.items() if one.required]
-    inputs: Schema = {"type": "object", "properties": {name: _describe(name, one) for name, one in fields.items()}}
+    inputs: Schema = {"type": "object", "properties": properties}
     inputs |= {"required": required} if required else {}
-    inputs["additionalProperties"] = False
+    if kind not in UNREAD:
+        inputs["additionalProperties"] = False
     has_files = any(isinstance(one, forms.FileField) for one in fields.values())
     body_type = None if method in NO_BODY_METHODS else MULTIPART if has_files else URLENCODED
+    prefix = getattr(kind if made is None else made, "prefix", None)
     parameters = (
-        Parameter(name, _location(one, body_type), _wire_name(declared, name)) for name, one in fields.items()
+        Parameter(name, _location(one, body_type), f"{prefix}-{name}" if prefix else name)
+        for name, one in fields.items()
     )
     return Operation(inputs, {}, tuple(parameters), body_type)
 
 
-def form_of_view(cls: type | None, options: Mapping[str, object]) -> type[forms.BaseForm] | None:
-    """The form of Django's generic editing views: `form_class`, or the model's with `fields`."""
+UNREAD: Final[set[type]] = set()
+"""Forms that could not be made without arguments, and whose class does not tell what they take."""
+
+
+def _make(kind: type[forms.BaseForm]) -> tuple[forms.BaseForm | None, bool]:
+    """An instance of a form, if its class makes one, and whether that has asked the database: such choices change."""
+    asked: list[bool] = []
+
+    def note(execute: Callable[..., Any], *given: Any) -> Any:
+        asked.append(True)
+        return execute(*given)
+
+    with ExitStack() as stack:
+        for connection in connections.all():
+            stack.enter_context(connection.execute_wrapper(note))
+        stranger = make_stranger()
+        ways: list[dict[str, Any]] = [{}, {"request": None}, {"user": stranger}, {"user": stranger, "request": None}]
+        for given in ways:
+            try:
+                with ExitStack() as atomic:
+                    for connection in connections.all():
+                        if connection.in_atomic_block:  # a query that fails must not spoil somebody's transaction
+                            atomic.enter_context(transaction.atomic(using=connection.alias))
+                    made = kind(**given)
+                    for one in made.fields.values():
+                        _listed(one)
+                    return made, bool(asked)
+            except Exception:
+                continue
+    return None, bool(asked)
+
+
+def _listed(field: forms.Field) -> object:
+    """The choices of a field; those of a query are none."""
+    is_open = isinstance(field, forms.ModelChoiceField) or not isinstance(field, forms.ChoiceField)
+    return None if is_open else [(str(value), str(label)) for value, label in _choices(field)]
+
+
+def _lacks_choices(field: forms.Field) -> bool:
+    return _listed(field) == []
+
+
+def form_of_view(cls: type | None, options: Mapping[str, object]) -> object:
+    """The form of Django's generic editing views: what `get_form` makes, else `form_class`, or the model's `fields`."""
+    if cls is None or not hasattr(cls, "get_form_class"):
+        return None
+    request = HttpRequest()
+    request.method = "GET"
+    request.user = make_stranger()  # type: ignore[assignment]
+    request.session = {}  # type: ignore[assignment]
+    try:
+        view: Any = cls(**options)
+        view.request, view.args, view.kwargs, view.object = request, (), {}, None
+        kind = view.get_form_class()
+        with suppress(Exception):  # it needs something of a real request
+            return view.get_form(kind)
+        if isinstance(kind, type) and issubclass(kind, forms.BaseForm):
+            return kind
+    except Exception:
+        pass
 
     def given(name: str) -> Any:
         return options.get(name) or getattr(cls, name, None)
@@ -49,19 +132,7 @@ def form_of_view(cls: type | None, options: Mapping[str, object]) -> type[forms.
     form, model, fields = given("form_class"), given("model"), given("fields")
     if isinstance(form, type) and issubclass(form, forms.BaseForm):
         return form
-    if model is not None and fields is not None and hasattr(cls, "get_form_class"):
-        return modelform_factory(model, fields=fields)
-    return None
-
-
-def _fields_of(form: type[forms.BaseForm]) -> Mapping[str, forms.Field]:
-    fields: Mapping[str, forms.Field] = form.base_fields  # type: ignore[attr-defined]
-    return fields
-
-
-def _wire_name(form: type[forms.BaseForm], name: str) -> str:
-    prefix = getattr(form, "prefix", None)
-    return f"{prefix}-{name}" if prefix else name
+    return modelform_factory(model, fields=fields) if model is not None and fields is not None else None
 
 
 def _location(field: forms.Field, body_type: str | None) -> Location:
@@ -73,23 +144,35 @@ def _location(field: forms.Field, body_type: str | None) -> Location:
 # --- One field ---
 
 
-def _describe(name: str, field: forms.Field) -> Schema:
+def describe_field(
+    name: str, field: forms.Field, model: type[Model] | None = None, *, lists_choices: bool = True
+) -> Schema:
+    """The schema of a field, of a form of `model`. Raises UnusableSchema for one of several parts."""
     for kind, describe in _KINDS:
         if isinstance(field, kind):
             schema = describe(field)
             break
     else:
         raise UnusableSchema(f"its field {name} ({type(field).__name__}) has several parts; declare a raw schema")
-    return {**schema, **_bounds(field, schema), **_words(field, schema), **_initial(field, schema)}
+    if not lists_choices:
+        schema = {"type": "array", "items": {}} if schema.get("type") == "array" else {}
+    if isinstance(field.widget, forms.PasswordInput):
+        schema["format"] = "password"
+    return {**schema, **_bounds(name, field, schema, model), **_words(field, schema), **_initial(field, schema)}
+
+
+def plain_text(text: object) -> str:
+    """Words without markup."""
+    return " ".join(unescape(strip_tags(force_str(text))).split())
 
 
 def _words(field: forms.Field, schema: Schema) -> Schema:
     """Help text and label; labels of choices where they say more than the values."""
-    told = [force_str(one) for one in (field.help_text or field.label,) if one]
-    labels = _labels(field)
+    told = [plain_text(one) for one in (field.help_text or field.label,) if one]
+    labels = _labels(field) if "enum" in str(schema) else []
     if labels:
         told.append("; ".join(f"{value}: {label}" for value, label in labels))
-    title = {"title": force_str(field.label)} if field.label and field.help_text else {}
+    title = {"title": plain_text(field.label)} if field.label and field.help_text else {}
     return {**title, "description": " ".join(told)} if told else {}
 
 
@@ -108,11 +191,14 @@ def _plain(value: object) -> object:
     return json.loads(json.dumps(value, cls=DjangoJSONEncoder))
 
 
-def _bounds(field: forms.Field, schema: Schema) -> Schema:
-    """What validators refuse, in words of JSON Schema; what has none stays with the form."""
+def _bounds(name: str, field: forms.Field, schema: Schema, model: type[Model] | None) -> Schema:
+    """What validators refuse, in words of JSON Schema, the model's too; what has none stays with the form."""
     bounds: Schema = {}
     words = _LIMITS_OF.get(str(schema.get("type")), {})
-    listed: list[Any] = field.validators
+    listed: list[Any] = list(field.validators)
+    if model is not None:
+        with suppress(FieldDoesNotExist):
+            listed += getattr(model._meta.get_field(name), "validators", [])
     for one in listed:
         word = next((word for kind, word in words.items() if isinstance(one, kind)), None)
         if word is not None:
@@ -158,6 +244,8 @@ def _boolean(field: forms.Field) -> Schema:
 
 def _choice(field: forms.Field) -> Schema:
     values = [value for value, _ in _choices(field)]
+    if not values:
+        return {"type": ["string", "integer"]}  # there are none yet, so none are ruled out
     return (
         {"enum": values} if any(not isinstance(value, str) for value in values) else {"type": "string", "enum": values}
     )
@@ -204,6 +292,27 @@ def _fixed(schema: Schema, field: forms.Field) -> Schema:
     return dict(schema)
 
 
+def file_schema(*, image: bool = False) -> Schema:
+    """A file: its content in base64, with a name where the site looks at the extension, or as a data URL."""
+    content: Schema = {"type": "string", "contentEncoding": "base64"}
+    name = {"type": "string", "minLength": 1, "description": "With its extension: cover.png."}
+    named = {"filename": name, "content": content}
+    url = r"^data:image/[^,]*;base64,." if image else r"^data:[^,]*;base64,."
+    return {
+        "anyOf": [
+            content,
+            {"type": "string", "pattern": url, "description": "A data URL."},
+            {"type": "object", "properties": named, "required": ["filename", "content"], "additionalProperties": False},
+        ]
+    }
+
+
+def is_file(schema: Schema | Mapping[str, object]) -> bool:
+    """Whether a schema is that of a file."""
+    several = schema.get("anyOf")
+    return isinstance(several, list) and bool(several) and "contentEncoding" in several[0]
+
+
 def _kinds() -> Iterable[tuple[type[forms.Field], Callable[[Any], Schema]]]:
     """The first that fits; subclasses before their parents."""
     yield forms.ModelMultipleChoiceField, partial(_several, _reference)
@@ -212,7 +321,8 @@ def _kinds() -> Iterable[tuple[type[forms.Field], Callable[[Any], Schema]]]:
     yield forms.ChoiceField, _choice
     yield forms.NullBooleanField, partial(_fixed, {"type": ["boolean", "null"]})
     yield forms.BooleanField, _boolean
-    yield forms.FileField, partial(_fixed, {"type": "string", "contentEncoding": "base64"})
+    yield forms.ImageField, lambda field: file_schema(image=True)
+    yield forms.FileField, lambda field: file_schema()
     yield forms.FloatField, partial(_fixed, {"type": "number"})
     yield forms.DecimalField, partial(_fixed, {"type": "number"})
     yield forms.IntegerField, partial(_fixed, {"type": "integer"})

@@ -55,6 +55,8 @@ def _take_known(operation: Operation, known: Operation, method: str, path: str) 
         content_type=known.content_type,
         outputs=known.outputs,
         answers_json=known.answers_json or operation.answers_json,
+        auth_required=known.auth_required or operation.auth_required,
+        description=known.description or operation.description,
     )
     if not known.parameters:
         return joined

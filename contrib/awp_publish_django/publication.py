@@ -4,6 +4,7 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from django.apps import apps
 from django.conf import settings
@@ -14,9 +15,11 @@ from awp_publish.cli import PATHS
 from awp_publish.templating import link_header
 from awp_publish_django.apps import FAILED
 from awp_publish_django.conf import NAME, Settings, load_site, read_settings
+from awp_publish_django.forms import UNREAD
 from awp_publish_django.portal import Portal
 from awp_publish_django.project import DjangoProject
 from awp_publish_django.responses import note_cleaned_forms
+from awp_publish_django.signals import Sender
 
 if TYPE_CHECKING:
     from awp_publish_django.recent import Recorder
@@ -60,6 +63,11 @@ class Publication:
         above = listed[: listed.index(MIDDLEWARE)] if MIDDLEWARE in listed else listed
         return any(not name.startswith("django.") for name in above)
 
+    @property
+    def unread_forms(self) -> frozenset[type]:
+        """Forms that nobody could make when the site was published, and whose class does not tell what they take."""
+        return _unread.get(self.site, frozenset())
+
     @cached_property
     def knows_callers(self) -> bool:
         """Whether anybody asks who calls."""
@@ -72,6 +80,8 @@ class Publication:
 
 _lock = threading.RLock()
 _kept: list[Publication] = []
+_publishing: list[bool] = []
+_unread: WeakKeyDictionary[Site, frozenset[type]] = WeakKeyDictionary()
 
 
 def get_publication() -> Publication:
@@ -82,8 +92,17 @@ def get_publication() -> Publication:
     """
     with _lock:
         if not _kept:
-            _kept.append(_publish())
+            _publishing.append(True)
+            try:
+                _kept.append(_publish())
+            finally:
+                _publishing.pop()
         return _kept[0]
+
+
+def is_publishing() -> bool:
+    """Whether the site is just being frozen, in this or another thread."""
+    return bool(_publishing)
 
 
 def _publish() -> Publication:
@@ -93,8 +112,12 @@ def _publish() -> Publication:
     site, project = load_site(options), DjangoProject()
     publisher = AgentPublisher(project, site)
     note_cleaned_forms()
+    UNREAD.clear()
     project.awp_routes()  # imports the views, on which declarations stand too
     publisher.open()
+    if not any(isinstance(one, Sender) for one in site.call_listeners):
+        site.on_call(Sender(site))
+    _unread.setdefault(site, frozenset(UNREAD))
     return Publication(options, site, project, publisher, _open_recorder(options, site))
 
 

@@ -7,6 +7,7 @@ view has cleaned is noted where Django cleans them: a page that is rendered show
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.messages import ERROR, get_messages
 from django.contrib.messages.storage.base import Message
 from django.core.exceptions import NON_FIELD_ERRORS
+from django.core.signals import got_request_exception
 from django.forms import BaseForm, BaseFormSet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -29,6 +31,7 @@ from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, Resolver404, resolve
 from django.utils.html import strip_tags
 
+from awp_publish.serve.dispatch import SURE_PLACE, RouteCall
 from awp_publish.serve.http import RawHeaders, Reply
 from awp_publish_django.inner import RouteRequest
 from awp_publish_django.languages import speaking
@@ -139,6 +142,19 @@ def note_cleaned_forms() -> None:
             kind.full_clean = _noting(clean)  # type: ignore[method-assign, assignment]
 
 
+def note_request_id(request: HttpRequest | None = None, **_: object) -> None:
+    """Add to a traceback that Django is about to log the request id that the caller is told."""
+    call = getattr(request, "route_call", None)
+    error = sys.exc_info()[1]
+    if isinstance(call, RouteCall) and error is not None:
+        note = f"request_id={call.request_id}"
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
+
+
+got_request_exception.connect(note_request_id)
+
+
 def _noting(clean: Callable[[Any], None]) -> Callable[[Any], None]:
     @wraps(clean)
     def full_clean(self: Cleaned) -> None:
@@ -183,7 +199,7 @@ def tell(request: HttpRequest, response: HttpResponseBase, body: bytes) -> Reply
     if status in REDIRECTS and request.method not in READING and _is_form(request):
         return _as_json(*_result_of(request, response["Location"], forms), response)
     is_page = response.get("Content-Type", "").startswith("text/html")
-    if status == 200 or (status in (400, 422) and is_page):
+    if status in (200, 400) or (status == 422 and is_page):
         errors = [error for form in forms for error in _errors_of(form, request)]
         if errors:
             return _as_json(422, {"detail": errors}, response)
@@ -256,16 +272,19 @@ def _places_of(form: Cleaned) -> Iterator[tuple[list[str | int], str, str]]:
     if isinstance(form, BaseForm):
         for name, errors in form.errors.items():
             wire = "" if name == NON_FIELD_ERRORS else form.add_prefix(name)
-            yield from (([wire] if wire else [], wire, str(error)) for error in errors)
+            for error in errors:
+                yield [wire] if wire else [], wire, str(error)
         return
     prefix = str(form.prefix)
-    yield from (([prefix], prefix, str(error)) for error in form.non_form_errors())
+    for error in form.non_form_errors():
+        yield [prefix], prefix, str(error)
     for index, part in enumerate(form.forms if form.management_form.is_valid() else ()):
-        if form.can_delete and form._should_delete_form(part):
+        if form.can_delete and form._should_delete_form(part):  # type: ignore[attr-defined]
             continue
         for name, errors in part.errors.items():
             rest = [] if name == NON_FIELD_ERRORS else [name]
-            yield from (([prefix, index, *rest], part.add_prefix(name), str(error)) for error in errors)
+            for error in errors:
+                yield [prefix, index, *rest], part.add_prefix(name), str(error)
 
 
 def _errors_of(form: Cleaned, request: HttpRequest) -> Iterator[Mapping[str, object]]:
@@ -277,19 +296,26 @@ def _errors_of(form: Cleaned, request: HttpRequest) -> Iterator[Mapping[str, obj
         if request.method in READING and wire not in request.GET:
             continue
         location = "query" if request.method in READING else "form" if len(place) == 1 else "body"
-        yield {"loc": [location, *place] if place else ["body"], "msg": words}
+        yield {"loc": [location, *place] if place else ["body"], "msg": words, "type": SURE_PLACE}
 
 
 def _errors_of_serializer(response: HttpResponseBase) -> list[Mapping[str, object]]:
-    """Django REST framework's validation errors: texts in a list for each field; nothing for any other body."""
-    data = getattr(response, "data", None)
-    if not isinstance(data, Mapping) or not all(isinstance(texts, list) for texts in data.values()):
-        return []
-    return [
-        {"loc": ["body"] if name == "non_field_errors" else ["body", name], "msg": str(text)}
-        for name, texts in data.items()
-        for text in texts
-    ]
+    """Django REST framework's validation errors: texts in a list for each field, however deep; else nothing."""
+    return list(_places_in(getattr(response, "data", None), ["body"])) or []
+
+
+def _places_in(data: object, place: list[str | int]) -> Iterator[Mapping[str, object]]:
+    if isinstance(data, Mapping):
+        for name, inner in data.items():
+            if isinstance(inner, (Mapping, list)):
+                here = [*place] if name in ("non_field_errors", "__all__") else [*place, name]
+                yield from _places_in(inner, here)
+    elif isinstance(data, list):
+        for index, inner in enumerate(data):
+            if isinstance(inner, (Mapping, list)):
+                yield from _places_in(inner, [*place, index])
+            elif len(place) > 1 or hasattr(inner, "code"):
+                yield {"loc": place, "msg": str(inner), "type": SURE_PLACE}
 
 
 def _as_json(status: int, document: object, response: HttpResponseBase) -> Reply:

@@ -1,16 +1,25 @@
 """Django REST framework: the schemas of its serializers, as its own AutoSchema writes them, in JSON Schema 2020-12."""
 
 import inspect
+import re
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rest_framework import serializers
+from django.http import HttpRequest
+from django.utils.encoding import force_str
+from rest_framework import exceptions, filters, serializers
+from rest_framework.request import Request
 from rest_framework.schemas.openapi import AutoSchema
+from rest_framework.views import APIView
 
 from awp_publish.discover.openapi import as_object, as_objects
-from awp_publish.discover.routes import NO_BODY_METHODS, Mode, Operation
-from awp_publish.model import Location, Parameter
+from awp_publish.discover.routes import NO_BODY_METHODS, Mode, Operation, docstring_of
+from awp_publish.model import JsonObject, Location, Parameter
 from awp_publish.schema import UnusableSchema, reason_of
+from awp_publish_django.callers import make_stranger
+from awp_publish_django.forms import MULTIPART, describe_field, file_schema, is_file, plain_text
 
 if TYPE_CHECKING:
     from awp_publish_django.views import View
@@ -28,37 +37,218 @@ def read_serializer(declared: object, method: str, mode: Mode) -> Operation | No
     schema = _schema_of(declared, mode)
     if mode == "serialization":
         return Operation({}, schema)
-    location: Location = "query" if method in NO_BODY_METHODS else "json"
     names = as_object(schema.get("properties"))
-    parameters = tuple(Parameter(name, location, name) for name in names)
-    return Operation(schema, {}, parameters, None if location == "query" else "application/json")
+    if method == "PATCH":  # changes what is given, and nothing else (REST framework, partial updates)
+        properties = {name: _without_default(one) for name, one in names.items()}
+        schema = {key: one for key, one in {**schema, "properties": properties}.items() if key != "required"}
+    if method in NO_BODY_METHODS:
+        return Operation(schema, {}, tuple(Parameter(name, "query", name) for name in names))
+    files = {name for name, one in names.items() if is_file(as_object(one))}
+    location: Location = "form" if files else "json"
+    parameters = tuple(Parameter(name, "file" if name in files else location, name) for name in names)
+    return Operation(schema, {}, parameters, MULTIPART if files else "application/json")
+
+
+def _without_default(schema: object) -> object:
+    return {key: one for key, one in as_object(schema).items() if key != "default"}
 
 
 def describe_rest_view(view: "View", method: str) -> Operation | None:
-    """What a generic view's own serializer says."""
-    declared = view.options.get("serializer_class") or getattr(view.cls, "serializer_class", None)
-    if declared is None:
+    """What a view of REST framework takes and gives: what its serializer, its lists and its permissions say."""
+    if view.cls is None or not issubclass(view.cls, APIView):
         return None
-    taken = None if method in NO_BODY_METHODS else read_serializer(declared, method, "validation")
-    gives_one = method not in ("DELETE",) and not _is_list(view, method)
-    given = read_serializer(declared, method, "serialization") if gives_one else None
-    outputs = given.outputs if given is not None else {}
-    renderers = view.options.get("renderer_classes") or getattr(view.cls, "renderer_classes", ())
+    made = _make_view(view, method)
+    behind = view.handlers[0]
+    own = str(getattr(behind, "__module__", "")).startswith("rest_framework.")
+    mentioned = set(getattr(getattr(behind, "__code__", None), "co_names", ()))
+    extends = own or "super" in mentioned
+    renderers = made.renderer_classes
     # The first of them answers whoever asks for nothing in particular (REST framework, content negotiation).
     is_json = isinstance(renderers, (list, tuple)) and "json" in str(
         getattr(next(iter(renderers), None), "media_type", "")
     )
-    if taken is None:
-        return Operation({"type": "object", "properties": {}}, outputs, answers_json=is_json)
-    return Operation(taken.inputs, outputs, taken.parameters, taken.content_type, answers_json=is_json)
+    operation = Operation(
+        {"type": "object", "properties": {}},
+        {},
+        answers_json=is_json,
+        description=_words_of(view, made, method),
+        auth_required=_refuses_strangers(made),
+    )
+    declared = _serializer_of(view, made)
+    if declared is None:
+        return replace(operation, **_queries(made)) if _is_list(view, method) and extends else operation
+    reads_it = extends or any("erializer" in name for name in mentioned) or wrapped_function(behind) is not None
+    taken = read_serializer(declared, method, "validation") if method not in NO_BODY_METHODS and reads_it else None
+    if taken is not None:
+        operation = replace(
+            operation, inputs=taken.inputs, parameters=taken.parameters, content_type=taken.content_type
+        )
+    if not extends or method == "DELETE" or not _represents_as_declared(declared):
+        return operation
+    given = read_serializer(declared, method, "serialization")
+    outputs = given.outputs if given is not None else {}
+    if not _is_list(view, method):
+        return replace(operation, outputs=outputs)
+    return replace(operation, outputs=_many(made, outputs), **_queries(made))
+
+
+def _make_view(view: "View", method: str) -> Any:
+    """An instance as REST framework would make it for a request of a stranger. Raises what its class raises."""
+    assert view.cls is not None
+    made: Any = view.cls(**view.options)
+    request = HttpRequest()
+    request.method = method
+    made.action_map, made.args, made.kwargs, made.format_kwarg = {}, (), {}, None
+    made.request = Request(request)
+    made.request._user, made.request._auth, made.request._authenticator = make_stranger(), None, None
+    if view.action:
+        made.action = view.action
+    return made
+
+
+def _serializer_of(view: "View", made: Any) -> type[Any] | None:
+    """The serializer class that a view chooses for this method; what it declares where it cannot choose yet."""
+    try:
+        found = made.get_serializer_class()
+    except Exception:  # somebody's own choice, by a user or a path that is not there yet
+        found = view.options.get("serializer_class") or getattr(view.cls, "serializer_class", None)
+    return found if isinstance(found, type) and issubclass(found, serializers.BaseSerializer) else None
+
+
+def _refuses_strangers(made: Any) -> bool:
+    """Whether the permissions of a view refuse a caller whom nobody knows."""
+    for permission in made.get_permissions():
+        try:
+            if not permission.has_permission(made.request, made):
+                return True
+        except (exceptions.NotAuthenticated, exceptions.PermissionDenied, exceptions.AuthenticationFailed):
+            return True
+        except Exception:  # it looks at something that only a real request has
+            continue
+    return False
+
+
+WORDS: Final[Mapping[str, str]] = {
+    "list": "List {many}.",
+    "retrieve": "Show one {one}.",
+    "create": "Add a {one}.",
+    "update": "Replace a {one}.",
+    "partial_update": "Change a {one}.",
+    "destroy": "Delete a {one}.",
+}
+
+
+def _words_of(view: "View", made: Any, method: str) -> str | None:
+    """What an action says of itself: the function's own words, else the class's for this action, else what it does."""
+    written = view.cls.__doc__ if view.cls is not None else None
+    own = docstring_of(view.handlers[0]) if not _is_of_framework(view.handlers[0]) else None
+    inner = wrapped_function(view.handlers[0])
+    if own is None and inner is not None:
+        own = docstring_of(inner)
+    if own is not None:
+        return own
+    about = inspect.cleandoc(written) if written and not _is_of_framework(view.cls) else ""
+    sections: dict[str, str] = {"": ""}
+    current = ""
+    for line in about.splitlines():
+        if found := _SECTION.match(line):
+            current, line = found[1], line[found.end() :]
+        sections[current] = f"{sections.get(current, '')}\n{line}".strip()
+    action = view.action or method.lower()
+    if action in sections:
+        return sections[action]
+    model = getattr(getattr(made, "queryset", None), "model", None)
+    if not view.action or action not in WORDS or model is None:
+        return sections[""] or None
+    names = {"one": force_str(model._meta.verbose_name), "many": force_str(model._meta.verbose_name_plural)}
+    return f"{WORDS[action].format(**names)} {sections['']}".strip()
+
+
+_SECTION: Final = re.compile(r"^([a-z][a-z0-9_]*):(?:\s|$)")
+"""`list:` in the docstring of a viewset begins what is said of that action (REST framework, schemas)."""
+
+
+def _is_of_framework(handler: object) -> bool:
+    return str(getattr(handler, "__module__", "")).startswith("rest_framework.")
 
 
 def _is_list(view: "View", method: str) -> bool:
-    """Whether a view may answer with a page of many; how pages look is the project's affair."""
+    """Whether a view answers with many."""
     if method != "GET":
         return False
-    behind = view.handlers[0]
-    return getattr(behind, "__name__", "") == _LISTS or hasattr(view.cls, _LISTS)
+    return view.action == _LISTS if view.action else hasattr(view.cls, _LISTS)
+
+
+def _represents_as_declared(declared: type[Any]) -> bool:
+    return str(getattr(declared.to_representation, "__module__", "")).startswith("rest_framework.")
+
+
+def _many(made: Any, one: JsonObject) -> JsonObject:
+    """The schema of a list, or of a page of it where pages are sure and look as REST framework's own."""
+    several: JsonObject = {"type": "array", "items": one}
+    paginator = made.paginator
+    if paginator is None:
+        return several
+    makers = [
+        next(kind for kind in type(paginator).__mro__ if name in vars(kind))
+        for name in ("get_paginated_response", "get_paginated_response_schema")
+    ]
+    own_list = next((kind for kind in type(made).__mro__ if _LISTS in vars(kind)), None)
+    sizes = [getattr(paginator, name, None) for name in ("page_size", "default_limit")]
+    asked = [getattr(paginator, name, None) for name in ("page_size_query_param", "limit_query_param")]
+    if not any(sizes):
+        return several if not any(asked) else {}
+    if makers[0] is not makers[1] or own_list is None or not _is_of_framework(own_list):
+        return {}
+    return _translate(paginator.get_paginated_response_schema(several), "serialization")
+
+
+def _queries(made: Any) -> dict[str, Any]:
+    """Inputs and parameters of a list: its pages, search, order and filters."""
+    members: dict[str, object] = {}
+    sources = [made.paginator] if made.paginator is not None else []
+    sources += [backend() for backend in made.filter_backends]
+    for source in sources:
+        tell = getattr(source, "get_schema_operation_parameters", None)
+        if isinstance(source, filters.SearchFilter) and not getattr(made, "search_fields", None):
+            continue
+        for one in tell(made) if tell is not None else ():
+            schema = _translate(as_object(one.get("schema")), "validation")
+            words = {"description": force_str(one["description"])} if one.get("description") else {}
+            members[str(one["name"])] = {**schema, **words}
+        ordering = getattr(made, "ordering_fields", None)
+        if isinstance(source, filters.OrderingFilter) and isinstance(ordering, (list, tuple)):
+            fields = [str(name) for name in ordering]
+            any_of = "|".join(re.escape(name) for name in fields)
+            members[source.ordering_param] = {
+                "type": "string",
+                "description": f"What to order by: {', '.join(fields)}; a minus before one turns it around.",
+                "pattern": f"^-?(?:{any_of})(?:,-?(?:{any_of}))*$",
+            }
+        if hasattr(source, "get_filterset_class"):
+            members |= _filters(source, made)
+    if not members:
+        return {}
+    parameters = tuple(Parameter(name, "query", name) for name in members)
+    return {"inputs": {"type": "object", "properties": members}, "parameters": parameters}
+
+
+def _filters(source: Any, made: Any) -> dict[str, object]:
+    """What django-filter takes, by the fields of its filters; one of several parts has a name for each."""
+    filterset = source.get_filterset_class(made, getattr(made, "queryset", None))
+    members: dict[str, object] = {}
+    for name, one in (filterset.get_filters() if filterset is not None else {}).items():
+        with suppress(UnusableSchema):
+            members[name] = {**describe_field(name, one.field)}
+            continue
+        suffixes = getattr(one.field.widget, "suffixes", ())
+        for suffix, part in zip(suffixes, getattr(one.field, "fields", ()), strict=False):
+            with suppress(UnusableSchema):
+                members[f"{name}_{suffix}" if suffix else name] = describe_field(name, part)
+    for schema in members.values():
+        if isinstance(schema, dict):
+            schema.pop("default", None)
+    return members
 
 
 def wrapped_function(handler: object) -> object:
@@ -76,11 +266,30 @@ def _schema_of(declared: type[Any], mode: Mode) -> dict[str, object]:
         serializer = declared(many=False)
         schema = AutoSchema().map_serializer(serializer)
         computed = {name for name, one in serializer.fields.items() if _is_computed(one)}
+        own = {name: _own_words(one) for name, one in serializer.fields.items()} if mode == "validation" else {}
     except Exception as error:  # whatever somebody's serializer raises, it is about this schema
         raise UnusableSchema(f"{declared.__name__}: {reason_of(error)}") from error
     translated = _translate(schema, mode)
     properties = dict(as_object(translated.get("properties")))
-    return {**translated, "properties": {name: {} if name in computed else one for name, one in properties.items()}}
+    members = {
+        name: {} if name in computed else {**as_object(one), **own.get(name, {})} for name, one in properties.items()
+    }
+    told = {name: {word: fact for word, fact in one.items() if fact is not None} for name, one in members.items()}
+    return {**translated, "properties": told}
+
+
+def _own_words(field: Any) -> dict[str, object]:
+    """What REST framework's document does not say of an input: a file, a password, what is never shown again."""
+    words: dict[str, object] = {}
+    if isinstance(field, serializers.FileField):
+        words |= {"type": None, "format": None} | file_schema(image=isinstance(field, serializers.ImageField))
+    if field.style.get("input_type") == "password":
+        words["format"] = "password"
+    if field.write_only:
+        words["writeOnly"] = True
+    if field.help_text:
+        words["description"] = plain_text(field.help_text)
+    return words
 
 
 def _is_computed(field: object) -> bool:

@@ -3,10 +3,15 @@
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
 
 from awp_publish.discover.routes import METHODS, docstring_of, layers_of, marked_functions_of, methods_of
+from awp_publish_django.callers import make_stranger
 
 RESTRICTION: Final = "request_method_list"
 """How Django's require_http_methods calls what it was given, which it shows nowhere else."""
@@ -31,6 +36,7 @@ class View:
     cls: type | None = None
     options: Mapping[str, object] = field(default_factory=dict)
     operation: object = None
+    action: str = ""  # of a viewset
 
     @property
     def reads(self) -> bool:
@@ -53,13 +59,26 @@ class View:
         if self.operation is not None:
             return False
         if self.cls is not None and hasattr(self.cls, "renderer_classes"):
-            first = next(iter(self.options.get("renderer_classes") or self.cls.renderer_classes), None)  # type: ignore[call-overload]
+            renderers: Any = self.options.get("renderer_classes") or self.cls.renderer_classes
+            first = next(iter(renderers), None)
             return "html" in str(getattr(first, "media_type", ""))
         names = _names_in(self.handlers[0])
         if self.cls is not None and hasattr(self.cls, "template_name") and hasattr(self.cls, "render_to_response"):
             written = inspect.getattr_static(self.cls, "render_to_response")
             names |= _names_in(written) if not written.__module__.startswith("django.") else {"TemplateResponse"}
         return not names.isdisjoint(PAGE_MAKERS) and names.isdisjoint(OTHER_MAKERS)
+
+    @property
+    def asks_who(self) -> bool:
+        """Whether it answers only callers whom the site knows: by decorators, mixins or LoginRequiredMiddleware."""
+        layers = [*layers_of(self.callback), *(layer for handler in self.handlers for layer in layers_of(handler))]
+        if self.cls is not None:
+            layers += layers_of(getattr(self.cls, "dispatch", None))
+            if any((one.__module__, one.__name__) == ACCESS_MIXIN for one in self.cls.__mro__):
+                return True
+        if any(_refuses_strangers(layer) for layer in layers):
+            return True
+        return LOGIN_REQUIRED in settings.MIDDLEWARE and bool(getattr(self.callback, "login_required", True))
 
     @property
     def kept_out(self) -> str:
@@ -73,6 +92,42 @@ class View:
         if any(one.__name__ == "RedirectView" for one in getattr(self.cls, "__mro__", ())):
             return "it only leads to another address"
         return ""
+
+
+ACCESS_MIXIN: Final = ("django.contrib.auth.mixins", "AccessMixin")
+LOGIN_REQUIRED: Final = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+
+
+def _refuses_strangers(layer: object) -> bool:
+    """Whether this layer is `user_passes_test`, which all of Django's own decorators are made of, and refuses them.
+
+    `method_decorator` keeps its decorators to itself until a request comes.
+    """
+    if not inspect.isfunction(layer):
+        return False
+    names = layer.__code__.co_freevars
+    if "test_func" not in names and "decorators" not in names:
+        return False
+    known = inspect.getclosurevars(layer).nonlocals
+    if "test_func" in known and "django" in layer.__code__.co_filename:
+        try:
+            return not known["test_func"](make_stranger())
+        except PermissionDenied:
+            return True
+        except Exception:  # somebody's own test looks at a user's profile
+            return True
+    listed = known.get("decorators", ())
+    decorators = listed if isinstance(listed, (list, tuple)) else (listed,)
+    for decorate in decorators:
+        with suppress(Exception):
+            made = decorate(_nothing)
+            if made is not _nothing and any(_refuses_strangers(inner) for inner in layers_of(made)):
+                return True
+    return False
+
+
+def _nothing(request: object, *args: object, **kwargs: object) -> None:
+    """A view to be decorated."""
 
 
 FORM_VIEWS: Final = frozenset({"FormMixin", "ProcessFormView", "DeletionMixin", "LogoutView"})
@@ -163,7 +218,8 @@ def _class_views(callback: object, cls: type) -> Iterator[View]:
         described = next((text for text in map(_description, behind) if text), None)
         marked = (*marked_functions_of(function), *marked_functions_of(getattr(cls, "dispatch", None)))
         handlers = (*behind, callback, *marked)
-        yield View((method,), handlers, cls.__name__, described, callback, cls, _options(callback))
+        of_set = function_name if function_name != method.lower() else ""
+        yield View((method,), handlers, cls.__name__, described, callback, cls, _options(callback), action=of_set)
 
 
 def _function_of_api_view(function: object) -> object:

@@ -77,6 +77,8 @@ def test_what_works_and_should_not_be_left_so_is_told():
     assert "order" in told("forgetful_site")["awp_publish.W003"]
     assert "A2A" in told("forgetful_of_tasks_site")["awp_publish.W003"]
     assert "awp_publish.W003" not in told("forgetful_site", DEBUG=True)
+    assert "shop.example" in told("plain", ALLOWED_HOSTS=["books.example"])["awp_publish.W005"]
+    assert "awp_publish.W005" not in told("plain", ALLOWED_HOSTS=[".example"])
 
 
 def test_every_check_is_documented_and_has_a_hint():

@@ -1,7 +1,7 @@
 """A view that shows its form again has done nothing: agents hear which of their inputs were refused."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from django import forms
@@ -43,7 +43,7 @@ ROWS = {
     },
 }
 PREFIXED = {"type": "object", "properties": {"who-email": {"type": "string"}}}
-FORM = "application/x-www-form-urlencoded"
+FORM: Final = "application/x-www-form-urlencoded"
 PAGE = engines["django"].from_string("<form>{{ form.as_p }}{{ search.as_p }}</form>")
 
 
@@ -152,7 +152,7 @@ def call(request):
         if request.param == "wsgi":
             from asgiref.sync import sync_to_async
 
-            answer = await sync_to_async(Client().post)(place, **asked, headers=headers)
+            answer: Any = await sync_to_async(Client().post)(place, **asked, headers=headers)
         else:
             answer = await AsyncClient().post(place, **asked, headers=headers)
         return answer.status_code, answer.json()

@@ -2,6 +2,7 @@
 
 import json
 from io import StringIO
+from types import FunctionType
 
 import pytest
 from awp_publish_django.project import DjangoProject
@@ -114,7 +115,7 @@ def list_books(request: HttpRequest) -> HttpResponse:
     return JsonResponse({})
 
 
-first, second = (require_GET(type(list_books)(list_books.__code__, globals(), "list_books")) for _ in range(2))
+first, second = (require_GET(FunctionType(list_books.__code__, globals(), "list_books")) for _ in range(2))
 api = NinjaAPI(urls_namespace="included")
 
 

@@ -3,6 +3,7 @@
 import json
 import sys
 from io import StringIO
+from typing import Any
 
 import django
 
@@ -35,7 +36,7 @@ def call(agent: str, **given: object) -> object:
     return [answer.status_code, answer.json() if "json" in answer["Content-Type"] else answer.content.decode()]
 
 
-def ask(method: str, path: str, **options: str) -> object:
+def ask(method: str, path: str, **options: Any) -> object:
     answer = getattr(client, method)(path, **options)
     return [answer.status_code, answer["Content-Type"].split(";")[0], answer.content.decode()[:200]]
 

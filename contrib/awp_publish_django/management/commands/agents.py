@@ -108,7 +108,7 @@ class Command(BaseCommand):
         headers = dict(pair.split(":", 1) for pair in options["header"] if ":" in pair)
         client = Client(SERVER_NAME=urlsplit(catalog.url).hostname or "localhost", raise_request_exception=False)
         if options["user"] is not None:
-            users = get_user_model()
+            users: Any = get_user_model()
             user = users._default_manager.filter(**{users.USERNAME_FIELD: options["user"]}).first()
             if user is None:
                 raise CommandError(f'There is no user "{options["user"]}".')

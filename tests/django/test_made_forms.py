@@ -1,0 +1,155 @@
+"""Forms whose fields or choices are made in `__init__`, or chosen by the view; and models that say what they take."""
+
+import json
+from typing import Any
+
+import pytest
+from awp_publish_django.forms import UNREAD, read_form
+from awp_publish_django.project import DjangoProject
+from awp_publish_django.publication import get_publication
+from django import forms
+from django.contrib.auth.models import Group
+from django.core.checks import run_checks
+from django.core.validators import MaxValueValidator, RegexValidator
+from django.db import models
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.test import Client, override_settings
+from django.urls import path
+from django.views.decorators.http import require_POST
+from django.views.generic import FormView
+
+from tests.django.sites import make_site
+
+
+class MadeInInit(forms.Form):
+    size = forms.ChoiceField(choices=())
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["size"].choices = [("s", "Small"), ("l", "Large")]  # type: ignore[attr-defined]
+        self.fields["note"] = forms.CharField(help_text="<em>Anything</em> &amp; more.", required=False)
+        self.fields["secret"] = forms.CharField(widget=forms.PasswordInput)
+
+
+class ForSomebody(forms.Form):
+    group = forms.ChoiceField(choices=())
+
+    def __init__(self, *args: Any, owner: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["group"].choices = [(owner, owner)]  # type: ignore[attr-defined]
+
+
+class FromDatabase(forms.Form):
+    group = forms.ChoiceField(choices=())
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["group"].choices = [(one.pk, one.name) for one in Group.objects.all()]  # type: ignore[attr-defined]
+
+
+class Shelf(models.Model):
+    code = models.CharField(max_length=9, validators=[RegexValidator(r"^[A-Z]+$")])
+    boards = models.IntegerField(validators=[MaxValueValidator(7)])
+
+    class Meta:
+        app_label = "shop"
+        managed = False
+
+
+class ShelfForm(forms.ModelForm):
+    class Meta:
+        model = Shelf
+        fields = ("code", "boards")
+
+
+class Chosen(FormView):
+    """Choose a size."""
+
+    http_method_names = ("post",)
+    template_name = "order.html"
+
+    def get_form_class(self) -> type[forms.Form]:
+        return MadeInInit
+
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        return JsonResponse(form.cleaned_data)
+
+
+class ForOwner(Chosen):
+    """Choose a group."""
+
+    def get_form_class(self) -> type[forms.Form]:
+        return ForSomebody
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "owner": "ann"}
+
+
+site = make_site()
+
+
+@site.action("take", inputs=ForSomebody)
+@require_POST
+def take(request: HttpRequest) -> HttpResponse:
+    """Take what a form takes that nobody can make."""
+    return JsonResponse(request.POST.dict())
+
+
+urlpatterns = [path("take", take), path("chosen", Chosen.as_view()), path("for-owner", ForOwner.as_view())]
+site.declare("chosen", method="POST", path="/chosen")
+site.declare("for_owner", method="POST", path="/for-owner")
+
+
+@pytest.fixture(autouse=True)
+def _project():
+    with override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}):
+        yield
+
+
+def properties(form: type[forms.BaseForm]) -> Any:
+    operation = read_form(form, "POST")
+    assert operation is not None
+    return operation.inputs["properties"]
+
+
+def test_an_instance_tells_what_the_class_does_not():
+    read = properties(MadeInInit)
+    assert read["size"]["enum"] == ["s", "l"]
+    assert read["note"]["description"] == "Anything & more."
+    assert read["secret"]["format"] == "password"
+
+
+def test_choices_from_the_database_change_so_none_are_listed():
+    Group.objects.create(name="staff")
+    assert "enum" not in properties(FromDatabase)["group"]
+
+
+def test_validators_of_the_model_are_in_the_schema():
+    read = properties(ShelfForm)
+    assert (read["code"]["pattern"], read["code"]["maxLength"], read["boards"]["maximum"]) == ("^[A-Z]+$", 9, 7)
+
+
+@pytest.mark.parametrize(("action", "members"), [("chosen", {"size", "note", "secret"}), ("for_owner", {"group"})])
+def test_the_form_that_a_view_makes_is_its_inputs(action, members):
+    inputs: Any = get_publication().site.catalog.action(action).inputs
+    assert set(inputs["properties"]) == members
+    assert "enum" in str(inputs)
+
+
+def test_a_form_that_nobody_can_make_closes_nothing_and_a_check_says_so():
+    inputs = get_publication().site.catalog.action("take").inputs
+    assert "additionalProperties" not in inputs
+    assert "enum" not in str(inputs)
+    [told] = [one for one in run_checks(tags=["agents"]) if one.id == "awp_publish.W004"]
+    assert "ForSomebody" in told.msg
+    assert "inputs=" in str(told.hint)
+    body = json.dumps({"input": {"group": "ann"}})
+    assert Client().post("/agents/take/invoke", body, content_type="application/json").json() == {"group": "ann"}
+
+
+def test_a_site_without_such_forms_is_told_nothing():
+    own = make_site()
+    own.declare("chosen", method="POST", path="/chosen")
+    UNREAD.clear()
+    own.freeze(DjangoProject((path("chosen", Chosen.as_view()),)))
+    assert not UNREAD

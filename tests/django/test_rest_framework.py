@@ -1,0 +1,322 @@
+"""The tutorial of Django REST framework, and what its developers use beside: agents know what their views know."""
+
+import base64
+import json
+from typing import Any, ClassVar
+
+import django
+import pytest
+from awp_publish_django.project import DjangoProject
+from awp_publish_django.publication import get_publication
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.mixins import LoginRequiredMixin
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.test import Client, override_settings
+from django.urls import include, path
+from django.utils.decorators import method_decorator
+from django.views import View
+from django.views.decorators.http import require_GET
+from rest_framework import filters, generics, pagination, permissions, routers, serializers, viewsets
+from rest_framework.authentication import TokenAuthentication
+from rest_framework.decorators import action, api_view, permission_classes
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.response import Response
+
+from tests.django.shop.models import Book
+from tests.django.sites import make_site
+
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+class Tokens(TokenAuthentication):
+    """Its tokens are the names of users."""
+
+    keyword = "Bearer"
+
+    def authenticate_credentials(self, key):
+        user = User.objects.filter(username=key).first()
+        if user is None:
+            raise AuthenticationFailed("There is no such token.")
+        return user, key
+
+
+site = make_site(authenticate=[Tokens], doors=["mcp"])
+
+
+class Author(serializers.Serializer):
+    name = serializers.CharField(max_length=20)
+    towns = serializers.ListField(child=serializers.CharField(max_length=5), required=False)
+
+
+class BookSerializer(serializers.ModelSerializer):
+    class Meta:
+        model = Book
+        fields = ("id", "title", "pages")
+
+
+class Full(serializers.Serializer):
+    authors = Author(many=True)
+    secret = serializers.CharField(
+        write_only=True, style={"input_type": "password"}, help_text="<b>Nobody</b> sees it &amp; knows it."
+    )
+
+    def create(self, validated_data):
+        return validated_data
+
+
+class WithCover(serializers.Serializer):
+    title = serializers.CharField()
+    cover = serializers.ImageField()
+
+    def create(self, validated_data):
+        return {"title": f"{validated_data['title']}: {validated_data['cover'].name}"}
+
+    def to_representation(self, instance):
+        return {"title": instance["title"]}
+
+
+class Pages(pagination.PageNumberPagination):
+    page_size = 2
+    page_size_query_param = "size"
+
+
+class BookSet(viewsets.ModelViewSet):
+    """Books of the shop.
+
+    destroy: Throw a book away.
+    """
+
+    queryset = Book.objects.order_by("pk")
+    pagination_class = Pages
+    filter_backends = (filters.SearchFilter, filters.OrderingFilter)
+    search_fields = ("title",)
+    ordering_fields = ("title", "pages")
+    permission_classes = (permissions.IsAuthenticatedOrReadOnly,)
+    authentication_classes = (Tokens,)
+
+    def get_serializer_class(self):
+        return BookSerializer if self.action != "nothing" else None
+
+    @action(detail=True)
+    def cover(self, request, pk):
+        """Say what the cover looks like."""
+        return Response({"cover": pk})
+
+    @action(detail=True, methods=["post"])
+    def hold(self, request, pk):
+        """Keep a book for somebody."""
+        return Response({"held": pk})
+
+
+class Authors(generics.CreateAPIView):
+    serializer_class = Full
+
+
+class Covers(generics.CreateAPIView):
+    serializer_class = WithCover
+
+
+@api_view(["GET"])
+@permission_classes([permissions.IsAuthenticated])
+def mine(request):
+    """Say who I am."""
+    return Response({"name": request.user.username})
+
+
+mine.cls.authentication_classes = [Tokens]
+
+
+@require_GET
+@login_required
+def decorated(request: HttpRequest) -> HttpResponse:
+    """For members."""
+    return JsonResponse({})
+
+
+class Mixed(LoginRequiredMixin, View):
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """For members."""
+        return JsonResponse({})
+
+
+@method_decorator(login_required, name="dispatch")
+class Dispatched(View):
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """For members."""
+        return JsonResponse({})
+
+
+@require_GET
+def open_to_all(request: HttpRequest) -> HttpResponse:
+    """For everybody."""
+    return JsonResponse({})
+
+
+class OpenToAll(generics.ListAPIView):
+    """For everybody."""
+
+    queryset = Book.objects.all()
+    serializer_class = BookSerializer
+
+
+router = routers.DefaultRouter()
+router.register("books", BookSet)
+urlpatterns = [
+    path("authors/", Authors.as_view(), name="authors"),
+    path("covers/", Covers.as_view(), name="covers"),
+    path("mine/", mine),
+    path("decorated/", decorated),
+    path("mixed/", Mixed.as_view(), name="mixed"),
+    path("dispatched/", Dispatched.as_view(), name="dispatched"),
+    path("open/", open_to_all),
+    path("", include(router.urls)),
+]
+site.include(operations=["book-list", "book-detail", "book-hold", "book-cover", "authors", "covers"])
+site.include()
+
+
+@pytest.fixture(autouse=True)
+def _project():
+    with override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}):
+        yield
+
+
+def published(method: str, place: str):
+    actions = get_publication().site.catalog.actions
+    return next(one for one in actions if one.target and (one.target.method, one.target.path) == (method, place))
+
+
+def call(method: str, place: str, given: object, **headers: str) -> tuple[int, Any]:
+    found = published(method, place)
+    client = Client(raise_request_exception=False)
+    body = json.dumps({"input": given, "operation": found.operation})
+    answer = client.post(f"/agents/{found.agent_id}/invoke", body, content_type="application/json", headers=headers)
+    return answer.status_code, answer.json()
+
+
+@pytest.fixture
+def ann() -> dict[str, str]:
+    User.objects.create_user("ann")
+    return {"authorization": "Bearer ann"}
+
+
+def test_pages_search_and_order_are_inputs_and_a_page_is_the_output(ann):
+    listed = published("GET", "/books/")
+    assert set(listed.inputs["properties"]) == {"page", "size", "search", "ordering"}
+    assert set(listed.outputs["properties"]) == {"count", "next", "previous", "results"}
+    for title in ("Emma", "Persuasion", "Emmeline"):
+        Book.objects.create(title=title, pages=len(title))
+    status, told = call("GET", "/books/", {"search": "emm", "ordering": "-title", "size": 1, "page": 2})
+    assert (status, [one["title"] for one in told["results"]], told["count"]) == (200, ["Emma"], 2)
+    assert call("GET", "/books/", {"ordering": "price"})[0] == 422
+
+
+def test_patch_requires_nothing_and_retrieve_has_outputs(ann):
+    changed = published("PATCH", "/books/{pk}/")
+    assert changed.inputs["required"] == ["pk"]
+    assert published("PUT", "/books/{pk}/").inputs["required"] == ["title", "pk"]
+    assert set(published("GET", "/books/{pk}/").outputs["properties"]) == {"id", "title", "pages"}
+    book = Book.objects.create(title="Emma", pages=3)
+    status, told = call("PATCH", "/books/{pk}/", {"pk": str(book.pk), "pages": 5}, **ann)
+    assert (status, told) == (200, {"id": book.pk, "title": "Emma", "pages": 5})
+
+
+def test_each_action_of_a_viewset_has_words_of_its_own():
+    told = {way: published(*way).description for way in [("GET", "/books/"), ("POST", "/books/")]}
+    assert told == {
+        ("GET", "/books/"): "List books. Books of the shop.",
+        ("POST", "/books/"): "Add a book. Books of the shop.",
+    }
+    assert published("DELETE", "/books/{pk}/").description == "Throw a book away."
+    assert published("GET", "/books/{pk}/cover/").description == "Say what the cover looks like."
+
+
+def test_an_action_that_reads_no_serializer_asks_for_nothing_of_it():
+    assert set(published("POST", "/books/{pk}/hold/").inputs["properties"]) == {"pk"}
+    assert call("GET", "/books/{pk}/cover/", {"pk": "7"}) == (200, {"cover": "7"})
+
+
+def test_nested_errors_have_pointers():
+    given = {"authors": [{"name": "Jane"}, {"name": "Anne", "towns": ["Bath", "Winchester"]}], "secret": "x"}
+    status, told = call("POST", "/authors/", given)
+    assert status == 422
+    assert [one["pointer"] for one in told["errors"]] == ["/authors/1/towns/1"]
+
+
+def test_what_is_written_only_is_a_password_and_says_so():
+    secret = published("POST", "/authors/").inputs["properties"]["secret"]
+    assert (secret["writeOnly"], secret["format"]) == (True, "password")
+    assert secret["description"] == "Nobody sees it & knows it."
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"),
+    [
+        ({"filename": "front.png", "content": base64.b64encode(PIXEL).decode()}, "front.png"),
+        (f"data:image/png;base64,{base64.b64encode(PIXEL).decode()}", "cover.png"),
+        (base64.b64encode(PIXEL).decode(), "cover.png"),
+    ],
+)
+def test_a_file_is_sent_as_a_multipart_form(sent, name):
+    assert call("POST", "/covers/", {"title": "Emma", "cover": sent}) == (201, {"title": f"Emma: {name}"})
+
+
+def test_a_file_that_is_none_is_refused():
+    assert call("POST", "/covers/", {"title": "Emma", "cover": {"filename": "../", "content": ""}})[0] == 422
+    status, told = call("POST", "/covers/", {"title": "Emma", "cover": "data:text/plain;base64,aGVsbG8="})
+    assert (status, told["errors"][0]["pointer"]) == (422, "/cover")
+
+
+@pytest.mark.parametrize(
+    ("method", "place", "asks"),
+    [
+        ("GET", "/mine/", True),
+        ("GET", "/decorated/", True),
+        ("GET", "/mixed/", True),
+        ("GET", "/dispatched/", True),
+        ("GET", "/open/", False),
+        ("GET", "/books/", False),
+        ("POST", "/books/", True),
+    ],
+)
+def test_permissions_decorators_and_mixins_say_who_may_call(method, place, asks):
+    assert published(method, place).auth_required is asks
+
+
+@pytest.mark.skipif(django.VERSION < (5, 1), reason="LoginRequiredMiddleware came with Django 5.1")
+def test_the_middleware_that_asks_everybody_says_so_too():
+    listed = ["django.contrib.auth.middleware.LoginRequiredMiddleware"]
+    own = make_site()
+    own.include(operations=["open_to_all", "mine"])
+    with override_settings(MIDDLEWARE=listed):
+        own.freeze(DjangoProject((path("open/", open_to_all), path("for-all/", OpenToAll.as_view(), name="mine"))))
+    assert own.catalog.action("open_to_all").auth_required
+    assert not own.catalog.action("mine").auth_required  # REST framework has permissions of its own
+
+
+def test_authentication_classes_know_callers(ann):
+    assert call("GET", "/mine/", {}, **ann) == (200, {"name": "ann"})
+    assert call("GET", "/mine/", {}, authorization="Bearer bob")[0] == 401
+    assert call("GET", "/open/", {}, authorization="Bearer bob")[0] == 401
+
+
+def test_filters_of_django_filter_are_inputs():
+    filters_of_django = pytest.importorskip("django_filters.rest_framework")
+
+    class Filtered(generics.ListAPIView):
+        """List books by title."""
+
+        queryset = Book.objects.all()
+        serializer_class = BookSerializer
+        filter_backends = (filters_of_django.DjangoFilterBackend,)
+        filterset_fields: ClassVar = {"title": ["exact"], "pages": ["gte", "lte"]}
+
+    own = make_site()
+    own.include(paths=["/filtered/"])
+    own.freeze(DjangoProject((path("filtered/", Filtered.as_view(), name="filtered"),)))
+    members: Any = own.catalog.action("filtered").inputs["properties"]
+    assert set(members) == {"title", "pages__gte", "pages__lte"}
+    assert members["pages__gte"]["type"] == "number"

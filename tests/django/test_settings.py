@@ -1,0 +1,89 @@
+"""What the project's own settings say in place of the site's; and the signal that tells of calls."""
+
+import json
+
+import pytest
+from awp_publish_django.publication import get_publication
+from awp_publish_django.signals import agent_called
+from awp_publish_django.store import DjangoStore
+from django.http import HttpRequest, JsonResponse
+from django.test import Client, override_settings
+from django.urls import path
+from django.views.decorators.http import require_GET, require_POST
+
+from awp_publish import Site
+from tests.django.sites import make_site
+
+
+def make_shop(**options: object) -> Site:
+    site = make_site(**options)
+    site.declare("look", method="GET", path="/look", description="Look.")
+    site.declare("order", method="POST", path="/order", description="Order.", confirm=True)
+    return site
+
+
+@require_GET
+def look(request: HttpRequest) -> JsonResponse:
+    return JsonResponse({"seen": True})
+
+
+@require_POST
+def order(request: HttpRequest) -> JsonResponse:
+    return JsonResponse({"ordered": True})
+
+
+urlpatterns = [path("look", look), path("order", order)]
+overridden, signed, other, signalling, published = (make_shop() for _ in range(5))
+
+
+@pytest.fixture(autouse=True)
+def _project():
+    with override_settings(ROOT_URLCONF=__name__):
+        yield
+
+
+def call(agent: str, **members: object):
+    body = json.dumps({"input": {}, **members})
+    return Client().post(f"/agents/{agent}/invoke", body, content_type="application/json")
+
+
+def test_url_store_and_doors_are_those_of_the_settings():
+    given = {"SITE": f"{__name__}.overridden", "URL": "https://test.example", "STORE": "django", "DOORS": ["mcp"]}
+    with override_settings(AWP_PUBLISH=given):
+        published = get_publication().site
+        assert published.catalog.url == "https://test.example"
+        assert isinstance(published.settings.store, DjangoStore)
+        assert [door.protocol for door in published.catalog.doors if door.protocol == "mcp"] == ["mcp"]
+        assert call("look").json() == {"seen": True}
+
+
+def test_confirmations_are_signed_with_the_secret_key_and_its_fallbacks():
+    """What one process signs another one knows, before and after the key is replaced."""
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.signed"}, SECRET_KEY="the old key, long enough"):
+        old = get_publication().site.keys
+        asked = call("order").json()
+        assert call("order", confirmation=asked["confirmation"]["token"]).json() == {"ordered": True}
+    with override_settings(
+        AWP_PUBLISH={"SITE": f"{__name__}.other"},
+        SECRET_KEY="the new key, long enough",
+        SECRET_KEY_FALLBACKS=["the old key, long enough"],
+    ):
+        new = get_publication().site.keys
+    assert new[1:] == old
+    assert "the old key" not in str(old)
+
+
+def test_a_signal_tells_of_each_call_and_what_its_receivers_raise_harms_nobody():
+    heard = []
+
+    def hear(sender: Site, facts: dict[str, object], **_: object) -> None:
+        heard.append((sender, facts["action"], facts["status"]))
+        raise RuntimeError("a receiver")
+
+    agent_called.connect(hear)
+    try:
+        with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.signalling"}):
+            assert call("look").status_code == 200
+    finally:
+        agent_called.disconnect(hear)
+    assert heard == [(signalling, "look", 200)]
