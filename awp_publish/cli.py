@@ -21,6 +21,7 @@ from awp_publish.checks.urls import is_private
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, som
 from awp_publish.serve.asgi import AgentPublisher
+from awp_publish.serve.drift import Drift, check_pages
 from awp_publish.serve.http import AsgiApp, Message, Scope
 from awp_publish.serve.jobs import serve_jobs
 from awp_publish.serve.lifespan import StartFailed
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         match options.command:
             case "check":
-                return _check(options.target, options.kind, options.lenient)
+                return _check(options.target, options.kind, options.lenient, options.pages)
             case "show":
                 if options.included:
                     return _show_included(options.target)
@@ -64,6 +65,7 @@ def make_parser() -> argparse.ArgumentParser:
     check.add_argument("target", nargs="+", help='a file, an http(s) address, "-" for standard input, or module:app')
     check.add_argument("--kind", help="what the document is, if its members do not tell: awas, agent-json, woa, ...")
     check.add_argument("--lenient", action="store_true", help="read maps that are older than actions.json V1, too")
+    check.add_argument("--pages", action="store_true", help="render the pages of module:app, and hold them to its map")
     show = commands.add_parser("show", help="print one document that an application publishes")
     show.add_argument("target", help="module:app")
     show.add_argument("path", nargs="?", help="the document's path; without it, all paths are listed")
@@ -75,8 +77,9 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _check(targets: Sequence[str], kind: str | None, lenient: bool) -> int:
+def _check(targets: Sequence[str], kind: str | None, lenient: bool, pages: bool) -> int:
     findings: list[Finding] = []
+    drifts: list[Drift] = []
     for target in targets:
         module, colon, attribute = target.partition(":")
         if target == "-":
@@ -89,13 +92,28 @@ def _check(targets: Sequence[str], kind: str | None, lenient: bool) -> int:
             app = _load(target)
             answers = {path: _get(app, path) for path in PATHS}
             findings += check_documents({path: body for path, (status, body) in answers.items() if status == 200})
+            if pages:
+                drifts += drift_of(target)[1]
+        elif pages:
+            raise DeclarationError(target, "is no application.", "Write check --pages module:app.")
         else:
             findings += _check_with_imports(Path(target).read_bytes(), kind, target, lenient)
-    for finding in findings:
+    told: list[Finding | Drift] = [*findings, *drifts]
+    for finding in told:
         print(finding)
-    errors = sum(finding.level == "error" for finding in findings)
-    print(f"{len(findings)} findings, {errors} of them errors")
+    errors = sum(finding.level == "error" for finding in told)
+    print(f"{len(told)} findings, {errors} of them errors")
     return int(errors > 0)
+
+
+def drift_of(target: str) -> tuple[Sequence[str], Sequence[Drift]]:
+    """Return the paths of the pages that `module:app` declares, and what they and its map do not agree about."""
+    app = _load(target)
+    site = _site_of(app)
+    if site is None:
+        raise DeclarationError(target, "AgentPublisher is not in it.", "Name the application that it was added to.")
+    found = asyncio.run(check_pages(app, lambda: site.catalog))
+    return [page.path for page in site.catalog.pages], found
 
 
 def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bool) -> list[Finding]:

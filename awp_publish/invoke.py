@@ -6,10 +6,12 @@ validates among its other gates and records in the end how the call went.
 
 import asyncio
 import logging
+import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from types import ModuleType
@@ -19,7 +21,7 @@ import orjson
 from starlette.exceptions import HTTPException
 
 from awp_publish import media
-from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, Status
+from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, Status
 from awp_publish.policy.call import Call, CallListener, Content, Deliver, Outcome, RawHeaders, Result
 from awp_publish.policy.guard import Guard, Guards
 from awp_publish.problems import (
@@ -256,23 +258,63 @@ class _Prepared(NamedTuple):
     accept: Accept | None
     asks_for_caller: bool
     content: RawHeaders = ()
+    headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
 
 
 def _prepare(
-    action: Action, guards: Guards | None, accept: Accept | None, check: Callable[[Call], None] | None
+    action: Action,
+    guards: Guards | None,
+    accept: Accept | None,
+    check: Callable[[Call], None] | None,
+    rehearse: Callable[[Call], Awaitable[None]] | None,
 ) -> _Prepared:
     try:
         inputs, outputs = compile_schema(action.inputs, asserts_formats=True), compile_schema(action.outputs)
     except UnusableSchema as error:
         remedy = "Declare inputs=... and outputs=... (a model or a JSON Schema)."
         raise DeclarationError(f'action "{action.id}"', f"{error}.", remedy) from error
-    guard = Guard(action, guards, inputs, check=check) if guards is not None else None
+    guard = Guard(action, guards, inputs, check=check, rehearse=rehearse) if guards is not None else None
     if guard is not None and not guard.is_needed:
         guard = None
     later = accept if action.is_background else None
     kind = media.declared_type(action.outputs)
     content = (media.write_header(kind),) if kind else ()
-    return _Prepared(action, inputs, outputs, guard, later, guard is not None or action.is_background, content)
+    asks_for_caller = guard is not None or action.is_background
+    return _Prepared(action, inputs, outputs, guard, later, asks_for_caller, content, _required_headers(action))
+
+
+_ABOUT_THE_CALL: Final = re.compile(
+    r"accept(-.*)?|content-.*|if-.*|range|te|trailer|transfer-encoding|connection|expect"
+)
+"""Headers of a request that speak of itself, and not of the call in it."""
+
+
+def _required_headers(action: Action) -> tuple[tuple[str, bytes, JsonObject], ...]:
+    """The inputs that have to be given and travel as headers: name, header and schema of each."""
+    properties, required = action.inputs.get("properties"), action.inputs.get("required")
+    if action.way is None or not isinstance(properties, Mapping) or not isinstance(required, list):
+        return ()
+    return tuple(
+        (one.name, one.wire_name.lower().encode("latin-1", "replace"), properties.get(one.name, {}))
+        for one in action.way.parameters
+        if one.location == "header" and one.name in required and not _ABOUT_THE_CALL.fullmatch(one.wire_name.lower())
+    )
+
+
+def _with_carried(call: Call, headers: tuple[tuple[str, bytes, JsonObject], ...]) -> None:
+    """Take inputs that are not given from the headers of the caller's own request, which the route would see too."""
+    scope = call.context
+    if not isinstance(scope, Mapping) or not isinstance(call.input, Mapping):
+        return
+    carried: dict[bytes, bytes] = dict(reversed(scope.get("headers", ())))
+    for name, header, schema in headers:
+        if name in call.input or header not in carried:
+            continue
+        value: object = carried[header].decode("latin-1")
+        if schema.get("type") in ("integer", "number", "boolean"):
+            with suppress(orjson.JSONDecodeError):
+                value = orjson.loads(carried[header])
+        call.input = {**call.input, name: value}
 
 
 MAX_KNOWN: Final = 20
@@ -289,7 +331,7 @@ class Invoker:
 
     `accept` takes in calls of background actions; without it they are handled while their callers wait. `sessions` is
     there where callers without a cookie jar may have one with us. `check` raises InvalidInput for a call that could not
-    be sent to its route, before a person is asked about it.
+    be sent to its route, and `rehearse` what the security of its route says, before a person is asked about it.
     """
 
     def __init__(
@@ -301,10 +343,11 @@ class Invoker:
         observer: Observer | None = None,
         sessions: CarryWithSession | None = None,
         check: Callable[[Call], None] | None = None,
+        rehearse: Callable[[Call], Awaitable[None]] | None = None,
     ) -> None:
         self._agents = {agent.id: agent for agent in catalog.agents}
         self._actions: Mapping[str, _Prepared] = {
-            action.id: _prepare(action, guards, accept, check) for action in catalog.actions
+            action.id: _prepare(action, guards, accept, check, rehearse) for action in catalog.actions
         }
         redactors = ((action.id, input_redactor(action.inputs)) for action in catalog.actions)
         self.input_redactors: Mapping[str, Redact] = {name: one for name, one in redactors if one is not None}
@@ -342,6 +385,17 @@ class Invoker:
             raise UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{known}')
         return self._actions[action_id].action
 
+    def attach(self, action_id: str, reach: Reach) -> None:
+        """Have the calls of one action carried out by a door of ours, behind the gates of all."""
+        prepared, others = self._actions[action_id], self._reach
+        own = prepared._replace(action=replace(prepared.action, function=None))
+        self._actions = {**self._actions, action_id: own}
+
+        def choose(call: Call) -> Awaitable[Result]:
+            return (reach if call.action.id == action_id else others)(call)
+
+        self._reach = choose
+
     def is_guarded(self, action: Action) -> bool:
         """Say whether more of a call is needed than its input: for gates, or because its job counts as its caller's."""
         return self._has_sessions or self._actions[action.id].asks_for_caller
@@ -360,8 +414,10 @@ class Invoker:
         return self._carry(call, deliver)
 
     async def _run(self, call: Call, deliver: Deliver) -> None:
-        action, inputs, _, guard, accept, _, _ = self._actions[call.action.id]
+        action, inputs, _, guard, accept, _, _, headers = self._actions[call.action.id]
         result: Result | None = None
+        if headers:
+            _with_carried(call, headers)
 
         # May it run?
         try:
@@ -427,7 +483,7 @@ class Invoker:
         if call.is_delivered:
             return
         call.is_delivered = True
-        action, _, outputs, guard, _, _, content = self._actions[call.action.id]
+        action, _, outputs, guard, _, _, content, _ = self._actions[call.action.id]
         if not isinstance(result, Problem) and not outputs.is_valid(result.output):
             first = outputs.describe(result.output)[0][0]
             told = (action.id, first.pointer, first.detail, call.request_id)

@@ -179,9 +179,9 @@ class Parameter:
 
 
 class RouteCredential(NamedTuple):
-    """Where a route's own security scheme looks for who calls: a header (its name in lower case) or a cookie."""
+    """Where a route's own scheme looks for who calls: a header (its name in lower case), a cookie or the query."""
 
-    place: Literal["header", "cookie"]
+    place: Literal["header", "cookie", "query"]
     name: str
 
 
@@ -237,13 +237,15 @@ class Action:
 
     `inputs` and `outputs` are JSON Schemas. Either `target` (a route) or `function` (a plain function) is behind it, or
     `entry`: a hidden route that resolves what a function without a route of its own has from its framework.
+    `rehearsal` is the endpoint of a hidden route that has the security of either, and does nothing.
     The protocols' words for its consequences are computed from `effect`. `examples` are whole inputs.
     `route_authenticates` says that the route behind it has a security scheme of its own, `route_credentials` in which
-    headers and cookies that scheme looks. `answers_json` says that the route gives JSON whatever a request accepts,
-    `guards_route` that direct requests of it meet the same gates as calls (None: as the site says); `page` is the page
-    at its path. `depends_on` names the actions that come before it, `requires` those of them of which a call has to
-    show receipts; `is_required` says that another one requires it. `max_body_bytes` is None where the
-    site's holds.
+    headers, cookies and members of the query that scheme looks. `security` are the alternatives in which its framework
+    says that a caller may authenticate (OpenAPI, Security Requirement Object), `security_schemes` what they name.
+    `answers_json` says that the route gives JSON whatever a request accepts, `guards_route` that direct requests of it
+    meet the same gates as calls (None: as the site says); `page` is the page at its path. `depends_on` names the
+    actions that come before it, `requires` those of them of which a call has to show receipts; `is_required` says that
+    another one requires it. `max_body_bytes` is None where the site's holds.
     """
 
     id: str
@@ -256,6 +258,7 @@ class Action:
     target: Target | None = None
     function: Function | None = field(default=None, compare=False, repr=False)
     entry: Target | None = field(default=None, compare=False, repr=False)
+    rehearsal: object = field(default=None, compare=False, repr=False)
     type: ActionType
     effect: Effect
     tags: tuple[str, ...] = ()
@@ -266,6 +269,8 @@ class Action:
     auth_required: bool = False
     route_authenticates: bool = False
     route_credentials: tuple[RouteCredential, ...] = ()
+    security: tuple[Mapping[str, tuple[str, ...]], ...] = ()
+    security_schemes: Mapping[str, JsonObject] = field(default_factory=dict)
     scopes: tuple[str, ...] = ()
     rate_limit: RateLimit | None = None
     idempotency: Idempotency | None = None
@@ -562,6 +567,7 @@ class Paths:
     mcp: str = "/mcp"
     a2a: str = "/a2a"
     awp: str = "/awp"
+    bridge: str = "/actions-bridge"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "invoke", self.invoke or f"{self.root}/{{agent_id}}/invoke")
@@ -585,6 +591,10 @@ class Paths:
     @property
     def som(self) -> str:
         return f"{self.root}/som"
+
+    @property
+    def script(self) -> str:
+        return f"{self.root}/actions.js"
 
 
 @dataclass(frozen=True, slots=True)

@@ -568,6 +568,15 @@ class InvalidOutput(Problem):
     default_recovery = "Do not retry: the site has to correct the action. Report request_id to the site's contact."
 
 
+class RuntimeFailed(Problem):
+    """`actions.site` has not done what was asked. `error` has the code and the evidence of the bridge."""
+
+    slug = "runtime-failed"
+    title = "The page could not do what was asked"
+    default_status = 502
+    default_recovery = "Read error.code and error.evidence: they say what to change, and what was done already."
+
+
 # --- What the application itself says ---
 
 _CODE: Final = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -751,6 +760,7 @@ ALL: tuple[type[Problem], ...] = (
     HandlerUnavailable,
     HandlerTimeout,
     InvalidOutput,
+    RuntimeFailed,
     TooManyJobs,
     JobQueueFull,
     UnknownJob,

@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from string import Formatter
 from typing import Any, Final, Literal, cast
 
 from awp_publish.discover.functions import Injector, UnusableFunction, describe_function
+from awp_publish.discover.openapi import without_credentials
 from awp_publish.discover.routes import (
     FORM_TYPES,
     Mode,
@@ -160,22 +162,36 @@ class Behind:
     target: Target | None = None
     function: Function | None = None
     entry: Target | None = None
+    rehearse: Callable[[], object] | None = None
+    is_site_s: bool = False
+    """Whether the credentials that the route looks for are all those that the site itself checks."""
 
 
-def describe_route_action(subject: str, chosen: tuple[Route, str], options: ActionSettings) -> Behind:
-    """What a route takes and gives; declared `inputs` and `outputs` take precedence. Raises DeclarationError."""
+def describe_route_action(
+    subject: str, chosen: tuple[Route, str], options: ActionSettings, credential_headers: Collection[str] = ()
+) -> Behind:
+    """What a route takes and gives; declared `inputs` and `outputs` take precedence. Raises DeclarationError.
+
+    `credential_headers` are those in which the site itself looks for who calls.
+    """
     route, method = chosen
     try:
-        operation = _with_inputs(subject, _describe(route, method, options), chosen, options)
+        described = without_credentials(_describe(route, method, options), credential_headers)
+        operation = _with_inputs(subject, described, chosen, options)
         if options.outputs is not UNSET:
             own = _understand(options.outputs, chosen, "serialization")
             outputs = schema_of(options.outputs, "serialization") if own is None else own.outputs
             operation = replace(operation, outputs=outputs)
     except UnusableSchema as error:
         raise DeclarationError(subject, f"{error}.", _REMEDY) from error
-    return Behind(
-        operation, Target(method, route.template, operation.parameters, operation.content_type, route.arrival)
-    )
+    target = Target(method, route.template, operation.parameters, operation.content_type, route.arrival)
+    rehearse = partial(route.rehearse, method) if route.rehearse is not None else None
+    return Behind(operation, target, rehearse=rehearse, is_site_s=_is_site_s(operation, credential_headers))
+
+
+def _is_site_s(operation: Operation, credential_headers: Collection[str]) -> bool:
+    places = operation.credentials
+    return bool(places) and all(one.place == "header" and one.name in credential_headers for one in places)
 
 
 def _describe(route: Route, method: str, options: ActionSettings) -> Operation:
@@ -219,7 +235,12 @@ def _understand(declared: object, chosen: tuple[Route, str], mode: Mode) -> Oper
 
 
 def describe_function_action(
-    subject: str, function: Callable[..., object], options: ActionSettings, injector: Injector | None, path: str
+    subject: str,
+    function: Callable[..., object],
+    options: ActionSettings,
+    injector: Injector | None,
+    path: str,
+    credential_headers: Collection[str] = (),
 ) -> Behind:
     """What a function without a route takes and gives, its hidden route at `path` if it needs one.
 
@@ -244,12 +265,14 @@ def describe_function_action(
                 "Register a route for it, and declare that with @site.action; or ask current_caller() who calls.",
             )
         operation, arrival = injector.register(function, described, path)
+        operation = without_credentials(operation, credential_headers)
     except UnusableFunction as error:
         raise DeclarationError(subject, f"{error}.") from error
     except UnusableSchema as error:
         raise DeclarationError(subject, f"{error}.", _REMEDY) from error
     entry = Target("POST", path, operation.parameters, operation.content_type, arrival)
-    return Behind(operation, None, None, entry)
+    rehearse = partial(injector.rehearse, function, described, path)
+    return Behind(operation, None, None, entry, rehearse, _is_site_s(operation, credential_headers))
 
 
 # --- The action ---
@@ -308,6 +331,7 @@ def make_action(
         target=target,
         function=behind.function,
         entry=behind.entry,
+        rehearsal=behind.rehearse() if behind.rehearse is not None and confirm is not False else None,
         type=awas.get("type") or kind,
         effect=effect,
         tags=tuple(options.tags),
@@ -316,8 +340,10 @@ def make_action(
         selectors=selectors,
         result=awas.get("result"),
         auth_required=auth_required,
-        route_authenticates=operation.auth_required,
+        route_authenticates=operation.auth_required and not behind.is_site_s,
         route_credentials=operation.credentials,
+        security=operation.security,
+        security_schemes=operation.schemes,
         scopes=tuple(scopes),
         rate_limit=read_rate(options.rate_limit) if options.rate_limit is not None else None,
         idempotency=cast(Idempotency | None, options.idempotency),
@@ -389,7 +415,12 @@ class Included:
 
 
 def include_routes(
-    inclusion: Inclusion, routes: Sequence[Route], declared: Sequence[Action], timeout: float, included: Included
+    inclusion: Inclusion,
+    routes: Sequence[Route],
+    declared: Sequence[Action],
+    timeout: float,
+    included: Included,
+    credential_headers: Collection[str],
 ) -> list[Action]:
     """The actions of one inclusion, without the routes that are `declared` already; pages are noted in `included`.
 
@@ -432,7 +463,7 @@ def include_routes(
         if may_be_page and (route.is_page or answers_html(route.handlers[0])):
             included.pages[route.template] = route
             continue
-        behind = describe_route_action(subject, (route, method), inclusion.options)
+        behind = describe_route_action(subject, (route, method), inclusion.options, credential_headers)
         kind = behind.operation.outputs.get("contentMediaType")
         if may_be_page and isinstance(kind, str) and "html" in kind:
             included.pages[route.template] = route
@@ -587,19 +618,21 @@ def resolve(
     timeout: float,
     injector: Injector | None = None,
     entries: str = "",
+    credential_headers: Collection[str] = (),
 ) -> tuple[tuple[Action, ...], tuple[Agent, ...], Included]:
     """All actions and agents of a site, in the order of their declaration, and what was included.
 
     `injector` fills in what functions have from their framework, through hidden routes below the path `entries`.
+    `credential_headers` (in lower case) are those in which the site itself looks for who calls.
     Raises DeclarationError.
     """
     index, included = RouteIndex(routes), Included()
     actions = []
     for declaration in declarations:
-        behind = _find_behind(declaration, agents, index, injector, f"{entries}/{declaration.id}")
+        behind = _find_behind(declaration, agents, index, injector, f"{entries}/{declaration.id}", credential_headers)
         actions.append(_resolve_one(declaration, agents, behind, timeout))
     for inclusion in inclusions:
-        found = include_routes(inclusion, routes, actions, timeout, included)
+        found = include_routes(inclusion, routes, actions, timeout, included, credential_headers)
         actions += found
         included.actions += found
     for action in actions:
@@ -630,6 +663,7 @@ def _find_behind(
     index: RouteIndex,
     injector: Injector | None,
     entry: str,
+    credential_headers: Collection[str],
 ) -> Behind:
     subject, options = declaration.subject, declaration.options
     if options.agent is None and options.operation is not None:
@@ -646,17 +680,18 @@ def _find_behind(
         )
     if declaration.kind == "path":
         method, path = cast(str, options.method), cast(str, options.path)
-        return describe_route_action(subject, (index.of_path(subject, method, path), method), options)
+        route = index.of_path(subject, method, path)
+        return describe_route_action(subject, (route, method), options, credential_headers)
     found = index.of_handler(declaration.function)
     if found:
-        return describe_route_action(subject, choose(subject, found, options), options)
+        return describe_route_action(subject, choose(subject, found, options), options, credential_headers)
     if declaration.kind == "route" or declaration.function is None:
         raise DeclarationError(
             subject,
             f"no route of this application leads to {name_of(declaration.function)}.",
             "Register it with a route, keep functools.wraps in decorators around it, or use @site.agent.",
         )
-    return describe_function_action(subject, declaration.function, options, injector, entry)
+    return describe_function_action(subject, declaration.function, options, injector, entry, credential_headers)
 
 
 def _resolve_one(
@@ -733,6 +768,13 @@ def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> It
         declared, first = agents.get(agent_id), operations.get(DEFAULT_OPERATION) or next(iter(operations.values()))
         if declared is not None and declared.description is None and len(operations) > 1:
             raise DeclarationError(f'agent "{agent_id}"', "description: is missing.", "It has several operations.")
+        words = declared.metadata.get("operations", {}) if declared else {}
+        if not isinstance(words, Mapping) or not all(isinstance(text, str) and text for text in words.values()):
+            wrong = 'metadata: "operations" are texts by the name of an operation.'
+            raise DeclarationError(f'agent "{agent_id}"', wrong, 'Write {"operations": {"default": "..."}}.')
+        if unknown := sorted(words.keys() - operations.keys()):
+            wrong = f'metadata: "operations" names "{unknown[0]}", which is none of its operations.'
+            raise DeclarationError(f'agent "{agent_id}"', wrong, f"It has {', '.join(sorted(operations))}.")
         yield Agent(
             id=agent_id,
             name=first.name if declared is None else declared.name or title_of(agent_id),

@@ -117,7 +117,7 @@ def check_paths(paths: Paths) -> Paths:
         raise ValueError(f'invoke {paths.invoke!r} must be a path such as "/agents/{{agent_id}}/invoke"')
     if paths.invoke.count("{agent_id}") > 1 or re.search(r"[{}]", paths.invoke.replace("{agent_id}", "")):
         raise ValueError(f"invoke {paths.invoke!r} may hold {{agent_id}} once and no other placeholder")
-    for name in ("root", "mcp", "a2a", "awp"):
+    for name in ("root", "mcp", "a2a", "awp", "bridge"):
         plain = getattr(paths, name)
         if not _PATH.fullmatch(plain) or re.search(r"[{}]|/$", plain):
             raise ValueError(f'{name} {plain!r} must be a path such as "{getattr(Paths(), name)}"')
@@ -883,18 +883,18 @@ class SiteSettings:
         BeforeValidator(unpack),
         AfterValidator(check_paths),
         Option(
-            '`Paths(root="/agents", invoke="/agents/{agent_id}/invoke", mcp="/mcp", a2a="/a2a", awp="/awp")`: where '
-            "our own addresses are; actions, jobs, problem types, the status and `som` are below `root`, and so is "
-            "`invoke` if it is left out",
+            '`Paths(root="/agents", invoke="/agents/{agent_id}/invoke", mcp="/mcp", a2a="/a2a", awp="/awp", '
+            'bridge="/actions-bridge")`: where our own addresses are; actions, jobs, problem types, the status, `som` '
+            "and `actions.js` are below `root`, and so is `invoke` if it is left out",
             "WoA `invoke_path`, AWAS `path`, agent.json `endpoint`, problem types, `poll_endpoint`, `status_endpoint`",
         ),
     ] = field(default_factory=Paths)
     doors: Annotated[
-        Sequence[Literal["mcp", "a2a", "awp"]],
+        Sequence[Literal["mcp", "a2a", "awp", "bridge"]],
         AfterValidator(lambda names: tuple(dict.fromkeys(names))),
         Option(
-            'further protocols to speak: `["mcp", "a2a", "awp"]`, each with its extra, see '
-            "[MCP](mcp.md), [A2A](a2a.md), [AWP](awp.md)",
+            'further protocols to speak: `["mcp", "a2a", "awp", "bridge"]`, each with its extra (`actions` for the '
+            "bridge), see [MCP](mcp.md), [A2A](a2a.md), [AWP](awp.md), [the bridge](actions-bridge.md)",
             "WoA `transports`, agent.json `protocols`, the agent card",
         ),
     ] = ()
@@ -1178,7 +1178,10 @@ class AgentSettings(ActionSettings):
     metadata: Annotated[
         Mapping[str, object],
         AfterValidator(check_json),
-        Option("further members of its WoA object, such as `authz`", "none"),
+        Option(
+            'further members of its WoA object, such as `authz`; `{"operations": {"default": "..."}}` words them there',
+            "none",
+        ),
     ] = field(default_factory=dict)
 
 

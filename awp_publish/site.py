@@ -40,6 +40,7 @@ from awp_publish.model import (
 from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
 from awp_publish.policy.call import CallListener
 from awp_publish.problems import DeclarationError
+from awp_publish.protocols import actions_json
 from awp_publish.resolve import (
     SUBJECT as INCLUDE,
     Declaration,
@@ -660,6 +661,14 @@ class Site:
 
     def _check_guards(self, actions: Sequence[Action]) -> None:
         """Refuse what could not be enforced. Raises DeclarationError that names the action."""
+        by_routes = [action.id for action in actions if action.route_authenticates]
+        if self.settings.list_only_allowed and by_routes and not self.authenticators:
+            raise DeclarationError(
+                "site",
+                f"list_only_allowed: only the routes know who calls ({listing(by_routes)}), and they are not asked for "
+                "a list.",
+                "Give Site(authenticate=...), or leave it out.",
+            )
         is_shared, has_a2a = self.store.is_shared, "a2a" in self.settings.doors
         # A store in memory where several processes serve the site: one key would run a payment in each of them.
         kept = [action.id for action in actions if action.remembers or action.rate_limit or action.requires]
@@ -716,6 +725,8 @@ class Site:
         that it does not. Called by `AgentPublisher` at start-up.
         """
         if not self._catalogs:
+            if "bridge" in self.settings.doors:
+                self._declare_site_tool()
             declared = list(self._declarations.values())
             routes = find_routes(app)
             actions, agents, included = resolve(
@@ -726,6 +737,7 @@ class Site:
                 self.settings.timeout,
                 find_injector(app),
                 self.settings.paths.actions,
+                {one.header.lower() for one in self.authenticators if isinstance(one, ApiKey)},
             )
             check_names(self.facts, actions)
             check_skills(actions, doors)
@@ -781,6 +793,26 @@ class Site:
         if not self._catalogs:
             raise DeclarationError("site", "is not frozen yet.", "It is when the application has started.")
         return self._catalogs
+
+    def _declare_site_tool(self) -> None:
+        """Declare `actions.site` as an action of ours, so that it has the gates and the doors of any other."""
+        tool = self.agent(
+            actions_json.SITE_ACTION,
+            name="Pages of this site",
+            description="List, call and read what the map of this site (actions.json) has for the page at hand.",
+        )
+
+        @tool.operation("default", inputs=actions_json.SITE_INPUTS, outputs={"type": "object"}, effect="write")
+        def at_the_bridge(
+            mode: str,
+            action: str = "",
+            arguments: object = None,
+            projection_name: str = "",
+            summary_name: str = "",
+            max_bytes: int = 0,
+            target_runtime_id: str = "",
+        ) -> dict[str, object]:
+            raise AssertionError("The bridge carries it out.")
 
     # --- Status ---
 

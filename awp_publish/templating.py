@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
-from awp_publish.model import Action, Catalog
+import orjson
+
+from awp_publish.model import Action, Catalog, Page
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, som
-from awp_publish.protocols.members import located
+from awp_publish.protocols.members import absolute_if, located
 from awp_publish.protocols.protocol import Protocol as Published, published
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-Style: TypeAlias = Literal["data-awas", "data-ai"]
-"""AWAS 1.0 spells its attributes data-awas-*, AWAS 1.1 data-ai-*. A page may carry both."""
+Style: TypeAlias = Literal["data-awas", "data-ai", "tool"]
+"""AWAS 1.0 spells its attributes data-awas-*, AWAS 1.1 data-ai-*; WebMCP's make a form a tool. A page may carry all."""
 
 ALTERNATE: Final = "alternate"
 """The relation of what can be read in a page's place."""
@@ -88,6 +90,102 @@ def robots_lines(catalog: Catalog) -> str:
     return som.robots_lines(catalog)
 
 
+def agents_script(catalog: Catalog) -> str:
+    """The `<script>` element of the runtime for visitors' tabs. Raises DeclarationError without the bridge."""
+    if catalog.door("bridge") is None:
+        remedy = 'Write Site(doors=["bridge"]).'
+        raise DeclarationError("template", "agents_script: the site does not open the bridge.", remedy)
+    return f'<script src="{escape(catalog.prefix + catalog.paths.script)}" defer></script>'
+
+
+# --- Structured data, and what is shown where a page is linked ---
+
+SCHEMA_ORG: Final = "https://schema.org"
+
+
+def page_meta(catalog: Catalog, path: str, image: str | None = None) -> str:
+    """Canonical link, Open Graph and Twitter tags of a declared page; `image` is the address of a picture for them.
+
+    A page that is a template is named as it is declared, "/books/{slug}": then there is no canonical address.
+    """
+    page = _page(catalog, path)
+    described = page.description or catalog.site.description
+    facts = {
+        "og:type": "website",
+        "og:site_name": catalog.site.name,
+        "og:title": page.title,
+        "og:description": " ".join(described.split()),
+        "og:url": None if page.is_template else catalog.absolute(page.path),
+        "og:image": absolute_if(catalog, image),
+        "twitter:card": "summary_large_image" if image else "summary",
+        "twitter:title": page.title,
+        "twitter:description": " ".join(described.split()),
+        "twitter:image": absolute_if(catalog, image),
+    }
+    elements = [
+        f'<meta {"property" if name.startswith("og:") else "name"}="{name}" content="{escape(value)}">'
+        for name, value in facts.items()
+        if value is not None
+    ]
+    if not page.is_template:
+        elements.insert(0, f'<link rel="canonical" href="{escape(catalog.absolute(page.path))}">')
+    return "\n".join(elements)
+
+
+def structured_data(catalog: Catalog, path: str) -> str:
+    """JSON-LD of a declared page (schema.org): the site and its search, who runs it, the page and where it stands."""
+    site, page, root = catalog.site, _page(catalog, path), catalog.url + "/"
+    website: dict[str, object] = {"@type": "WebSite", "@id": f"{root}#site", "url": root, "name": site.name}
+    website["description"] = " ".join(site.description.split())
+    if (search := _search_of(catalog)) is not None:
+        website["potentialAction"] = search
+    owner: dict[str, object] = {"@type": "Organization", "@id": f"{root}#owner", "name": site.name, "url": root}
+    if site.contact is not None and site.contact.email is not None:
+        owner["email"] = site.contact.email
+    graph = [website | {"publisher": {"@id": owner["@id"]}}, owner]
+    if not page.is_template:
+        address = catalog.absolute(page.path)
+        shown: dict[str, object] = {"@type": "WebPage", "url": address, "name": page.title}
+        shown["isPartOf"] = {"@id": website["@id"]}
+        if site.updated is not None:
+            shown["dateModified"] = site.updated.isoformat()
+        graph.append(shown)
+        trail = [one for one in _trail(catalog, page) if not one.is_template]
+        items = [
+            {"@type": "ListItem", "position": number, "name": one.title, "item": catalog.absolute(one.path)}
+            for number, one in enumerate(trail, 1)
+        ]
+        graph.append({"@type": "BreadcrumbList", "itemListElement": items})
+    text = orjson.dumps({"@context": SCHEMA_ORG, "@graph": graph}).decode().replace("<", "\\u003c")
+    return f'<script type="application/ld+json">{text}</script>'
+
+
+def _page(catalog: Catalog, path: str) -> Page:
+    known = {page.path: page for page in catalog.pages}
+    if path not in known:
+        raise DeclarationError("template", f'there is no page "{path}". There are: {", ".join(known) or "none"}.')
+    return known[path]
+
+
+def _trail(catalog: Catalog, page: Page) -> list[Page]:
+    """The declared pages above a page, the site's first page at the top, and itself."""
+    above = [one for one in catalog.pages if one is not page and page.path.startswith(one.path.rstrip("/") + "/")]
+    return [*sorted(above, key=lambda one: len(one.path)), page]
+
+
+def _search_of(catalog: Catalog) -> dict[str, object] | None:
+    """The first action that searches by a query parameter, as consumers of SearchAction want it: one text."""
+    for action in catalog.actions:
+        route = catalog.own_route(action)
+        if action.type == "search" and route is not None and route.method == "GET" and route.parameters:
+            first = route.parameters[0]
+            if first.location == "query":
+                template = f"{catalog.absolute(route.path)}?{first.wire_name}={{search_term}}"
+                target = {"@type": "EntryPoint", "urlTemplate": template}
+                return {"@type": "SearchAction", "target": target, "query-input": "required name=search_term"}
+    return None
+
+
 # --- Attributes ---
 
 
@@ -107,6 +205,11 @@ def action_attributes(
             "intent": action.intent,
             "entity": context,
         },
+        "tool": {
+            "name": action.id,
+            "description": " ".join(action.description.split()),
+            "autosubmit": "" if action.effect == "read" else None,
+        },
     }
     return _attributes(names, styles)
 
@@ -124,19 +227,21 @@ def param_attributes(catalog: Catalog, action_id: str, name: str, styles: Sequen
             "param-required": isinstance(required, list) and name in required,
             "param-default": schema.get("default"),
         },
+        "tool": {"paramdescription": schema.get("description") or schema.get("title") or name},
     }
     return _attributes(names, styles)
 
 
 def context_attributes(context: str, styles: Sequence[Style] = AWAS) -> str:
     """Attributes that say what a part of the page is about."""
-    return _attributes({"data-awas": {"context": context}, "data-ai": {"content": context}}, styles)
+    return _attributes({"data-awas": {"context": context}, "data-ai": {"content": context}, "tool": {}}, styles)
 
 
 def result_attributes(catalog: Catalog, action_id: str, styles: Sequence[Style] = AWAS) -> str:
     """Attributes of the element in which an action's result appears."""
     action = _action(catalog, action_id)
-    return _attributes({"data-awas": {"result": action.id}, "data-ai": {"content": "primary", "id": action.id}}, styles)
+    shown = {"content": "primary", "id": action.id}
+    return _attributes({"data-awas": {"result": action.id}, "data-ai": shown, "tool": {}}, styles)
 
 
 def _action(catalog: Catalog, action_id: str) -> Action:
@@ -162,7 +267,8 @@ def _attributes(names: Mapping[Style, Mapping[str, object]], styles: Iterable[St
         for name, value in names[style].items():
             if isinstance(value, (str, int, float)):
                 text = str(value).lower() if isinstance(value, bool) else str(value)
-                written.append(f'{style}-{name}="{escape(text)}"')
+                joined = style + name if style == "tool" else f"{style}-{name}"
+                written.append(f'{joined}="{escape(text)}"')
     return " ".join(written)
 
 
@@ -176,7 +282,8 @@ def install(
     styles: Sequence[Style] = AWAS,
     protocols: Sequence[Published] = ALL,
 ) -> None:
-    """Add `awas_action`, `awas_param`, `awas_context` and `awas_result`, `head_links` and `robots_lines` to Jinja.
+    """Add `awas_action`, `awas_param`, `awas_context` and `awas_result`, `head_links`, `page_meta`, `structured_data`,
+    `robots_lines` and `agents_script` to Jinja.
 
     Needs the extra `awp-publish[jinja]`. The site is read when a template is rendered, after it was frozen.
     """
@@ -200,7 +307,19 @@ def install(
     def site_robots_lines() -> Markup:
         return Markup(robots_lines(site.catalog))
 
+    def site_page_meta(path: str, image: str | None = None) -> Markup:
+        return Markup(page_meta(site.catalog, path, image))
+
+    def site_structured_data(path: str) -> Markup:
+        return Markup(structured_data(site.catalog, path))
+
+    def site_agents_script() -> Markup:
+        return Markup(agents_script(site.catalog))
+
     for function in (awas_action, awas_param, awas_context, awas_result):
         environment.globals[function.__name__] = function
     environment.globals["head_links"] = site_head_links
     environment.globals["robots_lines"] = site_robots_lines
+    environment.globals["page_meta"] = site_page_meta
+    environment.globals["structured_data"] = site_structured_data
+    environment.globals["agents_script"] = site_agents_script

@@ -50,11 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and say with the exit status whether every limit holds."""
     options = _read_options(arguments)
     rows: list[Row] = []
-    for name in options.groups or GROUPS:
-        measure, seconds = GROUPS[name]
-        print(f"measuring {name} ...", file=sys.stderr, flush=True)
-        rows += measure(seconds * (QUICK if options.quick else 1.0))
-    print_table(rows)
+    try:
+        for name in options.groups or GROUPS:
+            measure, seconds = GROUPS[name]
+            print(f"measuring {name} ...", file=sys.stderr, flush=True)
+            rows += measure(seconds * (QUICK if options.quick else 1.0))
+    finally:  # a group that fails takes nothing of what was measured before it
+        print_table(rows)
     if options.quick:
         print("\nA quick run: these figures are not to be judged.")
         return 0

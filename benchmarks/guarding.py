@@ -71,7 +71,7 @@ def guarding(seconds: float) -> list[Row]:
         if pieces is not None
         else Row(gates, small, None, most, "the history is not at hand"),
         compare(
-            "a call in a session, in memory", found, "session", "cookie", "the same with a cookie jar", at_most(1.6)
+            "a call in a session, in memory", found, "session", "cookie", "the same with a cookie jar", at_most(1.75)
         ),
         compare(
             "idempotent call on SQLite, durable",

@@ -24,7 +24,17 @@ const isFirst = facts.package === "sdk";
 const { Client } = await load(isFirst ? "sdk/client/index.js" : "client");
 const { StreamableHTTPClientTransport } = await load(isFirst ? "sdk/client/streamableHttp.js" : "client");
 
-const client = new Client({ name: "journey", version: "1" });
+let question;
+const options = facts.revision
+  ? { versionNegotiation: { mode: { pin: facts.revision } }, capabilities: { elicitation: { form: {} } } }
+  : {};
+const client = new Client({ name: "journey", version: "1" }, options);
+if (facts.revision) {
+  client.setRequestHandler("elicitation/create", async (request) => {
+    question = request.params.message;
+    return { action: "accept", content: {} };
+  });
+}
 await client.connect(new StreamableHTTPClientTransport(new URL(facts.address), { fetch: countingFetch }));
 const tools = new Map((await client.listTools()).tools.map((tool) => [tool.name, tool]));
 const call = (name, given) => {
@@ -40,9 +50,12 @@ const { slug } = found.books.find((book) => book.title === facts.title);
 const begun = await call("sign_in", account);
 const session = begun.content.at(-1).text.match(/^session: (\S+)/)[1];
 await call("add_to_basket", { slug, quantity: Number(facts.copies), session });
-const refused = await call("check_out", { ...parcel, session });
-const { summary, token } = JSON.parse(refused.content[0].text).confirmation;
-const placed = await call("check_out", { ...parcel, session, confirmation: token });
+let placed = await call("check_out", { ...parcel, session });
+if (!facts.revision) {
+  const { summary, token } = JSON.parse(placed.content[0].text).confirmation;
+  question = summary;
+  placed = await call("check_out", { ...parcel, session, confirmation: token });
+}
 if (placed.isError) throw new Error(placed.content[0].text);
 await client.close();
-console.log(JSON.stringify({ ...counted, question: summary, order: placed.structuredContent }));
+console.log(JSON.stringify({ ...counted, question, order: placed.structuredContent }));

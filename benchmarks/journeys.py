@@ -321,13 +321,22 @@ async def by_awp(origin: str, meter: Meter) -> Purchase:
         return Purchase(asked["summary"], placed["output"])
 
 
-async def by_typescript(origin: str, meter: Meter, package: str) -> Purchase:
-    """Buy with the tools, by one of the official TypeScript SDKs. Raises NotMeasured where it is not installed."""
+async def by_typescript(origin: str, meter: Meter, package: str, revision: str = "") -> Purchase:
+    """Buy with the tools, by one of the official TypeScript SDKs. Raises NotMeasured where it is not installed.
+
+    Without a revision it shakes hands as its default is, and cannot ask its user.
+    """
     node = os.environ.get("NODE") or shutil.which("node")
     if node is None or not (NODE_MODULES / "@modelcontextprotocol" / package).is_dir():
         raise NotMeasured(f"@modelcontextprotocol/{package} is not there: `make conformance` fetches it")
     facts = {"address": f"{origin}/mcp", "modules": str(NODE_MODULES.resolve()), "package": package}
-    facts |= {"title": TITLE, "copies": str(COPIES), "account": json.dumps(ACCOUNT), "parcel": json.dumps(PARCEL)}
+    facts |= {
+        "revision": revision,
+        "title": TITLE,
+        "copies": str(COPIES),
+        "account": json.dumps(ACCOUNT),
+        "parcel": json.dumps(PARCEL),
+    }
     process = await asyncio.create_subprocess_exec(
         node, str(TYPESCRIPT), json.dumps(facts), stdout=asyncio.subprocess.PIPE
     )
@@ -366,6 +375,7 @@ _LIVE: Final[Mapping[str, Callable[[str, Meter], Awaitable[Purchase]]]] = {
     "MCP 2026-07-28": lambda origin, meter: by_mcp(origin, meter, "2026-07-28"),
     "MCP, TypeScript SDK 1": lambda origin, meter: by_typescript(origin, meter, "sdk"),
     "MCP, TypeScript SDK 2": lambda origin, meter: by_typescript(origin, meter, "client"),
+    "MCP 2026-07-28, TypeScript SDK 2": lambda origin, meter: by_typescript(origin, meter, "client", "2026-07-28"),
     "AWP": by_awp,
 }
 WAYS: Final = (*_PLAIN, *_LIVE)
@@ -378,6 +388,7 @@ LIMITS: Final = {
     "MCP 2026-07-28": 7000,
     "MCP, TypeScript SDK 1": 7000,
     "MCP, TypeScript SDK 2": 7000,
+    "MCP 2026-07-28, TypeScript SDK 2": 7000,
 }
 """The most tokens of a way."""
 

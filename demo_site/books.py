@@ -35,7 +35,7 @@ def fill(connection: sqlite3.Connection) -> None:
 
 def search(connection: sqlite3.Connection, query: str, sort: Sort, page: int, page_size: int) -> SearchResults:
     """Find the books whose title, author or subjects have words that begin with every word of the query."""
-    words = fold(query).split()[:MOST_WORDS_IN_A_QUERY]
+    words = without_article(fold(query)).split()[:MOST_WORDS_IN_A_QUERY]
     values: dict[str, str | int] = {f"word{number}": f"% {word}%" for number, word in enumerate(words)}
     found = f"FROM books WHERE {_condition(len(words))}"
     total = int(connection.execute(f"SELECT count(*) {found}", values).fetchone()[0])
@@ -104,12 +104,17 @@ def fold(text: str) -> str:
     return re.sub(r"[\W_]+", " ", bare.casefold()).strip()
 
 
+def without_article(words: str) -> str:
+    """Return plain words without the article before them, by which no title is sorted or found."""
+    return re.sub(r"^(an?|the) ", "", words)
+
+
 def _row(book: dict[str, Any]) -> dict[str, Any]:
     return {
         **book,
         "subjects": json.dumps(book["subjects"], ensure_ascii=False),
         # The leading blank lets a pattern such as "% sea%" match the beginning of words only.
-        "title_words": " " + fold(re.sub(r"^(An?|The) ", "", book["title"])),
+        "title_words": " " + without_article(fold(book["title"])),
         "author_words": " " + fold(book["author"]),
         "subject_words": " " + fold(" ".join(book["subjects"])),
     }

@@ -1,9 +1,11 @@
 """Write the tables that are made from the code into the pages: `make docs`. A test notices when one is out of date."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from awp_publish.browsing import live_page, projecting, runtime, workflow_runner
 from awp_publish.policy.guard import CLAIM_AFTER
 from awp_publish.problems import (
     ALL,
@@ -34,7 +36,17 @@ from awp_publish.problems import (
     StoreUnavailable,
     TemporarilyUnavailable,
 )
-from awp_publish.settings import About, ActionSettings, AgentSettings, AwasSettings, SiteSettings, option_rows
+from awp_publish.serve import drift
+from awp_publish.settings import (
+    About,
+    ActionSettings,
+    AgentSettings,
+    AwasSettings,
+    PageSettings,
+    SiteSettings,
+    option_rows,
+)
+from awp_publish.workflows import expressions, rules
 
 # --- The gates in their order: what declares a gate, and what it refuses ---
 
@@ -102,6 +114,57 @@ def claim_table() -> str:
     return "\n".join(("| the first call | repeatable action | other | irreversible |", "|---|---|---|---|", *rows))
 
 
+# --- actions.json ---
+
+LIMITS: Final = (
+    ("steps of a workflow", rules.MAX_STEPS),
+    ("items of a loop, attempts of a step", rules.MAX_ITEMS),
+    ("characters of an expression", expressions.MAX_EXPRESSION_CHARACTERS),
+    ("milliseconds of one expression", expressions.TIMEOUT_MS),
+    ("seconds of all expressions of one value", expressions.MAX_FILL_SECONDS),
+    ("bytes of the data that expressions see", expressions.MAX_DOCUMENT_BYTES),
+    ("bytes that an expression of a workflow gives", rules.MAX_EXPRESSION_BYTES),
+    ("bytes of a workflow's output", rules.MAX_WORKFLOW_BYTES),
+    ("bytes of a state", rules.MAX_STATE_BYTES),
+    ("bytes of a summary that says no other number", rules.MAX_SUMMARY_BYTES),
+    ("operations of a `state_diff`", projecting.MAX_PATCHES),
+    ("elements of one look at a page", live_page.MAX_FOUND),
+    ("milliseconds of a wait that says no other number", rules.SETTLE_TIMEOUT_MS),
+    ("seconds of a call", runtime.CALL_SECONDS),
+    ("tools of a map", rules.MAX_TOOLS),
+    ("bytes of a map", rules.MAX_MAP_BYTES),
+    ("depth of a map", rules.MAX_DEPTH),
+    ("maps that are imported", rules.MAX_IMPORTS),
+    ("depth of imports", rules.MAX_IMPORT_DEPTH),
+    ("bytes of an imported map", rules.MAX_IMPORT_BYTES),
+)
+
+
+def limit_table() -> str:
+    """The bounds of runtimes and maps."""
+    return "\n".join(("| at most | |", "|---|---|", *(f"| {name} | {bound:,g} |" for name, bound in LIMITS)))
+
+
+def code_table(codes: Mapping[str, str]) -> str:
+    """Codes with their meanings."""
+    return "\n".join(("| code | means |", "|---|---|", *(f"| `{code}` | {words} |" for code, words in codes.items())))
+
+
+def recovery_table() -> str:
+    """The classes of failures of workflows."""
+    rows = [
+        f"| `{name}` | {state} | {'yes' if again else 'no'} | {words} |"
+        for name, (state, again, words) in workflow_runner.RECOVERY.items()
+    ]
+    return "\n".join(("| class | failed state | retryable | safe recovery |", "|---|---|---|---|", *rows))
+
+
+def drift_table() -> str:
+    """What `check --pages` looks for."""
+    rows = [f"| `{kind}` | {level} | {rule} | {hint} |" for kind, (level, rule, hint) in drift.KINDS.items()]
+    return "\n".join(("| finding | level | rule | what to do |", "|---|---|---|---|", *rows))
+
+
 # --- All tables ---
 
 
@@ -128,6 +191,14 @@ MAKERS = {
     "action options": lambda: option_table(DEFAULT, ActionSettings),
     "awas options": lambda: option_table(DEFAULT, AwasSettings),
     "agent options": lambda: option_table(DEFAULT, AgentSettings, beyond=ActionSettings),
+    "page options": lambda: option_table(DEFAULT, PageSettings),
+    "runtime codes": lambda: code_table({str(code): words for code, words in runtime.CODES.items()}),
+    "workflow codes": lambda: code_table(workflow_runner.CODES),
+    "failure classes": recovery_table,
+    "primitive codes": lambda: code_table(live_page.CODES),
+    "projection codes": lambda: code_table(projecting.CODES),
+    "runtime limits": limit_table,
+    "drift": drift_table,
     "problems": problem_table,
     "gates": gate_table,
     "claims": claim_table,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -38,6 +39,7 @@ RANKS = {
     "invoke": 4,
     "serve": 5,
     "cli": 6,
+    "pytest_drift": 6,
     "__main__": 6,
     "": 6,
 }
@@ -75,6 +77,18 @@ DJANGO = ROOT / "contrib" / "awp_publish_django"
 PRODUCT = [*MODULES, *sorted((ROOT / "demo_site").rglob("*.py")), *sorted(DJANGO.rglob("*.py"))]
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def deferred_in(path: Path) -> frozenset[int]:
+    """The nodes that do nothing when a file is imported, by their ids."""
+    outer = [node for node in ast.walk(tree_of(path)) if is_deferred(node)]
+    return frozenset(id(node) for one in outer for node in ast.walk(one))
+
+
 def room_of(path: Path) -> str:
     first = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
     return "" if first == "__init__" else first
@@ -82,10 +96,8 @@ def room_of(path: Path) -> str:
 
 def imports_of(path: Path) -> Iterator[tuple[str, bool]]:
     """Every module a file imports, and whether it does so at import time."""
-    tree = ast.parse(path.read_text())
-    deferred = {id(node) for outer in ast.walk(tree) if is_deferred(outer) for node in ast.walk(outer)}
-    for node in ast.walk(tree):
-        at_once = id(node) not in deferred
+    for node in ast.walk(tree_of(path)):
+        at_once = id(node) not in deferred_in(path)
         if isinstance(node, ast.Import):
             yield from ((alias.name, at_once) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -124,10 +136,8 @@ def test_the_import_graph_has_no_circle_and_few_floors():
 
 def modules_imported(path: Path) -> Iterator[str]:
     """Every module that a file imports when it is imported, by `from package import module` too."""
-    tree = ast.parse(path.read_text())
-    deferred = {id(node) for outer in ast.walk(tree) if is_deferred(outer) for node in ast.walk(outer)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in deferred:
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in deferred_in(path):
             as_modules = [f"{node.module}.{alias.name}" for alias in node.names]
             known = [name for name in as_modules if (ROOT / f"{name.replace('.', '/')}.py").exists()]
             yield from known or [node.module]
@@ -136,7 +146,7 @@ def modules_imported(path: Path) -> Iterator[str]:
 def test_a_type_has_a_name_of_its_own():
     places: dict[str, list[str]] = {}
     for path in MODULES:
-        for node in ast.parse(path.read_text()).body:
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
@@ -148,7 +158,7 @@ def test_few_private_functions_are_short_and_have_a_single_reference():
     for path in MODULES:
         text = path.read_text()
         words = Counter(re.findall(r"[A-Za-z_]\w*", text))
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 functions += 1
                 is_private = node.name.startswith("_") and not node.name.startswith("__")

@@ -79,6 +79,14 @@ PLACES = {
     "action options": "actions.md",
     "awas options": "actions.md",
     "agent options": "actions.md",
+    "page options": "actions-json.md",
+    "runtime codes": "actions-json.md",
+    "workflow codes": "actions-json.md",
+    "failure classes": "actions-json.md",
+    "primitive codes": "actions-json.md",
+    "projection codes": "actions-json.md",
+    "runtime limits": "actions-json.md",
+    "drift": "actions-json.md",
 }
 
 

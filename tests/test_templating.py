@@ -1,5 +1,6 @@
 """Attributes and links, written from the declarations."""
 
+import json
 import re
 from html.parser import HTMLParser
 from typing import Any
@@ -10,7 +11,7 @@ from jinja2 import Environment
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, DeclarationError, Site
-from awp_publish.templating import install
+from awp_publish.templating import action_attributes, install, page_meta, param_attributes, structured_data
 
 
 @pytest.fixture
@@ -110,3 +111,46 @@ def test_a_template_rendered_before_the_start_is_told_so(site):
     AgentPublisher(Starlette(), site=site)
     with pytest.raises(DeclarationError, match="not frozen yet"):
         render(site, "{{ head_links() }}")
+
+
+def shop_with_pages():
+    site, app = Site("Shop", "Sells <things>.", url="https://shop.example"), FastAPI()
+    for path in ("/", "/help", "/help/orders", "/books/{slug}"):
+        app.add_api_route(path, lambda: "shown")
+        site.page(path, title=f"Page {path}")
+
+    @app.get("/search")
+    @site.action("search_books", awas={"type": "search"})
+    async def search(q: str) -> list[str]:
+        """Search."""
+        return [q]
+
+    site.freeze(app)
+    return site.catalog
+
+
+def test_structured_data_tells_the_search_and_where_a_page_stands():
+    text = structured_data(shop_with_pages(), "/help/orders")
+    assert text.startswith('<script type="application/ld+json">')
+    assert "<things>" not in text
+    graph = {one["@type"]: one for one in json.loads(text.partition(">")[2].removesuffix("</script>"))["@graph"]}
+    assert graph["WebSite"]["potentialAction"]["target"]["urlTemplate"] == "https://shop.example/search?q={search_term}"
+    trail = [one["item"] for one in graph["BreadcrumbList"]["itemListElement"]]
+    assert trail == [f"https://shop.example{path}" for path in ("/", "/help", "/help/orders")]
+
+
+def test_page_meta_names_what_is_declared_and_nothing_else():
+    text = page_meta(shop_with_pages(), "/help", image="/shop.png")
+    assert '<link rel="canonical" href="https://shop.example/help">' in text
+    assert '<meta property="og:image" content="https://shop.example/shop.png">' in text
+    assert "canonical" not in page_meta(shop_with_pages(), "/books/{slug}")
+    with pytest.raises(DeclarationError, match='no page "/nowhere"'):
+        page_meta(shop_with_pages(), "/nowhere")
+
+
+def test_the_attributes_of_the_style_tool_make_a_form_a_tool():
+    catalog = shop_with_pages()
+    assert action_attributes(catalog, "search_books", ["tool"]) == (
+        'toolname="search_books" tooldescription="Search." toolautosubmit=""'
+    )
+    assert param_attributes(catalog, "search_books", "q", ["tool"]) == 'toolparamdescription="q"'

@@ -16,6 +16,30 @@ MAX_FOUND: Final = 500
 """Elements that one look at a page gives at most."""
 
 
+CODES: Final[Mapping[str, str]] = {
+    "target_not_found": "nothing fits the locator, or the element belongs to an earlier page (`stale`)",
+    "multiple_targets": "several elements fit, and something is to be done to one: `candidates`",
+    "target_not_visible": "the element at the point is hidden",
+    "target_not_editable": "it is no field that can be typed into, or nothing has the focus",
+    "target_not_ready": "it is disabled or read-only",
+    "point_out_of_viewport": "no element is at the point",
+    "insert_failed": "the field does not take the text",
+    "form_invalid": "a browser would not send the form: `invalid`",
+    "navigation_failed": "the link or the form leads nowhere, or to an error: `status`",
+    "permission_denied": "the address is not one of the site",
+    "invalid_selector": "the text is not a CSS selector",
+    "invalid_input": "the arguments of the primitive are wrong: `errors`",
+    "invalid_key": "there is no such key",
+    "invalid_result": "an answer is nested too deep",
+    "timeout": "what was waited for did not come",
+    "assertion_failed": "an assertion of a step or a check does not hold: `assertion`",
+    "capability_unavailable": "the page cannot do it: `capability`, `host`",
+    "missing_handler": "the page has no function of the name",
+    "state_document_unavailable": "no page is loaded",
+}
+"""Codes of primitives, as the `cause` of a failed step."""
+
+
 class PrimitiveError(Exception):
     """A primitive that failed. `code` is that of the dictionary (`target_not_found`, `target_not_editable`,
     `point_out_of_viewport`, `timeout`, ...) or of the bridge (`capability_unavailable`, `missing_handler`).

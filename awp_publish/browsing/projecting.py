@@ -23,6 +23,23 @@ from awp_publish.workflows.expressions import (
     expression_of,
 )
 
+CODES: Final[Mapping[str, str]] = {
+    "state_projection_not_found": "no projection of the name fits this address",
+    "invalid_state_projection": "the snapshot is not one of version 1",
+    "state_document_unavailable": "no page is loaded",
+    "state_projection_failed": "the page could not be read, or the expression failed",
+    "state_schema_validation_failed": "the state does not fit `output_schema`: `errors`",
+    "state_payload_too_large": "the state or the summary is larger than allowed: `available_summaries`",
+    "state_summary_not_found": "the projection has no summary of the name",
+    "state_summary_failed": "the expression of the summary failed",
+    "invalid_state_markers": "the markers are not what they have to be",
+    "state_markers_failed": "the expression of the markers failed",
+    "invalid_state_postcondition": "the postcondition has no expression",
+    "state_postcondition_failed": "the postcondition does not hold after the tool",
+    "expression_output_too_large": "markers have more than 32,000 bytes",
+}
+"""Codes of projections, in the evidence of a failure."""
+
 MAX_PATCHES: Final = 500
 """Operations of one patch; of a state that changed more, the state itself is told."""
 

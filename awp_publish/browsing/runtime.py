@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, get_args
+from urllib.parse import urljoin
 
 from awp_publish.browsing.live_page import LivePage, PrimitiveError
 from awp_publish.browsing.locating import describe, locate
@@ -72,6 +73,27 @@ Code: TypeAlias = Literal[
     "transport_failed",
 ]
 """The stable codes of the Actions Bridge Protocol; there are no others at the top of a failure."""
+
+
+CODES: Final[Mapping[Code, str]] = {
+    "unknown_action": "no tool that agents may call has the name",
+    "invalid_input": "the arguments do not fit the tool's `input_schema`; `errors` has pointers",
+    "runtime_not_ready": "the map is not valid (`findings`), or no page is loaded",
+    "permission_denied": "a gate of the site refused the call; its problem is in the evidence",
+    "ambiguous_runtime": "several runtimes of the caller fit (bridge)",
+    "runtime_not_found": "no runtime of the caller fits (bridge)",
+    "capability_unavailable": "the page cannot do what is asked for: `capability`, `host`",
+    "missing_handler": "nothing approved has the name of the handler",
+    "handler_failed": "a handler, a workflow (`code`, `step_id`, `cause`) or a projection (`code`) failed",
+    "handler_timeout": "the time was up: `elapsed_ms`, `step_id`",
+    "invalid_result": "the output does not fit its schema, or is larger than allowed",
+    "target_not_found": "the target of the tool, or of a step, is not on the page, or is not one element",
+    "state_mismatch": "a required state, an assertion or a postcondition does not hold",
+    "drift_detected": "a check does not pass",
+    "unsafe_state": "too soon (`retry_after_ms`), or too often in one state (`attempts`)",
+    "transport_failed": "the runtime hung up (bridge)",
+}
+"""What each code means at our runtimes and at the bridge."""
 
 
 class RuntimeFailure(Exception):
@@ -688,7 +710,8 @@ class Runtime:
         if mode not in rules.EXECUTION_MODES:
             message = f"The execution mode {str(mode)[:100]!r} is not known."
             raise RuntimeFailure("capability_unavailable", message, {"capability": mode, "host": self.page.host})
-        has_steps = isinstance(workflow, Mapping) or bool(steps)
+        is_primitive = call.tool in PRIMITIVES and call.tool != handler
+        has_steps = isinstance(workflow, Mapping) or bool(steps) or is_primitive
         try:
             if isinstance(handler, str) and (mode == "handler_first" or not has_steps):
                 try:
@@ -703,7 +726,7 @@ class Runtime:
                 return await run_steps(self.page, steps, call.merged(), trace), False
             if "static_output" in x_actions:
                 return x_actions["static_output"], True
-            if call.tool in PRIMITIVES:  # a lenient reader takes a tool that is named like one for it
+            if is_primitive:  # a lenient reader takes a tool that is named like one for it
                 return await self._handle(call.tool, call, trace)
         except WorkflowFailure as failure:
             cause = failure.cause or {}
@@ -885,7 +908,8 @@ class Runtime:
             given = check.get(section)
             for step in given if isinstance(given, list) else ():
                 if step.get("type") == "navigate":
-                    arguments = {"url": step.get("url")}
+                    # Relative to the site, wherever the page is at the moment.
+                    arguments = {"url": urljoin(self._home(), str(step.get("url", "")))}
                     told.append(await run_primitive(self.page, "browser.navigate", arguments, drift))
                 elif step.get("type") == "call":
                     called = await self.call(str(step.get("tool")), step.get("arguments", {}))
@@ -911,6 +935,12 @@ class Runtime:
         if isinstance(expected, Mapping):
             self._compare(expected, output)
         return told
+
+    def _home(self) -> str:
+        """Return the address that checks are relative to: that of the surface, else the root of the page's origin."""
+        origin = _part(self.map.document, "surface").get("origin")
+        is_web = isinstance(origin, str) and origin.startswith(("http://", "https://"))
+        return f"{str(origin).rstrip('/')}/" if is_web else urljoin(self.page.url, "/")
 
     def _compare(self, expected: JsonObject, output: object) -> None:
         """Hold the last output of a check to what is expected: members, and with `..._contains` parts of texts."""

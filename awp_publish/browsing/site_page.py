@@ -631,12 +631,12 @@ class SitePage:
         if arguments.get("tab_id") is not None:
             raise PrimitiveError("capability_unavailable", "There are no other tabs.", capability="browser.navigate")
         if isinstance(url, str):
-            await self._driven(self._tab.navigate(url))
+            answer = await self._driven(self._tab.navigate(url))
         elif arguments.get("reload") is True:
-            await self._driven(self._tab.go(0))
+            answer = await self._driven(self._tab.go(0))
         else:
             raise PrimitiveError("invalid_input", "browser.navigate needs a url, or reload.")
-        return {"url": self.url, "title": self._tab.title}
+        return {"url": self.url, "title": self._tab.title, "status": answer.get("status")}
 
     # --- Reading for projections ---
 

@@ -46,6 +46,21 @@ RECOVERY: Final[Mapping[str, tuple[str, bool, str]]] = {
 }
 """Classes of failures: the state that failed, whether trying again may help, and what a caller can safely do."""
 
+CODES: Final[Mapping[str, str]] = {
+    "workflow_step_failed": "a step failed; `cause` has the code of its primitive or expression",
+    "workflow_loop_input_invalid": "`for_each` gave no array",
+    "workflow_retry_exhausted": "`retry_until` did not hold in `max_attempts` attempts; `on_error` does not help",
+    "workflow_retry_not_executed": "there was no attempt",
+    "workflow_output_failed": "`output` could not be evaluated; `cause` has the code of the expression",
+    "workflow_output_too_large": "the output has more than 32,000 bytes",
+    "partial_expression_unsupported": "a slot is not the whole text",
+    "disallowed_expression_function": "`$eval`, `$random`, `$now` or `$millis` is named",
+    "invalid_expression": "the expression cannot be read",
+    "expression_evaluation_failed": "the expression failed, or took longer than 50 ms",
+    "expression_output_too_large": "an expression gave more than 16,000 bytes",
+}
+"""Codes of workflows and expressions, in the evidence of a failure."""
+
 _COVERED: Final = re.compile(r"overlay|occlud|intercept", re.IGNORECASE)
 _CONTROL: Final = re.compile(r"find|verify|ready|badge|button|control", re.IGNORECASE)
 

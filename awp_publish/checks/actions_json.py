@@ -824,17 +824,28 @@ def unknown_properties(document: JsonObject) -> Iterator[Finding]:
 def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Select the errors in spite of which a map can be read as its authors meant it.
 
-    These are a version in words or none, tools without an input_schema, which take nothing, and tools that are named
-    like a primitive, which runtimes execute themselves.
+    These are a version in words or none; tools without an input_schema, which take nothing; tools that are named like a
+    primitive, which runtimes execute themselves, or that have their output in `static_output`; whole sections in
+    another form than an array, which are passed over; and arguments that a primitive has not, which fail at run time.
     """
     version = document.get("version")
     is_named = version is None or isinstance(version, str)
     named = strings(document, "/tools/[]/name")
-    primitives = {place.rpartition("/")[0] for place, name in named if name in PRIMITIVES}
+    carried_out = {place.rpartition("/")[0] for place, name in named if name in PRIMITIVES}
+    static = select(document, "/tools/[]/x_actions/static_output")
+    carried_out |= {place.removesuffix("/x_actions/static_output") for place, _ in static}
+    mild = ("actions-input-schema", "actions-arguments")
     for found in findings:
         if (
             (found.check == "actions-version" and is_named)
-            or found.check == "actions-input-schema"
-            or (found.check == "actions-executable" and found.pointer in primitives)
+            or found.check in mild
+            or (found.check == "actions-executable" and found.pointer in carried_out)
+            or (found.check == "actions-type" and found.pointer in _SECTIONS)
         ):
             yield found
+
+
+_SECTIONS: Final = frozenset(
+    f"/{name}"
+    for name in ("imports", "context", "states", "transitions", "signals", "attachments", "checks", "state_projections")
+)

@@ -6,6 +6,7 @@ The checks here are given the site, its documents path by path.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from awp_publish.checks.actions_json import ACTIONS_JSON
@@ -37,15 +38,20 @@ def recognised(document: JsonObject | None, path: str = "") -> Specification | N
 
     A document that could not be read is None; only the path tells its kind.
     """
-    at_path = next((kind for kind in SPECIFICATIONS if path in kind.paths), None)
-    if at_path is None:  # of a site below a path
-        at_path = next((kind for kind in SPECIFICATIONS if path.endswith(tuple(kind.paths))), None)
+    at_path = _kind_at(path)
     if document is None:
         return at_path
     marked = next((kind for kind in _MOST_TELLING_FIRST if kind.marks(document)), None)
     if marked or path.endswith(tuple(_OTHERS)):
         return marked
     return at_path or next((kind for kind in _MOST_TELLING_FIRST if kind.resembles(document)), None)
+
+
+@lru_cache(maxsize=512)  # the checks of a site ask again and again
+def _kind_at(path: str) -> Specification | None:
+    exact = next((kind for kind in SPECIFICATIONS if path in kind.paths), None)
+    below = (kind for kind in SPECIFICATIONS if path.endswith(tuple(kind.paths)))  # of a site below a path
+    return exact or next(below, None)
 
 
 SITE: Final = Specification("site", "awp_publish")

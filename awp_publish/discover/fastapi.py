@@ -12,11 +12,12 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, Final, TypeAlias, cast
+from typing import Annotated, Any, Final, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 import fastapi.routing
-from fastapi import FastAPI
+from fastapi import FastAPI, params
 from fastapi.dependencies.models import Dependant
+from fastapi.dependencies.utils import get_dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from fastapi.security.base import SecurityBase
@@ -25,8 +26,24 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from awp_publish.discover.functions import Described, UnusableFunction, read_signature
-from awp_publish.discover.openapi import JSON, Components, as_object, read_operation
-from awp_publish.discover.routes import HiddenRoute, Operation, Route, Walk, answers_json, methods_of, walk_routes
+from awp_publish.discover.openapi import (
+    JSON,
+    Components,
+    as_object,
+    is_secret_header,
+    read_operation,
+    without_credentials,
+)
+from awp_publish.discover.routes import (
+    HiddenRoute,
+    Operation,
+    Route,
+    Walk,
+    answers_json,
+    layers_of,
+    methods_of,
+    walk_routes,
+)
 from awp_publish.model import Arrival, JsonObject, OpenApi
 from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_schema
 
@@ -53,9 +70,83 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
                 described.include_in_schema,
                 functools.partial(document.describe, described),
                 arrival=Arrival(path, described.endpoint),
+                rehearse=functools.partial(_rehearse, app, described),
             )
         else:
             yield from walk_routes([plain(context)], prefix, walk)
+
+
+def _rehearse(app: FastAPI, context: DescribedRoute, method: str) -> object:
+    """Give a route's security a hidden route of its own, which does nothing; its endpoint, None without security."""
+    endpoint = cast(Callable[..., object], context.endpoint)
+    hints = _hints_of(endpoint)
+    parameters = [
+        one.replace(kind=one.KEYWORD_ONLY, annotation=hints.get(name, one.annotation))
+        for name, one in inspect.signature(endpoint).parameters.items()
+    ]
+    return _add_rehearsal(app, context.path or "", method, parameters, context.dependencies)
+
+
+def _add_rehearsal(
+    app: FastAPI,
+    path: str,
+    method: str,
+    parameters: Iterable[inspect.Parameter],
+    dependencies: Iterable[params.Depends],
+) -> object:
+    known = [one for one in parameters if (found := _depends_of(one)) is not None and _is_security(found, path)]
+    around = [one for one in dependencies if one.dependency is not None and _is_security(one.dependency, path)]
+    if not known and not around:
+        return None
+
+    async def rehearsed(**resolved: Any) -> None:
+        """Do nothing: the dependencies have been asked."""
+
+    rehearsed.__signature__ = inspect.Signature(known)  # type: ignore[attr-defined]
+    try:
+        route = APIRoute(
+            path,
+            rehearsed,
+            methods=[method],
+            response_model=None,
+            dependencies=around,
+            dependency_overrides_provider=app,
+        )
+    except Exception:  # the route itself is what is asked then
+        return None
+    app.router.routes.insert(0, HiddenRoute(route))
+    return rehearsed
+
+
+def _hints_of(function: object) -> dict[str, object]:
+    *_, written = layers_of(function)
+    try:
+        return get_type_hints(written, include_extras=True)
+    except (NameError, TypeError, AttributeError):
+        return {}
+
+
+def _depends_of(parameter: inspect.Parameter) -> Callable[..., object] | None:
+    """The dependency of a parameter: named by its mark, or the class that it is annotated with."""
+    kind: Any = parameter.annotation
+    marks = [parameter.default, *(get_args(kind)[1:] if get_origin(kind) is Annotated else ())]
+    for mark in marks:
+        if isinstance(mark, params.Depends):
+            named: Any = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+            return cast(Callable[..., object], mark.dependency or named)
+    return None
+
+
+def _is_security(dependency: Callable[..., object], path: str) -> bool:
+    """Whether a dependency, or one of its own, looks for credentials."""
+    try:
+        flat = list(_flat(get_dependant(path=path, call=dependency)))
+    except Exception:  # whatever FastAPI says of it, it says of the route too
+        return False
+    named = (field.alias.lower() for one in flat for field in one.header_params)
+    return any(isinstance(one, SecurityBase) for one in (dependency, *(one.call for one in flat))) or any(
+        name == "authorization" or is_secret_header(name) for name in named
+    )
 
 
 def openapi_of(app: FastAPI) -> OpenApi | None:
@@ -118,13 +209,18 @@ class _Document:
         # OpenAPI has no word for security schemes that only look (`auto_error=False`).
         schemes = [scheme for scheme in _dependencies(context.dependant) if isinstance(scheme, SecurityBase)]
         refuses = not schemes or any(getattr(scheme, "auto_error", True) for scheme in schemes)
+        # Single parameters that are called so: a model of headers is what somebody has declared as a whole.
+        headers = (field for one in _flat(context.dependant) for field in one.header_params)
+        secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
+        inputs = read.inputs if kind is None else close_like(read.inputs, kind)
+        read = without_credentials(dataclasses.replace(read, inputs=inputs), of_route=secret)
         return dataclasses.replace(
             read,
-            inputs=read.inputs if kind is None else close_like(read.inputs, kind),
             outputs=outputs,
             auth_required=read.auth_required and refuses,
             answers_json=read.answers_json and answers_json(context.endpoint) is not False,
             operation_id=operation_id if isinstance(operation_id, str) else None,
+            schemes={name: _located(scheme, self._prefix) for name, scheme in read.schemes.items()},
         )
 
     @functools.cached_property
@@ -135,6 +231,25 @@ class _Document:
         except Exception:
             document = {}
         return document, Components(document)
+
+
+def _located(scheme: JsonObject, prefix: str) -> JsonObject:
+    """A security scheme whose addresses are those of the outermost application: `token` is read below its own."""
+
+    def located(address: object) -> object:
+        if not isinstance(address, str) or not address or "://" in address or address.startswith("/"):
+            return address
+        return f"{prefix}/{address.removeprefix('./')}"
+
+    copied = dict(scheme)
+    if "openIdConnectUrl" in copied:
+        copied["openIdConnectUrl"] = located(copied["openIdConnectUrl"])
+    if flows := as_object(copied.get("flows")):
+        copied["flows"] = {
+            kind: {name: located(one) if name.endswith("Url") else one for name, one in as_object(flow).items()}
+            for kind, flow in flows.items()
+        }
+    return copied
 
 
 def _operation(document: JsonObject, context: DescribedRoute, method: str) -> JsonObject:
@@ -155,6 +270,12 @@ def _without_required(schema: JsonObject) -> JsonObject:
         if isinstance(parts := trimmed.get(key), list):
             trimmed[key] = [_without_required(as_object(part)) for part in parts]
     return trimmed
+
+
+def _flat(dependant: Dependant) -> Iterator[Dependant]:
+    yield dependant
+    for dependency in dependant.dependencies:
+        yield from _flat(dependency)
 
 
 def _dependencies(dependant: Dependant) -> Iterator[object]:
@@ -224,6 +345,16 @@ class FastApiInjector:
         borrowed -= as_object(described.inputs.get("properties")).keys()
         self._app.router.routes.insert(0, HiddenRoute(route))
         return operation, Arrival(path, endpoint)
+
+    def rehearse(self, function: Callable[..., object], described: Described, path: str) -> object:
+        """Give what is asked of the function's caller a hidden route; its endpoint, None where nothing is asked."""
+        signature = read_signature(function)
+        parameters = [
+            one.replace(kind=one.KEYWORD_ONLY, annotation=signature.types.get(name, one.annotation))
+            for name, one in signature.parameters.items()
+            if name in described.injected
+        ]
+        return _add_rehearsal(self._app, path, "POST", parameters, self._app.router.dependencies)
 
 
 def _with_own_inputs(taken: Operation, described: Described) -> Operation:

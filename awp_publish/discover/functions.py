@@ -244,6 +244,9 @@ class Injector(Protocol):
         Raises UnusableFunction.
         """
 
+    def rehearse(self, function: Callable[..., object], described: Described, path: str) -> object:
+        """Give what is asked of a function's caller a hidden route; its endpoint, None where nothing is asked."""
+
 
 def describe_function(
     function: Callable[..., object], declared_inputs: object = None, declared_outputs: object = Any

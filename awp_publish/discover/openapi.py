@@ -5,8 +5,9 @@ top level; a list, a union, an optional body or one whose members clash with par
 `body`.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from awp_publish.discover.routes import (
@@ -157,11 +158,15 @@ def read_operation(
     # The alternatives in which a caller may authenticate, each one scheme or several. `{}` among them is "nobody".
     asked = as_objects(operation.get("security", security))
     listed = [scopes for alternative in asked for scopes in alternative.values() if isinstance(scopes, list)]
-    schemes = [components.security_scheme(name) for alternative in asked for name in alternative]
-    # The headers and cookies of the schemes `apiKey`; all others are in Authorization.
-    keys = [(scheme.get("in"), str(scheme.get("name"))) for scheme in schemes if scheme.get("type") == "apiKey"]
-    headers = [RouteCredential("header", name.lower()) for place, name in keys if place == "header"]
-    cookies = [RouteCredential("cookie", name) for place, name in keys if place == "cookie"]
+    schemes = {name: components.security_scheme(name) for alternative in asked for name in alternative}
+    credentials = [found for scheme in schemes.values() if (found := credential_of(scheme)) is not None]
+    requirements = tuple(
+        {
+            name: tuple(str(one) for one in scopes) if isinstance(scopes, list) else ()
+            for name, scopes in alternative.items()
+        }
+        for alternative in asked
+    )
     return Operation(
         taken.schema(components),
         outputs,
@@ -173,8 +178,67 @@ def read_operation(
         _text(operation.get("operationId")),
         (bool(asked) and all(asked)) or taken.needs_authorization,
         tuple(dict.fromkeys(str(scope) for scopes in listed for scope in scopes)) if all(asked) else (),
-        tuple(dict.fromkeys((*headers, *cookies))),
+        tuple(dict.fromkeys(credentials)),
         _answers_json(as_object(operation.get("responses")), components),
+        requirements,
+        {name: scheme for name, scheme in schemes.items() if scheme},
+    )
+
+
+def credential_of(scheme: JsonObject) -> RouteCredential | None:
+    """Where a security scheme looks: its header, cookie or member of the query; all but `apiKey` in Authorization."""
+    kind, place, name = scheme.get("type"), scheme.get("in"), str(scheme.get("name"))
+    if kind in ("http", "oauth2", "openIdConnect"):
+        return RouteCredential("header", "authorization")
+    if kind != "apiKey":
+        return None
+    if place == "header":
+        return RouteCredential("header", name.lower())
+    if place == "cookie":
+        return RouteCredential("cookie", name)
+    return RouteCredential("query", name) if place == "query" else None
+
+
+_SECRET_HEADER: Final = re.compile(
+    r"(?!.*(csrf|xsrf|idempotency|page|cursor|continuation))"
+    r".*(authorization|token|secret|credential|password|api-?key|(^|-)(key|auth)(-|$))"
+)
+
+
+def is_secret_header(name: str) -> bool:
+    """Whether a header, in lower case, is called as those with credentials are: `x-token`, `api-key`."""
+    return _SECRET_HEADER.fullmatch(name) is not None
+
+
+def without_credentials(operation: Operation, named: Collection[str] = (), of_route: Collection[str] = ()) -> Operation:
+    """The same without inputs that are headers with credentials: the caller's own header is used.
+
+    They are `named` by the site (in lower case), by a scheme, or known to be so `of_route`.
+    """
+    by_scheme = {one.name for one in operation.credentials if one.place == "header"}
+    gone: dict[str, str] = {}
+    for one in operation.parameters:
+        name = one.wire_name.lower()
+        if one.location == "header" and (name in named or name in by_scheme or name in of_route):
+            gone[one.name] = name
+    if not gone:
+        return operation
+    inputs, required = dict(operation.inputs), _required(operation.inputs)
+    inputs["properties"] = {
+        name: schema for name, schema in as_object(inputs.get("properties")).items() if name not in gone
+    }
+    inputs.pop("required", None)
+    if left := [name for name in required if name not in gone]:
+        inputs["required"] = left
+    found = [RouteCredential("header", name) for name in gone.values()]
+    # What the site itself checks is no affair of the route's.
+    demanded = any(gone[name] not in named for name in required if name in gone)
+    return replace(
+        operation,
+        inputs=inputs,
+        parameters=tuple(one for one in operation.parameters if one.name not in gone),
+        credentials=tuple(dict.fromkeys((*operation.credentials, *found))),
+        auth_required=operation.auth_required or demanded,
     )
 
 
@@ -196,6 +260,7 @@ class _Taken:
     unsaid: bool = True
     drops_empty: bool = False
     needs_authorization: bool = False
+    reads_authorization: bool = False
 
     def add(self, name: str, location: Location, schema: object, required: bool, spans_segments: bool = False) -> None:
         label = name
@@ -231,6 +296,7 @@ def _read_parameters(taken: _Taken, operation: JsonObject, components: Component
         required = bool(declared.get("required"))
         if location == "header" and name.lower() in CARRIED_HEADERS:
             taken.needs_authorization |= required and name.lower() == "authorization"
+            taken.reads_authorization |= name.lower() == "authorization"
             continue
         schema = components.local(declared.get("schema"), taken.names)
         for key in ("description", "deprecated"):

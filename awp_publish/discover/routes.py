@@ -216,6 +216,8 @@ class Operation:
     scopes: tuple[str, ...] = ()
     credentials: tuple[RouteCredential, ...] = ()
     answers_json: bool = False
+    security: tuple[Mapping[str, tuple[str, ...]], ...] = ()
+    schemes: Mapping[str, JsonObject] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +230,9 @@ class Route:
     `describe(method)` reads the framework's own schema; it is None for frameworks that have none. `understand(kind,
     method, mode)` reads declared inputs or outputs of the framework's own kinds, such as a form class; it answers None
     for all others. `arrival` is where the application's own routing leads that comes to this route.
+
+    `rehearse(method)` makes a hidden route that has the security of this one and does nothing, and gives its endpoint;
+    None where there is nothing to rehearse.
 
     `site.include()` reads the rest: `mount` is the path of the mounted application in which the route stands, "" for
     the outermost one. `reads` says whether its GET is known to change nothing; None where only its methods tell.
@@ -249,6 +254,7 @@ class Route:
     reads: bool | None = None
     is_page: bool | None = None
     kept_out: str = ""
+    rehearse: Callable[[str], object] | None = field(default=None, compare=False)
 
     @property
     def is_opaque(self) -> bool:
@@ -418,10 +424,11 @@ class HiddenRoute(BaseRoute):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match what is a call on its way to this very route."""
-        entry = getattr(scope.get(ROUTE_CALL), "entry", None)
-        if entry is None or entry.arrival is None or entry.arrival.endpoint is not self.inner.endpoint:
+        if getattr(scope.get(ROUTE_CALL), "hidden", None) is not self.inner.endpoint:
             return Match.NONE, {}
-        _, child = self.inner.matches({**scope, "path": self.inner.path, "root_path": ""})
+        match, child = self.inner.matches(scope)
+        if match is not Match.FULL:  # a function's has no parameters: its path is nobody's affair
+            _, child = self.inner.matches({**scope, "path": self.inner.path, "root_path": ""})
         return Match.FULL, child
 
     def url_path_for(self, name: str, /, **path_params: object) -> URLPath:

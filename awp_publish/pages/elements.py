@@ -1,14 +1,30 @@
 """The second pass: from a candidate of the survey to an element of SOM, without its id (SOM 1.0, section 4)."""
 
 import re
-from collections import defaultdict
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
+from urllib.parse import urljoin
 
-from awp_publish.pages.regions import ACTIONS, DISABLED, INERT, Candidate, Survey, input_type, read_cells, role_of
-from awp_publish.pages.tree import Node, Tree, Visibility, text_of, title_of
+from awp_publish.pages.regions import (
+    ACTIONS,
+    CONTROLS,
+    DISABLED,
+    HIDDEN,
+    INERT,
+    Candidate,
+    Survey,
+    input_type,
+    is_secret,
+    read_cells,
+    read_form,
+    role_of,
+)
+from awp_publish.pages.tree import INLINE, Node, Tree, Visibility, text_of, title_of
 
 # --- Accessible names (4.5, label resolution) ---
 
@@ -19,22 +35,41 @@ MAX_REFERENCES: Final = 10
 MAX_NAME_LENGTH: Final = 1_000
 
 _NAMING: Final = frozenset(("aria-label", "aria-labelledby", "role", "title"))
+_MIXED: Final = frozenset(("a", "button", "h1", "h2", "h3", "h4", "h5", "h6"))
+"""Elements of which the name may be more than the text: an image stands beside it."""
+
+_VALUED: Final = frozenset(
+    ("input", "select", "meter", "progress", "listbox", "slider", "spinbutton", "progressbar", "scrollbar")
+)
+"""Elements, and roles, that say their value where they are part of a name."""
+
+_BUTTON_NAMES: Final[Mapping[str, str]] = {"submit": "Submit", "reset": "Reset", "image": "Submit", "button": ""}
+"""Names that browsers give to buttons that say nothing (HTML 4.10.5.1.18)."""
+
 _NAMED_BY_CONTENT: Final = frozenset(("a", "area", "fieldset", "svg", "table"))
+_OVERRIDING: Final = ("aria-label", "aria-labelledby")
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
 
 
 class AccessibleNames:
     """Names within one page. What names refer to is looked up once."""
 
-    __slots__ = ("_labels", "_texts", "_texts_of_labels", "_tree", "_visibility")
+    __slots__ = ("_labels", "_texts", "_texts_of_labels", "_tree", "_visibility", "told")
 
     def __init__(self, tree: Tree, visibility: Visibility) -> None:
         self._tree, self._visibility = tree, visibility
         self._texts: dict[Node, str] = {}
         self._texts_of_labels: dict[Node, str] = {}
-        self._labels: dict[Node | str, tuple[Node, Node | None]] = {}
-        """For an id, and for an element without one in `for`, its label and what in it is the element itself."""
-        for label in tree.tagged("label"):
+        self._labels: dict[Node | str, list[Node]] = {}
+        """For an id, and for an element without one in `for`, its labels."""
+        self.told: set[Node] = set()
+        """Labels that are the name of a control that is seen, and so need not be told by themselves."""
+        labels = tree.tagged("label")
+        controls = (one for tag in (_LABELABLE if labels else ()) for one in tree.tagged(tag))
+        by_id: dict[str, Node] = {}
+        for one in controls:
+            by_id.setdefault(one.attributes.get("id", ""), one)
+        for label in labels:
             control = None
             waiting = list(reversed(label.children))
             for _ in range(MAX_NODES):
@@ -46,85 +81,159 @@ class AccessibleNames:
                     break
                 waiting.extend(reversed(node.children))
             target = label.attributes.get("for") or control
-            if target is not None:
-                self._labels.setdefault(target, (label, control))
+            if target is None:
+                continue
+            known = self._labels.setdefault(target, [])
+            if len(known) < MAX_REFERENCES:
+                known.append(label)
+                labelled = by_id.get(target) if isinstance(target, str) else target
+                if (
+                    labelled is not None
+                    and role_of(labelled) in ACTIONS
+                    and not any(labelled.attributes.get(name, "").strip() for name in _OVERRIDING)
+                    and not visibility.hides(labelled)
+                ):
+                    self.told.add(label)
 
     def label(self, element: Node, text: str) -> str:
         """Return the name of an element, or "" when there is none, or none but its `text`."""
         tag = element.tag
-        if tag not in _LABELABLE and (text or tag not in _NAMED_BY_CONTENT) and _NAMING.isdisjoint(element.attributes):
+        if (
+            tag not in _LABELABLE
+            and (text or tag not in _NAMED_BY_CONTENT)
+            and _NAMING.isdisjoint(element.attributes)
+            and (tag not in _MIXED or not any(child.tag for child in element.children))
+        ):
             return ""
         known = text.lower()
         return next((name for name in self._candidates(element, text) if name and name.lower() != known), "")
 
     def referred(self, ids: str | None) -> str:
-        """Return the texts of the elements that a list of ids names, as `aria-labelledby` does."""
+        """Return the names of the elements that a list of ids names, as `aria-labelledby` does."""
         if not ids:
             return ""
         nodes = [self._tree.with_id(name) for name in ids.split()[:MAX_REFERENCES]]
         return " ".join(text for node in nodes if node is not None and (text := self._text(node)))[:MAX_NAME_LENGTH]
 
     def _candidates(self, element: Node, text: str) -> Iterator[str]:
-        """Yield what may be the name, in the order of 4.5."""
+        """Yield what may be the name, in the order of 4.5 and of HTML-AAM, section 4.1: a title comes last."""
         tag, attributes = element.tag, element.attributes
         yield self.referred(attributes.get("aria-labelledby"))
         yield collapse(attributes.get("aria-label"))
         if tag in _LABELABLE:
-            found = self._labels.get(attributes.get("id") or element) or self._labels.get(element)
-            if found is not None:
-                label, control = found
+            found = self._labels.get(attributes.get("id") or element) or self._labels.get(element) or []
+            for label in found:
                 if label not in self._texts_of_labels:  # many elements may have the id that a label names
-                    said = text_of(label, self._visibility, control, MAX_NODES)[:MAX_NAME_LENGTH]
-                    self._texts_of_labels[label] = said or self._text_of_images(label)
-                yield self._texts_of_labels[label]
-        yield collapse(attributes.get("title"))
-        if tag in ("input", "textarea"):
-            yield collapse(attributes.get("placeholder"))
-        if text:
-            return
+                    self._texts_of_labels[label] = self.content(label, element)
+            yield " ".join(filter(None, (self._texts_of_labels[label] for label in found)))
         if tag == "input":
             kind = input_type(element)
             if kind == "image":
                 yield collapse(attributes.get("alt"))
-            elif kind in ("submit", "button", "reset"):
+                yield collapse(attributes.get("title"))
+            if kind in _BUTTON_NAMES:
                 yield collapse(attributes.get("value"))
-        elif tag == "fieldset":
-            legend = next((child for child in element.children if child.tag == "legend"), None)
-            yield self._text(legend) if legend is not None else ""
+                yield _BUTTON_NAMES[kind]
+        elif tag in ("fieldset", "table"):
+            wanted = "legend" if tag == "fieldset" else "caption"
+            first = next((child for child in element.children if child.tag == wanted), None)
+            if first is not None and not self._visibility.hides(first):
+                yield self.content(first)
         elif tag == "svg":
             yield title_of(element)
-        elif tag == "table":
-            captions = (child for child in element.children if child.tag == "caption")
-            caption = next((child for child in captions if not self._visibility.hides(child)), None)
-            yield text_of(caption, self._visibility) if caption is not None else ""
         elif tag == "area":
             yield collapse(attributes.get("alt"))
-        elif role_of(element) in ("button", "link"):
-            yield self._text_of_images(element)
+        elif any(child.tag for child in element.children) and (tag in _MIXED or role_of(element) in ("button", "link")):
+            yield self.content(element)
+        yield collapse(attributes.get("title"))
+        if tag in ("input", "textarea"):
+            yield collapse(attributes.get("placeholder"))
+        yield collapse(attributes.get("aria-placeholder"))
 
-    def _text(self, node: Node) -> str:
-        if node not in self._texts:
-            said = text_of(node, self._visibility, max_nodes=MAX_NODES)[:MAX_NAME_LENGTH]
-            self._texts[node] = said or self._text_of_images(node)
-        return self._texts[node]
+    def content(self, element: Node, without: Node | None = None) -> str:
+        """Return the name that an element has from what it holds (accname 1.2, steps 2C to 2I), but for one node in it.
 
-    def _text_of_images(self, element: Node) -> str:
-        """Return what the images of a link, a button or a label say."""
-        found: list[str] = []
-        waiting = list(reversed(element.children))
+        What `aria-label` says of a part stands for it, an image says its alternative text, a control its value.
+        """
+        pieces: list[str] = []
+        waiting: list[Node | None] = list(reversed(element.children))
         for _ in range(MAX_NODES):
             if not waiting:
                 break
             node = waiting.pop()
-            if not node.tag:
+            if node is None:
+                pieces.append(" ")
+                continue
+            tag, given = node.tag, node.attributes
+            if not tag:
+                pieces.append(node.text)
                 continue
             # A drawing within a control is its icon, and may have a title without a role.
-            if self._visibility.withdraws(node) if node.tag == "svg" else self._visibility.hides(node):
+            if node is without or (self._visibility.withdraws(node) if tag == "svg" else self._visibility.hides(node)):
                 continue
-            said = node.attributes.get("aria-label") or node.attributes.get("alt" if node.tag == "img" else "title")
-            found.append(said or (title_of(node) if node.tag == "svg" else ""))
-            waiting.extend(reversed(node.children))
-        return collapse(" ".join(found))
+            said = self._value(node) if tag in _VALUED or given.get("role") in _VALUED else None
+            if said is None:
+                said = collapse(given.get("aria-label")) or None
+            if said is None and tag in ("img", "area", "svg", "iframe"):
+                said = given.get("alt") if tag in ("img", "area") else title_of(node)
+                said = collapse(said or given.get("title"))
+            parted = tag not in INLINE or tag == "br" or tag in _VALUED
+            if parted:
+                pieces.append(" ")
+            if said is not None:
+                pieces.append(f" {said} " if tag == "svg" else said)
+            elif node.children:
+                if parted:
+                    waiting.append(None)
+                waiting.extend(reversed(node.children))
+            elif "title" in given:
+                pieces.append(given["title"])
+            if parted:
+                pieces.append(" ")
+        return collapse("".join(pieces))
+
+    def _value(self, control: Node) -> str | None:
+        """Return what a control within a name says there (2C): its value. None for one that says what it holds."""
+        tag, given = control.tag, control.attributes
+        role = given.get("role", "")
+        if tag == "input":
+            kind = input_type(control)
+            if kind in ("checkbox", "radio", "hidden", "password", "file"):
+                return ""
+            if kind == "image":
+                return collapse(given.get("alt") or given.get("title"))
+            return collapse(given.get("aria-valuetext") or given.get("value")) or _BUTTON_NAMES.get(kind, "")
+        if tag == "select" or role == "listbox":
+            options = [one for one in self._below(control) if "option" in (one.tag, one.attributes.get("role"))]
+            chosen = [
+                one for one in options if "selected" in one.attributes or one.attributes.get("aria-selected") == "true"
+            ]
+            if not chosen and tag == "select" and "multiple" not in given:
+                chosen = options[:1]
+            return " ".join(text_of(one, self._visibility, max_nodes=MAX_NODES) for one in chosen)
+        if role in ("slider", "spinbutton", "progressbar", "scrollbar") or tag in ("meter", "progress"):
+            return collapse(given.get("aria-valuetext") or given.get("aria-valuenow") or given.get("value"))
+        return None
+
+    def _below(self, top: Node) -> Iterator[Node]:
+        waiting = list(reversed(top.children))
+        for _ in range(MAX_NODES):
+            if not waiting:
+                return
+            node = waiting.pop()
+            if node.tag:
+                yield node
+                waiting.extend(reversed(node.children))
+
+    def _text(self, node: Node) -> str:
+        """Return what another element is called after: the name of this one, hidden or not."""
+        if node not in self._texts:
+            given = node.attributes
+            said = collapse(given.get("aria-label")) or collapse(given.get("alt") if node.tag == "img" else None)
+            if not said and (node.tag in _VALUED or given.get("role") in _VALUED):
+                said = self._value(node) or ""
+            self._texts[node] = said or self.content(node) or collapse(given.get("title"))
+        return self._texts[node]
 
 
 def collapse(text: str | None) -> str:
@@ -143,6 +252,17 @@ MAX_VALUE_LENGTH: Final = 4_096
 """Characters of an attribute's value; an address that is longer is an embedded file."""
 
 _INTEGER: Final = re.compile(r"\s*-?\d{1,15}\s*\Z", re.ASCII)
+
+
+def base_of(tree: Tree, url: str) -> str:
+    """Return what the addresses of a page are relative to if it says so itself, else "" (HTML, 4.2.3)."""
+    for one in tree.tagged("base"):
+        if "href" in one.attributes:
+            try:
+                return urljoin(url, one.attributes["href"].strip())
+            except ValueError:
+                return ""
+    return ""
 
 
 def shorten_address(address: str) -> str:
@@ -270,7 +390,7 @@ CHARACTERS: Final = "chars"
 class ElementLimits:
     """The size that one element may have: characters of a text, an item or a row, and how many items or rows.
 
-    None is no limit. `compact` leaves of a link only its text, or else its label, and where it leads.
+    None is no limit. `compact` leaves of what is no control only what it says, and of a link where it leads.
     """
 
     characters: int | None = None
@@ -300,6 +420,119 @@ def shorten_text(text: str, most: int) -> str:
     return (room[:word] if word > 0 else room) + "..."
 
 
+# --- Items: of which row, card or section a button or a form is ---
+
+_MAX_CLIMB: Final = 12
+"""Elements around a button or a form that are looked at for a name."""
+
+MAX_ITEM_NAME: Final = 60
+_LETTER: Final = re.compile(r"[^\W\d_]")
+_BOUNDARIES: Final = frozenset(("aside", "body", "dialog", "footer", "header", "main", "nav"))
+"""Elements beyond which nothing is a name of what is within."""
+
+
+class ItemNames:
+    """Names of the items of one page: what its headings and its rows say."""
+
+    __slots__ = ("_headings", "_heads", "_starts", "_survey", "_visibility")
+
+    def __init__(self, survey: Survey, visibility: Visibility) -> None:
+        self._survey, self._visibility = survey, visibility
+        candidates = (candidate for region in survey.regions for candidate in region.candidates)
+        found = sorted((one for one in candidates if one.role == "heading"), key=lambda one: one.start)
+        self._headings, self._starts = found, [one.start for one in found]
+        self._heads: dict[Node, Candidate] = {}
+        """For what is around a heading the first one in it."""
+        for heading in found:
+            for around in _around(heading.node):
+                self._heads.setdefault(around, heading)
+
+    def of_form(self, form: Node, start: int) -> str:
+        """Return the heading in a form, or the nearest one before it, or what its row is called after."""
+        for around in (form, *_around(form)):
+            name = self._named(around, form, start)
+            if name or around.tag in _BOUNDARIES:
+                return name
+        return ""
+
+    def tell_apart(self, names: Mapping[Candidate, str]) -> dict[Node, str]:
+        """Return for buttons that say the same as another one what each of them is of, "" for what nothing tells."""
+        groups: dict[str, list[Candidate]] = {}
+        for candidate, name in names.items():
+            groups.setdefault(name.lower(), []).append(candidate)
+        told: dict[Node, str] = {}
+        for alike in groups.values():
+            if len(alike) < 2:
+                continue
+            alike.sort(key=lambda one: one.start)
+            owners: dict[Node, Candidate | None] = {}  # what is around one of them only, and None around several
+            for one in alike:
+                for around in _around(one.node):
+                    owners[around] = one if owners.get(around, one) is one else None
+            end = 0
+            for one in alike:
+                told[one.node] = self._of_button(one, owners, end)
+                end = one.end
+        return told
+
+    def _of_button(self, button: Candidate, owners: Mapping[Node, Candidate | None], after: int) -> str:
+        node, said = button.node, ""
+        for around in _around(node):
+            if owners[around] is None:  # others are in it too: what is said is between them
+                before = self._preceding(button.start)
+                if before is not None and before.start >= after and self._holds(around, before):
+                    return self._short(self._survey.text(before))
+                break
+            if around.tag in _BOUNDARIES:
+                break
+            if name := self._named(around, node, button.start):
+                return name
+            if not said:
+                said = text_of(around, self._visibility, node, 50)
+                said = said if _LETTER.search(said) else ""
+        if not said:
+            pieces = self._survey.pieces[max(after, button.start - 20) : button.start]
+            said = " ".join("".join(pieces).split())
+        return self._short(said)
+
+    def _named(self, around: Node, node: Node, start: int) -> str:
+        if around.tag == "tr" or around.attributes.get("role") == "row":
+            cells = [child for child in around.children if child.tag in ("td", "th")]
+            texts = [
+                (self._survey.part_text(cell) or "", cell.tag == "th") for cell in cells if not _is_within(node, cell)
+            ]
+            said = next((text for text, is_header in texts if is_header and text), "")
+            return self._short(said or next((text for text, _ in texts if _LETTER.search(text)), ""))
+        if around not in self._heads:
+            return ""
+        before = self._preceding(start)
+        found = before if before is not None and self._holds(around, before) else self._heads[around]
+        return self._short(self._survey.text(found))
+
+    def _preceding(self, start: int) -> Candidate | None:
+        place = bisect_right(self._starts, start)
+        return self._headings[place - 1] if place else None
+
+    def _holds(self, around: Node, heading: Candidate) -> bool:
+        return any(one is around for one in _around(heading.node))
+
+    def _short(self, text: str) -> str:
+        return shorten_text(text, MAX_ITEM_NAME)
+
+
+def _around(node: Node) -> Iterator[Node]:
+    above = node.parent
+    for _ in range(_MAX_CLIMB):
+        if above is None:
+            return
+        yield above
+        above = above.parent
+
+
+def _is_within(node: Node, outer: Node) -> bool:
+    return any(one is outer for one in _around(node))
+
+
 # --- Elements ---
 
 SomElement: TypeAlias = dict[str, Any]
@@ -308,8 +541,38 @@ SomElement: TypeAlias = dict[str, Any]
 _LINK: Final = ("href", "target", "rel", "hreflang", "type", "referrerpolicy")
 _FRAME: Final = ("name", "sandbox", "allow", "width", "height")
 _MAX_SRCDOC: Final = 200
-_WITHOUT_TEXT: Final = frozenset(("group", "list", "section", "table"))
+_WITHOUT_TEXT: Final = frozenset(("group", "list", "section", "select", "table"))
 """Roles that never carry text: what they hold follows, or is in their attributes (8.2)."""
+
+SECRET: Final = "A secret of the session: take it from the page's own form."
+
+
+def form_method(form: Node) -> str:
+    """Return the method of a form in capitals: GET unless it says another that there is (HTML, 4.10.19.6)."""
+    method = form.attributes.get("method", "").strip().upper()
+    return method if method in ("POST", "DIALOG") else "GET"
+
+
+def _what_is_sent(form: Node, visibility: Visibility) -> str:
+    """Return in words which hidden fields a form sends, without secrets of the session."""
+    said = []
+    for one in read_form(form, visibility).hidden:
+        name, value = one.attributes["name"], one.attributes.get("value", "")
+        said.append(f"{name} (a secret of the session)" if is_secret(name) else f"{name}={value}")
+    return f"Sends {', '.join(said)}"[:MAX_VALUE_LENGTH] if said else ""
+
+
+def _hidden_attrs(node: Node) -> Attrs:
+    name, value = node.attributes["name"], node.attributes.get("value", "")
+    attrs: Attrs = {"input_type": "hidden", "name": name[:MAX_VALUE_LENGTH]}
+    if is_secret(name):
+        attrs["description"] = SECRET
+    elif len(value) > MAX_VALUE_LENGTH:
+        attrs["description"] = f"{len(value)} characters: take them from the page's own form."
+    else:
+        attrs["value"] = value
+    return attrs
+
 
 _MIN_CELL: Final = 20
 _MIN_COLUMN: Final = 8
@@ -322,21 +585,72 @@ _BUTTON_TYPES: Final = ("submit", "button", "reset", "image")
 
 
 class Elements:
-    """The elements of one page."""
+    """The elements of one page. `base` is what its addresses are relative to, "" where that is the page."""
 
-    __slots__ = ("_names", "_survey")
+    __slots__ = ("_base", "_items", "_survey", "_told", "_tree", "_url", "_visibility", "names")
 
-    def __init__(self, survey: Survey, names: AccessibleNames) -> None:
-        self._survey, self._names = survey, names
+    def __init__(self, tree: Tree, survey: Survey, names: AccessibleNames, visibility: Visibility, url: str) -> None:
+        self._tree, self._survey, self.names = tree, survey, names
+        self._url, self._base = url, base_of(tree, url)
+        buttons: dict[Candidate, str] = {}
+        for region in survey.regions:
+            for candidate in region.candidates:
+                if candidate.role == "button":
+                    text = survey.text(candidate)
+                    buttons[candidate] = names.label(candidate.node, text) or text
+        self._items: ItemNames | None = None
+        self._told: dict[Node, str] = {}
+        """What tells buttons apart that say the same."""
+        self._visibility = visibility
+        if len({name.lower() for name in buttons.values()}) < len(buttons):
+            said = Counter[tuple[str, str]]()
+            items = self.items.tell_apart(buttons)
+            for candidate, name in buttons.items():
+                said[name.lower(), items.get(candidate.node, "")] += candidate.node in items
+            for candidate, name in buttons.items():
+                item = items.get(candidate.node, "")
+                form = survey.forms.get(candidate.node)
+                if (
+                    form is not None and candidate.node in items and (not item or said[name.lower(), item] > 1)
+                ):  # only what is hidden tells them apart
+                    hidden = (one.attributes for one in read_form(form, visibility).hidden)
+                    pairs = [f"{one['name']}={one.get('value', '')}" for one in hidden if not is_secret(one["name"])]
+                    item = " ".join(
+                        (item, shorten_text(f"({', '.join(pairs)})", MAX_ITEM_NAME) if pairs else "")
+                    ).strip()
+                if item and item.lower() not in name.lower():
+                    self._told[candidate.node] = f"{name} {item}"
+
+    @property
+    def items(self) -> ItemNames:
+        """What the items of the page are called."""
+        if self._items is None:
+            self._items = ItemNames(self._survey, self._visibility)
+        return self._items
+
+    def name_of(self, candidate: Candidate) -> str:
+        """Return the name of an element, and what tells it apart."""
+        text = self._survey.text(candidate)
+        return self._told.get(candidate.node) or self.names.label(candidate.node, text) or text
+
+    def address(self, written: str) -> str:
+        """Return an address as the page means it: one beside a `<base href>` is resolved (HTML, 4.2.3)."""
+        if self._base and not written.startswith("#"):
+            with suppress(ValueError):
+                written = urljoin(self._base, written.strip())
+        return shorten_address(written)
 
     def make(self, candidate: Candidate, limits: ElementLimits, losses: Losses) -> SomElement:
         """Return an element in the order of members of 4.1, without its id, and count what of it is left out."""
         node, role, attributes = candidate.node, candidate.role, candidate.node.attributes
+        if role == HIDDEN:
+            return {"id": "", "role": "text_input", "attrs": _hidden_attrs(node)}
         whole = "" if role in _WITHOUT_TEXT else self._survey.text(candidate)
         text = limits.shorten(whole, losses)
-        label = self._names.label(node, whole) if node.tag else ""
+        label = (self._told.get(node) or self.names.label(node, whole)) if node.tag else ""
         element: SomElement = {"id": "", "role": role}
-        if attributes:
+        compact = limits.compact and role not in CONTROLS
+        if attributes and not compact:
             html_id = attributes.get("id", "").strip()
             if html_id:
                 element["html_id"] = html_id
@@ -346,8 +660,10 @@ class Elements:
             element["label"] = limits.shorten(label, losses)
         if role in ACTIONS:
             element["actions"] = list(ACTIONS[role])
-        if role == "link" and limits.compact:
-            attrs: Attrs = {"href": shorten_address(attributes["href"])} if "href" in attributes else {}
+        if role == "link" and compact:
+            attrs: Attrs = {"href": self.address(attributes["href"])} if "href" in attributes else {}
+        elif compact:
+            attrs = self._own_attrs(node, role, limits, losses) if node.tag else {}
         elif node.tag:
             attrs = self._own_attrs(node, role, limits, losses)
             states: Attrs = {}
@@ -363,27 +679,53 @@ class Elements:
                     if (value := reading(given)) is not None:
                         states[key] = value
             attrs.update(common)
-            if states:
-                attrs["aria"] = states
             if role == "link" and attrs.get("title") in (text, label):
                 attrs.pop("title", None)
+            if states.get("label") in (text, label):  # told already
+                del states["label"]
+            if states:
+                attrs["aria"] = states
             # What holds because of others: an inert part of the page, a fieldset, a description.
             if candidate.state & INERT or "inert" in attributes:
                 attrs["inert"] = True
             if candidate.state & DISABLED and role in ACTIONS and role not in ("link", "details"):
                 attrs["disabled"] = True
-            described = self._names.referred(attributes.get("aria-describedby"))
+            if role == "button" and (form := self._form_of(node)) is not None:
+                sent = _what_is_sent(form, self._visibility)
+                attrs = {**self.form_facts(form), **attrs}
+                if sent:
+                    attrs["description"] = sent
+            elif "formaction" in attrs:
+                attrs["formaction"] = self.address(attributes["formaction"])
+            described = self.names.referred(attributes.get("aria-describedby"))
             if described:
-                attrs["description"] = described
+                attrs["description"] = f"{described} {attrs.get('description', '')}".strip()
         else:
             attrs = {}
         if attrs:
             element["attrs"] = attrs
-        if "class" in attributes:
+        if "class" in attributes and not compact:
             hints = _hints_of(attributes["class"][:MAX_CLASS_LENGTH])
             if hints:
                 element["hints"] = list(hints)
         return element
+
+    def _form_of(self, button: Node) -> Node | None:
+        """Return the form that a button submits, if it is not that of the region in which the button is."""
+        if "form" not in button.attributes or button in self._survey.forms:
+            return self._survey.forms.get(button)
+        form = self._tree.with_id(button.attributes["form"])
+        kind = button.attributes.get("type", "submit").strip().lower()
+        return form if form is not None and form.tag == "form" and kind not in ("button", "reset") else None
+
+    def form_facts(self, form: Node) -> Attrs:
+        """Return where a form that is no region is sent, in the words that a button has for it."""
+        given = form.attributes
+        facts: Attrs = {"formaction": self.address(given.get("action", "").strip() or self._url)}
+        facts["formmethod"] = form_method(form)
+        if facts["formmethod"] == "POST" and given.get("enctype"):
+            facts["formenctype"] = given["enctype"]
+        return facts
 
     def _own_attrs(self, node: Node, role: str, limits: ElementLimits, losses: Losses) -> Attrs:
         """Return what tag and role bring along (4.3). A link that is called a button still leads somewhere."""
@@ -415,12 +757,14 @@ class Elements:
                 if given.get("alt"):
                     attrs["alt"] = given["alt"][:MAX_VALUE_LENGTH]
                 if given.get("src"):
-                    attrs["src"] = shorten_address(given["src"])
+                    attrs["src"] = self.address(given["src"])
             if tag == "input" and kind == "radio" and given.get("name"):
                 attrs["group"] = given["name"]
             attrs.update({flag: True for flag in flags if flag in given})
         elif role == "link" or (role in ACTIONS and tag in ("a", "area") and "href" in given):
             attrs = {name: shorten_address(given[name]) for name in _LINK if name in given}
+            if self._base and "href" in given:
+                attrs["href"] = self.address(given["href"])
             if attrs.get("rel") == "nofollow":  # meant for search engines; it says nothing of the link
                 del attrs["rel"]
             if "download" in given:
@@ -433,7 +777,7 @@ class Elements:
             if "alt" in given:
                 attrs["alt"] = collapse(given["alt"])
             if "src" in given:
-                attrs["src"] = shorten_address(given["src"])
+                attrs["src"] = self.address(given["src"])
         elif role == "list":
             texts = (self._survey.part_text(item) for item in node.children if item.tag == "li")
             items = [text for text in texts if text]
@@ -487,7 +831,7 @@ class Elements:
                 attrs["summary"] = limits.shorten(self._survey.part_text(summary) or "", losses)
         elif role == "iframe":
             if given.get("src"):
-                attrs["src"] = shorten_address(given["src"])
+                attrs["src"] = self.address(given["src"])
             if "srcdoc" in given:
                 attrs["has_srcdoc"] = True
                 attrs["srcdoc_preview"] = collapse(given["srcdoc"])[:_MAX_SRCDOC]

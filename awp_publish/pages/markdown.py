@@ -15,6 +15,8 @@ from itertools import islice
 from typing import Final, TypeAlias
 from urllib.parse import quote, urljoin, urlsplit
 
+from awp_publish.pages.elements import base_of, form_method
+from awp_publish.pages.regions import FormFields, is_layout, is_permalink, is_secret, read_form
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.tree import STRIPPED, Node, Template, Tree, Visibility, read_title
 
@@ -46,16 +48,16 @@ def children_of(node: Node) -> Iterable[Node]:
 class VisibleNodes:
     """Nodes that a reader of one page meets, as far as the page itself says."""
 
-    __slots__ = ("_visibility",)
+    __slots__ = ("visibility",)
 
     def __init__(self, tree: Tree) -> None:
-        self._visibility = Visibility(tree)
+        self.visibility = Visibility(tree)
 
     def shows(self, node: Node) -> bool:
         """Tell whether an element is seen where what is around it is."""
         if node.tag in SILENT or (node.tag == "dialog" and "open" not in node.attributes):
             return False
-        return not node.attributes or not self._visibility.withdraws(node)
+        return not node.attributes or not self.visibility.withdraws(node)
 
     def elements_in(self, node: Node) -> Iterator[Node]:
         """Yield the elements that are seen directly inside of one."""
@@ -327,6 +329,12 @@ def _is_punctuation(character: str) -> bool:
 MAX_OPTIONS: Final = 40
 """Options of a choice that are listed."""
 
+MAX_VALUE: Final = 1_000
+"""Characters of a value that is told."""
+
+_LIMITS: Final = ("min", "max", "step", "minlength", "maxlength", "pattern", "accept")
+_ENCTYPES: Final = ("multipart/form-data", "text/plain")
+
 MAX_NAMING_NODES: Final = 100
 """Nodes that are asked for a name within a link or a button without text."""
 
@@ -363,13 +371,18 @@ _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
 
 
 class Inline:
-    """Writes running text of one page, whose relative addresses are resolved against `base`."""
+    """Writes running text of one page at `url`, whose relative addresses are resolved against `base`."""
 
-    def __init__(self, base: str, visible: VisibleNodes) -> None:
-        self._base = base
+    def __init__(self, url: str, base: str, visible: VisibleNodes) -> None:
+        self._url, self._base = url, base
         self._visible = visible
-        parts = urlsplit(base)
-        self._origin = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
+        self._forms: dict[Node, FormFields] = {}
+        self._submits: dict[Node, Node] = {}
+        """For a button that is all of its form that is seen, that form."""
+        self._origin = ""
+        with suppress(ValueError):
+            parts = urlsplit(base)
+            self._origin = f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
     def line(self, nodes: Iterable[Node], linked: bool = False, break_with: str = " ") -> str:
         """Return the text of nodes on a single line."""
@@ -409,9 +422,14 @@ class Inline:
         if depth >= MAX_INLINE_DEPTH:
             return [escape_text(f" {self._visible.plain_text(node)} ", in_brackets=linked)]
         if tag not in _OWN_WRITING:
-            pieces = self._inside(node, depth, linked)
+            before: list[Piece] = []
+            if tag == "form" and not self.read_form(node).is_button:
+                before = [Mark("control", f"[form: {', '.join((self.target(node), *self.hidden(node)))}]"), " "]
+            pieces = [*before, *self._inside(node, depth, linked)]
             return [BREAK, *pieces, BREAK] if tag in BLOCKS else pieces
         if tag == "a":
+            if "href" in given and is_permalink(node):
+                return []
             address = self.address(given["href"]) if "href" in given and not linked else None
             if address is None:
                 return self._inside(node, depth, linked)
@@ -420,9 +438,9 @@ class Inline:
             if not text:
                 return []
             # White space at the ends of a link's text is text around the link.
-            before = [" "] if node.children and node.children[0].text[:1].isspace() else []
+            space = [" "] if node.children and node.children[0].text[:1].isspace() else []
             after = [" "] if node.children and node.children[-1].text[-1:].isspace() else []
-            return [*before, _link(text, address), *after]
+            return [*space, _link(text, address), *after]
         if tag == "br":
             return [BREAK]
         if tag in _EMPHASIS:
@@ -472,6 +490,37 @@ class Inline:
             pieces += self.pieces(child, depth + 1, linked)
         return pieces
 
+    def read_form(self, form: Node) -> FormFields:
+        """Return the parts of a form. Of one that is but a button, that button says where it leads."""
+        found = self._forms.get(form)
+        if found is None:
+            found = self._forms[form] = read_form(form, self._visible.visibility)
+            if found.is_button:
+                self._submits.update(dict.fromkeys(found.buttons, form))
+        return found
+
+    def target(self, form: Node) -> str:
+        """Return method and address of a form, with its type of content where that matters, as code."""
+        given, method = form.attributes, form_method(form)
+        address = self.address(given.get("action", "").strip() or self._url) or self._url
+        said = code_span(f"{method} {address}")
+        kind = given.get("enctype", "").strip().lower()
+        return f"{said} as {code_span(kind)}" if method == "POST" and kind in _ENCTYPES else said
+
+    def hidden(self, form: Node) -> list[str]:
+        """Return what a form sends that nobody fills in: names and values, of a secret of the session the name only."""
+        said = []
+        for one in self.read_form(form).hidden:
+            name, value = one.attributes["name"], one.attributes.get("value", "")
+            told = "a secret of the session" if is_secret(name) else self._value(value)
+            said.append(f"{code_span(name)}: {told}")
+        return said
+
+    def _value(self, value: str) -> str:
+        if len(value) > MAX_VALUE:
+            return f"{len(value)} characters"
+        return code_span(value) or "“”"
+
     def _control(self, node: Node) -> list[Piece]:
         """Return what a reader is told of a control: its kind, its name and what is in it. None for a hidden one."""
         tag, given = node.tag, node.attributes
@@ -487,12 +536,22 @@ class Inline:
                 said = said or given.get("aria-label") or given.get("title") or _BUTTON_LABELS[kind]
             text = escape_text(collapse(said).strip(), in_brackets=True)
             off = " (disabled)" if "disabled" in given else ""
-            return [Mark("control", f"[button: {text}{off}]" if text else f"[button{off}]")]
+            own = f" {self._pair(given, '')}" if given.get("name") and kind in ("submit", "button") else ""
+            parts = [f"button{own}: {text}{off}" if text or own else f"button{off}"]
+            form = self._submits.get(node)
+            if form is not None:
+                parts += (self.target(form), *self.hidden(form))
+            elif given.get("formaction") and (address := self.address(given["formaction"])) is not None:
+                around = next((one for one in islice(_ancestors(node), MAX_INLINE_DEPTH) if one.tag == "form"), node)
+                method = given.get("formmethod", "").strip().upper() or form_method(around)
+                parts.append(code_span(f"{method} {address}"))
+            return [Mark("control", f"[{', '.join(parts)}]")]
         if kind in ("checkbox", "radio"):
             is_on = "checked" in given
             sign = ("[x]" if is_on else "[ ]") if kind == "checkbox" else ("(x)" if is_on else "( )")
             mark = Mark("control" if kind == "checkbox" else "markdown", sign)
-            return [" ", mark, f" {escape_text(label)} " if label else " "]
+            pair: list[Piece] = [Mark("markdown", self._pair(given, "on")), " "] if given.get("name") else []
+            return [" ", mark, " ", *pair, f"{escape_text(label)} " if label else ""]
         if tag == "select":
             options = [one for one in self._visible.walk(node) if one.tag == "option"]
             chosen = [one for one in options if "selected" in one.attributes]
@@ -501,8 +560,12 @@ class Inline:
             marked, listed = set(chosen), list[str]()
             for one in options[:MAX_OPTIONS]:
                 said = collapse(one.attributes.get("label") or self._visible.plain_text(one)).strip()
-                if said:
-                    listed.append(escape_text(said, in_brackets=True) + (" (selected)" if one in marked else ""))
+                value = one.attributes.get("value", said)
+                notes = ([code_span(value) or "“”"] if value != said else []) + (["selected"] if one in marked else [])
+                if "disabled" in one.attributes:
+                    notes.append("disabled")
+                if said or value:
+                    listed.append(escape_text(said, in_brackets=True) + (f" ({', '.join(notes)})" if notes else ""))
             if len(options) > MAX_OPTIONS:
                 listed.append(f"and {len(options) - MAX_OPTIONS} more")
             kind = "choice of several" if "multiple" in given else "choice"
@@ -518,9 +581,16 @@ class Inline:
             f"“{escape_text(label, in_brackets=True)}”" if label else "",
             "required" if "required" in given else "",
             "disabled" if "disabled" in given else "",
+            "read-only" if "readonly" in given else "",
+            *(f"{limit} {code_span(given[limit])}" for limit in _LIMITS if given.get(limit)),
         )
         told = ", ".join(fact for fact in facts if fact)
         return [Mark("control", f"[{told}: {content}]" if content else f"[{told}]")]
+
+    def _pair(self, given: Mapping[str, str], usual: str) -> str:
+        """Return the name of a control and the value that it sends, where that is not the usual one."""
+        value = given.get("value", usual)
+        return f"{code_span(given['name'])}={self._value(value)}" if value != usual else code_span(given["name"])
 
     def _name(self, node: Node) -> str:
         """Return the name of a button or a link that shows a picture only: its own, or the first one within."""
@@ -532,6 +602,13 @@ class Inline:
             if said:
                 return said
         return ""
+
+
+def _ancestors(node: Node) -> Iterator[Node]:
+    above = node.parent
+    while above is not None:
+        yield above
+        above = above.parent
 
 
 _OWN_WRITING: Final = (
@@ -639,7 +716,7 @@ MAX_SPANNED: Final = 40
 MAX_FILLED: Final = 20_000
 """Empty cells of a page that stand for spans, so that a small page cannot make a large document."""
 
-_IN_CELLS: Final = frozenset({"p", "div", "li", "ul", "ol", "dl", "dd", "dt", "address", "center"})
+_IN_CELLS: Final = frozenset({"p", "div", "li", "ul", "ol", "dl", "dd", "dt", "address", "center", "form"})
 """Blocks that may stand in a cell of a real table, each on a line of its own."""
 
 _TABLE_PARTS: Final = frozenset({"thead", "tbody", "tfoot", "tr", "td", "th", "caption"})
@@ -674,11 +751,7 @@ class _Page:
     def __init__(self, tree: Tree, url: str) -> None:
         self._tree = tree
         self._visible = VisibleNodes(tree)
-        bases = (one.attributes["href"].strip() for one in tree.tagged("base") if "href" in one.attributes)
-        base = url  # of relative addresses (HTML Standard, section 4.2.3)
-        with suppress(ValueError):
-            base = urljoin(url, next(bases, ""))
-        self._inline = Inline(base, self._visible)
+        self._inline = Inline(url, base_of(tree, url) or url, self._visible)
         self._lines = Lines()
         self._filled = 0
         """The number of empty cells."""
@@ -753,17 +826,19 @@ class _Page:
             elif tag == "dl":
                 self._terms(node, depth + 1)
             else:
-                if tag == "form":
-                    # What a form does, where it does more than to come back to its page; then what it asks for.
-                    address = self._inline.address(given["action"]) if given.get("action") else None
+                hidden: list[str] = []
+                if tag == "form" and not (fields := self._inline.read_form(node)).is_button:
+                    # What a form does; then what it asks for; and what it sends beside that.
                     name = collapse(given.get("aria-label") or "").strip()
-                    told = f"Form “{escape_text(name)}”" if name else "Form"
-                    if address is not None:
-                        method = given.get("method", "").strip().upper()
-                        told += ": " + code_span(f"{method if method in ('POST', 'DIALOG') else 'GET'} {address}")
-                    if name or address is not None:
-                        lines.block([told])
+                    says = f"Form “{escape_text(name)}”" if name else "Form"
+                    if given.get("action") or fields.has_names:
+                        says += f": {self._inline.target(node)}"
+                    if name or says != "Form":
+                        lines.block([says])
+                    hidden = self._inline.hidden(node)
                 self._blocks(children_of(node), depth + 1)
+                if hidden:
+                    lines.block([f"[hidden: {', '.join(hidden)}]"])
         self._text(pieces)
 
     def _is_block(self, node: Node) -> bool:
@@ -882,7 +957,8 @@ class _Page:
         if has_heading or caption is not None or any(cell.tag == "th" for row in cells for cell in row):
             is_data = blocks <= _IN_CELLS
         else:
-            is_data = max(map(len, cells), default=0) > 1 and blocks <= {"p", "div"}
+            is_data = max(map(len, cells), default=0) > 1 and blocks <= {"p", "div", "form"}
+            is_data = is_data and not ("form" in blocks and is_layout(table, self._visible.visibility))
         role = table.attributes.get("role", "").strip().lower()
         if "table" in blocks or not is_data or role in ("presentation", "none"):
             self._blocks(children_of(table), depth)

@@ -5,12 +5,12 @@ every level. Text that stands in no element of its own is a paragraph, inline ma
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from awp_publish.pages.tree import INLINE, STRIPPED, Node, Template, Tree, Visibility, text_of
+from awp_publish.pages.tree import COMMENT, INLINE, STRIPPED, Node, Template, Tree, Visibility, text_of
 
 # --- Roles of elements: by the ARIA role first, then by the name (SOM 1.0, sections 4.2 and 4.5) ---
 
@@ -27,6 +27,9 @@ ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 """Actions of each interactive role (4.2). The others have none."""
 
 CONTROLS: Final = frozenset(ACTIONS) - {"link"}
+
+HIDDEN: Final = "hidden"
+"""The role of a hidden input, of which a document says that it is a text input without actions."""
 
 _ARIA_ROLES: Final[Mapping[str, str]] = {
     "button": "button",
@@ -51,6 +54,9 @@ _ARIA_ROLES: Final[Mapping[str, str]] = {
     "separator": "separator",
     "group": "group",
     "radiogroup": "group",
+    "article": "section",
+    "region": "section",
+    "paragraph": "paragraph",
 }
 
 _TAG_ROLES: Final[Mapping[str, str]] = {
@@ -88,8 +94,8 @@ _EDITABLE: Final = ("", "true", "plaintext-only")
 def role_of(element: Node) -> str | None:
     """Return the SOM role of an element, or None when it has none.
 
-    An ARIA role that SOM does not know leaves the element what it is by its name: a link stays a link. A `<select>` or
-    a text field that calls itself a combobox stays what can be operated.
+    An ARIA role that SOM does not know leaves the element what it is by its name. One that cannot be operated leaves a
+    link a link, and a control a control. A text field that calls itself a combobox stays a text field.
     """
     tag, attributes = element.tag, element.attributes
     if tag in ("a", "area"):
@@ -105,14 +111,71 @@ def role_of(element: Node) -> str | None:
         claimed = next(
             (_ARIA_ROLES[token] for token in attributes["role"].lower().split() if token in _ARIA_ROLES), None
         )
-    if claimed is None or (native in ("text_input", "textarea") and claimed == "select"):
+    if claimed is None or (native in ACTIONS and claimed not in ACTIONS):
         return native
-    return claimed
+    return native if native in ("text_input", "textarea") and claimed == "select" else claimed
 
 
 def input_type(element: Node) -> str:
     """Return the `type` of an `<input>` in lower case; a text field when it has none."""
     return element.attributes.get("type", "").strip().lower() or "text"
+
+
+# --- Forms: what one sends beside what is typed into it ---
+
+_SECRETS: Final = re.compile(
+    r"csrf|xsrf|nonce|authenticity_?token|verification_?token|session|^_?(?:form_?)?token$", re.IGNORECASE
+)
+
+
+_FIELDS: Final = frozenset(("input", "select", "textarea", "button"))
+_OWN_STRUCTURE: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "table", "ul", "ol", "dl", "nav"))
+
+
+def is_secret(name: str) -> bool:
+    """Tell whether a hidden field holds a secret of the session: a CSRF token, by the names that frameworks use."""
+    return _SECRETS.search(name) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class FormFields:
+    """The parts of a form: whether its reader sees anything to fill in, its hidden inputs, and what submits it.
+
+    One that has a heading, a list or a table has more to say than its button; one without names sends nothing.
+    """
+
+    fillable: bool
+    hidden: Sequence[Node]
+    buttons: Sequence[Node]
+    has_structure: bool
+    has_names: bool
+
+    @property
+    def is_button(self) -> bool:
+        """Tell whether the form is but a button of what it stands in."""
+        return bool(self.buttons) and not self.fillable and not self.has_structure
+
+
+def read_form(form: Node, visibility: Visibility) -> FormFields:
+    """Return the parts of a form."""
+    fillable, hidden, buttons, has_structure, has_names = False, list[Node](), list[Node](), False, False
+    waiting = list(reversed(form.children))
+    while waiting:
+        node = waiting.pop()
+        tag = node.tag
+        if tag == "input" and (kind := input_type(node)) in ("hidden", "submit", "image", "button", "reset"):
+            if kind == "hidden" and node.attributes.get("name") and "disabled" not in node.attributes:
+                hidden.append(node)
+            elif kind in ("submit", "image"):
+                buttons.append(node)
+        elif tag in ("input", "select", "textarea"):
+            fillable = fillable or not visibility.hides(node)
+        elif tag == "button" and node.attributes.get("type", "").strip().lower() not in ("button", "reset"):
+            buttons.append(node)
+        has_structure = has_structure or tag in _OWN_STRUCTURE
+        has_names = has_names or (tag in _FIELDS and bool(node.attributes.get("name")))
+        waiting.extend(reversed(node.children))
+    return FormFields(fillable, hidden, buttons, has_structure, has_names)
 
 
 # --- Tables: those that hold data and those that only arrange the page (SOM 1.0, 6.3) ---
@@ -121,7 +184,7 @@ PartText: TypeAlias = Callable[[Node], str | None]
 """Returns the text of a part of an element, or None when it is not to be seen."""
 
 _ARRANGING: Final = frozenset(("bgcolor", "border", "cellpadding", "cellspacing", "width"))
-_PARTS_OF_PAGES: Final = frozenset(("article", "aside", "footer", "form", "header", "main", "nav", "section", "table"))
+_PARTS_OF_PAGES: Final = frozenset(("article", "aside", "footer", "header", "main", "nav", "section", "table"))
 MAX_LAYOUT_CELLS: Final = 2
 MAX_DATA_LINKS: Final = 20
 MAX_SPAN: Final = 100
@@ -134,14 +197,17 @@ _CELL: Final = 8
 """Length that a cell counts for beside its text."""
 
 
-def is_layout(table: Node, in_layout: bool = False) -> bool:
-    """Tell whether a table only arranges what it holds (6.3). One in such a table does, unless it has headers."""
+def is_layout(table: Node, visibility: Visibility, in_layout: bool = False) -> bool:
+    """Tell whether a table only arranges what it holds (6.3). One in such a table does, unless it has headers.
+
+    One form with something to fill in was put there by a layout; several, and forms that are a button, belong to rows.
+    """
     if table.tag != "table":
         return False
     roles = table.attributes.get("role", "").lower().split()
     if "presentation" in roles or "none" in roles:
         return True
-    cells = links = 0
+    cells = links = forms = 0
     arranging = in_layout or not _ARRANGING.isdisjoint(table.attributes)
     waiting = list(table.children)
     while waiting:
@@ -151,9 +217,11 @@ def is_layout(table: Node, in_layout: bool = False) -> bool:
         cells += node.tag == "td"
         links += node.tag == "a" and "href" in node.attributes
         arranging = arranging or node.tag in _PARTS_OF_PAGES
+        if node.tag == "form":
+            forms += not read_form(node, visibility).is_button
         if node.tag != "table":
             waiting.extend(node.children)
-    return arranging or cells <= MAX_LAYOUT_CELLS or links >= MAX_DATA_LINKS
+    return arranging or forms == 1 or cells <= MAX_LAYOUT_CELLS or links >= MAX_DATA_LINKS
 
 
 def read_cells(table: Node, text_of: PartText) -> tuple[list[str], list[list[str]]]:
@@ -260,6 +328,7 @@ _ARIA_LANDMARKS: Final[Mapping[str, Landmark]] = {
     "dialog": DIALOG,
     "alertdialog": DIALOG,
     "search": SEARCH,
+    "form": FORM,
 }
 _LANDMARK_TAGS: Final[Mapping[str, Landmark]] = {
     "nav": NAVIGATION,
@@ -268,6 +337,7 @@ _LANDMARK_TAGS: Final[Mapping[str, Landmark]] = {
     "header": HEADER,
     "footer": FOOTER,
     "dialog": DIALOG,
+    "search": SEARCH,
     "form": FORM,
 }
 _HINTED: Final = frozenset(("div", "section", "article", "ul", "ol"))
@@ -303,6 +373,8 @@ MAX_LEGAL_CANDIDATES: Final = 2_000
 
 MAX_WORDS_LENGTH: Final = 500
 """Characters of a class or an id that are read."""
+
+_PERMALINKS: Final = frozenset("#¶§∞🔗")
 
 MIN_LINKS: Final = 3
 """Links of a list that counts as navigation."""
@@ -355,7 +427,7 @@ class Landmarks:
         if state & IN_LANDMARK:
             return None
         if tag in ("div", "ul", "ol"):
-            children = [child for child in node.children if child.tag or not child.text.isspace()]
+            children = list(filter(_counts, node.children))
             links = sum(map(_is_link, children))
             if links >= MIN_LINKS and links * 2 > len(children):
                 return NAVIGATION
@@ -379,12 +451,22 @@ class Landmarks:
         return None
 
 
+def is_permalink(link: Node) -> bool:
+    """Tell whether a link is the sign beside a heading that leads to this heading."""
+    inside = link.children
+    return len(inside) == 1 and inside[0].text.strip() in _PERMALINKS and link.attributes["href"].startswith("#")
+
+
 def _is_link(child: Node) -> bool:
     """Tell whether a node is a link, or an item with nothing but a link."""
     if child.tag == "li":
-        inner = [node for node in child.children if node.tag or not node.text.isspace()]
+        inner = list(filter(_counts, child.children))
         return len(inner) == 1 and _is_link(inner[0])
     return child.tag == "a" and "href" in child.attributes
+
+
+def _counts(node: Node) -> bool:
+    return node.tag != COMMENT if node.tag else not node.text.isspace()
 
 
 # --- The walk ---
@@ -404,21 +486,27 @@ class Candidate:
 
 @dataclass(slots=True, eq=False)
 class Region:
-    """A region, or the content of a shadow root."""
+    """A region, or the content of a shadow root; `hidden` are the hidden inputs of a form."""
 
     landmark: Landmark
     node: Node
     candidates: list[Candidate] = field(default_factory=list)
     shadows: int = 0
+    start: int = 0
+    hidden: Sequence[Node] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Regions in the order in which they begin, what is in none of them last; all text; and parts of elements."""
+    """Regions in the order in which they begin, what is in none of them last; all text; and parts of elements.
+
+    `forms` has, for what submits a form that is no region, that form.
+    """
 
     regions: Sequence[Region]
     pieces: Sequence[str]
     parts: Mapping[Node, Candidate]
+    forms: Mapping[Node, Node]
 
     def part_text(self, node: Node) -> str | None:
         """Return the text of an item, a cell, an option or a summary. None when it is not to be seen."""
@@ -448,6 +536,7 @@ _OPAQUE: Final = frozenset(("hr", "iframe", "img", "input", "svg", "textarea"))
 _DROPPED_IF_EMPTY: Final = ("list", "paragraph", "section")
 _HOLDS_OTHERS: Final = frozenset(("section", "group", "details"))
 _CONSPICUOUS: Final = frozenset(("aria-hidden", "contenteditable", "hidden", "inert", "role", "style"))
+_NAMING: Final = frozenset(("aria-label", "aria-labelledby", "title"))
 _CLAIMING: Final = frozenset(("contenteditable", "role"))
 """Attributes that give an element a role that its tag has not."""
 
@@ -455,8 +544,8 @@ _LOOKED_AT: Final = STRIPPED | {"img", "svg"}
 _PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"br"}
 
 
-def survey(tree: Tree, visibility: Visibility) -> Survey:
-    """Walk over the body of a page.
+def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) -> Survey:
+    """Walk over the body of a page. `labels` are those that a control says as its name.
 
     One loop, for it runs for every node. An element is entered with what holds within it:
 
@@ -472,6 +561,7 @@ def survey(tree: Tree, visibility: Visibility) -> Survey:
     landmarks, suspicious = Landmarks(visibility), bool(visibility.hidden)
     plain = _PLAIN - visibility.hidden
     summaries: dict[Node, Candidate] = {}
+    forms: dict[Node, Node] = {}
     hosts: dict[Node, Candidate] | None = {} if tree.tagged("template") else None
     structured = set[Node]()  # every element around something with a structure: each is come by once
     for tag in _STRUCTURE:
@@ -497,6 +587,8 @@ def survey(tree: Tree, visibility: Visibility) -> Survey:
         if candidate.role in _DROPPED_IF_EMPTY and candidate.shadow is None:
             if candidate.role == "section":
                 empty = region.candidates[-1] is candidate
+            elif candidate.role == "list" and all(map(_is_link, filter(_counts, candidate.node.children))):
+                empty = True  # the links say it
             else:
                 empty = all(piece.isspace() for piece in pieces[candidate.start : candidate.end])
             if empty:
@@ -519,6 +611,8 @@ def survey(tree: Tree, visibility: Visibility) -> Survey:
             if quiet and tag in plain:
                 pass
             elif quiet and tag == "a" and "href" in attributes:
+                if is_permalink(node):
+                    continue
                 if run is not None:
                     end_run()
                 candidate = Candidate(node, "link", state, len(pieces))
@@ -543,15 +637,24 @@ def survey(tree: Tree, visibility: Visibility) -> Survey:
                         continue
                     within = host.shadow = Region(CONTENT, node, shadows=region.shadows + 1)
                     flags = (state | IN_FORM) & ~COVERED
-            elif (not quiet or tag in _LOOKED_AT or suspicious) and visibility.hides(node):
+            elif ((not quiet or tag in _LOOKED_AT or suspicious) and visibility.hides(node)) or (
+                tag == "a" and "href" in attributes and is_permalink(node)
+            ):
                 continue
             else:
                 if "inert" in attributes:
                     flags |= INERT
                 landmark = landmarks.of(node, flags) if tag in _BEGINNERS or "role" in attributes else None
+                sent: Sequence[Node] = ()
+                if landmark is FORM and tag == "form":
+                    fields = read_form(node, visibility)
+                    sent = fields.hidden
+                    if fields.is_button:  # it stays with its item
+                        landmark = None
+                        forms.update(dict.fromkeys(fields.buttons, node))
                 if landmark is not None:
                     end_run()
-                    within = Region(landmark, node)
+                    within = Region(landmark, node, start=len(pieces), hidden=sent)
                     regions.append(within)
                     flags = flags & ~COVERED | (IN_FORM if landmark is FORM else 0) | IN_LANDMARK
                 elif node in summaries:
@@ -563,12 +666,18 @@ def survey(tree: Tree, visibility: Visibility) -> Survey:
                     is_host = hosts is not None and _is_host(node)
                     role = None if tag not in MAPPED_TAGS and _CLAIMING.isdisjoint(attributes) else role_of(node)
                     in_layout = bool(state & IN_LAYOUT)
-                    if (role == "list" and node in structured) or (role == "table" and is_layout(node, in_layout)):
+                    if (role == "list" and node in structured) or (
+                        role == "table" and is_layout(node, visibility, in_layout)
+                    ):
                         role = None
                     if flags & COVERED and role == "image":
                         role = None if flags & IN_LINK or not attributes.get("alt", "").strip() else role
                     elif flags & COVERED and role not in ACTIONS and role != "heading":
                         role = None
+                    if role == "section":
+                        flags |= IN_LANDMARK if tag == "article" else 0
+                        if _NAMING.isdisjoint(attributes):
+                            role = None
                     if role is None and is_host:
                         role = "section"
                     if parted or role is not None:
@@ -578,6 +687,8 @@ def survey(tree: Tree, visibility: Visibility) -> Survey:
                     if role is None:
                         if tag == "table":
                             flags |= IN_LAYOUT
+                        elif node in labels:  # its control says it
+                            flags |= COVERED
                         if tag in _PARTS:
                             candidate = parts[node] = Candidate(node, "", flags, len(pieces))
                         if tag == "legend" and node.parent is not None and node.parent.tag == "fieldset":
@@ -591,8 +702,6 @@ def survey(tree: Tree, visibility: Visibility) -> Survey:
                             hosts[node] = candidate
                         if tag == "fieldset" and "disabled" in attributes:
                             flags |= DISABLED
-                        elif tag == "article":
-                            flags |= IN_LANDMARK
                         if role in ("link", "button"):
                             flags |= IN_LINK
                         if role not in _HOLDS_OTHERS:
@@ -631,8 +740,10 @@ def survey(tree: Tree, visibility: Visibility) -> Survey:
     while waiting:
         region = waiting.pop()
         region.candidates = [candidate for candidate in region.candidates if candidate.role]
+        if region.candidates:
+            region.candidates += [Candidate(node, HIDDEN, IN_FORM) for node in region.hidden]
         waiting.extend(candidate.shadow for candidate in region.candidates if candidate.shadow is not None)
-    return Survey([region for region in regions if region.candidates], pieces, parts)
+    return Survey([region for region in regions if region.candidates], pieces, parts, forms)
 
 
 def _is_host(node: Node) -> bool:

@@ -45,7 +45,7 @@ class Credentials(NamedTuple):
     `session` is the application's own, `user` what its authentication middleware made of the request; both are None
     where there is no such middleware. `scopes` are what that middleware granted (Starlette keeps them beside the user).
     `address` is the client's, behind the trusted proxies. `signed` is what the caller has signed, at a door that gives
-    challenges; no header says it.
+    challenges; no header says it. `query` is the request's query, in which some keys are sent.
     """
 
     headers: Mapping[str, str]
@@ -54,6 +54,7 @@ class Credentials(NamedTuple):
     user: object = None
     scopes: frozenset[str] = frozenset()
     signed: Signed | None = None
+    query: bytes = b""
 
 
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]

@@ -32,11 +32,12 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from urllib.parse import parse_qsl
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -215,7 +216,8 @@ class _Limit:
 class Guard:
     """Admits calls of one action, and settles afterwards what it claimed for them.
 
-    `check` raises InvalidInput for a call that could not be sent to its route.
+    `check` raises InvalidInput for a call that could not be sent to its route, `rehearse` what the route's own security
+    says of its caller.
     """
 
     def __init__(
@@ -224,13 +226,16 @@ class Guard:
         guards: Guards,
         inputs: Validator,
         clock: Callable[[], float] = time.time,
+        *,
         check: Callable[[Call], None] | None = None,
+        rehearse: Callable[[Call], Awaitable[None]] | None = None,
     ) -> None:
         self._action = action
         self._guards = guards
         self._store = guards.store
         self._inputs = inputs
         self._check = check
+        self._rehearse = rehearse if action.rehearsal is not None else None
         self.clock = clock
 
         named = ((SITE, guards.rate_limit), (action.id, action.rate_limit))
@@ -598,6 +603,8 @@ class Guard:
             raise AuthenticationRequired("The action needs to know who calls.", headers=headers)
         if self._check is not None:
             self._check(call)
+        if self._rehearse is not None and consent.spend is None:
+            await self._rehearse(call)
         try:
             summary = await self._summarize(call)
         except Problem as problem:  # a basket is empty once its order is placed
@@ -710,9 +717,14 @@ def read_key(text: str) -> str:
 def challenges_of_route(action: Action) -> tuple[str, ...]:
     """The challenges of what a route's own schemes look for, where the route itself has given none."""
     kinds: dict[str, None] = {}
+    for scheme in action.security_schemes.values():
+        if scheme.get("type") in ("http", "oauth2", "openIdConnect"):
+            kinds[str(scheme.get("scheme", "Bearer")).capitalize()] = None
     for known in action.route_credentials:
-        own = "Bearer" if known.name == "authorization" else f'ApiKey {known.place}="{known.name}"'
-        kinds["Cookie" if known.place == "cookie" else own] = None
+        if known.name != "authorization":
+            kinds["Cookie" if known.place == "cookie" else f'ApiKey {known.place}="{known.name}"'] = None
+        elif not kinds:
+            kinds["Bearer"] = None
     return tuple(kinds) or ("Bearer",)
 
 
@@ -731,6 +743,10 @@ def shown_by(
         for name in sorted(headers)
         if ("header", name) in looked_for or _IDENTIFYING.match(name)
     ]
+    keys = {one.name for one in looked_for if one.place == "query"}
+    if keys and shown.query:
+        pairs = parse_qsl(shown.query.decode("latin-1"))
+        words += [f"query {name}={value}" for name, value in sorted(pairs) if name in keys]
     named = any(one.place == "cookie" for one in looked_for)
     for pair in sorted(headers.get("cookie", "").split(";")) if named or cookies else ():
         name, _, value = pair.strip().partition("=")

@@ -14,6 +14,7 @@ from awp_publish.protocols.mcp_server_card import PROTOCOL as MCP_SERVER_CARD
 from awp_publish.protocols.protected_resource import PROTOCOL as PROTECTED_RESOURCE
 from awp_publish.protocols.protocol import Protocol
 from awp_publish.protocols.som import PROTOCOL as SOM
+from awp_publish.protocols.webmcp import PROTOCOL as WEBMCP
 from awp_publish.protocols.woa import PROTOCOL as WOA
 
 ALL: tuple[Protocol, ...] = (
@@ -36,4 +37,5 @@ ALL: tuple[Protocol, ...] = (
     SITEMAP,
     SECURITY,
     AUTH_MD,
+    WEBMCP,
 )

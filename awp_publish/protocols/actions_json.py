@@ -23,6 +23,33 @@ VERSION: Final = 1
 HANDLER: Final = "agents.invoke"
 """The one handler that tools name: it calls the action at the site's own guarded address."""
 
+SITE_TOOL: Final = "actions.site"
+"""The one tool through which an agent without a browser uses the map: what it lists, calls and reads."""
+SITE_ACTION: Final = "actions_site"
+"""The same under an id of ours, for doors whose names have no dots."""
+SITE_INPUTS: Final[JsonObject] = {
+    "type": "object",
+    "properties": {
+        "mode": {
+            "type": "string",
+            "enum": ["list", "call", "state_read", "state_summary", "state_diff"],
+            "description": "list: what can be done and read here and now; call: carry out an action; state_...: read.",
+        },
+        "action": {"type": "string", "maxLength": 256, "description": "For call: the name of an action or primitive."},
+        "arguments": {"type": "object", "description": "For call: the arguments of the action."},
+        "projection_name": {"type": "string", "maxLength": 256, "description": "Which projection is read."},
+        "summary_name": {"type": "string", "maxLength": 256, "description": "Which of its summaries is read."},
+        "max_bytes": {"type": "integer", "minimum": 1, "description": "The largest summary that is wanted."},
+        "target_runtime_id": {
+            "type": "string",
+            "maxLength": 256,
+            "description": "The page that is meant: a runtime_id of an earlier answer, or a visitor's code.",
+        },
+    },
+    "required": ["mode"],
+    "additionalProperties": False,
+}
+
 SETTLE_MS: Final = 8_000
 _PAGE_ANSWER: Final[JsonObject] = {
     "type": "object",
@@ -56,7 +83,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         "context": [_context(catalog, page) for page in pages if page.guide or page.actions],
         "states": [state for page in pages for state in _states(catalog, page)],
         "transitions": [transition for page in pages for transition in _transitions(page)],
-        "tools": [_tool(catalog, action, pages) for action in catalog.actions],
+        "tools": [_tool(catalog, action, pages) for action in catalog.actions if action.id != SITE_ACTION],
         "signals": [signal for page in pages for signal in _signals(catalog, page)],
         "attachments": [attachment for page in pages for attachment in _attachments(catalog, page)],
         "checks": [check for page in pages for check in _checks(page)],
@@ -374,10 +401,10 @@ def _click(name: str, css: str, further: Mapping[str, object]) -> list[dict[str,
     return [find, click | dict(further)]
 
 
+_write = to_json(render)  # one for both places: what lists documents lists it once
 PROTOCOL = Protocol(
     "actions_json",
     documents=tuple(
-        Document(path, MEDIA_TYPE, to_json(render), rel, "actions.json")
-        for path, rel in ((PATH, "service-desc"), (ALIAS, None))
+        Document(path, MEDIA_TYPE, _write, rel, "actions.json") for path, rel in ((PATH, "service-desc"), (ALIAS, None))
     ),
 )

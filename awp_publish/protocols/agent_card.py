@@ -6,13 +6,22 @@ says how a message names its skill. Deliberately not emitted: fields of 0.3 (`ur
 1.0, whose schema forbids them; `signatures` (nothing is signed).
 """
 
+from collections.abc import Mapping
+from itertools import product
 from typing import Final, cast
 from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.model import Authentication, Catalog, Paths
-from awp_publish.protocols.members import absolute_if, extension_members, present, sign_in_of
+from awp_publish.model import Authentication, Catalog, JsonObject, Paths
+from awp_publish.protocols.members import (
+    absolute_if,
+    extension_members,
+    present,
+    requirements_of,
+    schemes_of_routes,
+    sign_in_of,
+)
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 PATH: Final = "/.well-known/agent-card.json"
@@ -67,7 +76,10 @@ def render_extension(catalog: Catalog) -> bytes:
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the card, in the order of the specification's message."""
-    site, contact, schemes = catalog.site, catalog.site.contact, _security_schemes(catalog)
+    site, contact, of_routes = catalog.site, catalog.site.contact, schemes_of_routes(catalog)
+    schemes, variants = _schemes_of(of_routes)
+    own = {name if name not in schemes else f"site_{name}": one for name, one in _security_schemes(catalog).items()}
+    schemes |= own
     interfaces = [
         {"url": catalog.absolute(door.path), "protocolBinding": binding, "protocolVersion": door.version}
         for door in catalog.doors
@@ -93,7 +105,17 @@ def render(catalog: Catalog) -> dict[str, object]:
         # An example is a text: the very data part that calls the skill.
         examples = [orjson.dumps({"skill": action.id, "input": given}).decode() for given in action.examples]
         scopes = {"list": list(action.scopes)} if action.scopes else {}
-        required = [{"schemes": {name: scopes}} for name in schemes] if action.auth_required else []
+        required = [{"schemes": {name: scopes}} for name in own] if action.auth_required else []
+        if action.route_authenticates and (alternatives := requirements_of(catalog, action, of_routes)):
+            required = [
+                {
+                    "schemes": dict(
+                        zip(chosen, ({"list": asked} if asked else {} for asked in way.values()), strict=True)
+                    )
+                }
+                for way in alternatives
+                for chosen in product(*(variants.get(name, ()) for name in way))
+            ]
         skill = {
             "id": action.id,
             "name": action.name,
@@ -137,8 +159,8 @@ def render_older(catalog: Catalog) -> dict[str, object]:
     """Return the card for clients of A2A 0.2 and 0.3 (0.3 section 5.5), which speak JSON-RPC at the same address."""
     card = render(catalog)
     schemes: dict[str, object] = {}
-    for name, wrapped in _security_schemes(catalog).items():
-        for kind, scheme in cast(dict[str, dict[str, object]], wrapped).items():
+    for name, wrapped in cast(dict[str, dict[str, dict[str, object]]], card.get("securitySchemes", {})).items():
+        for kind, scheme in wrapped.items():
             own = {_OLDER_NAMES.get(member, member): value for member, value in scheme.items()}
             schemes[name] = {"type": _OLDER_TYPES[kind], **own}
     skills = cast(list[dict[str, object]], card["skills"])
@@ -169,6 +191,41 @@ _OLDER_TYPES: Final = {
 }
 _OLDER_NAMES: Final = {"location": "in"}
 """0.3 spells security schemes as OpenAPI does."""
+
+
+def _schemes_of(of_routes: Mapping[str, JsonObject]) -> tuple[dict[str, object], dict[str, list[str]]]:
+    """The schemes of the routes in the words of A2A, and under which names each is there.
+
+    OpenAPI knows several flows of one OAuth scheme, and A2A one (a oneof): each further one is a scheme of its own.
+    """
+    schemes: dict[str, object] = {}
+    variants: dict[str, list[str]] = {}
+    for name, scheme in of_routes.items():
+        told = {"description": scheme.get("description")}
+        match scheme.get("type"):
+            case "apiKey":
+                key = {**told, "location": scheme.get("in"), "name": scheme.get("name")}
+                found: dict[str, object] = {name: {"apiKeySecurityScheme": present(key)}}
+            case "http":
+                http = {**told, "scheme": scheme.get("scheme"), "bearerFormat": scheme.get("bearerFormat")}
+                found = {name: {"httpAuthSecurityScheme": present(http)}}
+            case "openIdConnect":
+                connect = {**told, "openIdConnectUrl": scheme.get("openIdConnectUrl")}
+                found = {name: {"openIdConnectSecurityScheme": present(connect)}}
+            case "oauth2":
+                flows = scheme.get("flows")
+                listed = list(flows.items()) if isinstance(flows, Mapping) else []
+                found = {
+                    name if not number else f"{name}_{kind}": {
+                        "oauth2SecurityScheme": present({**told, "flows": {kind: flow}})
+                    }
+                    for number, (kind, flow) in enumerate(listed)
+                }
+            case _:
+                continue
+        schemes |= found
+        variants[name] = list(found)
+    return schemes, variants
 
 
 def _security_schemes(catalog: Catalog) -> dict[str, object]:

@@ -14,7 +14,16 @@ from typing import Final, NamedTuple, TypeAlias
 from awp_publish import problems
 from awp_publish.model import Action, Catalog, JsonObject
 from awp_publish.protocols import agent_card, awas, woa
-from awp_publish.protocols.members import credentials_of, extended, located, located_if, present, whole
+from awp_publish.protocols.members import (
+    credentials_of,
+    extended,
+    located,
+    located_if,
+    methods_of_schemes,
+    present,
+    schemes_of_routes,
+    whole,
+)
 from awp_publish.protocols.plain_request import IDEMPOTENCY_HEADER, request_fields
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 from awp_publish.protocols.schema_reading import (
@@ -40,7 +49,7 @@ REGISTERED: Final = frozenset({"a2a", "mcp", "acp", "ap2", "x402", "skyfire", "o
 DOOR_DOCUMENTS: Final = {"woa": ("document", woa.PATH)}
 """Doors to the document that describes what is behind them, and the member that names it."""
 
-SOCKETS: Final = frozenset({"awp"})
+SOCKETS: Final = frozenset({"awp", "bridge"})
 """Doors that speak WebSocket. (The Agent Web Protocol of that door is another than that of this document.)"""
 
 WHOLE_ANSWER: Final = "$"
@@ -54,14 +63,16 @@ def render(catalog: Catalog) -> dict[str, object]:
     # Section 7.
     auth: dict[str, object] = {"type": "none"}
     declared, required = site.authentication, [action.id for action in actions if action.auth_required]
-    if declared is not None or required:
+    schemes = schemes_of_routes(catalog)
+    if declared is not None or required or schemes:
         auth = {
             "required_for": required,
             "optional_for": [action.id for action in actions if not action.auth_required],
-            "type": declared and declared.type,
+            "type": (declared and declared.type) or _type_of(catalog),
             "token_expiry": declared and declared.token_expiry,
             "refresh_endpoint": declared and located_if(catalog, declared.refresh_endpoint),
             "x-credentials": credentials_of(catalog),
+            "x-security-schemes": schemes or None,
         }
     turned_by = {name for action in actions if not action.is_write for name in members(action.inputs)}
     # Section 6: flags that nothing here tells are left out, for "false" would say that it is so.
@@ -136,6 +147,16 @@ def _protocols(catalog: Catalog) -> dict[str, object]:
     if catalog.openapi:
         spoken["openapi"] = {"version": catalog.openapi.version, "endpoint": catalog.absolute(catalog.openapi.path)}
     return spoken
+
+
+_TYPES: Final = {"oauth": "oauth2", "api_key": "api_key", "bearer": "bearer"}
+"""How section 7 calls the kinds of authentication, in the order in which one of several is named."""
+
+
+def _type_of(catalog: Catalog) -> str | None:
+    """The kind that the routes' schemes are of; None where section 7 has no word for it."""
+    methods = methods_of_schemes(catalog)
+    return next((name for method, name in _TYPES.items() if method in methods), None)
 
 
 def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str, object]:

@@ -13,7 +13,7 @@ whose `path` is not that page. Deliberately not emitted: `error_codes` (how a ro
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC
 from importlib.resources import files
@@ -21,7 +21,7 @@ from typing import Final
 
 import orjson
 
-from awp_publish.model import Action, Catalog, JsonObject, RateLimit, SiteFacts
+from awp_publish.model import Action, Catalog, JsonObject, RateLimit
 from awp_publish.protocols.members import (
     absolute_if,
     credentials_of,
@@ -29,8 +29,10 @@ from awp_publish.protocols.members import (
     located,
     located_if,
     methods_of_route,
+    methods_of_schemes,
     origin,
     present,
+    schemes_of_routes,
     whole,
 )
 from awp_publish.protocols.plain_request import (
@@ -130,12 +132,14 @@ def render(catalog: Catalog) -> dict[str, object]:
     ]
     required = [action.auth_required for action in actions]
     authentication: dict[str, object] = {"required": bool(required) and all(required)}
-    if site.authentication is not None or any(required):
+    schemes = schemes_of_routes(catalog)
+    if site.authentication is not None or any(required) or schemes:
         authentication["optional_for"] = [action.id for action in actions if not action.auth_required]
-    if site.authentication is not None:
-        endpoints = {name: located(catalog, address) for name, address in site.authentication.endpoints.items()}
-        authentication |= _methods(site) | present({"endpoints": endpoints or None})
-        authentication |= present({"x-credentials": credentials_of(catalog)})
+    if site.authentication is not None or schemes:
+        given = site.authentication.endpoints if site.authentication is not None else {}
+        endpoints = _endpoints_of(schemes) | {name: located(catalog, address) for name, address in given.items()}
+        authentication |= _methods(catalog) | present({"endpoints": endpoints or None})
+        authentication |= present({"x-credentials": credentials_of(catalog), "x-security-schemes": schemes or None})
     # The doors go by the origin of a browser's call, and ask for no token.
     origins = list(site.allowed_origins)
     security = {"csrfRequired": False, "allowedOrigins": origins} if origins else None
@@ -208,11 +212,25 @@ def _rate_limit(limit: RateLimit | None) -> dict[str, object] | None:
     return present({"requests": limit.requests, "window": limit.window, "scope": limit.scope})
 
 
-def _methods(site: SiteFacts) -> dict[str, object]:
+def _endpoints_of(schemes: Mapping[str, JsonObject]) -> dict[str, str]:
+    """Where the routes' OAuth flows get tokens: the first address of each kind."""
+    found: dict[str, str] = {}
+    for scheme in schemes.values():
+        flows = scheme.get("flows")
+        for flow in flows.values() if isinstance(flows, Mapping) else ():
+            for name, member in (("token", "tokenUrl"), ("authorize", "authorizationUrl"), ("refresh", "refreshUrl")):
+                if isinstance(address := flow.get(member), str) and address:
+                    found.setdefault(name, address)
+    return found
+
+
+def _methods(catalog: Catalog) -> dict[str, object]:
     """The methods as 1.1 spells them, else the one that the type is."""
-    if site.authentication is None:
+    declared, of_routes = catalog.site.authentication, methods_of_schemes(catalog)
+    if declared is None and not of_routes:
         return {}
-    named = site.authentication.methods or (site.authentication.type or NO_METHOD,)
+    named = (declared.methods or (declared.type or NO_METHOD,)) if declared is not None else ()
+    named = tuple(dict.fromkeys((*named, *of_routes)))
     known = list(dict.fromkeys(METHODS[method] for method in named if method in METHODS))
     others = [method for method in named if method not in METHODS and method != NO_METHOD]
     return present({"methods": known or None, "x-methods": others or None})
@@ -223,7 +241,7 @@ def _action(catalog: Catalog, action: Action, level: str | None) -> dict[str, ob
     address = located(catalog, path)
     # The site's methods hold where an action names none.
     methods = methods_of_route(action)
-    own_methods = methods if methods != _methods(catalog.site).get("methods") else None
+    own_methods = methods if methods != _methods(catalog).get("methods") else None
     preconditions = [*action.preconditions, *(f"{one} has been called successfully." for one in action.depends_on)]
     limit = _rate_limit(action.rate_limit)
     fields = request_fields(catalog, action)

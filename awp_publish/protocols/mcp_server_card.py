@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from awp_publish.model import Catalog, Paths
-from awp_publish.protocols.members import extension_members, present
+from awp_publish.protocols.members import credentials_of, extension_members, present
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 SUFFIX: Final = "/server-card"
@@ -25,7 +25,6 @@ VERSIONS: Final = ("2025-11-25", "2026-07-28")
 
 TRANSPORT: Final = "streamable-http"
 MAX_DESCRIPTION: Final = 100
-BEARER_TYPES: Final = frozenset({"bearer", "oauth2", "jwt"})
 """Authentication whose credentials travel in the header Authorization."""
 
 
@@ -43,13 +42,13 @@ def render(catalog: Catalog) -> dict[str, object]:
     """Return the card, in the order of its schema."""
     site, needing = catalog.site, [action.auth_required for action in catalog.actions]
     headers = None
-    declared = site.authentication
-    if declared is not None and any(needing):
-        kinds = {declared.type, *declared.methods}
-        named = ["Authorization"] if kinds & BEARER_TYPES else []
-        named += [declared.api_key_header] if declared.api_key_header is not None else []
+    ways = credentials_of(catalog) or []
+    if ways and any(needing):
+        kinds = {way["method"] for way in ways} | {way["in"] for way in ways if way.get("in") != "header"}
+        named = list(dict.fromkeys(str(way["name"]) for way in ways if way.get("in") == "header"))
+        named.sort(key=lambda name: name != "Authorization")
         # Where one of several will do, none is required by itself.
-        is_required = all(needing) and len(named) == 1 and "session" not in kinds
+        is_required = all(needing) and len(named) == 1 and kinds.isdisjoint(("session", "cookie", "query"))
         headers = [{"name": name, "isRequired": is_required, "isSecret": True} for name in named] or None
     remote = {
         "type": TRANSPORT,

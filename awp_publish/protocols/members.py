@@ -72,10 +72,10 @@ def sign_in_of(catalog: Catalog) -> str | None:
 def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
     """Return how callers show who they are: the method, the header or cookie, and how that is had; None if untold."""
     declared = catalog.site.authentication
-    if declared is None:
-        return None
     ways: list[dict[str, object]] = []
-    for method in declared.methods or ((declared.type,) if declared.type else ()):
+    named = (declared.methods or ((declared.type,) if declared.type else ())) if declared is not None else ()
+    for method in named:
+        assert declared is not None
         way: dict[str, object | None] = {"method": method}
         if method in BEARER_METHODS:
             way |= {"in": "header", "name": "Authorization", "scheme": "Bearer"}
@@ -85,13 +85,107 @@ def credentials_of(catalog: Catalog) -> list[dict[str, object]] | None:
             way |= {"in": "cookie", "name": declared.session_cookie, "sign_in": sign_in_of(catalog)}
         if way.get("name") or way.get("sign_in"):  # else nobody could do anything with it
             ways.append(present(way))
+    ways += [way for scheme in schemes_of_routes(catalog).values() if (way := _way_of(scheme)) and way not in ways]
     return ways or None
+
+
+def schemes_of_routes(catalog: Catalog) -> dict[str, dict[str, object]]:
+    """Return the security schemes of the actions' routes, as OpenAPI describes them, with absolute addresses.
+
+    Two that are different and have one name, as those of mounted applications may, are numbered.
+    """
+    found: dict[str, dict[str, object]] = {}
+    for action in catalog.actions:
+        for name, scheme in action.security_schemes.items():
+            found.setdefault(scheme_name(found, catalog, name, scheme), _absolute(catalog, scheme))
+    return found
+
+
+def scheme_name(found: Mapping[str, object], catalog: Catalog, name: str, scheme: JsonObject) -> str:
+    """Return the name under which a route's scheme is among those that are `found`, or is to be."""
+    number, candidate, described = 1, name, _absolute(catalog, scheme)
+    while candidate in found and found[candidate] != described:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate
+
+
+def requirements_of(
+    catalog: Catalog, action: Action, found: Mapping[str, dict[str, object]]
+) -> list[dict[str, list[str]]]:
+    """Return the alternatives in which the route behind an action lets callers authenticate, of the schemes `found`."""
+    return [
+        {
+            scheme_name(found, catalog, name, action.security_schemes[name]): list(scopes)
+            for name, scopes in alternative.items()
+            if name in action.security_schemes
+        }
+        for alternative in action.security
+    ]
+
+
+def _absolute(catalog: Catalog, scheme: JsonObject) -> dict[str, object]:
+    copied: dict[str, object] = dict(scheme)
+    if isinstance(address := copied.get("openIdConnectUrl"), str):
+        copied["openIdConnectUrl"] = absolute_if(catalog, address)
+    if isinstance(flows := copied.get("flows"), Mapping):
+        copied["flows"] = {
+            kind: {
+                name: absolute_if(catalog, one) if name.endswith("Url") and isinstance(one, str) else one
+                for name, one in flow.items()
+            }
+            for kind, flow in flows.items()
+            if isinstance(flow, Mapping)
+        }
+    return copied
+
+
+def _way_of(scheme: JsonObject) -> dict[str, object]:
+    """Return how callers show who they are by a scheme of a route's."""
+    authorization = {"in": "header", "name": "Authorization"}
+    match scheme.get("type"):
+        case "apiKey":
+            return {"method": "api_key", "in": scheme.get("in"), "name": scheme.get("name")}
+        case "http":
+            kind = str(scheme.get("scheme", "")).capitalize()
+            told = {"method": kind.lower(), **authorization, "scheme": kind, "bearerFormat": scheme.get("bearerFormat")}
+        case "oauth2":
+            told = {"method": "oauth", **authorization, "scheme": "Bearer", "flows": scheme.get("flows")}
+        case "openIdConnect":
+            address = scheme.get("openIdConnectUrl")
+            told = {"method": "oauth", **authorization, "scheme": "Bearer", "openIdConnectUrl": address}
+        case _:
+            return {}
+    return present(told)
+
+
+def methods_of_schemes(catalog: Catalog) -> list[str]:
+    """Return the methods of the routes' schemes, as AWAS and agent.json name them, each once."""
+    ways = filter(None, map(_way_of, schemes_of_routes(catalog).values()))
+    return list(dict.fromkeys(str(way["method"]) for way in ways))
+
+
+def issuers_of(catalog: Catalog) -> tuple[str, ...]:
+    """Return the authorization servers: those that the site declares, else those of the routes' OpenID Connect."""
+    declared = catalog.site.authentication
+    if declared is not None and declared.authorization_servers:
+        return declared.authorization_servers
+    found = (scheme.get("openIdConnectUrl") for scheme in schemes_of_routes(catalog).values())
+    suffix = "/.well-known/openid-configuration"  # OpenID Connect Discovery 1.0, section 4
+    named = (one.removesuffix(suffix) for one in found if isinstance(one, str) and one.endswith(suffix))
+    return tuple(dict.fromkeys(named))
 
 
 def methods_of_route(action: Action) -> list[str]:
     """Return the methods by which the route behind an action knows its callers, as its security scheme tells them."""
+    if not action.route_authenticates:
+        return []
+    if action.security_schemes:
+        ways = filter(None, map(_way_of, action.security_schemes.values()))
+        told = ("session" if way.get("in") == "cookie" else str(way["method"]) for way in ways)
+        return list(dict.fromkeys(told))
     names = []
-    for place, name in action.route_credentials if action.route_authenticates else ():
+    for place, name in action.route_credentials:
         names.append("session" if place == "cookie" else "bearer" if name == "authorization" else "api_key")
     return list(dict.fromkeys(names))
 

@@ -1,9 +1,10 @@
 """OAuth 2.0 Protected Resource Metadata: RFC 9728, which says where tokens for the site come from.
 
-Published only where authorization servers are declared: for other sites it would say nothing. The site is one resource,
-its MCP endpoint another, because MCP clients ask for tokens for the very address that they call, and take no metadata
-of any other (section 3.3). Section 3.1 puts the well-known part between host and path of the resource. A site below a
-path owns nothing above that path, so there the documents stand below it, and challenges name their whole addresses
+Published only where authorization servers are known, declared or by the routes' OpenID Connect: for other sites it
+would say nothing that a client could follow. The site is one resource, its MCP endpoint another, because MCP clients
+ask for tokens for the very address that they call, and take no metadata of any other (section 3.3). Section 3.1 puts
+the well-known part between host and path of the resource. A site below a path owns nothing above that path, so there
+the documents stand below it, and challenges name their whole addresses
 (`resource_metadata`, section 5.1), which is what clients follow first. Deliberately not emitted: `jwks_uri` and what is
 about signed answers and metadata (nothing is signed), and policy addresses that no site has declared.
 """
@@ -11,7 +12,7 @@ about signed answers and metadata (nothing is signed), and policy addresses that
 from typing import Final
 
 from awp_publish.model import Catalog, Paths
-from awp_publish.protocols.members import absolute_if, extension_members, present
+from awp_publish.protocols.members import absolute_if, extension_members, issuers_of, present
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 PATH: Final = "/.well-known/oauth-protected-resource"
@@ -23,7 +24,7 @@ BEARER_METHODS: Final = ("header",)
 
 def is_published(catalog: Catalog) -> bool:
     """Return True for a site with authorization servers."""
-    return bool(_authorization_servers(catalog))
+    return bool(issuers_of(catalog))
 
 
 def is_published_of_mcp(catalog: Catalog) -> bool:
@@ -61,18 +62,13 @@ def _render(catalog: Catalog, resource: str) -> dict[str, object]:
     scopes = sorted({scope for action in catalog.actions for scope in action.scopes})
     document = {
         "resource": resource,
-        "authorization_servers": list(_authorization_servers(catalog)) or None,
+        "authorization_servers": list(issuers_of(catalog)) or None,
         "scopes_supported": scopes or None,
         "bearer_methods_supported": list(BEARER_METHODS),
         "resource_name": site.name,
         "resource_documentation": absolute_if(catalog, site.documentation),
     }
     return present(document) | extension_members(site.extensions)
-
-
-def _authorization_servers(catalog: Catalog) -> tuple[str, ...]:
-    authentication = catalog.site.authentication
-    return authentication.authorization_servers if authentication else ()
 
 
 _OF_MCP: Final = Document(

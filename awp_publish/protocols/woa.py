@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject
-from awp_publish.protocols.members import completed, credentials_of, extension_members, present
+from awp_publish.protocols.members import completed, credentials_of, extension_members, present, schemes_of_routes
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 from awp_publish.protocols.schema_reading import answer_schema
 from awp_publish.schema import DIALECT
@@ -50,14 +50,14 @@ def render(catalog: Catalog) -> dict[str, object]:
     if isinstance(private := added.pop("transports", None), Mapping):
         merged = {**transports, **{name: value for name, value in private.items() if name not in transports}}
         transports = {name: value for name, value in merged.items() if private.get(name, value) is not None}
-    ways = credentials_of(catalog)
+    ways, schemes = credentials_of(catalog), schemes_of_routes(catalog)
     document: dict[str, object] = {
         "woa_version": VERSION,
         "agents": [_agent(agent, actions, transports) for agent in catalog.agents],
         "transports": transports,
     }
     if ways and "authz" not in added:
-        document["authz"] = {"credentials": ways}
+        document["authz"] = present({"credentials": ways, "securitySchemes": schemes or None})
     return completed(document | extension_members(catalog.site.extensions), added)
 
 

@@ -362,7 +362,7 @@ class AgentPublisher:
             settings=settings,
             catalog=catalog,
             published=lambda: next(one for one in site.catalogs if one.url == catalog.url),
-            invoker=Invoker(catalog, reach, guards, accept, self._observer, carry, reach.check),
+            invoker=Invoker(catalog, reach, guards, accept, self._observer, carry, reach.check, reach.rehearse),
             guards=guards,
             keys=site.keys,
             admission=admission,

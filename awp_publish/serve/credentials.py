@@ -81,6 +81,7 @@ def read_credentials(scope: Scope, fields: Fields, trusted_proxies: TrustedProxi
         scope.get("session"),
         scope.get("user"),
         _NO_SCOPES if auth is None else _granted(auth),
+        query=scope.get("query_string", b""),
     )
 
 

@@ -15,15 +15,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote, urlencode
 
 import orjson
 from starlette.exceptions import HTTPException
 
 from awp_publish import media
-from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival
+from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival, fixed_arrivals
 from awp_publish.discover.routes import pattern_of
-from awp_publish.model import ROUTE_CALL as ROUTE_CALL, Action, Catalog, JsonObject, Target
+from awp_publish.model import ROUTE_CALL as ROUTE_CALL, Action, Catalog, JsonObject, RouteCredential, Target
 from awp_publish.policy.call import Call, Content, Outcome, Result
 from awp_publish.policy.guard import challenges_of_route
 from awp_publish.problems import (
@@ -44,6 +44,7 @@ from awp_publish.problems import (
 )
 from awp_publish.request import Encoder, Request
 from awp_publish.schema import pointer_to, read_errors
+from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.http import AsgiApp, Fields, Message, Receive, Scope, Send, mount_of, read_fields
 
 # --- From a route's HTTP answer to an outcome or a problem ---
@@ -148,6 +149,9 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
         if status < 500 or not isinstance(document, Mapping):
             return kind(words)
         return refusal(kind, status, document, codes, words)
+    if status == 422 and (lacking := _lacking_headers(call, document)):
+        told = [("WWW-Authenticate", kind) for kind in challenges_of_route(action)]
+        return AuthenticationRequired(f"The action needs the header {lacking[0]}, which says who calls.", headers=told)
     if status == 422 and (errors := _fastapi_errors(call, document)):
         return InvalidInput.of(errors)
     kinds: Mapping[int, type[Problem]] = {403: InsufficientPermissions}
@@ -160,14 +164,20 @@ def _read_refusal(call: Call, status: int, fields: Fields, body: bytes, codes: M
 
 def _shows_credentials(call: Call) -> bool:
     """Whether a caller shows what the route's own schemes look for; `Authorization` always counts."""
-    if call.credentials is None:
+    if call.credentials is not None:
+        shown = call.credentials()
+    elif isinstance(call.context, Mapping) and "headers" in call.context:
+        scope = cast(Scope, call.context)
+        shown = read_credentials(scope, read_fields(scope["headers"]), TrustedProxies())
+    else:
         return False
-    headers = call.credentials().headers
-    cookies = {pair.partition("=")[0].strip() for pair in headers.get("cookie", "").split(";")}
-    named = call.action.route_credentials
-    return bool(headers.get("authorization")) or any(
-        one.name in cookies if one.place == "cookie" else bool(headers.get(one.name)) for one in named
-    )
+    places = {
+        "header": {name for name, value in shown.headers.items() if value},
+        "cookie": {pair.partition("=")[0].strip() for pair in shown.headers.get("cookie", "").split(";")},
+        "query": {name for name, _ in parse_qsl(shown.query.decode("latin-1"))},
+    }
+    known = (*call.action.route_credentials, RouteCredential("header", "authorization"))
+    return any(one.name in places[one.place] for one in known)
 
 
 def _parse(content_type: bytes, body: bytes) -> object:
@@ -177,6 +187,18 @@ def _parse(content_type: bytes, body: bytes) -> object:
         except orjson.JSONDecodeError:
             return None
     return body.decode("utf-8", "replace") if content_type.startswith(b"text/plain") else None
+
+
+def _lacking_headers(call: Call, document: object) -> list[str]:
+    """The headers with credentials that FastAPI says are missing, which are no inputs."""
+    listed = document.get("detail") if isinstance(document, Mapping) else None
+    known = {one.name for one in call.action.route_credentials if one.place == "header"}
+    places = [one.get("loc") for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
+    return [
+        place[1]
+        for place in places
+        if isinstance(place, list) and len(place) == 2 and place[0] == "header" and str(place[1]).lower() in known
+    ]
 
 
 def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
@@ -279,6 +301,10 @@ class RouteCaller:
     def __init__(self, app: CalledApplication, catalog: Catalog, among: Catalog | None = None) -> None:
         self._app = app
         self._encoders = {action.id: Encoder(action.way) for action in catalog.actions if action.way}
+        self._keys = {
+            action.id: frozenset(one.name for one in action.route_credentials if one.place == "query")
+            for action in catalog.actions
+        }
         self._arrivals = _compared(app.routes, catalog, among or catalog)
         self.codes = catalog.site.errors
 
@@ -286,15 +312,52 @@ class RouteCaller:
         """Refuse at once what could not be sent to the route later. Raises InvalidInput."""
         action = call.action
         if action.way is not None:
-            scope = _derive_scope(cast(Scope, call.context), self._encoders[action.id](call.input))
+            scope = self._derive_scope(call)[0]
             if action.id in self._arrivals:
                 self._arrivals[action.id](scope)
+
+    def _derive_scope(self, call: Call) -> tuple[Scope, Request]:
+        outer, keys = cast(Scope, call.context), self._keys[call.action.id]
+        request = self._encoders[call.action.id](call.input)
+        if keys and outer.get("query_string"):  # the caller's own keys, which are no inputs
+            pairs = [pair for pair in parse_qsl(outer["query_string"].decode("latin-1")) if pair[0] in keys]
+            query = b"&".join(filter(None, (request.query, urlencode(pairs).encode("ascii"))))
+            request = request._replace(query=query)
+        return _derive_scope(outer, request), request
+
+    async def rehearse(self, call: Call) -> None:
+        """Ask the route's own security of a caller, and run nothing else. Raises the Problem of its 401 or 403.
+
+        What else it says is for the call itself to meet, as is what goes wrong here.
+        """
+        app, action = self._app, call.action
+        entrance = app.outside if call.is_fresh else app.entrance
+        scope, request = self._derive_scope(call)
+        exchange = Rehearsal(call, request.body, self.codes)
+        if entrance is not None:
+            scope = come_from_outside(scope, app.state(), call.request_id)
+        scope[ROUTE_CALL] = exchange
+        routed = find_arrival(app.routes, dict(scope))
+        if routed is None or not routed.endpoints or routed.endpoints[-1] is not action.rehearsal:
+            return
+        scope = _GuardedScope(scope, routed.endpoints, exchange)
+        try:
+            if entrance is None:
+                await app.inside(scope, exchange.receive, exchange.send)
+            else:
+                await asyncio.ensure_future(entrance(scope, exchange.receive, exchange.send))
+        except Exception:
+            logger.exception("the security of action %s failed (request_id=%s)", action.id, call.request_id)
+            return
+        if exchange.status in (401, 403) and not exchange.is_astray:
+            result = read_answer(call, exchange.status, exchange.headers, exchange.body, self.codes)
+            if isinstance(result, Problem):
+                raise result
 
     async def __call__(self, call: Call) -> Result:
         app, action, outer = self._app, call.action, cast(Scope, call.context)
         entrance = app.outside if call.is_fresh else app.entrance
-        request = self._encoders[action.id](call.input)
-        scope = _derive_scope(outer, request)
+        scope, request = self._derive_scope(call)
         exchange = RouteCall(call, request.body, self.codes)
         if entrance is not None:
             scope = come_from_outside(scope, app.state(), call.request_id)
@@ -342,7 +405,7 @@ class RouteCall:
         "status",
     )
 
-    def __init__(self, call: Call, request: bytes, codes: Mapping[str, str], metadata_url: str | None = None) -> None:
+    def __init__(self, call: Call, request: bytes, codes: Mapping[str, str]) -> None:
         self._call = call
         self._codes = codes
         self._request: bytes | None = request
@@ -366,9 +429,10 @@ class RouteCall:
         return self._call.action.target
 
     @property
-    def entry(self) -> Target | None:
-        """The hidden route of an action that has none of its own."""
-        return self._call.action.entry
+    def hidden(self) -> object:
+        """The endpoint of the hidden route that the request is for, None where the action's own is meant."""
+        entry = self._call.action.entry
+        return entry.arrival.endpoint if entry is not None and entry.arrival is not None else None
 
     def go_astray(self) -> None:
         """The routing has chosen another route than the action's own: whatever is answered, the call is refused."""
@@ -435,6 +499,22 @@ class RouteCall:
         ]
 
 
+class Rehearsal(RouteCall):
+    """A call of which only the route's security is asked: nothing of what is answered is the call's own answer."""
+
+    __slots__ = ()
+
+    @property
+    def hidden(self) -> object:
+        return self._call.action.rehearsal
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status, self.headers = message["status"], message.get("headers", ())
+        elif message["type"] == "http.response.body":
+            self.body += message.get("body", b"")
+
+
 # --- The request ---
 
 
@@ -487,7 +567,7 @@ def _compared(app: object, catalog: Catalog, among: Catalog) -> Mapping[str, Com
     """By action, how the arrival of its requests is compared, where it depends on them. Raises DeclarationError."""
     if compares_routes(app):
         return {}
-    by_host, found = asks_for_host(app), {}
+    by_host, found, fixed = asks_for_host(app), {}, fixed_arrivals(app)
     for action in catalog.actions:
         if action.target is None:
             continue
@@ -495,7 +575,7 @@ def _compared(app: object, catalog: Catalog, among: Catalog) -> Mapping[str, Com
         if by_host or any(parameter.location == "path" for parameter in action.target.parameters):
             found[action.id] = compare
         else:
-            compare.check_fixed(action.target)
+            compare.check_fixed(action.target, fixed)
     return found
 
 
@@ -523,10 +603,10 @@ class _Arrivals:
             self._check_unseen(scope["path"][len(mount_of(scope)) :])
         return routed.endpoints
 
-    def check_fixed(self, target: Target) -> None:
+    def check_fixed(self, target: Target, find: Callable[[Scope], Routed | None]) -> None:
         """The same for a path without parameters, at start-up. Raises DeclarationError."""
         scope: Scope = {"type": "http", "method": target.method, "path": target.path, "headers": [], "root_path": ""}
-        routed = find_arrival(self._app, scope)
+        routed = find(scope)
         if routed is not None and not self._is_own(routed):
             raise DeclarationError(
                 f'action "{self._action.id}"',
@@ -622,6 +702,8 @@ def pack_request(scope: Scope) -> JsonObject:
         (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"] if name not in NOT_CARRIED
     ]
     kept = {name: scope[name] for name in (*_PLAIN, *_ADDRESSES) if scope.get(name) is not None}
+    if scope.get("query_string"):
+        kept["query_string"] = scope["query_string"].decode("latin-1")
     return {**kept, "headers": headers}
 
 
@@ -639,6 +721,7 @@ def unpack_request(packed: Mapping[str, object], state: Mapping[str, object]) ->
         **{name: packed[name] for name in _PLAIN if name in packed},
         **{name: _address(packed[name]) for name in _ADDRESSES if name in packed},
         "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs],
+        "query_string": str(packed.get("query_string", "")).encode("latin-1"),
         "state": dict(state),
         "extensions": {},
     }

@@ -30,9 +30,15 @@ Answer: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 AnswerRest: TypeAlias = Callable[[Scope, Receive, Send, str], Awaitable[None]]
 """A door that is given the rest of its path."""
 
-MODULES: Final = {"mcp": "awp_publish.serve.mcp", "a2a": "awp_publish.serve.a2a", "awp": "awp_publish.serve.awp"}
-PACKAGES: Final = {"mcp": ("mcp",), "a2a": ("a2a",), "awp": ("selectolax", "msgpack")}
-"""Doors of `Site(doors=...)`: where each is, and the packages it needs; its extra has the door's name."""
+MODULES: Final = {
+    "mcp": "awp_publish.serve.mcp",
+    "a2a": "awp_publish.serve.a2a",
+    "awp": "awp_publish.serve.awp",
+    "bridge": "awp_publish.serve.bridge",
+}
+PACKAGES: Final = {"mcp": ("mcp",), "a2a": ("a2a",), "awp": ("selectolax", "msgpack"), "bridge": ("selectolax",)}
+EXTRAS: Final = {"bridge": "actions"}
+"""Doors of `Site(doors=...)`: where each is, the packages it needs, and its extra where that has another name."""
 
 ENTRANCE: Final = "awp_publish.entrance"
 """The member of a scope in which a framework of its own way says where requests come in from outside."""
@@ -103,7 +109,7 @@ def _module(name: str) -> DoorModule:
         raise DeclarationError(
             "site",
             f'doors: "{name}" needs a package that is missing.',
-            f'Install it: pip install "awp-publish[{name}]".',
+            f'Install it: pip install "awp-publish[{EXTRAS.get(name, name)}]".',
         )
     return cast(DoorModule, import_module(MODULES[name]))
 

@@ -49,6 +49,9 @@ SAFE: Final = frozenset({"GET", "HEAD"})
 ARRIVED: Final = "awp_publish.arrived"
 """The member of a scope in which an adapter says at which action's route a request arrives, if it asked before."""
 
+PASSED: Final = "awp_publish.passed"
+"""The member of a scope that names the action whose gates a workflow has passed, which now sends its form."""
+
 TELLS_ARRIVAL: Final = "awp_arrival"
 """A method that tells where a path arrives in an application of another framework: `(path) -> Arrival | None`."""
 
@@ -105,7 +108,7 @@ class GuardedRoutes:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         action = self.find(scope)
-        if action is None:
+        if action is None or scope.get(PASSED) == action.id:
             await self._app(scope, receive, send)
         else:
             await self._door(scope, receive, send, action.id)

@@ -57,11 +57,14 @@ logger: Final = logging.getLogger("awp_publish.pages")
 FormatName: TypeAlias = Literal["som", "md"]
 BudgetName: TypeAlias = Literal["full", "default", "tight"]
 
-FULL: Final[BudgetName] = "full"
+USUAL_BUDGET: Final[BudgetName] = "default"
 BUDGETS: Final[dict[str, BudgetName]] = {"full": "full", "default": "default", "tight": "tight"}
 FORMATS: Final[dict[str, FormatName]] = {"som": "som", "md": "md"}
 CONTENT_TYPES: Final[dict[FormatName, bytes]] = {"som": b"application/som+json", "md": b"text/markdown; charset=utf-8"}
 READ_METHODS: Final = frozenset({"GET", "HEAD"})
+PAGE_METHODS: Final = READ_METHODS | {"POST"}
+"""Methods that are answered with pages: what a form was sent with too."""
+
 HTML_TYPES: Final = frozenset({b"text/html", b"application/xhtml+xml"})
 
 _FORMATS_BY_TYPE: Final[dict[str, FormatName]] = {"application/som+json": "som", "text/markdown": "md"}
@@ -82,7 +85,7 @@ class RequestedFormat:
     """
 
     format: FormatName
-    budget: BudgetName = FULL
+    budget: BudgetName = USUAL_BUDGET
     by_query: bool = False
     is_file: bool = False
 
@@ -115,7 +118,7 @@ def read_accept(accept: bytes) -> Accept:
             html.setdefault(name, weight)
         # A range whose parameters no answer of ours has matches none (section 12.5.1).
         format_name = _FORMATS_BY_TYPE.get(name)
-        budget = BUDGETS.get(parameters.get("budget", FULL)) if format_name == "som" else FULL
+        budget = BUDGETS.get(parameters.get("budget", USUAL_BUDGET)) if format_name == "som" else USUAL_BUDGET
         is_utf8 = parameters.get("charset", "utf-8") in ("utf-8", "utf8")
         if format_name is not None and budget is not None and is_utf8 and weight > best:
             requested, best = RequestedFormat(format_name, budget), weight
@@ -136,7 +139,7 @@ def _read_query(query: bytes) -> tuple[RequestedFormat | None, bytes]:
             rest.append(part)
     if not formats:
         return None, query
-    budget = budgets[0] if budgets and formats[0] == "som" else FULL
+    budget = budgets[0] if budgets and formats[0] == "som" else USUAL_BUDGET
     return RequestedFormat(formats[0], budget, by_query=True), b"&".join(rest)
 
 
@@ -333,6 +336,9 @@ DROPPED_FIELDS: Final = frozenset(
 )
 """Request headers about the answer that the client gets, which is not the one that the application gives."""
 
+_FORMAT_FIELDS: Final = frozenset({b"accept", b"accept-encoding", b"range", b"te"})
+"""Those of them that are about the format only."""
+
 _HTML_ONLY: Final = frozenset(
     {
         b"accept-ranges",
@@ -478,7 +484,7 @@ class NegotiatedRequest:
         kept += [(b"content-type", CONTENT_TYPES[self.requested.format]), (b"content-length", b"%d" % size)]
         if self.requested.format == "md":
             kept.append((b"x-markdown-tokens", b"%d" % -(-size // BYTES_PER_TOKEN)))
-        if status == 200:
+        if status == 200 and self.scope["method"] != "POST":
             kept.append((b"etag", rendering.etag))
             if self.location is not None:
                 kept.append((b"content-location", self.location))
@@ -561,7 +567,7 @@ class NegotiatedPages:
 
     def read_request(self, scope: Scope) -> NegotiatedRequest | None:
         """Return what a request asks for, None for HTML: then the request is the application's as it is."""
-        if scope["method"] not in READ_METHODS:
+        if scope["method"] not in PAGE_METHODS:
             return None
         fields = read_fields(scope["headers"])
         query: bytes = scope["query_string"]
@@ -595,13 +601,15 @@ class NegotiatedPages:
         url += f"?{quote(query, safe=PLAIN + '/')}" if query else ""
         location = None
         if self.in_query and not requested.is_file:  # an address that is the rendering's own (RFC 9110 section 8.7)
-            budget = "" if requested.budget == FULL else f"&budget={requested.budget}"
+            budget = "" if requested.budget == USUAL_BUDGET else f"&budget={requested.budget}"
             location = f"{url}{'&' if '?' in url else '?'}format={requested.format}{budget}".encode("latin-1")
 
-        kept = [pair for pair in scope["headers"] if pair[0] not in DROPPED_FIELDS]
+        is_form = scope["method"] == "POST"  # its conditions are the application's: they are about what it changes
+        dropped = _FORMAT_FIELDS if is_form else DROPPED_FIELDS
+        kept = [pair for pair in scope["headers"] if pair[0] not in dropped]
         inner = {
             **scope,
-            "method": "GET",  # what HEAD is told of the content, only the content tells
+            "method": "POST" if is_form else "GET",  # what HEAD is told of the content, only the content tells
             "query_string": query,
             "headers": [*kept, (b"accept", _ACCEPT[requested.format])],
             "extensions": {},  # the server's shortcuts for sending files would go round us

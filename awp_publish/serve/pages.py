@@ -31,9 +31,9 @@ from awp_publish.serve.http import (
 from awp_publish.serve.negotiation import (
     BUDGETS,
     FORMATS,
-    FULL,
     MAX_PAGE_BYTES,
     PLAIN,
+    USUAL_BUDGET,
     NegotiatedRequest,
     PageRenderer,
     RequestedFormat,
@@ -390,7 +390,7 @@ class SomDoor(Endpoint):
             await self._tell(request, self._directory.answer(scope["method"], scope["headers"]))
             return
         name, budget = given.get("format"), given.get("budget")
-        if (name or "som") not in FORMATS or (budget or FULL) not in BUDGETS:
+        if (name or "som") not in FORMATS or (budget or USUAL_BUDGET) not in BUDGETS:
             raise InvalidUrl(
                 f"There is no such format or budget; there are {', '.join(FORMATS)} and {', '.join(BUDGETS)}.",
                 recovery="Leave format and budget out, or use one that detail names.",
@@ -398,7 +398,7 @@ class SomDoor(Endpoint):
         accepted = read_accept(fields.get(b"accept", b"")).requested or RequestedFormat("som")
         chosen = FORMATS[name] if name else accepted.format
         amount = BUDGETS[budget] if budget else accepted.budget
-        requested = RequestedFormat(chosen, amount if chosen == "som" else FULL, by_query=name is not None)
+        requested = RequestedFormat(chosen, amount if chosen == "som" else USUAL_BUDGET, by_query=name is not None)
         is_head = scope["method"] == "HEAD"
         reply = await self._reader.read(given["url"], requested, scope, request.receive, fields, is_head)
         await self._tell(request, reply)

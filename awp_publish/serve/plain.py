@@ -42,6 +42,15 @@ DIALECT: Final = {
 """What a caller does where there is no envelope."""
 
 
+_PLACES: Final = {
+    "input": "send its members directly, in the query, a form or the body",
+    "idempotency_key": "send it in the header Idempotency-Key",
+    "confirmation": "send it in the header AWP-Confirmation",
+    "receipts": "send them in the header AWP-Receipt, separated by commas",
+    "session": "send it in the header AWP-Session",
+}
+
+
 class PlainRequest(DoorRequest):
     """A request whose answer is given as the route has given it, if that is not JSON."""
 
@@ -96,6 +105,7 @@ class PlainDoor(Endpoint):
         if isinstance(receipts := beside.get("receipts"), str):
             beside["receipts"] = [one.strip() for one in receipts.split(",")]
         call = Call(action, given, request.request_id, DOOR, scope, partial(wait_for_disconnect, receive))
+        call.places = _PLACES
         if self._invoker.is_guarded(action):
             call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
             read_admission(call, beside, fields)
@@ -108,6 +118,9 @@ class PlainDoor(Endpoint):
         if self._reader is None:  # most actions of a large site are never called here
             self._reader = FieldReader(self._action.inputs)
         given = self._reader.read(read_query(scope["query_string"])) if scope["query_string"] else {}
+        for one in self._action.route_credentials:
+            if one.place == "query" and one.name not in members(self._action.inputs):
+                given.pop(one.name, None)  # it says who calls
         body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
         self._admission.check_size(self._action, len(body))
         if not body:

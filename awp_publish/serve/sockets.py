@@ -47,13 +47,17 @@ class SocketGate:
             chosen = next((name for name in offered if name in subprotocols), None)
             await send({"type": "websocket.accept", "subprotocol": chosen})
             return True
+        await self.refuse(denial, scope, send)
+        return False
+
+    async def refuse(self, denial: Reply, scope: Scope, send: Send) -> None:
+        """Refuse a handshake, with an answer where the server can give one."""
         if "websocket.http.response" in scope.get("extensions", {}):
             headers = list(denial.headers)
             await send({"type": "websocket.http.response.start", "status": denial.status, "headers": headers})
             await send({"type": "websocket.http.response.body", "body": denial.body})
         else:
             await send({"type": "websocket.close", "code": 1008, "reason": ""})
-        return False
 
     def _deny(self, fields: Fields) -> Reply | None:
         """Return the refusal of a browser's page that may not connect.

@@ -90,6 +90,20 @@ def check_addresses(
                 "Remove one of the two: move the route, give Site(paths=...) another address, or leave the protocol "
                 "out of AgentPublisher(protocols=...).",
             )
+    declared = catalog.site.authentication
+    unknown = [
+        action.id
+        for action in catalog.actions
+        if action.auth_required
+        and not action.route_credentials
+        and (declared is None or not (declared.type or declared.methods))
+    ]
+    if unknown:
+        yield _warning(
+            "start-credentials",
+            f"The actions {', '.join(unknown)} need credentials, and nothing is known of which: no document says it.",
+            "Use FastAPI's security (HTTPBearer, APIKeyHeader, ...) in their routes, or give Site(authenticate=...).",
+        )
     for name, address in _named(catalog):
         path = urlsplit(address).path
         is_known = path in ours or any(route.takes(method, path) for route in routes for method in route.methods)

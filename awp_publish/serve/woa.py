@@ -56,6 +56,10 @@ PLACES: Final[Mapping[str, str]] = {
 """Where members of the envelope belong that stand inside its input."""
 
 
+_MISNAMED: Final = ("inputs", "args", "arguments", "params", "parameters")
+"""What other doors and protocols call the input."""
+
+
 def _kind(value: object) -> str:
     """A JSON value's kind, in words."""
     return _KINDS.get(type(value), "a number")
@@ -205,7 +209,9 @@ class WoaDoor(Endpoint):
             raise InvalidEnvelope(f"operation: must be a string, not {_kind(operation)}.")
         if not isinstance(given, dict):
             if "input" not in envelope:
-                raise MissingInput("The envelope has no member input.")
+                misnamed = next((name for name in _MISNAMED if name in envelope), None)
+                instead = f": its {misnamed} is to be called input" if misnamed else ""
+                raise MissingInput(f"The envelope has no member input{instead}.")
             detail = f"must be an object, not {_kind(given)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 

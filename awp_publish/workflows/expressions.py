@@ -9,9 +9,11 @@ and regular expressions) is bounded or refused here.
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final, TypeAlias
 
@@ -281,10 +283,32 @@ def has_engine() -> bool:
     return find_spec("jsonatapy") is not None or find_spec("jsonata") is not None
 
 
+def _import_for_all_threads(name: str) -> None:
+    """Import a module in a thread that does not end.
+
+    jsonatapy keeps things of the thread that imports it first, and ends the process when another uses them after that.
+    """
+    if threading.current_thread() is threading.main_thread():
+        import_module(name)
+        return
+    imported = threading.Event()
+
+    def import_and_stay() -> None:
+        try:
+            import_module(name)
+        finally:
+            imported.set()
+        threading.Event().wait()
+
+    threading.Thread(target=import_and_stay, name=f"awp_publish {name}", daemon=True).start()
+    imported.wait()
+
+
 @lru_cache(maxsize=1)
 def _engine() -> Callable[[str], Evaluate]:
     """Return the engine that is installed. Raises ExpressionError where there is none."""
     if find_spec("jsonatapy") is not None:
+        _import_for_all_threads("jsonatapy")
         return _compile_in_rust
     if find_spec("jsonata") is not None:
         return _compile_in_python

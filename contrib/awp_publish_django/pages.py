@@ -98,11 +98,12 @@ def _asking(request: HttpRequest, asked: NegotiatedRequest) -> Iterator[None]:
     came, method, path, path_info = dict(request.META), request.method, request.path, request.path_info
     for name in DROPPED_FIELDS:
         request.META.pop(f"HTTP_{name.decode().upper().replace('-', '_')}", None)
-    accepted = read_fields(asked.scope["headers"])[b"accept"].decode("latin-1")
     request.META.update(
-        HTTP_ACCEPT=accepted, QUERY_STRING=asked.scope["query_string"].decode("latin-1"), REQUEST_METHOD="GET"
+        HTTP_ACCEPT=read_fields(asked.scope["headers"])[b"accept"].decode("latin-1"),
+        QUERY_STRING=asked.scope["query_string"].decode("latin-1"),
+        REQUEST_METHOD=asked.scope["method"],
     )
-    request.method = "GET"
+    request.method = asked.scope["method"]
     request.path = asked.scope["path"]
     request.path_info = path_info[: len(path_info) - (len(path) - len(request.path))]
     _forget_what_was_read(request)

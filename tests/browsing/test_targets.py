@@ -129,9 +129,9 @@ def test_of_a_long_text_the_beginning_is_said():
     assert meant(agent, {"text": "word"})["text"] == "word " * 40 + "..."
 
 
-def test_the_text_of_a_label_stands_for_what_it_labels():
+def test_the_text_of_a_label_is_the_name_of_what_it_labels():
     agent = Agent({"/": "<main><form><label for=q>Find a book</label><input id=q name=q></form></main>"})
-    assert agent.act("type", {"text": "find a book"}, value="Emma")["resolved"]["role"] == "paragraph"
+    assert agent.act("type", {"text": "find a book"}, value="Emma")["resolved"]["role"] == "text_input"
     assert agent.elements("text_input")[0]["attrs"]["value"] == "Emma"
 
 

@@ -69,6 +69,21 @@ def test_a_lenient_reader_executes_tools_that_are_named_like_a_primitive() -> No
     assert errors(check_document(other, lenient=True)) == [("actions-executable", "/tools/2")]
 
 
+def test_a_lenient_reader_passes_over_what_it_cannot_use() -> None:
+    tool = {
+        "name": "site.map",
+        "description": "What the site is.",
+        "input_schema": {"type": "object"},
+        "x_actions": {"static_output": {"ok": True}},
+    }
+    edits = {"/tools/-": tool, "/context": {"home": "The home page."}, "/tools/0/workflow/steps/0/args/speed": 1}
+    document = edited(ACTIONS_JSON, edits)
+    strict = {"actions-executable", "actions-type", "actions-arguments"}
+    assert {check for check, _ in errors(check_document(document))} == strict
+    assert errors(check_document(document, lenient=True)) == []
+    assert errors(check_document(edited(document, {"/tools": {}}), lenient=True))
+
+
 def test_without_an_engine_expressions_are_not_compiled_and_the_finding_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

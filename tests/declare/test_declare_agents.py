@@ -44,6 +44,27 @@ def test_an_agent_has_operations_with_and_without_routes(site, start):
     assert front.call("library", {}) == front.call("library", {}, "default") == "hello"
 
 
+def test_metadata_words_an_agents_operations_in_the_woa_document_alone(site, start):
+    front = start(library(site, metadata={"operations": {"default": "Default operation."}}))
+    agent = front.agent("library")
+    worded = {operation["name"]: operation["description"] for operation in agent["operations"]}
+    assert worded == {"find": "Find books.", "give-Back": "Take a book back.", "default": "Default operation."}
+    assert front.awas("library")["description"] == "Finds and lends books."
+
+
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        ({"lend": "Lend."}, 'metadata: "operations" names "lend", which is none of its operations.'),
+        ({"find": 7}, 'metadata: "operations" are texts by the name of an operation.'),
+        (["find"], 'metadata: "operations" are texts by the name of an operation.'),
+    ],
+)
+def test_words_for_an_operation_that_there_is_not_are_refused(site, refusal, words, refused):
+    library(site, metadata={"operations": words})
+    assert refusal().startswith(f'agent "library": {refused}')
+
+
 def test_operations_are_actions_named_after_agent_and_operation(site, start):
     front = start(library(site))
     assert [front.awas(name)["id"] for name in ("library", "library_find", "library_give_back")]

@@ -5,9 +5,10 @@ import re
 
 import pytest
 
-from demo_site.books import DATA, fold
+from demo_site.books import DATA, fold, search
+from demo_site.database import Database
 from demo_site.looks import LANGUAGES, binding, money
-from demo_site.models import Book
+from demo_site.models import Book, Sort
 
 BOOKS = json.loads(DATA.read_text(encoding="utf-8"))
 
@@ -43,6 +44,13 @@ def test_a_book_is_complete(book: dict[str, object]) -> None:
 def test_a_book_sorts_under_the_name_of_its_author() -> None:
     for book in BOOKS:
         assert set(fold(book["author_sort"]).split()) == set(fold(book["author"]).split()), book["slug"]
+
+
+def test_a_book_is_found_by_its_whole_title() -> None:
+    with Database().reading() as connection:
+        for book in BOOKS:
+            found = search(connection, book["title"], Sort.relevance, 1, 12)
+            assert book["slug"] in {one.slug for one in found.books}, book["title"]
 
 
 def test_some_books_are_out_of_stock_and_eight_lie_on_the_front_table() -> None:

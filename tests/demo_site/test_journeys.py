@@ -15,6 +15,7 @@ REQUESTS = {
     "MCP 2026-07-28": 6,
     "MCP, TypeScript SDK 1": 9,  # two shake hands, one asks for a stream that there is not
     "MCP, TypeScript SDK 2": 9,
+    "MCP 2026-07-28, TypeScript SDK 2": 7,  # one asks which revisions there are
     "AWP": 7,  # one shakes hands
 }
 """A document or a list, a search, signing in, the basket, the question, the order: no request is wasted."""

@@ -20,6 +20,8 @@ async def test_the_main_pages_are_listed_and_every_page_can_be_read(mode):
     assert listed[f"{ORIGIN}/search"] == "All our books"
     assert listed[f"{ORIGIN}/about"] == "About the shop"
     assert "Jane Austen" in read.text
+    assert f"{ORIGIN}/.well-known/actions.json" in listed
+    assert f"{ORIGIN}/actions.json" not in listed, "a document that has two addresses is listed once"
 
 
 async def agree(_context: object, params: Any) -> ElicitResult:

@@ -201,3 +201,10 @@ def test_openapi_tells_both_dialects_and_the_refusals(shop: Shop) -> None:
     assert {"200", "303", "401", "403", "404", "409", "422"} <= set(paths["/basket"]["post"]["responses"])
     assert {"200", "303", "401", "403", "404"} <= set(paths["/orders/{order_id}/shipment"]["post"]["responses"])
     assert {"201", "303", "401", "409"} <= set(paths["/checkout"]["post"]["responses"])
+
+
+def test_who_is_not_signed_in_is_told_so_before_a_book_is_asked_for(shop: Shop) -> None:
+    person = shop.person()
+    assert 'Please <a href="/sign-in">sign in</a> first.' in person.get("/books/emma").text
+    sign_in(person)
+    assert "sign in</a> first" not in person.get("/books/emma").text

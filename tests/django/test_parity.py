@@ -12,6 +12,8 @@ from awp_publish.protocols import crawling, protected_resource
 from tests.django.servers import COMMANDS, NO_CERTIFICATES
 from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message
 
+pytestmark = pytest.mark.slow  # what runs is in other processes, and not measured either way
+
 OWN = frozenset({"date", "server", "connection", "transfer-encoding"})
 """Headers that a server adds itself."""
 

@@ -112,8 +112,28 @@ WRITTEN = {
         "<select name=sort><option>New<option selected>Old</select><input type=hidden name=t value=1>"
         "<button>Go</button></form>",
         "Form “Search”: `GET https://shop.example/s`\n\n"
-        "Words [text field `q`, “Title”, required] [choice `sort`: New, Old (selected)] [button: Go]\n",
+        "Words [text field `q`, “Title”, required] [choice `sort`: New, Old (selected)] [button: Go]\n\n"
+        "[hidden: `t`: `1`]\n",
     ),
+    "a form says all that sending it needs": (
+        "<form method=post enctype=multipart/form-data><input name=n minlength=2 maxlength=5 pattern='[A-Z]+'>"
+        "<input type=number name=c min=1 max=9 step=2 value=3><select name=s><option value=1>One<option>Two</select>"
+        "<input type=checkbox name=t value=b><input type=radio name=r value=1 checked>"
+        "<input type=hidden name=csrf_token value=x7><input type=hidden name=k value=v>"
+        "<button name=go value=1>Go</button><button formaction=/x>Other</button></form>",
+        "Form: `POST https://shop.example/books/emma?page=2` as `multipart/form-data`\n\n"
+        "[text field `n`, minlength `2`, maxlength `5`, pattern `[A-Z]+`] "
+        "[number field `c`, min `1`, max `9`, step `2`: “3”] [choice `s`: One (`1`, selected), Two] "
+        "[ ] `t`=`b` (x) `r`=`1` [button `go`=`1`: Go] [button: Other, `POST https://shop.example/x`]\n\n"
+        "[hidden: `csrf_token`: a secret of the session, `k`: `v`]\n",
+    ),
+    "forms in cells": (
+        "<table><tr><th>Tea<th><tr><td>Assam<td><form action=/add method=post><input type=hidden name=sku value=7>"
+        "<button>Add</button></form><tr><td>Emma<td><form action=/set><input name=n></form></table>",
+        "| Tea |  |\n| --- | --- |\n| Assam | [button: Add, `POST https://shop.example/add`, `sku`: `7`] |\n"
+        "| Emma | [form: `GET https://shop.example/set`] [text field `n`] |\n",
+    ),
+    "a link to the heading that it stands in": ("<h2 id=a>A<a href='#a'>#</a></h2>", "## A\n"),
     "ticks": (
         "<form><label><input type=radio checked> A</label> <label><input type=radio> B</label></form>",
         "(x) A ( ) B\n",

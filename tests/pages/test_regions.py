@@ -126,15 +126,18 @@ def test_dialogs_survive(html):
 def test_articles_and_sections_keep_what_they_hold():
     html = "<article aria-label=News><h2>A</h2><p>One</p><section><p>Two</p><ul><li>x<li>y</ul></section></article>"
     assert [one["role"] for one in elements_in(html)] == [
-        *("section", "heading", "paragraph", "section", "paragraph", "list"),
+        *("section", "heading", "paragraph", "paragraph", "list"),
     ]
     assert [one["text"] for one in elements_in(html) if "text" in one] == ["A", "One", "Two"]
     assert said("<section></section><article> <img alt='' src=x></article>") == []
 
 
-def test_a_form_in_a_table_of_data_is_a_region():
+def test_a_form_in_a_table_of_data_leaves_it_a_table():
     html = "<table><tr><th>Item<tr><td>Tea<form action=/remove><button>Remove</button></form></table>"
-    assert regions_of(html) == {"r_form": ["Remove"], "r_content": [""]}
+    assert regions_of(html) == {"r_content": ["", "Remove"]}
+    filled = "<table><tr><th>Item<tr><td>Tea<td><form action=/set><input name=n><button>Set</button></form></table>"
+    regions = compiled(filled)["regions"]
+    assert [(one["id"], one.get("label")) for one in regions] == [("r_form", "Tea"), ("r_content", None)]
 
 
 def test_a_wrapper_of_the_whole_page_does_not_change_what_is_in_it():

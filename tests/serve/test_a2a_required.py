@@ -1,6 +1,6 @@
 """What A2A requires of a request: looked for in our own way, with the same verdict as the SDK's, field by field."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -8,8 +8,12 @@ from a2a.types import a2a_pb2
 from a2a.utils.errors import InvalidParamsError
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.json_format import ParseDict
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
+from awp_publish import AgentPublisher
 from awp_publish.serve.a2a.handler import check_required_fields
+from tests.serve.guarded import ANN, KEYS, known_callers, make_shop
 
 REQUESTS = [name for name in dir(a2a_pb2) if name.endswith("Request")]
 MESSAGE = {"messageId": "m", "role": "ROLE_USER", "parts": [{"data": {"skill": "find", "input": {"a": [1, None]}}}]}
@@ -52,3 +56,63 @@ def test_whatever_is_missing_of_a_message_is_missed_as_the_sdk_misses_it():
         verdicts.add(str(judged))
     assert len(verdicts) > 5
     assert "None" in verdicts
+
+
+# --- What the published kit asks for beside that ---
+
+
+def kit_site() -> AgentPublisher:
+    site = make_shop(doors=["a2a"], secret_keys=KEYS, authenticate=known_callers())
+
+    @site.agent("find", effect="read")
+    async def find(title: str) -> str:
+        """Find a book."""
+        return title
+
+    @site.agent("order", confirm="Order {title}.")
+    async def order(title: str) -> str:
+        """Order a book."""
+        return title
+
+    return AgentPublisher(Starlette(), site=site)
+
+
+def send(client: TestClient, parts: list[Any], headers: Mapping[str, str] | None = None, **rest: Any) -> Any:
+    message = {"messageId": "m-1", "role": "ROLE_USER", "parts": parts, **rest}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
+    return client.post("/a2a", json=body, headers={"a2a-version": "1.0", **(headers or {})}).json()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"raw": "dGNr", "mediaType": "application/x-unsupported"},
+        {"raw": "dGNr"},
+        {"url": "https://shop.example/a.png"},
+        {"text": "Emma", "mediaType": "image/png"},
+        {"data": {"skill": "find", "input": {"title": "Emma"}}, "mediaType": "application/xml"},
+    ],
+)
+def test_a_part_in_a_media_type_that_no_skill_reads_is_refused(open_client, part):
+    client = open_client(kit_site())
+    error = send(client, [part])["error"]
+    assert (error["code"], error["data"][0]["reason"]) == (-32005, "CONTENT_TYPE_NOT_SUPPORTED")
+    body = {"message": {"messageId": "m-1", "role": "ROLE_USER", "parts": [part]}}
+    answer = client.post("/a2a/message:send", json=body, headers={"a2a-version": "1.0"})
+    assert (answer.status_code, answer.json()["error"]["details"][0]["reason"]) == (400, "CONTENT_TYPE_NOT_SUPPORTED")
+    for kind in ("text/markdown", "application/json; charset=utf-8", ""):
+        read = [{"text": "Emma", "mediaType": kind}]
+        assert send(client, read, metadata={"skill": "find"})["result"]["task"]["artifacts"]
+
+
+def test_a_word_of_agreement_is_no_new_input(open_client):
+    client = open_client(kit_site())
+    for headers, kept in ((ANN, True), ({}, False)):
+        asked = send(client, [{"data": {"skill": "order", "input": {"title": "Emma"}}}], headers)["result"]["task"]
+        told = send(client, [{"text": "yes"}], headers, taskId=asked["id"])["result"]["task"]["status"]
+        data = told["message"]["parts"][1]["data"]
+        assert told["state"] == "TASK_STATE_INPUT_REQUIRED"
+        if kept:
+            assert data["confirmation"]["summary"] == 'Order "Emma".'
+        else:
+            assert "has input and, if given, confirmation" in data["recovery"]

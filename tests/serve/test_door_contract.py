@@ -239,6 +239,9 @@ PROVOCATIONS: dict[str, Callable[[Shop], Told]] = {
 RETRIED = {"RateLimited", "IdempotencyKeyInFlight", "TemporarilyUnavailable", "StoreUnavailable"}
 CHALLENGED = {"AuthenticationRequired", "InvalidCredentials", "AuthExpired", "SessionUnknown", "InsufficientScope"}
 
+HAD_RUN = {"IdempotencyKeyReused", "IdempotencyKeyInFlight", "OutcomeUnknown", "AnswerNotKept", "ConfirmationSpent"}
+"""Refused because of an earlier call, which has reached its handler."""
+
 KINDS = {kind.__name__: kind for kind in guards.GUARDS}
 
 
@@ -247,7 +250,7 @@ def test_every_refusal_of_a_gate_is_provoked():
 
 
 @pytest.mark.parametrize("name", PROVOCATIONS)
-def test_every_refusal_is_told_with_all_that_it_knows(shop, name):
+def test_every_refusal_is_told_with_all_that_it_knows_and_has_reached_no_handler(shop, name):
     kind, told = KINDS[name], PROVOCATIONS[name](shop)
     assert told.code == kind.slug.upper().replace("-", "_")
     way = shop.door.ways.get(name)
@@ -258,6 +261,7 @@ def test_every_refusal_is_told_with_all_that_it_knows(shop, name):
     assert (told.retry_after is not None and told.retry_after >= 1) == (name in RETRIED)
     assert bool(told.challenge) == (name in CHALLENGED)
     assert set(told.question) == ({"token", "summary", "expires_at"} if name.startswith("Confirmation") else set())
+    assert len(shop.runs) == (name in HAD_RUN)
 
 
 def test_what_the_site_declares_as_a_recovery_is_told_in_place_of_the_doors_own_words(open_client):
@@ -270,13 +274,6 @@ def test_what_the_site_declares_as_a_recovery_is_told_in_place_of_the_doors_own_
 
     client = open_client(AgentPublisher(Starlette(), site=site))
     assert {make(client).call("pay").recovery for make in DOORS.values()} == {"Ring us up."}
-
-
-@pytest.mark.parametrize("name", PROVOCATIONS)
-def test_no_refused_call_has_reached_its_handler(shop, name):
-    PROVOCATIONS[name](shop)
-    ran = {"IdempotencyKeyReused", "IdempotencyKeyInFlight", "OutcomeUnknown", "AnswerNotKept", "ConfirmationSpent"}
-    assert len(shop.runs) == (name in ran)
 
 
 def test_an_answer_that_is_too_large_for_a_caller_nobody_knows_is_kept_for_one_who_is_known(shop):

@@ -35,6 +35,13 @@ def woa(client: TestClient, agent: str, given: object) -> Answered:
     return Answered(None if answer.status_code == 200 else answer.json(), len(answer.content))
 
 
+def plain(client: TestClient, agent: str, given: object) -> Answered:
+    answer = client.post(f"/agents/actions/{agent}", json=given)
+    if answer.status_code == 405:
+        answer = client.request(answer.headers["allow"].partition(",")[0], f"/agents/actions/{agent}", json=given)
+    return Answered(None if answer.status_code == 200 else answer.json(), len(answer.content))
+
+
 def mcp(client: TestClient, agent: str, given: object) -> Answered:
     answer = post(client, message("tools/call", {"name": agent, "arguments": given}))
     return Answered(answer.json()["result"]["_meta"].get("awp/problem"), len(answer.content))
@@ -64,7 +71,7 @@ def awp(client: TestClient, agent: str, given: object) -> Answered:
 
 
 Door: TypeAlias = Callable[[TestClient, str, object], Answered]
-DOORS: Final[Mapping[str, Door]] = {"woa": woa, "mcp": mcp, "a2a": a2a, "awp": awp}
+DOORS: Final[Mapping[str, Door]] = {"woa": woa, "plain": plain, "mcp": mcp, "a2a": a2a, "awp": awp}
 
 
 @pytest.fixture(params=DOORS)

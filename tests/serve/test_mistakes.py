@@ -406,6 +406,15 @@ def test_the_input_of_a_skill_under_another_name_is_refused(wishing):
     told = wishing.post("/a2a", json=body, headers={"a2a-version": "1.0"}).text
     assert "has the input of a skill as input, not as args" in told
 
+    problem = wishing.post("/agents/wish/invoke", json={"args": {"quantity": 2}}).json()
+    assert (problem["code"], problem["detail"]) == (
+        "MISSING_INPUT",
+        "The envelope has no member input: its args is to be called input.",
+    )
+    problem = wishing.post("/agents/actions/wish", json={"input": {"quantity": 2}}).json()
+    told_it = "is not an input: send its members directly, in the query, a form or the body"
+    assert problem["errors"] == [{"pointer": "/input", "detail": told_it}]
+
     for params in ({"name": "wish", "input": {"quantity": 2}}, {"name": "wish", "arguments": {}, "args": {}}):
         error = post(wishing, message("tools/call", params)).json()["error"]
         assert error["code"] == -32602

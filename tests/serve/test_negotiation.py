@@ -99,8 +99,29 @@ def test_an_accept_header_of_several_lines_is_one(serve, other):
         assert answer.text == "# Shop\n\nTwo **books**.\n"
 
 
-def test_only_reading_requests_are_negotiated(serve):
-    assert serve(PAGE).post("/", headers=MARKDOWN).headers["content-type"].startswith("text/html")
+def test_the_answer_to_a_form_is_negotiated_as_a_page_is(serve):
+    async def echo(request: Request) -> Response:
+        form = await request.form()
+        if not form:
+            return RedirectResponse("/thanks", 303)
+        return HTMLResponse(f"<h1>Thanks, {form['name']}</h1>", 422 if form["name"] == "?" else 200)
+
+    client = TestClient(AgentPublisher(Starlette(routes=[Route("/", echo, methods=["POST"])]), site=make_site()))
+    answer = client.post("/", data={"name": "Emma"}, headers={**MARKDOWN, "if-none-match": "*"})
+    assert (answer.status_code, answer.text) == (200, "# Thanks, Emma\n")
+    assert "Accept" in answer.headers["vary"]
+    assert "etag" not in answer.headers
+    wrong = client.post("/", data={"name": "?"}, headers=SOM)
+    assert (wrong.status_code, wrong.json()["regions"][0]["elements"][0]["text"]) == (422, "Thanks, ?")
+    assert client.post("/", headers=MARKDOWN, follow_redirects=False).status_code == 303
+
+
+def test_other_methods_are_not_negotiated():
+    async def page(request: Request) -> Response:
+        return HTMLResponse(PAGE)
+
+    client = TestClient(AgentPublisher(Starlette(routes=[Route("/", page, methods=["PUT"])]), site=make_site()))
+    assert client.put("/", headers=MARKDOWN).headers["content-type"].startswith("text/html")
 
 
 def test_the_page_is_told_with_its_public_address(serve):
@@ -125,7 +146,7 @@ def test_budgets_hold_less_of_the_page(serve):
         for name in ("full", "default", "tight")
     )
     assert full > default >= tight
-    assert len(client.get("/", headers=SOM).content) == full
+    assert len(client.get("/", headers=SOM).content) == default
 
 
 # --- What the application is asked, and what is kept of its answer ---

@@ -1,5 +1,6 @@
 """A call reaches its own action's route and nothing else, whatever the values of its path parameters are."""
 
+import functools
 from collections.abc import Mapping
 
 import pytest
@@ -347,6 +348,29 @@ def test_an_action_whose_path_another_route_answers_is_refused_at_start():
     app.add_middleware(AgentPublisher, site=site)
     with pytest.raises(DeclarationError, match=r'"latest".*/orders/\{order_id\}'), TestClient(app):
         pass
+
+
+def test_many_fixed_routes_are_compared_at_start_in_proportion_to_their_number(monkeypatch):
+    asked = []
+    matches = Route.matches
+
+    @functools.wraps(matches)
+    def counted(route, scope):
+        asked.append(route.path)
+        return matches(route, scope)
+
+    monkeypatch.setattr(Route, "matches", counted)
+    site, routes = make_shop(), []
+    for number in range(100):
+
+        async def act(request: Request) -> Response:
+            """Act."""
+            return JSONResponse(None)
+
+        site.action(f"act_{number}", inputs={"type": "object"}, outputs=TEXT)(act)
+        routes.append(Route(f"/{number}", act, methods=["POST"]))
+    AgentPublisher(Starlette(routes=routes), site=site).open()
+    assert len(asked) <= 2 * len(routes)
 
 
 def test_who_may_call_the_sibling_may_do_so_by_its_own_name(open_client):

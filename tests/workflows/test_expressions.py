@@ -1,6 +1,8 @@
 """Expressions of actions.json: slots, what is refused, and two engines that agree."""
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -138,3 +140,16 @@ def test_every_expression_of_the_published_maps_compiles(engine: str) -> None:
     for path in MAPS.glob("*.json"):
         visit(json.loads(path.read_bytes()))
     assert found
+
+
+def test_the_thread_that_needs_the_engine_first_may_end():
+    script = (
+        "import threading\n"
+        "from awp_publish.workflows.expressions import evaluate\n"
+        "for _ in range(5):\n"
+        "    read = lambda: [evaluate('input.q', {'input': {'q': 1}}, 100) for _ in range(50)]\n"
+        "    thread = threading.Thread(target=read)\n"
+        "    thread.start()\n"
+        "    thread.join()\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

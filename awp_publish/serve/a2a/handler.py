@@ -39,6 +39,7 @@ from a2a.types.a2a_pb2 import (
 )
 from a2a.utils.errors import (
     A2AError,
+    ContentTypeNotSupportedError,
     InternalError,
     InvalidParamsError,
     InvalidRequestError,
@@ -63,6 +64,7 @@ from awp_publish.problems import (
     Violation,
     did_you_mean,
 )
+from awp_publish.protocols.agent_card import INPUT_MODES
 from awp_publish.serve.a2a.tasks import (
     CANCELED,
     COMPLETED,
@@ -314,7 +316,10 @@ class SkillSelector:
         for name in ("args", "arguments"):
             if given is None and found and name in found[0]:
                 raise InvalidEnvelope(f"A data part has the input of a skill as input, not as {name}.")
-        if given is None and text and action.id in self._text_inputs:
+        # A person's "yes" is no new input: the last message but this was a question.
+        asked = [part.data.struct_value.fields for one in before.task.history[-2:-1] for part in one.parts]
+        is_answer = action is earlier and any("confirmation" in fields for fields in asked)
+        if given is None and text and action.id in self._text_inputs and not is_answer:
             given = {self._text_inputs[action.id]: text}
         elif given is None and action is not earlier:
             given = {}
@@ -322,7 +327,8 @@ class SkillSelector:
             given = before.input
             if given is None:
                 detail = "The input of this task is not kept: send it again, as the member input of the data part."
-                raise InvalidInput(detail)
+                again = "Send a message in the same task with a data part that has input and, if given, confirmation."
+                raise InvalidInput(detail, recovery=again)
         if not isinstance(given, dict):
             detail = "must be an object"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
@@ -549,6 +555,14 @@ class A2aHandler(RequestHandler):
             raise PushNotificationNotSupportedError
         if max(len(message.message_id), len(message.context_id)) > MAX_ID:
             raise InvalidParamsError(f"messageId and contextId have at most {MAX_ID} characters.")
+        for part in message.parts:  # specification, section 3.1.1
+            kind = part.media_type.partition(";")[0].strip().lower()
+            is_read = kind in ("", *INPUT_MODES) or kind.startswith("text/") or kind.endswith("+json")
+            if part.WhichOneof("content") in ("raw", "url") or not is_read:
+                raise ContentTypeNotSupportedError(
+                    f"Skills read {' and '.join(INPUT_MODES)}: send what they take as a data part or as text, a file "
+                    "as base64 in the member of the input that takes it."
+                )
         request.is_new = not message.task_id
         if request.is_new:
             # A context that we make is known for ours, and nobody can guess it: it can be that of a session too.

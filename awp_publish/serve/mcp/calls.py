@@ -43,6 +43,7 @@ from awp_publish.problems import (
     did_you_mean,
 )
 from awp_publish.protocols import protected_resource
+from awp_publish.protocols.actions_json import SITE_ACTION, SITE_TOOL
 from awp_publish.protocols.schema_reading import answer_schema, embedded
 from awp_publish.schema import DIALECT, compile_schema
 from awp_publish.serve.credentials import read_credentials
@@ -275,8 +276,9 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
         if has_sessions and SESSION not in properties:
             own[SESSION] = SESSION_ARGUMENT
         inputs = {**action.inputs, "properties": {**properties, **own}} if own else action.inputs
+        name = SITE_TOOL if action.id == SITE_ACTION else action.id  # as maps and their agents know it
         entry: dict[str, object] = {
-            "name": action.id,
+            "name": name,
             "title": action.name,
             "description": action.description,
             "inputSchema": {"type": "object", **inputs},
@@ -299,7 +301,7 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
             answered = {**dialect, **wrapper, **({"$defs": definitions} if definitions else {})}
         if answered:
             entry["outputSchema"] = answered
-        tools[action.id] = Tool(action, entry, is_wrapped, frozenset(own))
+        tools[name] = Tool(action, entry, is_wrapped, frozenset(own))
     return tools
 
 

@@ -15,9 +15,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.test import Client
 
 from awp_publish import DeclarationError
-from awp_publish.checks import check_documents
+from awp_publish.checks import Finding, check_documents
 from awp_publish.discover.openapi import as_object
 from awp_publish.model import LeftOut
+from awp_publish.serve.drift import Drift, check_pages
 from awp_publish.serve.jobs import serve_jobs
 from awp_publish.serve.lifespan import StartFailed
 from awp_publish_django.publication import Publication, get_publication
@@ -38,7 +39,10 @@ class Command(BaseCommand):
         call.add_argument("--input", default="{}", help="its inputs as one JSON object")
         call.add_argument("--user", help="the name of the user who calls, as if signed in")
         call.add_argument("--header", action="append", default=[], metavar="'Name: value'", help="a header to send")
-        verbs.add_parser("check", help="check the documents against their specifications")
+        check = verbs.add_parser("check", help="check the documents against their specifications")
+        check.add_argument(
+            "--pages", action="store_true", help="render the declared pages, and hold them to actions.json"
+        )
         show = verbs.add_parser("show", help="print one document, or list the paths of all")
         show.add_argument("path", nargs="?", help="the document's path")
         export = verbs.add_parser("export", help="write all documents below a folder, for a server of static files")
@@ -51,7 +55,7 @@ class Command(BaseCommand):
         except (DeclarationError, ImproperlyConfigured) as error:
             raise CommandError(str(error)) from error
         if verb == "check":
-            self._check(publication)
+            self._check(publication, bool(options["pages"]))
         elif verb == "list":
             self._list(publication)
         elif verb == "call":
@@ -130,8 +134,10 @@ class Command(BaseCommand):
         except (DeclarationError, StartFailed) as error:
             raise CommandError(str(error)) from error
 
-    def _check(self, publication: Publication) -> None:
-        findings = check_documents(publication.documents())
+    def _check(self, publication: Publication, pages: bool) -> None:
+        findings: list[Finding | Drift] = [*check_documents(publication.documents())]
+        if pages:
+            findings += asyncio.run(check_pages(publication.publisher, lambda: publication.site.catalog))
         for finding in findings:
             self.stdout.write(str(finding))
         errors = sum(finding.level == "error" for finding in findings)

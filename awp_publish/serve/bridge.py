@@ -1,0 +1,1002 @@
+"""The bridge: the Actions Bridge Protocol of actions.json over WebSocket, between agents and pages of this site.
+
+Whoever connects is a runtime as soon as it says `runtime_ready`, and an agent when it sends an `action_call`. A call
+goes to exactly one runtime that its caller may reach: a visitor's tab with our script (`static/actions.js`), any other
+runtime that speaks the protocol, or a page in this process where that is named or no other matches. `actions.site`, the
+one tool for all of this, is also an action of the other doors. What is known here of runtimes is known in this process.
+"""
+
+import asyncio
+import hashlib
+import secrets
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Final, cast, get_args
+
+import orjson
+
+from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.browser import SessionLimits
+from awp_publish.browsing.live_page import PrimitiveError
+from awp_publish.browsing.page import PageCache
+from awp_publish.browsing.runtime import ActionMap, Code, HandlerCall, Runtime, RuntimeFailure, ToolResult
+from awp_publish.browsing.script_page import ScriptPage
+from awp_publish.browsing.session import Session
+from awp_publish.browsing.site_page import SitePage
+from awp_publish.health import count_workers
+from awp_publish.invoke import Invoker
+from awp_publish.model import Door, JsonObject, Paths, seconds_of
+from awp_publish.policy.call import Call, Outcome, Principal, Result
+from awp_publish.problems import HandlerFailed, NotJson, Problem, RuntimeFailed
+from awp_publish.protocols import actions_json
+from awp_publish.protocols.actions_json import HANDLER, SITE_ACTION, SITE_TOOL
+from awp_publish.schema import Validator, compile_schema
+from awp_publish.serve.credentials import client_address, read_credentials
+from awp_publish.serve.doors import DoorContext, LiveDoor
+from awp_publish.serve.endpoint import ProblemRenderer, read_request_id
+from awp_publish.serve.http import (
+    NO_SNIFFING,
+    Message,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    parse_json,
+    read_fields,
+    send_reply,
+)
+from awp_publish.serve.runtimes import (
+    GRACE,
+    MAX_OWNERS,
+    SECRET_LENGTH,
+    BridgeCall,
+    Owner,
+    PairedRuntime,
+    ReachableRuntime,
+    SiteRuntime,
+)
+from awp_publish.serve.site_client import INNER_CALL, InnerCall, InnerCalls, OwnedTasks, SiteClient
+from awp_publish.serve.sockets import GOING_AWAY, MAX_PENDING, PLAIN, Frame, SocketConnection, SocketGate, own_urls
+from awp_publish.workflows.primitives import PRIMITIVES
+
+PROTOCOL: Final = "bridge"
+VERSION: Final = "1"
+
+CODES: Final[tuple[str, ...]] = get_args(Code)
+SEVERITIES: Final = ("info", "minor", "major", "critical")
+ITEMS: Final = ("runtime_ready", "runtime_status", "action_call", "action_call_output", "dom_event", "action_error")
+
+MAX_ID: Final = 256
+MAX_URL: Final = 8_192
+MAX_RUNTIMES: Final = 16
+"""Runtimes of one connection, and of one owner."""
+MAX_EVENTS: Final = 4 * MAX_PENDING
+"""Items that wait for an agent which does not read them, before events are dropped."""
+PAGE_BYTES: Final = 4_000_000
+DRIVEN: Final = "page.driver"
+"""The capability of our own script: what it is asked for are single steps, and the runner is here."""
+IN_PROCESS: Final = "in_process"
+"""Names the caller's own page in this process, whatever its id is."""
+
+MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
+"""What may stand beside the arguments of a call, as in the envelopes of other doors."""
+
+SCRIPT: Final = Path(__file__).parents[1] / "static" / "actions.js"
+_CONFIGURATION: Final = b"/*SITE*/{}/*SITE*/"
+_UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
+
+STATUSES: Final[Mapping[str, int]] = {
+    "unknown_action": 404,
+    "invalid_input": 422,
+    "permission_denied": 403,
+    "ambiguous_runtime": 409,
+    "runtime_not_found": 404,
+    "state_mismatch": 409,
+    "unsafe_state": 409,
+    "target_not_found": 409,
+    "drift_detected": 409,
+    "handler_timeout": 504,
+    "runtime_not_ready": 503,
+}
+"""HTTP statuses of codes, for doors with statuses; 502 for what is not here."""
+
+
+def describe_door(paths: Paths) -> Door:
+    """Describe the door for the documents."""
+    return Door(PROTOCOL, VERSION, paths.bridge)
+
+
+def open_door(context: DoorContext) -> LiveDoor:
+    """Open the door of one public address of a site."""
+    bridge, paths = Bridge(context), context.catalog.paths
+    context.invoker.attach(SITE_ACTION, bridge.answer_tool)
+    exact = {paths.bridge: bridge.answer_http, paths.script: bridge.answer_script}
+    return LiveDoor(exact, running=bridge.running, sockets={paths.bridge: bridge.answer})
+
+
+# --- Items (Actions Bridge Protocol) ---
+
+
+def read_item(frame: Frame) -> JsonObject:
+    """Read an item. Raises RuntimeFailure `invalid_input`."""
+    try:
+        item = parse_json(frame if isinstance(frame, bytes) else frame.encode("utf-8", "surrogatepass"))
+    except NotJson as problem:
+        raise invalid(problem.detail.replace("The body", "The message", 1)) from problem
+    if not isinstance(item, dict):
+        raise invalid("A message is one object.")
+    return item
+
+
+def invalid(message: str, **evidence: object) -> RuntimeFailure:
+    """Return the refusal of what cannot be read, or does not fit."""
+    return RuntimeFailure("invalid_input", message, evidence)
+
+
+def read_text(item: Mapping[str, object], name: str, longest: int = MAX_ID, *, where: str = "") -> str | None:
+    """Read a text that need not be there. Raises RuntimeFailure `invalid_input`."""
+    given = item.get(name)
+    if given is None:
+        return None
+    if not isinstance(given, str) or not 0 < len(given) <= longest:
+        raise invalid(f"{where}{name} must be text of 1 to {longest} characters.", member=f"{where}{name}")
+    return given
+
+
+def require_text(item: Mapping[str, object], name: str, longest: int = MAX_ID) -> str:
+    """Read a text that has to be there. Raises RuntimeFailure `invalid_input`."""
+    given = read_text(item, name, longest)
+    if given is None:
+        raise invalid(f"Missing required member: {name}", member=name)
+    return given
+
+
+def require_object(item: Mapping[str, object], name: str) -> JsonObject:
+    """Read an object that has to be there. Raises RuntimeFailure `invalid_input`."""
+    given = item.get(name)
+    if not isinstance(given, dict):
+        words = f"Missing required member: {name}" if given is None else f"{name} must be an object."
+        raise invalid(words, member=name)
+    return given
+
+
+def error_item(failure: RuntimeFailure, call_id: str | None = None, runtime_id: str | None = None) -> JsonObject:
+    """Make the action_error of a failure."""
+    about = {"call_id": call_id, "runtime_id": runtime_id}
+    return {
+        "type": "action_error",
+        **{name: value for name, value in about.items() if value is not None},
+        "error": failure.describe(),
+    }
+
+
+def read_error(item: JsonObject) -> RuntimeFailure:
+    """Read the failure that a runtime tells. A code that the protocol does not have stands in its evidence."""
+    error = require_object(item, "error")
+    code, message = require_text(error, "code"), str(error.get("message", ""))[:2_000]
+    evidence, severity = error.get("evidence"), error.get("severity")
+    told = dict(evidence) if isinstance(evidence, dict) else {}
+    if code not in CODES:
+        told.setdefault("code", code)
+    return RuntimeFailure(
+        cast(Code, code if code in CODES else "handler_failed"),
+        message or "The runtime did not say what was wrong.",
+        told,
+        severity=severity if isinstance(severity, str) and severity in SEVERITIES else "major",
+        recoverable=error.get("recoverable") is True,
+    )
+
+
+def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
+    """Return the failure that a problem of the site is, as problem+json describes it."""
+    slug = str(problem.get("code", ""))
+    code: Code = "handler_failed"
+    if slug in ("INVALID_INPUT", "INVALID_ENVELOPE", "MISSING_INPUT", "BODY_TOO_LARGE", "INVALID_IDEMPOTENCY_KEY"):
+        code = "invalid_input"
+    elif slug in ("UNKNOWN_AGENT", "UNKNOWN_OPERATION", "UNKNOWN_ACTION"):
+        code = "unknown_action"
+    elif slug in ("HANDLER_TIMEOUT", "TIMEOUT"):
+        code = "handler_timeout"
+    elif slug == "INVALID_OUTPUT":
+        code = "invalid_result"
+    elif status in (401, 403, 428, 429) or slug.startswith(("CONFIRMATION_", "PREREQUISITE_", "AUTH", "SESSION_")):
+        code = "permission_denied"
+    evidence: dict[str, object] = {"code": slug, "status": status}
+    for name in ("errors", "confirmation", "missing", "recovery", "request_id", "retry_after_ms", "required_scopes"):
+        if name in problem:
+            evidence[name] = problem[name]
+    detail = problem.get("detail") or problem.get("title") or "The action did not succeed."
+    return RuntimeFailure(code, str(detail), evidence, recoverable=code != "invalid_result")
+
+
+@dataclass(frozen=True, slots=True)
+class Selectors:
+    """Which runtime a call means. All that are given hold together."""
+
+    runtime_id: str | None = None
+    runtime_key: str | None = None
+    authorization_id: str | None = None
+    url_contains: str | None = None
+    title_contains: str | None = None
+
+    @classmethod
+    def read(cls, item: JsonObject) -> "Selectors":
+        """Read those of an action_call. Raises RuntimeFailure `invalid_input`."""
+        target = item.get("target")
+        if target is not None and not isinstance(target, dict):
+            raise invalid("target must be an object.", member="target")
+        inner: JsonObject = target or {}
+        ids = {
+            read_text(item, "runtime_id"),
+            read_text(item, "target_runtime_id"),
+            read_text(inner, "runtime_id", where="target."),
+        } - {None}
+        if len(ids) > 1:
+            words = "runtime_id, target_runtime_id and target.runtime_id name different runtimes."
+            raise invalid(words, member="runtime_id")
+        return cls(
+            next(iter(ids), None),
+            read_text(inner, "runtime_key", where="target."),
+            read_text(item, "authorization_id") or read_text(inner, "authorization_id", where="target."),
+            read_text(item, "target_url_contains", MAX_URL),
+            read_text(item, "target_title_contains", MAX_URL),
+        )
+
+    def fit(self, runtime: ReachableRuntime) -> bool:
+        """Whether a runtime that the caller may reach is meant."""
+        key = runtime.key if isinstance(runtime, PairedRuntime) else None
+        names = {runtime.id, *([IN_PROCESS] if isinstance(runtime, SiteRuntime) else [])}
+        if isinstance(runtime, PairedRuntime) and runtime.authorization_id is not None:
+            names.add(runtime.authorization_id)
+        return (
+            (self.runtime_id is None or self.runtime_id in names)
+            and (self.runtime_key is None or self.runtime_key == key)
+            and (self.url_contains is None or self.url_contains in runtime.url)
+            and (self.title_contains is None or self.title_contains in runtime.title)
+        )
+
+
+# --- The bridge of one public address ---
+
+
+@dataclass(slots=True)
+class GatedRun:
+    """A workflow behind the gates of its action: what is to be done, and what came of it."""
+
+    work: Callable[[], Awaitable[ToolResult]]
+    result: ToolResult | None = None
+    failure: RuntimeFailure | None = None
+
+
+class Bridge:
+    """Knows the runtimes and the agents of one public address of a site in this process."""
+
+    def __init__(self, door: DoorContext) -> None:
+        self.door, catalog = door, door.catalog
+        self.renderer = ProblemRenderer(catalog)
+        self.dropped = 0
+        self._gate = SocketGate(door, PROTOCOL, catalog.paths.bridge, self.renderer)
+        self._identify = door.guards.identify()
+        self._inner = InnerCalls(door, PROTOCOL, catalog.paths.bridge, {})
+        self._tasks = OwnedTasks()
+        self._connections: set[BridgeConnection] = set()
+        self._owners: OrderedDict[str, Owner] = OrderedDict()
+        self._authorized: dict[str, PairedRuntime] = {}
+        self._keyed: dict[str, PairedRuntime] = {}
+        self._visits: OrderedDict[str, SiteRuntime] = OrderedDict()
+        self._cache = PageCache()
+        self._origins = Origins.of(*own_urls(door))
+        self._site_inputs = compile_schema(actions_json.SITE_INPUTS)
+        self._validators: dict[str, Validator] = {}
+        # A workflow runs where a handler would, behind the same gates. Its page's answer is not the action's.
+        actions = tuple(replace(one, outputs={}, function=None, execution="sync") for one in catalog.actions)
+        self._gates = Invoker(replace(catalog, actions=actions), self._run_gated, door.guards, sessions=door.carry)
+        self._gated: dict[str, GatedRun] = {}
+        guards_by_site = door.settings.guard_routes
+        self._actions = {one.id: one for one in actions}
+        self._guarded_routes = {
+            one.id for one in actions if (guards_by_site if one.guards_route is None else one.guards_route)
+        }
+
+    @cached_property
+    def map(self) -> ActionMap:
+        """The site's own map, as it is published."""
+        return ActionMap.read(actions_json.render(self.door.catalog))
+
+    @cached_property
+    def tools(self) -> Mapping[str, JsonObject]:
+        """The tools of the map, by name."""
+        return _by_name(self.map.document.get("tools"))
+
+    @cached_property
+    def signals(self) -> Mapping[str, JsonObject]:
+        """The signals that the map enables, by name."""
+        found = _by_name(self.map.document.get("signals"))
+        return {name: one for name, one in found.items() if one.get("ingestion") == "enabled"}
+
+    # --- HTTP at the same addresses ---
+
+    async def answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that carries a call of ours through the application; any other has to upgrade."""
+        inner = scope.get(INNER_CALL)
+        if isinstance(inner, InnerCall):
+            await self._inner.answer(inner, scope, receive, send)
+        else:
+            await send_reply(_UPGRADE, send)
+
+    @cached_property
+    def _script(self) -> tuple[bytes, bytes]:
+        catalog = self.door.catalog
+        facts = {
+            "bridge": catalog.prefix + catalog.paths.bridge,
+            "invoke": catalog.prefix + catalog.paths.invoke,
+            "site": catalog.site.name,
+        }
+        # "</script" cannot end an element where somebody writes the script into a page.
+        written = orjson.dumps(facts).replace(b"<", b"\\u003c")
+        body = SCRIPT.read_bytes().replace(_CONFIGURATION, written)
+        return body, b'"%s"' % hashlib.sha256(body).hexdigest()[:32].encode()
+
+    async def answer_script(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the script of visitors' tabs."""
+        if scope["method"] not in ("GET", "HEAD"):
+            await send_reply(Reply(405, (PLAIN, (b"allow", b"GET, HEAD")), b"Read the script with GET.\n"), send)
+            return
+        body, etag = self._script
+        headers = ((b"etag", etag), (b"cache-control", b"public, max-age=300"), NO_SNIFFING)
+        if etag in read_fields(scope["headers"]).get(b"if-none-match", b""):
+            await send_reply(Reply(304, headers), send)
+            return
+        described = (
+            (b"content-type", b"text/javascript; charset=utf-8"),
+            (b"content-length", b"%d" % len(body)),
+            *headers,
+        )
+        await send_reply(Reply(200, described, b"" if scope["method"] == "HEAD" else body), send)
+
+    # --- Connections ---
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one WebSocket, from its handshake to its end."""
+        door = self.door
+        fields = read_fields(scope["headers"])
+        address = client_address(scope, fields, door.admission.trusted_proxies)
+        try:
+            owner = await self._owner_of(scope)
+        except Problem as problem:
+            await receive()
+            request_id = read_request_id(fields)
+            door.invoker.note_refusal(PROTOCOL, request_id, problem)
+            await self._gate.refuse(self.renderer.reply(problem, door.catalog.paths.bridge, request_id), scope, send)
+            return
+        if not await self._gate.accept(scope, receive, send):
+            return
+        browsing = door.settings.browsing
+        connection = BridgeConnection(self, owner, self._client(scope, address), receive, send)
+        if browsing.auth_required and not owner.key:
+            connection.refusal = RuntimeFailure("permission_denied", "This site asks who is connecting.")
+        self._connections.add(connection)
+        owner.agents.add(connection)
+        try:
+            await connection.serve()
+        finally:
+            self._connections.discard(connection)
+
+    def _client(self, scope: Scope, address: str) -> SiteClient:
+        app = self.door.entrance(scope)
+        return SiteClient(app, scope, self.door.catalog.prefix, PAGE_BYTES, self._tasks, address)
+
+    async def _owner_of(self, scope: Scope) -> Owner:
+        """Return who opens a connection. Raises Problem for credentials that are wrong."""
+        if self.door.carry is not None:
+            visited = await self.door.carry.visit(scope)
+        else:
+            visited = scope
+        fields = read_fields(visited["headers"])
+        principal = await self._identify(read_credentials(visited, fields, self.door.admission.trusted_proxies))
+        shown = read_fields(scope["headers"]).get(b"awp-session", b"").strip()
+        session = hashlib.sha256(shown).hexdigest() if shown and visited is not scope else ""
+        return self.owner(principal, session)
+
+    def owner(self, principal: Principal | None, session: str = "") -> Owner:
+        """Return the owner of what a principal, or a session of ours, has; a new one for nobody known."""
+        key = f"user:{principal.id}" if principal is not None else f"session:{session}" if session else ""
+        if not key:
+            return Owner()
+        owner = self._owners.setdefault(key, Owner(key))
+        self._owners.move_to_end(key)
+        if len(self._owners) > MAX_OWNERS:
+            idle = (one for one in self._owners.values() if not one.agents and not one.runtimes and one is not owner)
+            forgotten = next(idle, None)
+            if forgotten is not None:
+                del self._owners[forgotten.key]
+        return owner
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Close all connections in the end."""
+        try:
+            yield
+        finally:
+            for connection in tuple(self._connections):
+                connection.close(GOING_AWAY)
+            for runtime in {*self._keyed.values(), *self._authorized.values()}:
+                self.end(runtime)
+            self._visits.clear()
+            await self._tasks.cancel()
+
+    # --- Runtimes ---
+
+    def register(self, connection: "BridgeConnection", item: JsonObject) -> None:
+        """Take a runtime_ready: a new runtime, one whose page was loaded anew, or news. Raises RuntimeFailure."""
+        runtime_id, url = require_text(item, "runtime_id"), require_text(item, "url", MAX_URL)
+        key, authorization = read_text(item, "runtime_key"), read_text(item, "authorization_id")
+        title, host = read_text(item, "title", MAX_URL), read_text(item, "host")
+        read_text(item, "extension_version")
+        manifest, capabilities = item.get("manifest"), item.get("capabilities", [])
+        if manifest is not None and not isinstance(manifest, dict):
+            raise invalid("manifest must be an object.", member="manifest")
+        if not isinstance(capabilities, list) or not all(isinstance(one, str) for one in capabilities[:1_000]):
+            raise invalid("capabilities must be a list of texts.", member="capabilities")
+        owner = connection.owner
+        taken = self._authorized.get(authorization) if authorization is not None else None
+        known = owner.runtimes.get(runtime_id)
+        returning = self._keyed.get(_keyed_as(owner, key)) if key is not None else None
+        if returning is not None and known not in (None, returning):
+            raise invalid("The runtime_id is that of another runtime.", member="runtime_id")
+        if known is not None and known.peer is not connection and returning is not known:
+            raise invalid("The runtime_id is taken by another connection.", member="runtime_id")
+        runtime = returning or known
+        if taken is not None and taken is not runtime:
+            raise invalid("The authorization_id is taken.", member="authorization_id")
+        if runtime is None:
+            if max(len(connection.runtimes), len(owner.runtimes)) >= MAX_RUNTIMES:
+                details = {"limit": MAX_RUNTIMES}
+                raise RuntimeFailure("permission_denied", "There are too many runtimes of one owner.", details)
+            runtime = PairedRuntime(runtime_id, owner, connection, url)
+            if DRIVEN in capabilities:
+                self._drive(runtime)
+        elif runtime.peer is not connection:
+            self._move(runtime, connection, runtime_id)
+        if runtime.key is not None and runtime.key != key:
+            self._keyed.pop(_keyed_as(owner, runtime.key), None)
+        if runtime.authorization_id != authorization and runtime.authorization_id is not None:
+            self._authorized.pop(runtime.authorization_id, None)  # revoked
+            runtime.listeners.clear()
+        runtime.key, runtime.authorization_id = key, authorization
+        runtime.url, runtime.title = url, title or ""
+        runtime.host = host or runtime.host
+        runtime.capabilities = tuple(one[:MAX_ID] for one in capabilities[:1_000])
+        runtime.is_ready = manifest is None or _is_map(manifest)
+        listed = manifest.get("tools") if manifest is not None else None
+        runtime.announced = frozenset(_by_name(listed)) if isinstance(listed, list) else frozenset()
+        connection.runtimes[runtime_id] = owner.runtimes[runtime_id] = runtime
+        if authorization is not None and len(authorization) >= SECRET_LENGTH:
+            self._authorized[authorization] = runtime
+        if runtime.can_return and key is not None:
+            self._keyed[_keyed_as(owner, key)] = runtime
+        if isinstance(page := runtime.runtime.page if runtime.runtime is not None else None, ScriptPage):
+            page.url = url
+        runtime.come_back(connection)
+
+    def _move(self, runtime: PairedRuntime, connection: "BridgeConnection", runtime_id: str) -> None:
+        """Have a runtime that has shown its key at another connection; its own may not know yet that it is gone."""
+        if isinstance(before := runtime.peer, BridgeConnection):
+            before.runtimes.pop(runtime.id, None)
+            words = "The runtime has come back at another connection."
+            before.post(error_item(RuntimeFailure("transport_failed", words), runtime_id=runtime.id))
+            runtime.depart()
+        if runtime.owner is not None:
+            runtime.owner.runtimes.pop(runtime.id, None)
+        runtime.owner, runtime.id = connection.owner, runtime_id
+        call = runtime.current
+        if call is not None and isinstance(call.peer, BridgeConnection) and not self._may_reach(call.peer, runtime):
+            runtime.fail(RuntimeFailure("permission_denied", "The page is another visitor's by now."))
+        runtime.take_interrupted()
+
+    def _may_reach(self, connection: "BridgeConnection", runtime: PairedRuntime) -> bool:
+        return runtime.owner is connection.owner or connection in runtime.listeners
+
+    def _drive(self, runtime: PairedRuntime) -> None:
+        """Have the runner here, and single steps carried out by our script there."""
+
+        async def invoke(handled: HandlerCall) -> object:
+            members = runtime.current.members if runtime.current is not None else {}
+            arguments = {**_agent_of(handled), "input": handled.arguments, **members}
+            told = await page.ask("invoke", {"handler": HANDLER, "arguments": arguments})
+            answer = told if isinstance(told, dict) else {}
+            status, body = answer.get("status"), answer.get("body")
+            if isinstance(status, int) and 200 <= status < 300:
+                return body
+            raise failure_of(status if isinstance(status, int) else 500, body if isinstance(body, dict) else {})
+
+        page = ScriptPage(runtime.ask_script, url=runtime.url)
+        runtime.runtime = Runtime(self.map, page, handlers={HANDLER: invoke}, seconds=self.door.settings.timeout)
+
+    def leave(self, connection: "BridgeConnection") -> None:
+        """Let go of what a connection had. A runtime with a key may come back within GRACE seconds."""
+        connection.owner.agents.discard(connection)
+        for runtime in tuple(connection.runtimes.values()):
+            if runtime.peer is not connection:
+                continue
+            if runtime.can_return:
+                runtime.depart()
+                runtime.leaving = asyncio.get_running_loop().call_later(GRACE, self.end, runtime)
+            else:
+                self.end(runtime)
+        for runtime in {*self._authorized.values()}:
+            runtime.listeners.discard(connection)
+        visit = connection.owner.visit
+        if visit is not None and not connection.owner.key:
+            self._visits.pop(visit.id, None)
+
+    def end(self, runtime: PairedRuntime) -> None:
+        """Forget a runtime, and fail what waits for it."""
+        if runtime.leaving is not None:
+            runtime.leaving.cancel()
+        if runtime.owner is not None and runtime.owner.runtimes.get(runtime.id) is runtime:
+            del runtime.owner.runtimes[runtime.id]
+        if isinstance(runtime.peer, BridgeConnection):
+            runtime.peer.runtimes.pop(runtime.id, None)
+        for index in (self._authorized, self._keyed):
+            for name in [name for name, one in index.items() if one is runtime]:
+                del index[name]
+        runtime.end()
+
+    def _visit(self, owner: Owner, runtime_id: str | None) -> SiteRuntime | None:
+        """Return the page in this process that a caller has, a new one where none is named; None for another's."""
+        if runtime_id not in (None, IN_PROCESS):
+            visit = self._visits.get(runtime_id)
+            # Of nobody known, the id is the only proof: nobody can guess it.
+            is_known = visit is not None and visit.owner is not None and bool(visit.owner.key)
+            return None if visit is None or (is_known and visit.owner is not owner) else visit
+        if owner.visit is None or owner.visit.id not in self._visits:
+            browsing, now = self.door.settings.browsing, asyncio.get_running_loop().time()
+            idle = float(seconds_of(browsing.idle))
+            while self._visits:
+                oldest = next(iter(self._visits.values()))
+                is_full = len(self._visits) >= browsing.sessions
+                if oldest.current is not None or not (is_full or now - oldest.last_used > idle):
+                    break
+                del self._visits[oldest.id]
+            limits = SessionLimits(pages=1, page_bytes=PAGE_BYTES)
+            session = Session(self._origins, limits=limits, cache=self._cache)
+            owner.visit = visit = SiteRuntime(f"{IN_PROCESS}.{secrets.token_urlsafe(18)}", owner, session)
+            self._visits[visit.id] = visit
+
+            async def invoke(handled: HandlerCall) -> object:
+                return await self._invoke(visit, handled)
+
+            page = SitePage(session, visit.drive)
+            visit.runtime = Runtime(self.map, page, handlers={HANDLER: invoke}, seconds=self.door.settings.timeout)
+        return owner.visit
+
+    async def _invoke(self, visit: SiteRuntime, handled: HandlerCall) -> object:
+        """Call an action for a page in this process, with the cookies of the page. Raises RuntimeFailure."""
+        named = _agent_of(handled)
+        agent, operation = str(named["agent_id"]), named.get("operation")
+        assert visit.site is not None
+        members = dict(visit.current.members) if visit.current is not None else {}
+        receipts = members.get("receipts")
+        listed = receipts if isinstance(receipts, list) else []
+        members["receipts"] = [*listed, *visit.receipts.values()]
+        try:
+            action = self.door.invoker.find(agent, operation if isinstance(operation, str) else None)
+            if not action.requires:
+                del members["receipts"]
+            inner = InnerCall(action, handled.arguments, members, _new_trace())
+            result, added = await self._inner.send(inner, visit.site, None, visit.session)
+        except Problem as problem:
+            result, added = problem, ()
+        for name, value in added:
+            if name == b"awp-receipt":
+                visit.receipts[handled.tool] = value.decode("latin-1")
+        if isinstance(result, Problem):
+            raise failure_of(result.status, self._describe(result)) from result
+        return result.output
+
+    def _describe(self, problem: Problem) -> dict[str, object]:
+        described = self.renderer.describe(problem)
+        after = next((value for name, value in problem.headers if name.lower() == "retry-after"), "")
+        return described | ({"retry_after_ms": int(after) * 1000} if after.isdecimal() else {})
+
+    # --- Calls ---
+
+    def find(self, owner: Owner, selectors: Selectors, peer: "BridgeConnection | None" = None) -> ReachableRuntime:
+        """Return the one runtime that a call means. Raises RuntimeFailure."""
+        reachable: dict[int, PairedRuntime] = {id(one): one for one in owner.runtimes.values()}
+        shown = [one for one in (selectors.authorization_id, selectors.runtime_id) if one is not None]
+        for one in shown:
+            if (paired := self._authorized.get(one)) is not None:
+                reachable = {id(paired): paired}
+                if peer is not None:
+                    paired.listeners.add(peer)
+        if selectors.authorization_id is not None and selectors.authorization_id not in self._authorized:
+            reachable = {}
+        fitting = [one for one in reachable.values() if selectors.fit(one)]
+        present = [one for one in fitting if not one.is_away] or fitting
+        if len(present) > 1:
+            candidates = [one.describe() for one in present]
+            words = "The call means several runtimes. Name one by its runtime_id."
+            raise RuntimeFailure("ambiguous_runtime", words, {"candidates": candidates})
+        if present:
+            if not present[0].is_ready:
+                words = "The runtime has no map that could be used."
+                raise RuntimeFailure("runtime_not_ready", words, {"runtime_id": present[0].id})
+            return present[0]
+        by_page = selectors.url_contains is not None or selectors.title_contains is not None
+        if selectors.authorization_id is None and selectors.runtime_key is None:
+            is_named = selectors.runtime_id is not None
+            visit = owner.visit if by_page and not is_named else self._visit(owner, selectors.runtime_id)
+            if visit is not None and selectors.fit(visit):
+                return visit
+        evidence: dict[str, object] = {"runtimes": [one.describe() for one in owner.runtimes.values()]}
+        if count_workers() > 1:
+            evidence["hint"] = "A runtime is known at the worker that has its connection. Connect again, or try again."
+        raise RuntimeFailure("runtime_not_found", "No runtime of yours is meant.", evidence)
+
+    async def dispatch(
+        self, owner: Owner, call: BridgeCall, selectors: Selectors, site: SiteClient
+    ) -> tuple[ReachableRuntime, ToolResult]:
+        """Carry out a call at the one runtime that it means. Raises RuntimeFailure."""
+        peer = call.peer if isinstance(call.peer, BridgeConnection) else None
+        wanted = call.arguments.get("target_runtime_id") if call.name == SITE_TOOL else None
+        if wanted is not None:
+            self._check_site_inputs(call.arguments)
+            if selectors.runtime_id not in (None, wanted):
+                raise invalid("runtime_id and target_runtime_id name different runtimes.", member="runtime_id")
+            selectors = replace(selectors, runtime_id=str(wanted))
+        runtime = self.find(owner, selectors, peer)
+        if call.name == SITE_TOOL:
+            self._check_site_inputs(call.arguments)
+        is_relayed = isinstance(runtime, PairedRuntime) and runtime.runtime is None
+        if is_relayed:
+            self._check(cast(PairedRuntime, runtime), call)
+            return runtime, await runtime.run(call, lambda given: self._behind_gates(runtime, given, site))
+        mode = call.arguments.get("mode") if call.name == SITE_TOOL else None
+        work = call
+        if mode == "call":
+            name, arguments = call.arguments["action"], call.arguments.get("arguments", {})
+            work = replace(call, name=str(name), arguments=cast(JsonObject, arguments))
+        if isinstance(runtime, SiteRuntime):
+            runtime.last_used = asyncio.get_running_loop().time()
+            self._visits.move_to_end(runtime.id)
+
+        async def carry_out(given: BridgeCall) -> ToolResult:
+            if isinstance(runtime, SiteRuntime):
+                runtime.site = site
+                if not runtime.session.url and runtime.runtime is not None:
+                    home = self.door.catalog.absolute("/")
+                    with suppress(PrimitiveError):  # a site need not have a page there
+                        await runtime.runtime.page.perform("browser.navigate", {"url": home})
+            return await self._behind_gates(runtime, given, site)
+
+        result = await runtime.run(work, carry_out)
+        if mode is None:
+            return runtime, result
+        output = cast(JsonObject, result.output)
+        if mode == "call":
+            output = {"ok": True, "action": work.name, "result": result.output, "steps": list(result.steps)}
+        elif mode == "list":
+            others = [one.describe() for one in owner.runtimes.values()]
+            output = {"ok": True, "url": runtime.url, **output, "runtimes": others}
+            if isinstance(runtime, PairedRuntime):
+                output["dropped"] = runtime.dropped
+        return runtime, ToolResult({**output, "runtime_id": runtime.id}, result.steps if mode != "call" else ())
+
+    def _check_site_inputs(self, arguments: JsonObject) -> None:
+        if violations := self._site_inputs(arguments):
+            errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
+            raise invalid(f"The arguments of {SITE_TOOL} do not fit: {_told(errors)}", errors=errors)
+        if arguments.get("mode") == "call" and "action" not in arguments:
+            errors = [{"pointer": "/action", "detail": "is required for mode call"}]
+            raise invalid(f"The arguments of {SITE_TOOL} do not fit: {_told(errors)}", errors=errors)
+
+    def _check(self, runtime: PairedRuntime, call: BridgeCall) -> None:
+        """Check a call before it is passed on. Raises RuntimeFailure."""
+        tool = self.tools.get(call.name)
+        if tool is None:
+            known = call.name in PRIMITIVES or call.name in runtime.announced or call.name == SITE_TOOL
+            if known:
+                return
+            shown = call.name[:100]
+            raise RuntimeFailure("unknown_action", f"There is no action {shown!r}.", {"name": shown})
+        validator = self._validators.get(call.name)
+        if validator is None:
+            schema = cast(JsonObject, tool["input_schema"])
+            validator = self._validators[call.name] = compile_schema(schema, asserts_formats=True)
+        if violations := validator(call.arguments):
+            errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
+            raise invalid(f"The arguments of {call.name} do not fit: {_told(errors)}", errors=errors)
+
+    async def _behind_gates(self, runtime: ReachableRuntime, call: BridgeCall, site: SiteClient) -> ToolResult:
+        """Carry out a call behind the gates of its action, where a workflow does what the action would.
+
+        The handler `agents.invoke` meets them by itself, and so does a form that a visitor's page sends to a route
+        that is guarded: none is met twice.
+        """
+        tool, action = self.tools.get(call.name), self._actions.get(call.name)
+        is_paired = isinstance(runtime, PairedRuntime)
+        if (
+            tool is None
+            or action is None
+            or "workflow" not in tool
+            or (is_paired and action.id in self._guarded_routes)
+            or not self._gates.is_guarded(action)
+        ):
+            return await runtime.carry_out(call)
+        trace = _new_trace()
+        run = self._gated[trace] = GatedRun(lambda: runtime.carry_out(call))
+        inner = InnerCall(action, call.arguments, call.members, trace, invoker=self._gates)
+        session = runtime.session if isinstance(runtime, SiteRuntime) else None
+        try:
+            result, _ = await self._inner.send(inner, site, None, session)
+        finally:
+            del self._gated[trace]
+        if run.failure is not None:
+            raise run.failure
+        if isinstance(result, Problem):
+            raise failure_of(result.status, self._describe(result)) from result
+        return run.result or ToolResult(result.output)
+
+    async def _run_gated(self, call: Call) -> Result:
+        run = self._gated[call.request_id]
+        try:
+            run.result = await run.work()
+        except RuntimeFailure as failure:
+            run.failure = failure
+            return HandlerFailed(failure.message)
+        return Outcome(b"{}", {})
+
+    async def answer_tool(self, call: Call) -> Result:
+        """Carry out `actions.site` for a caller of another door. Returns a Problem where it fails."""
+        scope = cast(Scope, call.context)
+        owner = self.owner(call.principal, call.session_id)
+        fields = read_fields(scope["headers"])
+        site = self._client(scope, client_address(scope, fields, self.door.admission.trusted_proxies))
+        given = {"confirmation": call.confirmation, "idempotency_key": call.idempotency_key}
+        members: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+        if call.receipts:
+            members["receipts"] = list(call.receipts)
+        made = BridgeCall(call.request_id, SITE_TOOL, call.input, call.action.timeout, members)
+        try:
+            _, result = await self.dispatch(owner, made, Selectors(), site)
+        except RuntimeFailure as failure:
+            if isinstance(failure.__cause__, Problem):
+                return failure.__cause__
+            return RuntimeFailed(
+                failure.message, status=STATUSES.get(failure.code, 502), members={"error": failure.describe()}
+            )
+        return Outcome(orjson.dumps(result.output), result.output)
+
+
+# --- One connection ---
+
+
+class BridgeConnection(SocketConnection):
+    """One WebSocket: an agent, a runtime, or both."""
+
+    def __init__(self, bridge: Bridge, owner: Owner, site: SiteClient, receive: Receive, send: Send) -> None:
+        browsing = bridge.door.settings.browsing
+        idle, largest = float(seconds_of(browsing.idle)), bridge.door.admission.max_body_bytes
+        super().__init__(receive, send, largest, idle, browsing.messages_per_second)
+        self.owner = owner
+        self.runtimes: dict[str, PairedRuntime] = {}
+        self.refusal: RuntimeFailure | None = None
+        self._bridge, self._site = bridge, site
+        self._calls = 0
+
+    is_greeted = True
+
+    def leave(self) -> None:
+        """Let go of its runtimes."""
+        self._bridge.leave(self)
+
+    def post(self, item: JsonObject) -> None:
+        """Send an item after those before it."""
+        self._pending.start(self._write_item(item), "awp_publish bridge item")
+
+    async def _write_item(self, item: JsonObject) -> None:
+        try:
+            frame: Message = {"type": "websocket.send", "text": orjson.dumps(item).decode()}
+        except (TypeError, ValueError):
+            failure = RuntimeFailure("invalid_result", "The answer cannot be written as JSON.", recoverable=False)
+            told = error_item(failure, cast(str | None, item.get("call_id")))
+            frame = {"type": "websocket.send", "text": orjson.dumps(told).decode()}
+        with suppress(OSError):  # nobody is there to be told; reading ends as well
+            await self.write(frame)
+
+    async def refuse_large(self, frame: Frame) -> None:
+        """Answer a frame that is not read. What waited for it fails when the connection ends."""
+        await self._write_item(error_item(invalid("The message is too large.", max_bytes=self.max_bytes)))
+
+    async def take(self, frame: Frame, retry_after_ms: int | None) -> None:
+        """Take one item. What cannot be read is answered, and the connection stays."""
+        call_id = runtime_id = None
+        try:
+            item = read_item(frame)
+            kind = item.get("type")
+            given = item.get("call_id"), item.get("runtime_id")
+            call_id, about = (one if isinstance(one, str) and 0 < len(one) <= MAX_ID else None for one in given)
+            runtime_id = about if kind != "action_call" else None
+            if retry_after_ms is not None:
+                details = {"retry_after_ms": retry_after_ms}
+                raise RuntimeFailure("permission_denied", "There were too many messages.", details)
+            if self.refusal is not None:
+                raise self.refusal
+            if not isinstance(kind, str) or kind not in ITEMS:
+                raise invalid(f"type must be one of {', '.join(ITEMS)}.", member="type")
+            if kind == "action_call":
+                await self._take_call(item)
+            elif kind == "runtime_ready":
+                self._bridge.register(self, item)
+                self.owner.agents.discard(self)
+            else:
+                self._take_from_runtime(kind, item)
+        except RuntimeFailure as failure:
+            self.post(error_item(failure, call_id, runtime_id))
+
+    # --- As a runtime ---
+
+    def _take_from_runtime(self, kind: str, item: JsonObject) -> None:
+        if kind == "action_error" and item.get("runtime_id") is None and item.get("call_id") is not None:
+            runtime_id = next(iter(self.runtimes), "") if len(self.runtimes) == 1 else ""
+        elif kind == "action_error" and item.get("runtime_id") is None:
+            read_error(item)
+            self._bridge.dropped += 1  # of no runtime and of no call: nobody to tell
+            return
+        else:
+            runtime_id = require_text(item, "runtime_id")
+        runtime = self.runtimes.get(runtime_id)
+        if kind in ("action_call_output", "action_error"):
+            call_id = require_text(item, "call_id") if kind == "action_call_output" else read_text(item, "call_id")
+            failure = read_error(item) if kind == "action_error" else None
+            if kind == "action_call_output" and "output" not in item:
+                raise invalid("Missing required member: output", member="output")
+            if runtime is None or call_id is None:
+                self._bridge.dropped += 1
+            else:
+                runtime.take_answer(call_id, item, failure)
+            return
+        if runtime is None:
+            details = {"runtime_id": runtime_id}
+            raise RuntimeFailure("runtime_not_ready", "There was no runtime_ready of this runtime.", details)
+        if kind == "runtime_status":
+            url = read_text(item, "url", MAX_URL)
+            for name in ("states", "attachments"):
+                if not isinstance(item.get(name, []), list):
+                    raise invalid(f"{name} must be a list.", member=name)
+            read_text(item, "observed_at")
+            runtime.url = url or runtime.url
+            runtime.states, runtime.attachments = item.get("states"), item.get("attachments")
+            progress, call = item.get("call"), runtime.current
+            if isinstance(progress, dict) and call is not None and isinstance(step := progress.get("step_id"), str):
+                call.step_id = step[:MAX_ID]
+                call.has_changed = progress.get("mutating") is not False
+            return
+        self._take_event(runtime, item)
+
+    def _take_event(self, runtime: PairedRuntime, item: JsonObject) -> None:
+        """Forward an event that the map declares to those who may reach its runtime; drop and count others."""
+        event_id, name = require_text(item, "event_id"), require_text(item, "name")
+        payload = item.get("payload")
+        if "payload" not in item:
+            raise invalid("Missing required member: payload", member="payload")
+        bridge, signal = self._bridge, self._bridge.signals.get(name)
+        if signal is None:
+            runtime.dropped["events"] += 1
+            return
+        schema = signal.get("payload")
+        if isinstance(schema, dict):
+            key = f"signal {name}"
+            if key not in bridge._validators:
+                bridge._validators[key] = compile_schema(schema)
+            if bridge._validators[key](payload):
+                runtime.dropped["events"] += 1
+                return
+        else:
+            payload = {}
+        told: dict[str, object] = {"type": "dom_event", "event_id": event_id, "runtime_id": runtime.id, "name": name}
+        for member, longest in (("event", MAX_ID), ("url", MAX_URL), ("observed_at", MAX_ID)):
+            if (text := read_text(item, member, longest)) is not None:
+                told[member] = text
+        told["payload"] = payload
+        during = (runtime.current.call_id, runtime.current.peer) if runtime.current is not None else runtime.last
+        for agent in {*(runtime.owner.agents if runtime.owner is not None else ()), *runtime.listeners}:
+            if not isinstance(agent, BridgeConnection) or len(agent._pending) >= MAX_EVENTS:
+                runtime.dropped["events"] += 1
+                continue
+            mine = during is not None and during[1] is agent
+            agent.post({**told, "previous_call_id": during[0]} if mine and during is not None else told)
+
+    # --- As an agent ---
+
+    async def _take_call(self, item: JsonObject) -> None:
+        """Take an action_call, unless one with its id runs or has ended already. Raises RuntimeFailure."""
+        call_id, name = require_text(item, "call_id"), require_text(item, "name")
+        arguments, selectors = require_object(item, "arguments"), Selectors.read(item)
+        members = {member: item[member] for member in MEMBERS if item.get(member) is not None}
+        most = self._bridge.door.settings.timeout
+        given = item.get("timeout_ms")
+        if given is not None and (isinstance(given, bool) or not isinstance(given, (int, float)) or given <= 0):
+            raise invalid("timeout_ms must be a positive number.", member="timeout_ms")
+        seconds = min(most, given / 1000) if isinstance(given, (int, float)) else most
+        if call_id in self.owner.running:
+            raise invalid("A call of this call_id is under way.", member="call_id")
+        asked = orjson.dumps([name, arguments, members], option=orjson.OPT_SORT_KEYS)
+        fingerprint = hashlib.sha256(asked).digest()
+        if call_id in self.owner.answers:
+            known, answer = self.owner.answers[call_id]
+            if known != fingerprint:
+                raise invalid("The call_id was used for another call.", member="call_id")
+            self.post(answer)
+            return
+        if self._calls >= MAX_PENDING:
+            details = {"limit": MAX_PENDING, "retry_after_ms": 1_000}
+            raise RuntimeFailure("permission_denied", "Too many calls are under way.", details)
+        call = BridgeCall(call_id, name, arguments, seconds, members, self)
+        self.owner.running.add(call_id)
+        self._calls += 1
+        self._refused = 0
+        self._pending.start(self._answer(call, selectors, fingerprint), f"awp_publish bridge {name[:50]}")
+
+    async def _answer(self, call: BridgeCall, selectors: Selectors, fingerprint: bytes) -> None:
+        try:
+            answer = await self._carry_out(call, selectors)
+            self.owner.remember(call.call_id, fingerprint, answer)
+        finally:
+            self.owner.running.discard(call.call_id)
+            self._calls -= 1
+        await self._write_item(answer)
+
+    async def _carry_out(self, call: BridgeCall, selectors: Selectors) -> JsonObject:
+        runtime: ReachableRuntime | None = None
+        try:
+            runtime, result = await self._bridge.dispatch(self.owner, call, selectors, self._site)
+        except RuntimeFailure as failure:
+            return error_item(failure, call.call_id)
+        finally:
+            if isinstance(runtime, PairedRuntime):
+                runtime.last = call.call_id, self
+        answer: dict[str, object] = {
+            "type": "action_call_output",
+            "call_id": call.call_id,
+            "runtime_id": runtime.id,
+            "output": result.output,
+        }
+        return answer | ({"steps": list(result.steps)} if result.steps else {})
+
+
+def _by_name(listed: object) -> dict[str, JsonObject]:
+    found = listed if isinstance(listed, list) else []
+    return {str(one["name"]): one for one in found if isinstance(one, dict) and isinstance(one.get("name"), str)}
+
+
+def _is_map(manifest: Mapping[str, object]) -> bool:
+    """Whether a runtime has loaded a map of the version that is spoken here (V1, Root Object)."""
+    version = manifest.get("version")
+    return manifest.get("protocol") == "actions.json" and version == 1 and not isinstance(version, bool)
+
+
+def _keyed_as(owner: Owner, key: str) -> str:
+    """Return under what a runtime is found again. A key that nobody can guess is enough, for a visitor who signs in."""
+    return key if len(key) >= SECRET_LENGTH else f"{owner.key} {key}"
+
+
+def _agent_of(handled: HandlerCall) -> JsonObject:
+    """Return the agent that a tool is bound to: by the map, never by what an agent sends."""
+    operation = handled.bound.get("operation")
+    named: dict[str, object] = {"agent_id": handled.bound.get("agent_id", handled.tool)}
+    return named | ({"operation": operation} if operation is not None else {})
+
+
+def _told(errors: Sequence[Mapping[str, str]]) -> str:
+    return "; ".join(f"{one['pointer'] or 'they'} {one['detail']}" for one in errors[:5])
+
+
+def _new_trace() -> str:
+    return secrets.token_hex(16)

@@ -1,0 +1,128 @@
+"""Forms: which stay with their item, what tells equal buttons apart, and what a request that sends one needs."""
+
+import pytest
+
+from tests.pages.reading import Element, compiled, elements_in, only, said
+
+TEAS = ("Assam", "Darjeeling")
+
+
+def add(sku: object) -> str:
+    return f"<form action=/add method=post><input type=hidden name=sku value={sku}><button>Add</button></form>"
+
+
+def buttons_in(html: str) -> list[Element]:
+    return [one for one in elements_in(html) if one["role"] == "button"]
+
+
+LISTINGS = {
+    "cards": "".join(f"<div><h3>{tea}</h3><p>$9</p>{add(tea[0])}</div>" for tea in TEAS),
+    "cards without anything around": "".join(f"<h3>{tea}</h3><p>$9</p>{add(tea[0])}" for tea in TEAS),
+    "buttons before their names": "".join(f"<article>{add(tea[0])}<h3>{tea}</h3></article>" for tea in TEAS),
+    "items of a list": "<ul>" + "".join(f"<li><span>{tea}</span> {add(tea[0])}" for tea in TEAS) + "</ul>",
+    "rows": "<table><tr><th>Tea<th>" + "".join(f"<tr><td>{tea}<td>{add(tea[0])}" for tea in TEAS) + "</table>",
+    "rows with headers": "<table>"
+    + "".join(f"<tr><td>9<th scope=row>{tea}<td>{add(tea[0])}" for tea in TEAS)
+    + "</table>",
+    "rows of ARIA": "".join(f"<div role=row><h4>{tea}</h4><div>{add(tea[0])}</div></div>" for tea in TEAS),
+}
+
+
+@pytest.mark.parametrize("listing", LISTINGS.values(), ids=LISTINGS)
+def test_a_form_that_is_a_button_stays_with_its_item_and_says_which_it_is(listing):
+    document = compiled(f"<main><h1>Teas</h1>{listing}</main>")
+    assert [region["id"] for region in document["regions"]] == ["r_main"]
+    buttons = [one for one in document["regions"][0]["elements"] if one["role"] == "button"]
+    assert [(one["text"], one["label"]) for one in buttons] == [("Add", f"Add {tea}") for tea in TEAS]
+    assert [one["attrs"] for one in buttons] == [
+        {"formaction": "/add", "formmethod": "POST", "button_type": "submit", "description": f"Sends sku={tea[0]}"}
+        for tea in TEAS
+    ]
+
+
+def test_hidden_values_tell_buttons_apart_where_nothing_else_does():
+    row = "<tr><th>Tea</th><td>{}</td></tr>"
+    rows = buttons_in("<table>" + row.format(add(1)) + row.format(add(2)) + "</table>")
+    assert [one["label"] for one in rows] == ["Add Tea (sku=1)", "Add Tea (sku=2)"]
+    assert [one["label"] for one in buttons_in(add(1) + add(2))] == ["Add (sku=1)", "Add (sku=2)"]
+    secret = "<form method=post><input type=hidden name=csrf_token value=x7><button>Go</button></form>"
+    assert "x7" not in str(compiled(secret * 2))
+
+
+def test_a_button_without_a_double_says_no_more_than_its_text():
+    assert said("<h2>Teas</h2><button>Add</button>") == [("heading", "Teas"), ("button", "Add")]
+
+
+@pytest.mark.parametrize(
+    ("html", "label"),
+    [
+        ("<section><h2>Contact</h2><p>Write</p><form><input name=q></form></section>", "Contact"),
+        ("<form><h2>Sign in</h2><input name=q></form>", "Sign in"),
+        ("<h1>Shop</h1><div><h2>Old</h2></div><div><h2>Search</h2><form><input name=q></form></div>", "Search"),
+        ("<table><tr><th>Tea<th>Count<tr><td>Assam<td><form><input name=q></form></table>", "Assam"),
+        ("<form id=order><h2>Sign in</h2><input name=q></form>", "order"),
+        ("<h1>Shop</h1><footer><form><input name=q></form></footer>", None),
+    ],
+)
+def test_a_form_without_a_name_is_called_after_the_nearest_heading_or_its_row(html, label):
+    (form,) = [region for region in compiled(html)["regions"] if region["role"] == "form"]
+    assert form.get("label") == label
+
+
+def test_a_form_says_all_that_sending_it_needs():
+    html = """<form action=/buy method=post><input name=n><select name=size><option value=s>Small</select>
+    <div style="display:none"><input type=hidden name=utf8 value=yes></div>
+    <input type=hidden name=sku value=7><input type=hidden name=csrfmiddlewaretoken value=x7>
+    <button>Buy</button></form>"""
+    (form,) = compiled(html)["regions"]
+    sent = {one["attrs"]["name"]: one["attrs"] for one in form["elements"] if "name" in one.get("attrs", {})}
+    assert (form["action"], form["method"]) == ("/buy", "POST")
+    assert sent["size"]["options"] == [{"value": "s", "text": "Small", "selected": True}]
+    assert sent["sku"] == {"input_type": "hidden", "name": "sku", "value": "7"}
+    assert sent["utf8"]["value"] == "yes", "sent although what is around it is hidden"
+    assert sent["csrfmiddlewaretoken"] == {
+        "input_type": "hidden",
+        "name": "csrfmiddlewaretoken",
+        "description": "A secret of the session: take it from the page's own form.",
+    }
+    assert compiled(html)["meta"]["interactive_count"] == 3, "a hidden field is nothing to operate"
+
+
+def test_a_form_that_says_nothing_is_sent_to_its_page_with_get():
+    (form,) = compiled("<form><input name=q></form>")["regions"]
+    assert (form["action"], form["method"]) == ("https://shop.example/page", "GET")
+
+
+def test_a_button_elsewhere_says_which_form_it_sends():
+    html = "<form id=f action=/x method=post></form><p>Ready?</p><button form=f>Send</button><button>Other</button>"
+    attrs = {one["text"]: one["attrs"] for one in buttons_in(html)}
+    assert attrs["Send"]["formaction"] == "/x"
+    assert "formaction" not in attrs["Other"]
+
+
+def test_addresses_are_those_of_the_base_of_the_page():
+    html = "<base href=/b/><a href=x>x</a><a href=#y>y</a><img alt=i src=i.png><form action=go><input name=n></form>"
+    document = compiled(html)
+    assert [one.get("attrs", {}).get("href") for one in elements_in(html)][1:3] == ["https://shop.example/b/x", "#y"]
+    assert document["regions"][0]["action"] == "https://shop.example/b/go"
+    assert "https://shop.example/b/i.png" in str(document)
+    assert elements_in("<base href='http://['><a href=x>x</a>")[0]["attrs"]["href"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("html", "role"),
+    [
+        ("<a href=/x role=heading>x</a>", "link"),
+        ("<a href=/x role=img>x</a>", "link"),
+        ("<button role=heading>x</button>", "button"),
+        ("<input type=checkbox role=group>", "checkbox"),
+        ("<select role=group><option>x</select>", "select"),
+        ("<a href=/x role=button>x</a>", "button"),
+        ("<a href=/x role=tab>x</a>", "button"),
+        ("<h2 role=link>x</h2>", "link"),
+    ],
+)
+def test_what_can_be_operated_stays_so_unless_its_role_can_be_too(html, role):
+    assert only(html)["role"] == role
+    if "href" in html:
+        assert only(html)["attrs"]["href"] == "/x"

@@ -1,0 +1,206 @@
+"""Drift: what the pages of a site and its map say of each other."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from awp_publish import AgentPublisher, Attachment, Locator, PageCheck, Projection, Records, Site, State, Value
+from awp_publish.serve.drift import KINDS, Drift, check_pages
+
+FORM = (
+    "<form role=search action=/search data-awas-action=search_books><input name=q data-awas-param=q>"
+    "<button>Find</button></form>"
+)
+RESULTS = "<p class=count>2 books</p><ol><li class=book><b>Emma</b></li><li class=book><b>Persuasion</b></li></ol>"
+SCHEMA = {"type": "object", "properties": {"q": {"type": "string", "maxLength": 50}}, "required": ["q"]}
+PROJECTION = Projection(
+    "The books.",
+    records={"books": Records("li.book", {"title": Value("b", required=True)})},
+    state="{'books': $append([], records.books)}",
+    schema={"type": "object", "properties": {"books": {"type": "array"}}, "required": ["books"]},
+)
+
+
+def drifts(
+    form: str = FORM, results: str = RESULTS, search_status: int = 200, html: Mapping[str, str] = {}, **page: Any
+) -> list[Drift]:
+    """Inspect a shop whose search page is declared with these members."""
+    site = Site(name="Shop", description="Sells books.", url="https://shop.example")
+
+    @site.action("search_books", inputs=SCHEMA, outputs={}, effect="read", awas={"selectors": {"q": "[name='q']"}})
+    async def search(request: Request) -> Response:
+        """Search books."""
+        asked = request.query_params.get("q")
+        body = f"<title>Search</title><main>{form}{results if asked else ''}<a href=/b/emma>Emma</a></main>"
+        return HTMLResponse(body, search_status)
+
+    members: dict[str, Any] = {
+        "id": "search",
+        "actions": ["search_books"],
+        "locators": {"form": Locator("form[role='search']", role="search"), "submit": "form button", "done": "p.count"},
+        **page,
+    }
+    site.page("/search", **members)
+    routes = [Route("/search", search)]
+    for path, body in html.items():
+        routes.append(Route(path, lambda request, body=body: HTMLResponse(body)))
+        site.page(path, id=path.strip("/").replace("/", "_").replace("{", "").replace("}", "") or "home")
+    app = Starlette(routes=routes)
+    app.add_middleware(AgentPublisher, site=site)
+    return list(asyncio.run(check_pages(app, lambda: site.catalog)))
+
+
+def kinds(found: list[Drift]) -> list[tuple[str, str]]:
+    return [(one.kind, one.subject) for one in found]
+
+
+def test_a_page_that_is_as_declared_has_no_findings():
+    states = {
+        "ready": State("The form is there.", where="form[role='search']"),
+        "shown": State("Books are listed.", where="li.book", shows=["books"]),
+    }
+    checks = {"form": PageCheck("The form is there.", visible=["form"], severity="major")}
+    found = drifts(states=states, projections={"books": PROJECTION}, checks=checks)
+    assert [str(one) for one in found] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"search_status": 500}, ("drift-page", "page")),
+        ({"form": "<p>Closed</p>"}, ("drift-missing", "locator form")),
+        ({"form": FORM.replace("<button>Find</button>", "")}, ("drift-missing", "locator submit")),
+        ({"form": FORM.replace("name=q", "name=words")}, ("drift-missing", "tool search_books, step type_q")),
+        (
+            {"form": FORM.replace("<button>Find", "<button>Find</button><button>Clear")},
+            ("drift-several", "tool search_books, step find_submit"),
+        ),
+        ({"form": FORM + FORM}, ("drift-several", "tool search_books")),
+        ({"form": FORM.replace("=search_books", "=serch_books")}, ("drift-attribute", "data-awas-action")),
+        ({"form": FORM.replace("param=q", "param=words")}, ("drift-attribute", "input words")),
+        (
+            {"form": FORM.replace("data-awas", "data-ai-endpoint=/other data-ai", 1)},
+            ("drift-attribute", "action search_books"),
+        ),
+        ({"results": "<p>Nothing</p>"}, ("drift-workflow", "tool search_books")),
+        (
+            {"locators": {"form": Locator("#old", fallbacks=["form"]), "submit": "form button", "done": "p.count"}},
+            ("drift-other", "locator form"),
+        ),
+        ({"states": {"never": State("Never.", where="#never")}}, ("drift-state", "state search.never")),
+        (
+            {"checks": {"gone": PageCheck("It is there.", visible=["#gone"], severity="critical")}},
+            ("drift-check", "check search.gone"),
+        ),
+        (
+            {"attachments": {"guide": Attachment("status_badge", at="h7", label="x", description="x")}},
+            ("drift-missing", "attachment search.guide"),
+        ),
+        (
+            {"projections": {"books": PROJECTION}, "results": "<p class=count>0</p>"},
+            ("drift-records", "projection search.books"),
+        ),
+        (
+            {"projections": {"books": PROJECTION}, "results": RESULTS.replace("<b>Emma</b>", "")},
+            ("drift-records", "projection search.books"),
+        ),
+        (
+            {"projections": {"books": Projection("x", records={"a": Records("li")}, state="{'a': $error('no')}")}},
+            ("drift-projection", "projection search.books"),
+        ),
+        (
+            {
+                "projections": {
+                    "books": Projection(
+                        "x", records={"a": Records("a")}, state="{'b': 1}", schema={"required": ["books"]}
+                    )
+                }
+            },
+            ("drift-projection", "projection search.books"),
+        ),
+    ],
+)
+def test_what_has_drifted_is_told_with_evidence(change, expected):
+    found = drifts(**change)
+    assert expected in kinds(found), found
+    (one, *_) = [one for one in found if (one.kind, one.subject) == expected]
+    assert one.page == "/search"
+    assert one.evidence
+    assert one.hint == KINDS[one.kind][2]
+    assert expected[0] in str(one)
+    assert one.describe()["evidence"] == one.evidence
+
+
+def test_a_form_of_an_action_on_another_page_is_proposed_as_a_declaration():
+    (found,) = drifts(html={"/": f"<main>{FORM.replace(' data-awas-action=search_books', '')}</main>"})
+    assert (found.kind, found.level, found.page) == ("drift-form", "warning", "/")
+    assert "'selectors': {'q': \"form[action='/search'] [name='q']\"}" in str(found.evidence["proposal"])
+
+
+def test_a_page_of_several_addresses_is_visited_where_a_link_leads_to_it():
+    assert drifts(html={"/b/{slug}": "<h1>Book</h1>"}) == []
+    (found,) = drifts(html={"/authors/{name}": "<h1>Author</h1>"})
+    assert (found.kind, found.page) == ("drift-unvisited", "/authors/{name}")
+
+
+def test_a_page_that_leads_elsewhere_is_no_error_but_told():
+    site = Site(name="Shop", description="Sells.", url="https://shop.example")
+
+    async def account(request: Request) -> Response:
+        return Response(status_code=303, headers={"Location": "/login"})
+
+    site.page("/account")
+    routes = [Route("/account", account), Route("/login", lambda request: HTMLResponse("<h1>Sign in</h1>"))]
+    app = AgentPublisher(Starlette(routes=routes), site=site)
+    (found,) = asyncio.run(check_pages(app, lambda: site.catalog))
+    assert (found.kind, found.level, found.evidence["url"]) == ("drift-page", "warning", "https://shop.example/login")
+
+
+def test_a_page_that_is_none_is_told_and_what_it_holds_is_not_guessed():
+    site = Site(name="Shop", description="Sells.", url="https://shop.example")
+    site.page("/data", states={"any": State("x", where="p")})
+    site.page("/broken")
+
+    def broken(request: Request) -> Response:
+        raise ValueError("broken")
+
+    app = AgentPublisher(
+        Starlette(
+            routes=[Route("/data", lambda request: Response(b"\x00", media_type="image/png")), Route("/broken", broken)]
+        ),
+        site=site,
+    )
+    assert kinds(list(asyncio.run(check_pages(app, lambda: site.catalog)))) == [
+        ("drift-page", "page"),
+        ("drift-page", "page"),
+    ]
+
+
+def test_actions_that_change_something_are_not_tried():
+    site = Site(name="Shop", description="Sells.", url="https://shop.example")
+    called: list[str] = []
+
+    @site.action("send", inputs=SCHEMA, outputs={}, awas={"selectors": {"q": "[name='q']"}})
+    async def send(request: Request) -> Response:
+        """Send something."""
+        called.append("send")
+        return JSONResponse({})
+
+    html = "<form method=post action=/send><input name=q><button>Send</button></form>"
+    site.page("/", id="home", actions=["send"], locators={"form": "form", "submit": "button", "done": "p"})
+    routes = [Route("/", lambda request: HTMLResponse(html)), Route("/send", send, methods=["POST"])]
+    app = AgentPublisher(Starlette(routes=routes), site=site)
+    assert list(asyncio.run(check_pages(app, lambda: site.catalog))) == []
+    assert called == []
+
+
+def test_a_site_without_pages_has_nothing_to_drift():
+    site = Site(name="Shop", description="Sells.", url="https://shop.example")
+    app = AgentPublisher(Starlette(routes=[Route("/", lambda request: PlainTextResponse("x"))]), site=site)
+    assert list(asyncio.run(check_pages(app, lambda: site.catalog))) == []
