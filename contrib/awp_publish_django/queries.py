@@ -45,8 +45,8 @@ def declare_model(
         if not hasattr(found, "attname"):
             raise DeclarationError(subject, f'fields: "{name}" has several values.', "Name fields with one value.")
     one, many = _word(options.verbose_name), _word(options.verbose_name_plural)
-    columns = list(dict.fromkeys((options.pk.name, *fields)))  # type: ignore[union-attr]
-    key = options.pk.name  # type: ignore[union-attr]
+    columns = list(dict.fromkeys((options.pk.name, *fields)))
+    key = options.pk.name
 
     def found_rows() -> Any:
         return rows[0]() if rows else model._default_manager.all()
