@@ -67,7 +67,11 @@ class AgentPublisherMiddleware:
 
 
 def _answer(
-    publication: Publication, request: HttpRequest, go_on: Callable[[HttpRequest], HttpResponseBase]
+    publication: Publication,
+    request: HttpRequest,
+    go_on: Callable[[HttpRequest], HttpResponseBase],
+    *,
+    is_enclosed: bool = False,
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
@@ -84,9 +88,17 @@ def _answer(
     async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
         return await visit.in_thread(partial(_call_view, publication.project.answer if is_fresh else go_on, inner))
 
-    talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond, publication.is_enclosed)})
+    bridge = Bridge(request, respond, is_enclosed or publication.is_enclosed)
+    talk = partial(publication.publisher, {**scope, BRIDGE: bridge})
     response = response_of_messages(visit.converse(talk, publication.portal.loop()))
     return _recorded(publication, _final(request, response))
+
+
+def answer_here(publication: Publication, request: HttpRequest) -> HttpResponseBase | None:
+    """The answer of a URL of ours, where no middleware of ours stands; None for what is not ours."""
+    if _own_scope(publication, request) is None:
+        return None
+    return _answer(publication, request, publication.project.answer, is_enclosed=True)
 
 
 def _answer_directly(
@@ -219,8 +231,10 @@ def _final(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase
     """An answer of ours, which middleware around us takes for no missing page of the project.
 
     CommonMiddleware and LocaleMiddleware redirect a 404 (or raise, with DEBUG) where a URL of the project takes the
-    path with a slash or a language; they ask the request for its URLconf.
+    path with a slash or a language; they ask the request for its URLconf. UpdateCacheMiddleware keeps what it is not
+    told to leave, and an answer of ours may be for its caller only.
     """
+    request._cache_update_cache = False  # type: ignore[attr-defined]
     if response.status_code == 404:
         request.urlconf = ()  # type: ignore[assignment]
     return response

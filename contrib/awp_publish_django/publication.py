@@ -80,6 +80,7 @@ class Publication:
 
 _lock = threading.RLock()
 _kept: list[Publication] = []
+_publishing: list[bool] = []
 _unread: WeakKeyDictionary[Site, frozenset[type]] = WeakKeyDictionary()
 
 
@@ -91,8 +92,17 @@ def get_publication() -> Publication:
     """
     with _lock:
         if not _kept:
-            _kept.append(_publish())
+            _publishing.append(True)
+            try:
+                _kept.append(_publish())
+            finally:
+                _publishing.pop()
         return _kept[0]
+
+
+def is_publishing() -> bool:
+    """Whether the site is just being frozen, in this or another thread."""
+    return bool(_publishing)
 
 
 def _publish() -> Publication:
