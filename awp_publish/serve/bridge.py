@@ -50,9 +50,10 @@ from awp_publish.serve.http import (
     send_reply,
 )
 from awp_publish.serve.runtimes import (
+    CODE_LENGTH,
     GRACE,
+    KEY_LENGTH,
     MAX_OWNERS,
-    SECRET_LENGTH,
     BridgeCall,
     Owner,
     PairedRuntime,
@@ -68,6 +69,7 @@ VERSION: Final = "1"
 
 CODES: Final[tuple[str, ...]] = get_args(Code)
 SEVERITIES: Final = ("info", "minor", "major", "critical")
+ANSWERS: Final = ("action_call_output", "action_error")
 ITEMS: Final = ("runtime_ready", "runtime_status", "action_call", "action_call_output", "dom_event", "action_error")
 
 MAX_ID: Final = 256
@@ -431,7 +433,7 @@ class Bridge:
 
     # --- Runtimes ---
 
-    def register(self, connection: "BridgeConnection", item: JsonObject) -> None:
+    def register(self, connection: "BridgeConnection", item: JsonObject) -> PairedRuntime:
         """Take a runtime_ready: a new runtime, one whose page was loaded anew, or news. Raises RuntimeFailure."""
         runtime_id, url = require_text(item, "runtime_id"), require_text(item, "url", MAX_URL)
         key, authorization = read_text(item, "runtime_key"), read_text(item, "authorization_id")
@@ -475,13 +477,14 @@ class Bridge:
         listed = manifest.get("tools") if manifest is not None else None
         runtime.announced = frozenset(_by_name(listed)) if isinstance(listed, list) else frozenset()
         connection.runtimes[runtime_id] = owner.runtimes[runtime_id] = runtime
-        if authorization is not None and len(authorization) >= SECRET_LENGTH:
+        if authorization is not None and len(authorization) >= CODE_LENGTH:
             self._authorized[authorization] = runtime
         if runtime.can_return and key is not None:
             self._keyed[_keyed_as(owner, key)] = runtime
         if isinstance(page := runtime.runtime.page if runtime.runtime is not None else None, ScriptPage):
             page.url = url
         runtime.come_back(connection)
+        return runtime
 
     def _move(self, runtime: PairedRuntime, connection: "BridgeConnection", runtime_id: str) -> None:
         """Have a runtime that has shown its key at another connection; its own may not know yet that it is gone."""
@@ -823,7 +826,10 @@ class BridgeConnection(SocketConnection):
             given = item.get("call_id"), item.get("runtime_id")
             call_id, about = (one if isinstance(one, str) and 0 < len(one) <= MAX_ID else None for one in given)
             runtime_id = about if kind != "action_call" else None
-            if retry_after_ms is not None:
+            waiting = self.runtimes.get(about or "")
+            # What was asked for is taken however fast it comes: a workflow takes many small steps.
+            is_asked_for = waiting is not None and kind in ANSWERS and waiting.waits_for(call_id)
+            if retry_after_ms is not None and not is_asked_for:
                 details = {"retry_after_ms": retry_after_ms}
                 raise RuntimeFailure("permission_denied", "There were too many messages.", details)
             if self.refusal is not None:
@@ -833,8 +839,10 @@ class BridgeConnection(SocketConnection):
             if kind == "action_call":
                 await self._take_call(item)
             elif kind == "runtime_ready":
-                self._bridge.register(self, item)
+                runtime = self._bridge.register(self, item)
                 self.owner.agents.discard(self)
+                if runtime.runtime is not None:
+                    self._pending.start(self._prepare(runtime), "awp_publish bridge page")
             else:
                 self._take_from_runtime(kind, item)
         except RuntimeFailure as failure:
@@ -873,6 +881,8 @@ class BridgeConnection(SocketConnection):
             read_text(item, "observed_at")
             runtime.url = url or runtime.url
             runtime.states, runtime.attachments = item.get("states"), item.get("attachments")
+            if runtime.runtime is not None and item.get("events"):
+                self._pending.start(self._forward_events(runtime), "awp_publish bridge events")
             progress, call = item.get("call"), runtime.current
             if isinstance(progress, dict) and call is not None and isinstance(step := progress.get("step_id"), str):
                 call.step_id = step[:MAX_ID]
@@ -900,11 +910,15 @@ class BridgeConnection(SocketConnection):
                 return
         else:
             payload = {}
-        told: dict[str, object] = {"type": "dom_event", "event_id": event_id, "runtime_id": runtime.id, "name": name}
+        told: dict[str, object] = {"event_id": event_id, "name": name}
         for member, longest in (("event", MAX_ID), ("url", MAX_URL), ("observed_at", MAX_ID)):
             if (text := read_text(item, member, longest)) is not None:
                 told[member] = text
-        told["payload"] = payload
+        self._tell_event(runtime, {**told, "payload": payload})
+
+    def _tell_event(self, runtime: PairedRuntime, event: JsonObject) -> None:
+        """Tell the agents that may reach a runtime of its event; the caller in whose call it came, of that too."""
+        told = {"type": "dom_event", "runtime_id": runtime.id, **event}
         during = (runtime.current.call_id, runtime.current.peer) if runtime.current is not None else runtime.last
         for agent in {*(runtime.owner.agents if runtime.owner is not None else ()), *runtime.listeners}:
             if not isinstance(agent, BridgeConnection) or len(agent._pending) >= MAX_EVENTS:
@@ -912,6 +926,24 @@ class BridgeConnection(SocketConnection):
                 continue
             mine = during is not None and during[1] is agent
             agent.post({**told, "previous_call_id": during[0]} if mine and during is not None else told)
+
+    async def _prepare(self, runtime: PairedRuntime) -> None:
+        """Have a page of our script listen to what the map declares, and put there what it attaches."""
+        assert runtime.runtime is not None
+        try:
+            status = await runtime.runtime.status()
+            runtime.states, runtime.attachments = status.get("states"), status.get("attachments")
+        except (RuntimeFailure, PrimitiveError):  # the page has gone again; its next one says when it is ready
+            return
+
+    async def _forward_events(self, runtime: PairedRuntime) -> None:
+        """Ask a page of our script for its events, and forward those that fit what the map declares."""
+        assert runtime.runtime is not None
+        try:
+            for event in await runtime.runtime.signals():
+                self._tell_event(runtime, event)
+        except (RuntimeFailure, PrimitiveError):
+            return
 
     # --- As an agent ---
 
@@ -984,7 +1016,7 @@ def _is_map(manifest: Mapping[str, object]) -> bool:
 
 def _keyed_as(owner: Owner, key: str) -> str:
     """Return under what a runtime is found again. A key that nobody can guess is enough, for a visitor who signs in."""
-    return key if len(key) >= SECRET_LENGTH else f"{owner.key} {key}"
+    return key if len(key) >= KEY_LENGTH else f"{owner.key} {key}"
 
 
 def _agent_of(handled: HandlerCall) -> JsonObject:
