@@ -31,7 +31,7 @@ from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker
 from awp_publish.model import Door, JsonObject, Paths, seconds_of
 from awp_publish.policy.call import Call, Outcome, Principal, Result
-from awp_publish.problems import HandlerFailed, NotJson, Problem, RuntimeFailed
+from awp_publish.problems import HandlerFailed, InvalidInput, NotJson, Problem, RuntimeFailed, Violation
 from awp_publish.protocols import actions_json
 from awp_publish.protocols.actions_json import HANDLER, SITE_ACTION, SITE_TOOL
 from awp_publish.schema import Validator, compile_schema
@@ -79,6 +79,8 @@ MAX_RUNTIMES: Final = 16
 MAX_EVENTS: Final = 4 * MAX_PENDING
 """Items that wait for an agent which does not read them, before events are dropped."""
 PAGE_BYTES: Final = 4_000_000
+ADDRESS_SHARE: Final = 5
+"""All callers of one address have a fifth of the pages that a process keeps (`browsing.sessions`)."""
 DRIVEN: Final = "page.driver"
 """The capability of our own script: what it is asked for are single steps, and the runner is here."""
 IN_PROCESS: Final = "in_process"
@@ -550,7 +552,7 @@ class Bridge:
                 del index[name]
         runtime.end()
 
-    def _visit(self, owner: Owner, runtime_id: str | None) -> SiteRuntime | None:
+    def _visit(self, owner: Owner, runtime_id: str | None, address: str) -> SiteRuntime | None:
         """Return the page in this process that a caller has, a new one where none is named; None for another's."""
         if runtime_id not in (None, IN_PROCESS):
             visit = self._visits.get(runtime_id)
@@ -566,9 +568,13 @@ class Bridge:
                 if oldest.current is not None or not (is_full or now - oldest.last_used > idle):
                     break
                 del self._visits[oldest.id]
+            # Whoever asks for ever more pages makes room for them among their own.
+            own = [one for one in self._visits.values() if one.address == address] if address else []
+            if len(own) >= max(browsing.sessions // ADDRESS_SHARE, 1):
+                del self._visits[own[0].id]
             limits = SessionLimits(pages=1, page_bytes=PAGE_BYTES)
             session = Session(self._origins, limits=limits, cache=self._cache)
-            owner.visit = visit = SiteRuntime(f"{IN_PROCESS}.{secrets.token_urlsafe(18)}", owner, session)
+            owner.visit = visit = SiteRuntime(f"{IN_PROCESS}.{secrets.token_urlsafe(18)}", owner, session, address)
             self._visits[visit.id] = visit
 
             async def invoke(handled: HandlerCall) -> object:
@@ -609,7 +615,9 @@ class Bridge:
 
     # --- Calls ---
 
-    def find(self, owner: Owner, selectors: Selectors, peer: "BridgeConnection | None" = None) -> ReachableRuntime:
+    def find(
+        self, owner: Owner, selectors: Selectors, address: str, peer: "BridgeConnection | None" = None
+    ) -> ReachableRuntime:
         """Return the one runtime that a call means. Raises RuntimeFailure."""
         reachable: dict[int, PairedRuntime] = {id(one): one for one in owner.runtimes.values()}
         shown = [one for one in (selectors.authorization_id, selectors.runtime_id) if one is not None]
@@ -634,7 +642,7 @@ class Bridge:
         by_page = selectors.url_contains is not None or selectors.title_contains is not None
         if selectors.authorization_id is None and selectors.runtime_key is None:
             is_named = selectors.runtime_id is not None
-            visit = owner.visit if by_page and not is_named else self._visit(owner, selectors.runtime_id)
+            visit = owner.visit if by_page and not is_named else self._visit(owner, selectors.runtime_id, address)
             if visit is not None and selectors.fit(visit):
                 return visit
         evidence: dict[str, object] = {"runtimes": [one.describe() for one in owner.runtimes.values()]}
@@ -653,7 +661,7 @@ class Bridge:
             if selectors.runtime_id not in (None, wanted):
                 raise invalid("runtime_id and target_runtime_id name different runtimes.", member="runtime_id")
             selectors = replace(selectors, runtime_id=str(wanted))
-        runtime = self.find(owner, selectors, peer)
+        runtime = self.find(owner, selectors, site.address, peer)
         if call.name == SITE_TOOL:
             self._check_site_inputs(call.arguments)
         is_relayed = isinstance(runtime, PairedRuntime) and runtime.runtime is None
@@ -771,9 +779,16 @@ class Bridge:
         except RuntimeFailure as failure:
             if isinstance(failure.__cause__, Problem):
                 return failure.__cause__
-            return RuntimeFailed(
-                failure.message, status=STATUSES.get(failure.code, 502), members={"error": failure.describe()}
-            )
+            members = {"error": failure.describe()}
+            if failure.code == "invalid_input":
+                listed = failure.evidence.get("errors")
+                below = "/arguments" if call.input.get("mode") == "call" and "action" in call.input else ""
+                wrong = [one for one in (listed if isinstance(listed, list) else []) if isinstance(one, dict)]
+                errors = [Violation(f"{below}{one.get('pointer', '')}", str(one.get("detail", ""))) for one in wrong]
+                return InvalidInput(failure.message, errors=errors, members=members)
+            is_unknown = failure.evidence.get("code") in ("state_projection_not_found", "state_summary_not_found")
+            status = 404 if is_unknown else STATUSES.get(failure.code, 502)
+            return RuntimeFailed(failure.message, status=status, members=members)
         return Outcome(orjson.dumps(result.output), result.output)
 
 

@@ -380,8 +380,9 @@ class SiteRuntime(ReachableRuntime):
 
     host = "in_process"
 
-    def __init__(self, runtime_id: str, owner: Owner | None, session: Session) -> None:
+    def __init__(self, runtime_id: str, owner: Owner | None, session: Session, address: str) -> None:
         super().__init__(runtime_id, owner)
+        self.address = address
         self.session = session
         self.site: SiteClient | None = None
         self.receipts: dict[str, str] = {}
