@@ -107,7 +107,8 @@ SCHEMA_ORG: Final = "https://schema.org"
 def page_meta(catalog: Catalog, path: str, image: str | None = None) -> str:
     """Canonical link, other formats, Open Graph and Twitter tags of a declared page.
 
-    `image` is the address of a picture for them. A page that is a template is named as it is declared, "/books/{slug}": then there is no canonical address.
+    `image` is the address of a picture for them. A page that is a template is named as it is declared,
+    "/books/{slug}": then there is no canonical address.
     """
     page = _page(catalog, path)
     described = page.description or catalog.site.description

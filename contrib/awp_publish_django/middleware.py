@@ -75,9 +75,8 @@ def _answer(
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        return _linked(
-            publication, request, _fallen_back(publication, request, answer_page(publication, request, go_on))
-        )
+        response = _fallen_back(publication, request, answer_page(publication, request, go_on))
+        return _linked(publication, request, response)
     if ARRIVED in scope:
         return _answer_directly(publication, request, scope, go_on)
     if (reply := publication.publisher.document(scope)) is not None:
