@@ -12,6 +12,7 @@ from urllib.parse import urljoin
 
 from awp_publish.pages.regions import (
     ACTIONS,
+    CONTROLS,
     DISABLED,
     HIDDEN,
     INERT,
@@ -389,7 +390,7 @@ CHARACTERS: Final = "chars"
 class ElementLimits:
     """The size that one element may have: characters of a text, an item or a row, and how many items or rows.
 
-    None is no limit. `compact` leaves of a link only its text, or else its label, and where it leads.
+    None is no limit. `compact` leaves of what is no control only what it says, and of a link where it leads.
     """
 
     characters: int | None = None
@@ -586,10 +587,10 @@ _BUTTON_TYPES: Final = ("submit", "button", "reset", "image")
 class Elements:
     """The elements of one page. `base` is what its addresses are relative to, "" where that is the page."""
 
-    __slots__ = ("_base", "_items", "_names", "_survey", "_told", "_tree", "_url", "_visibility")
+    __slots__ = ("_base", "_items", "_survey", "_told", "_tree", "_url", "_visibility", "names")
 
     def __init__(self, tree: Tree, survey: Survey, names: AccessibleNames, visibility: Visibility, url: str) -> None:
-        self._tree, self._survey, self._names = tree, survey, names
+        self._tree, self._survey, self.names = tree, survey, names
         self._url, self._base = url, base_of(tree, url)
         buttons: dict[Candidate, str] = {}
         for region in survey.regions:
@@ -627,6 +628,11 @@ class Elements:
             self._items = ItemNames(self._survey, self._visibility)
         return self._items
 
+    def name_of(self, candidate: Candidate) -> str:
+        """Return the name of an element, and what tells it apart."""
+        text = self._survey.text(candidate)
+        return self._told.get(candidate.node) or self.names.label(candidate.node, text) or text
+
     def address(self, written: str) -> str:
         """Return an address as the page means it: one beside a `<base href>` is resolved (HTML, 4.2.3)."""
         if self._base and not written.startswith("#"):
@@ -641,9 +647,10 @@ class Elements:
             return {"id": "", "role": "text_input", "attrs": _hidden_attrs(node)}
         whole = "" if role in _WITHOUT_TEXT else self._survey.text(candidate)
         text = limits.shorten(whole, losses)
-        label = self._told.get(node) or self._names.label(node, whole) if node.tag else ""
+        label = (self._told.get(node) or self.names.label(node, whole)) if node.tag else ""
         element: SomElement = {"id": "", "role": role}
-        if attributes:
+        compact = limits.compact and role not in CONTROLS
+        if attributes and not compact:
             html_id = attributes.get("id", "").strip()
             if html_id:
                 element["html_id"] = html_id
@@ -653,8 +660,10 @@ class Elements:
             element["label"] = limits.shorten(label, losses)
         if role in ACTIONS:
             element["actions"] = list(ACTIONS[role])
-        if role == "link" and limits.compact:
+        if role == "link" and compact:
             attrs: Attrs = {"href": self.address(attributes["href"])} if "href" in attributes else {}
+        elif compact:
+            attrs = self._own_attrs(node, role, limits, losses) if node.tag else {}
         elif node.tag:
             attrs = self._own_attrs(node, role, limits, losses)
             states: Attrs = {}
@@ -688,14 +697,14 @@ class Elements:
                     attrs["description"] = sent
             elif "formaction" in attrs:
                 attrs["formaction"] = self.address(attributes["formaction"])
-            described = self._names.referred(attributes.get("aria-describedby"))
+            described = self.names.referred(attributes.get("aria-describedby"))
             if described:
                 attrs["description"] = f"{described} {attrs.get('description', '')}".strip()
         else:
             attrs = {}
         if attrs:
             element["attrs"] = attrs
-        if "class" in attributes:
+        if "class" in attributes and not compact:
             hints = _hints_of(attributes["class"][:MAX_CLASS_LENGTH])
             if hints:
                 element["hints"] = list(hints)

@@ -4,6 +4,7 @@ SOM specification 1.0 (documents of version 0.1), `som-schema.json`. What is not
 caption of a table is its label. What differs from the reference compiler is in docs/som.md.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,22 +28,44 @@ from awp_publish.pages.elements import (
     form_method,
     shorten_text,
 )
-from awp_publish.pages.regions import ACTIONS, CONTROLS, HIDDEN, Candidate, Region, Survey, rows_of, survey
+from awp_publish.pages.regions import ACTIONS, CONTROLS, HIDDEN, IN_FORM, Candidate, Region, Survey, rows_of, survey
 from awp_publish.pages.selectolax import parse
 from awp_publish.pages.tree import NodePaths, Tree, Visibility, read_title
 
 # --- The choice of what a document has room for, and the sentences that say what of the rest is left out ---
 
 # --- How much of a page a SOM document says: the choice of the caller (SOM 1.0, sections 8 and 12.1) ---
-# `FULL` leaves nothing out. The others are a number of bytes. A page that fits loses nothing; of a larger one
-# 1. every heading and every control is kept, with what they need to be operated; 2. links that lead where an earlier
-# one of the page leads are left out (8.2.1); 3. the rest of the bytes is shared: seventeen parts for text, three for
-# links; what one does not need the other gets; 4. texts, items of lists and rows of tables are shortened to one
-# common length, the largest that fits: short ones stay whole; 5. links are kept in the order of the page, with an
-# equal share for each region: small regions keep all of theirs.
-# What was left out is said at the end of its region, in a paragraph (8.2.4).
+# `FULL` leaves nothing out. The others are a number of bytes, and never more than the page itself has. A page that fits
+# loses nothing. What a larger one has is put on shelves, the first of which matters most:
+# 1. headings; 2. texts of the main content, shortened to one common length, the largest that fits: short ones stay
+# whole; 3. controls, with what they need to be operated, of those that say the same the first few; 4. links of the main
+# content, telling ones first, and of several to one address the most telling (8.2.1); 5. other headings and texts;
+# 6. other links; 7. controls that say the same as others; 8. links that lead where another one leads.
+# Each shelf has a share of the room. What one does not need the next ones get, in this order; and what is left in the
+# end is handed out once more. What was left out is said at the end of its region, in a paragraph (8.2.4).
 
-_TEXT_SHARE: Final = 0.85
+_SHARES: Final = (0.15, 0.62, 0.12, 0.08, 0.01, 0.02, 0.0, 0.0)
+_AMPLE: Final = 48_000
+_AMPLE_SHARES: Final = (0.12, 0.25, 0.55, 0.05, 0.01, 0.02, 0.0, 0.0)
+"""Of the room, what each shelf has at least if it needs so much; with ample room all controls have a place."""
+
+_TEXTS: Final = (1, 4)
+"""The shelves of texts."""
+
+_ALIKE: Final = 3
+"""Controls that say the same, of which the next ones are on the last shelf."""
+
+_TELLING: Final = 16
+"""Characters from which on the text of a link is taken for a title, and a text for more than a caption."""
+
+_GENERIC: Final = re.compile(
+    r"(?:(?:read|learn|see|view|show) )?(?:more|here|details|link|permalink|this|continue reading|click here|yesterday)"
+    r"|(?:an?|\d+) (?:second|minute|hour|day|week|month|year)s? ago",
+    re.IGNORECASE,
+)
+MIN_BOUND: Final = 2_048
+"""Bytes of a page from which on its document is not larger than the page."""
+
 MAX_USUAL: Final = 68_000
 """Bytes that the document of an ordinary page does not exceed."""
 
@@ -76,16 +99,24 @@ _LINK_OVERHEAD: Final = 85
 _UNIT_OVERHEAD: Final = 12
 """Bytes of an item of a list, or of a row of a table, beside its text, about."""
 
+_CONTROL: Final = 100
+"""Bytes of a control beside the overhead of any element, about."""
+
+_LEAST: Final = 150
+"""Bytes of room in which nothing has a place."""
+
+_LITTLE: Final = 4
+"""So many times the text of the main regions may stand in no region before it is taken for main content too."""
+
 _ID: Final = 15
 """Bytes of an id, which an element does not have while it is measured, and of the comma behind it."""
 
 _REGION: Final = 150
 """Bytes of a region beside its elements, with what is said of what is left out."""
 
-_ALWAYS: Final = CONTROLS | {"heading", HIDDEN}
-"""Roles that no budget drops."""
+_OPERATED: Final = CONTROLS | {HIDDEN}
 
-_MODEST: Final = ElementLimits(200)
+_MODEST: Final = ElementLimits(200, compact=True)
 """The size of headings and controls in a document that has to be cut (4.6)."""
 
 _COMPACT: Final = ElementLimits(200, compact=True)
@@ -170,87 +201,143 @@ def _cut(
     """Choose by the rules above what is kept of a page that is too large. Regions are known by their numbers."""
     made: dict[Candidate, SomElement] = {}
     losses: list[Losses] = [defaultdict(int) for _ in pools]
-    cut: dict[Candidate, Losses] = {}  # what is missing within elements, some of which are made twice
-    begun: set[int] = set()
+    cut: dict[Candidate, Losses] = {}  # what is missing within elements
+    begun, left = set[int](), room
 
-    def make(candidate: Candidate, limits: ElementLimits, number: int) -> int:
-        """Make an element, and return how many bytes it takes, with those of its region when it is the first there."""
+    def make(candidate: Candidate, limits: ElementLimits, number: int, most: int) -> int:
+        """Keep an element if it takes no more bytes than that, with those of its region when it is the first there."""
+        nonlocal left
         lost: Losses = defaultdict(int)
-        element = made[candidate] = elements.make(candidate, limits, lost)
-        if lost:
-            cut[candidate] = lost
-        else:
-            cut.pop(candidate, None)
-        shell = 0 if number in begun else _REGION
-        begun.add(number)
-        return len(orjson.dumps(element)) + _ID + shell
+        element = elements.make(candidate, limits, lost)
+        size = len(orjson.dumps(element)) + _ID + (0 if number in begun else _REGION)
+        if size <= min(most, left):
+            made[candidate] = element
+            if lost:
+                cut[candidate] = lost
+            begun.add(number)
+            left -= size
+        return size
 
-    # What is always kept; and for each region the links that lead where none before them does, with their bytes, and
-    # the texts: bytes of each, bytes of one of the units that it comes in, and how many those are.
+    # The main content: the main regions, unless next to nothing is in them; without any, what is in no region.
+    texts_of = [
+        sum(
+            lengths[one.end] - lengths[one.start]
+            for one in pool
+            if one.role in ("paragraph", "heading", "list", "table")
+        )
+        for pool in pools
+    ]
+    by_role = {
+        role: {number for number, region in enumerate(survey.regions) if region.landmark.role == role}
+        for role in ("main", "content")
+    }
+    main = by_role["main"]
+    if _LITTLE * sum(texts_of[number] for number in main) < sum(texts_of[number] for number in by_role["content"]):
+        main |= by_role["content"]
+    main = main or set(range(len(pools)))
+
+    # Shelves of candidates with the numbers of their regions, the bytes of one unit, and how many units there are.
+    shelves: list[list[tuple[Candidate, int, int, int]]] = [[] for _ in _SHARES]
     text = "".join(survey.pieces)
     width = len(text.encode()) / len(text) if text else 1.0  # bytes of a character, on average
-    links, texts = (
-        [list[tuple[Candidate, int]]() for _ in pools],
-        [list[tuple[Candidate, int, int, int]]() for _ in pools],
-    )
-    left, seen = room, set[str]()
+    alike, by_address = Counter[str](), dict[str, Candidate]()
+    duplicates, titles = set[Candidate](), set[Candidate]()
     for number, pool in enumerate(pools):
+        is_main = number in main
         for candidate in pool:
             role, node = candidate.role, candidate.node
-            length = lengths[candidate.end] - lengths[candidate.start]
-            if role in _ALWAYS or candidate.shadow is not None or (role == "link" and "href" not in node.attributes):
-                left -= make(candidate, _MODEST, number)  # what a link without an address does, a script knows
-            elif role == "link":
+            size = int((lengths[candidate.end] - lengths[candidate.start]) * width)
+            if role in _OPERATED:
+                said = f"{number} {role} {elements.name_of(candidate)} {node.attributes.get('name', '')}".lower()
+                alike[said] += role != HIDDEN
+                shelves[2 if alike[said] <= _ALIKE else 6].append((candidate, number, min(size, 200) + _CONTROL, 1))
+            elif role == "link" and "href" in node.attributes:
                 address = normalise_address(node.attributes["href"])
-                if address in seen and _leads_away(address):
-                    losses[number][DUPLICATES] += 1
-                else:
-                    seen.add(address)
-                    links[number].append((candidate, _LINK_OVERHEAD + length + len(node.attributes["href"])))
+                if address not in ("", "#") and not address.startswith("javascript:"):
+                    other = by_address.setdefault(address, candidate)
+                    if other is not candidate:
+                        if other not in titles and _tells_more(candidate, other, survey):
+                            by_address[address] = candidate
+                            duplicates.add(other)
+                        else:
+                            duplicates.add(candidate)
+                if size >= _TELLING:  # or a time: "12 minutes ago" is shorter
+                    titles.add(candidate)
+                size = _LINK_OVERHEAD - _OVERHEAD + min(size, 200) + len(node.attributes["href"])
+                shelves[3 if is_main else 5].append((candidate, number, size, 1))
+            elif role == "heading" or candidate.shadow is not None:
+                shelves[0].append((candidate, number, min(size, 200), 1))
             else:
-                size = int(length * width)
+                units = 1
                 if role in ("list", "table"):
                     items = (child for child in node.children if child.tag == "li")
                     units = max(sum(1 for _ in (items if role == "list" else rows_of(node))), 1)
-                    texts[number].append((candidate, size, size // units + _UNIT_OVERHEAD, units))
-                else:
-                    texts[number].append((candidate, size, size, 1))
+                    size = size // units + _UNIT_OVERHEAD
+                shelves[1 if is_main and size >= _TELLING else 4].append((candidate, number, size, units))
+    for number in (3, 5) if duplicates else ():
+        shelves[7] += [one for one in shelves[number] if one[0] in duplicates]
+        shelves[number] = [one for one in shelves[number] if one[0] not in duplicates]
+    shelves[0].sort(key=lambda one: one[1] not in main)
+    shelves[2].sort(key=lambda one: one[0].state & IN_FORM == 0 or one[0].role not in ("button", HIDDEN))
+    shelves[3] = [one for one in shelves[3] if one[0] in titles] + [one for one in shelves[3] if one[0] not in titles]
 
-    for_texts = max(int(left * _TEXT_SHARE), left - sum(cost for costed in links for _, cost in costed), 0)
-    count = sum(map(len, texts))
-    all_units = [unit for sized in texts for _, _, unit, units in sized for _ in range(units)]
-    most = max(share_evenly(all_units, for_texts - _OVERHEAD * count), _MIN_LENGTH)
-    needs = [sum(_OVERHEAD + min(unit, most) * units for _, _, unit, units in sized) for sized in texts]
-    each, used = share_evenly(needs, for_texts), 0
-    for number, sized in enumerate(texts):
-        allowed = each
-        for candidate, size, unit, units in sized:
+    shares = _SHARES if room < _AMPLE else _AMPLE_SHARES
+    room_left = room - _REGION * min(len(pools), room // (8 * _REGION))
+    needs = [sum(_OVERHEAD + unit * units for _, _, unit, units in shelf) for shelf in shelves]
+    given = [min(need, int(room_left * share)) for need, share in zip(needs, shares, strict=True)]
+    spare = room_left - sum(given)
+    for number, need in enumerate(needs):
+        more = max(min(need - given[number], spare), 0)
+        given[number] += more
+        spare -= more
+    for place, (shelf, allowed) in enumerate(zip(shelves, given, strict=True)):
+        if place not in _TEXTS:
+            for candidate, number, unit, _ in shelf:
+                if unit + _OVERHEAD <= allowed and left > _LEAST:
+                    taken = make(candidate, _MODEST, number, allowed + _OVERHEAD + _MIN_LENGTH)
+                    allowed -= taken if candidate in made else 0
+            continue
+        all_units = [unit for _, _, unit, units in shelf for _ in range(units)]
+        most = max(share_evenly(all_units, allowed - _OVERHEAD * len(shelf)), _MIN_LENGTH)
+        for candidate, number, unit, units in shelf:
             kept = min((allowed - _OVERHEAD) // max(min(unit, most), 1), units)
-            if kept < 1 or used >= for_texts:
-                losses[number]["more paragraphs" if candidate.role == "paragraph" else "more elements"] += 1
-                losses[number][CHARACTERS] += size
+            if kept < 1:
                 continue
-            taken = make(candidate, ElementLimits(most, kept), number)
-            if taken > allowed + _OVERHEAD + _MIN_LENGTH and kept > 1:  # a list or a table larger than it seemed
-                taken = make(candidate, ElementLimits(most, max(kept * allowed // taken, 1)), number)
-            allowed -= taken
-            used += taken
+            taken = make(candidate, ElementLimits(most, kept, compact=True), number, allowed + _OVERHEAD + _MIN_LENGTH)
+            if candidate not in made and kept > 1:  # a list or a table larger than it seemed
+                limits = ElementLimits(most, max(kept * min(allowed, left) // taken, 1), compact=True)
+                taken = make(candidate, limits, number, allowed + _OVERHEAD + _MIN_LENGTH)
+            allowed -= taken if candidate in made else 0
+    for place, shelf in enumerate(shelves):  # once more, with what is left
+        for candidate, number, unit, units in shelf:
+            if left <= _LEAST:
+                break
+            if unit + _OVERHEAD <= left and candidate not in made:
+                kept = min((left - _OVERHEAD) // max(unit, 1), units)
+                limits = ElementLimits(_MIN_LENGTH * 2, kept, compact=True) if place in _TEXTS else _MODEST
+                make(candidate, limits, number, left)
 
-    left = max(left - used, 0)
-    each = share_evenly([sum(cost for _, cost in costed) for costed in links], left)
-    for number, costed in enumerate(links):
-        allowed = each
-        for candidate, cost in costed:
-            if cost > allowed or cost + _REGION > left:
-                losses[number]["more links"] += 1
-                continue
-            allowed -= cost
-            left -= make(candidate, _COMPACT, number)
-    for number, pool in enumerate(pools):
+    for lost, pool in zip(losses, pools, strict=True):
         for candidate in pool:
             if candidate in cut:
-                add_losses(losses[number], cut[candidate])
+                add_losses(lost, cut[candidate])
+            elif candidate not in made:
+                if candidate.role == "link":
+                    lost[DUPLICATES if candidate in duplicates else "more links"] += 1
+                else:
+                    lost["more paragraphs" if candidate.role == "paragraph" else "more elements"] += 1
+                    lost[CHARACTERS] += lengths[candidate.end] - lengths[candidate.start]
     return made, losses
+
+
+def _tells_more(link: Candidate, other: Candidate, survey: Survey) -> bool:
+    """Tell whether a link says more of where it leads than another one to the same address."""
+    scores = []
+    for one in (link, other):
+        said = survey.text(one)
+        telling = any(map(str.isalpha, said)) + (_GENERIC.fullmatch(said) is None)
+        scores.append((telling if said else 0, min(len(said), _MIN_LENGTH) if telling == 2 else 0))
+    return scores[0] > scores[1]
 
 
 def _leads_away(href: str) -> bool:
@@ -392,6 +479,10 @@ _STRUCTURED_SHARE: Final = 8
 """Of a budget, one part in so many is for structured data."""
 
 _MAX_TITLE: Final = 1_000
+_META_BYTES: Final = 130
+"""Bytes of `meta` and of the members around it."""
+
+_ATTEMPTS: Final = 4
 _FORM: Final = {
     "target": "target",
     "enctype": "enctype",
@@ -434,22 +525,48 @@ def compile_som(
 
 def _compile(tree: Tree, url: str, budget: Budget) -> Som:
     structured, visibility = read_structured(tree), Visibility(tree)
-    left_out = 0 if budget.value is None else trim_structured(structured, budget.value // _STRUCTURED_SHARE)
+    most = budget.value
+    left_out = 0 if most is None else trim_structured(structured, most // _STRUCTURED_SHARE)
+    if most is not None and tree.html_bytes > MIN_BOUND:
+        most = min(most, tree.html_bytes)
+        if len(orjson.dumps(structured)) > most // 2:
+            left_out += trim_structured(structured, most // _STRUCTURED_SHARE)
     title = read_title(tree)
-    document: dict[str, Any] = {
+    head: dict[str, Any] = {
         "som_version": VERSION,
         "url": url,
         "title": title if budget is Budget.FULL else shorten_text(title, _MAX_TITLE),
         "lang": tree.root.attributes.get("lang") or "en",
     }
-    room = None if budget.value is None else budget.value - len(orjson.dumps(document)) - len(orjson.dumps(structured))
     names = AccessibleNames(tree, visibility)
     found = survey(tree, visibility, names.told)
     elements = Elements(tree, found, names, visibility, url)
-    made, losses = choose(found, elements, room)
-    if left_out and losses:
-        losses[-1][STRUCTURED] = left_out
+    room = None if most is None else most - len(orjson.dumps(head)) - len(orjson.dumps(structured)) - _META_BYTES
+    for _ in range(_ATTEMPTS):
+        made, losses = choose(found, elements, room)
+        if left_out and losses:
+            losses[-1][STRUCTURED] = left_out
+        som = _assemble(tree, head, structured, found, elements, made, losses)
+        if most is None or room is None:
+            break
+        excess = som.document["meta"]["som_bytes"] - most
+        if excess <= 0:
+            break
+        room -= excess + _REGION  # what regions say of themselves is not known before
+    return som
 
+
+def _assemble(
+    tree: Tree,
+    head: Mapping[str, Any],
+    structured: Mapping[str, Any],
+    found: Survey,
+    elements: Elements,
+    made: Mapping[Candidate, SomElement],
+    losses: Sequence[Losses],
+) -> Som:
+    """Return the document of what is kept, in the order of the page."""
+    url, document = head["url"], dict(head)
     writer = _ElementWriter(url, made)
     regions: list[dict[str, Any]] = []
     kept = [any(candidate in made for candidate in region.candidates) for region in found.regions]
@@ -464,7 +581,7 @@ def _compile(tree: Tree, url: str, budget: Budget) -> Som:
         node, role = region.node, region.landmark.role
         facts: dict[str, Any] = {"id": writer.identifiers.region(region.landmark.base), "role": role}
         attributes = node.attributes if role != "content" else {}
-        label = names.label(node, "") if attributes else ""
+        label = elements.names.label(node, "") if attributes else ""
         if role == "form":
             label = label or next((collapse(attributes[name]) for name in attributes if name in ("id", "name")), "")
             label = label or elements.items.of_form(node, region.start)
