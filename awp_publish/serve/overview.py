@@ -61,6 +61,7 @@ from awp_publish.serve.http import (
     Cors,
     Fields,
     Message,
+    RawHeaders,
     Receive,
     Reply,
     Scope,
@@ -135,7 +136,7 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]]) 
         return tag("p", "None.", class_="none")
     head = tag("thead", tag("tr", (tag("th", name, scope="col") for name in heads)))
     content = tag("table", tag("caption", caption), head, tag("tbody", lines))
-    return tag("div", content, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    return tag("div", content, class_="scroll", tabindex=0, role="group", aria_label=caption)
 
 
 def code(text: object) -> Html:
@@ -144,7 +145,7 @@ def code(text: object) -> Html:
 
 def block(text: object, label: str) -> Html:
     """Return text to copy."""
-    return tag("pre", tag("code", text), tabindex=0, role="region", aria_label=label, data_copy=True)
+    return tag("pre", tag("code", text), tabindex=0, role="group", aria_label=label, data_copy=True)
 
 
 def pretty(value: object) -> str:
@@ -566,24 +567,39 @@ async def send_request(
     )
     told: tuple[tuple[str, str], ...] = ()
     started, status, body = time.perf_counter(), 0, b""
+    scope, content_type, failed = inside.scope(outer), "application/json", ""
+    exchange = PageExchange(inside.body, MAX_ANSWER_BYTES)
     try:
         async with asyncio.timeout(seconds):
             if request.frames:
-                status, body = await _talk(app, inside.scope(outer), request.frames)
-                content_type = "application/json"
+                status, body = await _talk(app, scope, request.frames)
             else:
-                exchange = PageExchange(inside.body, MAX_ANSWER_BYTES)
-                await app(inside.scope(outer), exchange.receive, exchange.send)
-                answer = exchange.collected()
-                status, body = answer.status, answer.body
-                told = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.headers)
-                content_type = dict(told).get("content-type", "")
-        output, problem = read_answer(request, action, status, content_type, body)
+                await app(scope, exchange.receive, exchange.send)
     except TimeoutError:
-        output, problem = None, {"detail": f"There was no answer within {seconds:g} seconds."}
+        failed = f"There was no answer within {seconds:g} seconds."
     except Exception as error:
         logger.exception("a call of %s from the overview failed at %s", action.id, request.wire.title)
-        output, problem = None, {"detail": f"The application failed with {type(error).__name__}; its log says more."}
+        failed = f"The application failed with {type(error).__name__}; its log says more."
+    if exchange.answered.done():  # what the application still does after its answer is its own affair
+        answer, failed = exchange.collected(), ""
+        status, body = answer.status, answer.body
+        told = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in answer.headers)
+        content_type = {name.lower(): value for name, value in told}.get("content-type", "")
+        # A session of the application's is the visitor's own, and goes on with what the call has made of it.
+        now, before = scope.get("session"), outer.get("session")
+        if isinstance(now, dict) and isinstance(before, dict):
+            for name in before.keys() - now.keys():
+                del before[name]
+            for name, value in now.items():  # one by one: a session may keep count of its changes
+                if name not in before or before[name] != value:
+                    before[name] = value
+    output: object = None
+    problem: Any = {"detail": failed}
+    if not failed:
+        try:
+            output, problem = read_answer(request, action, status, content_type, body)
+        except (KeyError, AttributeError, TypeError):
+            problem = {"detail": "The answer is not what this door gives."}
     passed = (time.perf_counter() - started) * 1000
     return WireAnswer(request, status, told, body.decode("utf-8", "replace"), passed, output, problem)
 
@@ -880,7 +896,8 @@ class Overview(Endpoint):
             )
             await self._show(request, problem.title, content, problem.status, extra)
             return
-        await self._show(request, *page)
+        title, shown, extra = page
+        await self._show(request, title, shown, extra=extra)
 
     async def _show(
         self,
@@ -888,7 +905,7 @@ class Overview(Endpoint):
         title: str,
         content: object,
         status: int = 200,
-        extra: tuple[tuple[bytes, bytes], ...] = (),
+        extra: RawHeaders = (),
     ) -> None:
         site, root = self._door.catalog.site.name, self._root
         head = (
@@ -907,8 +924,8 @@ class Overview(Endpoint):
         headers = ((b"content-type", b"text/html; charset=utf-8"), (b"content-length", b"%d" % len(body)), *SECURITY)
         await request.reply(Reply(status, (*headers, *extra), body))
 
-    async def _page(self, request: DoorRequest) -> tuple[str, object]:
-        """Return the title and the content of the page that a request asks for. Raises a Problem."""
+    async def _page(self, request: DoorRequest) -> tuple[str, object, RawHeaders]:
+        """Return the title, the content and further headers of the page that a request asks for. Raises a Problem."""
         scope, fields, catalog = request.scope, request.fields, self._door.catalog
         if scope["method"] == "POST" and is_cross_site(fields, self._own_hosts):
             raise CrossSiteCookies("The form was sent by a page of another site, and was not read.")
@@ -928,7 +945,7 @@ class Overview(Endpoint):
             await self._find()
             asked = dict(pairs).get("sees", "")
             make = partial(self._overview, caller, asked if isinstance(asked, str) else "")
-            return f"What {catalog.site.name} publishes", await run_in_thread(make, asyncio.to_thread)
+            return f"What {catalog.site.name} publishes", await run_in_thread(make, asyncio.to_thread), ()
         action = next((one for one in catalog.actions if one.id == action_id), None)
         if action is None:
             raise UnknownAction(f'This site has no action "{action_id[:100]}".', recovery="Choose one in the overview.")
@@ -939,7 +956,7 @@ class Overview(Endpoint):
                 raise UnsupportedMediaType("Send the form as application/x-www-form-urlencoded.")
             pairs = read_form(content_type, body)
         texts = [(name, value) for name, value in pairs if isinstance(value, str)]
-        return action.name, await self._try(action, texts, scope, is_sent=scope["method"] == "POST")
+        return action.name, *await self._try(action, texts, scope, is_sent=scope["method"] == "POST")
 
     async def _find(self) -> None:
         """Let the checks look at the documents, once for each time that they are published."""
@@ -1067,10 +1084,10 @@ class Overview(Endpoint):
         here = f"{self._root}/try/{action.id}"
         examples = (
             (
-                block(pretty(one), f"Example of {action.id}"),
-                tag("a", "Fill in the form with it", href=link_to(here, one)),
+                block(pretty(one), f"Example {number} of {action.id}"),
+                tag("a", f"Fill in the form with example {number}", href=link_to(here, one)),
             )
-            for one in action.examples
+            for number, one in enumerate(action.examples, 1)
         )
         about = tag(
             "details",
@@ -1190,7 +1207,10 @@ class Overview(Endpoint):
 
     # --- One form, every door ---
 
-    async def _try(self, action: Action, pairs: Sequence[tuple[str, str]], scope: Scope, *, is_sent: bool) -> Html:
+    async def _try(
+        self, action: Action, pairs: Sequence[tuple[str, str]], scope: Scope, *, is_sent: bool
+    ) -> tuple[Html, RawHeaders]:
+        """Return the form of an action with what came of it, and the cookies that its visitor is set."""
         door, catalog = self._door, self._door.published()
         controls = {name: value.strip() for name, value in pairs if name.startswith(PREFIX)}
         if not pairs and action.examples:
@@ -1216,6 +1236,7 @@ class Overview(Endpoint):
         chosen = next((one for one in self._wires if one.key == controls.get("awp-door")), self._wires[0])
         requests = {one.key: write_request(one, catalog, action, filled) for one in self._wires}
         told: object = None
+        cookies: dict[str, tuple[bytes, bytes]] = {}
         if is_sent and wrong is None:
             app, seconds, do = door.entrance(scope), action.timeout + 5.0, controls.get("awp-do", "send")
             if do == "job" and _JOB_ID.fullmatch(controls.get("awp-job", "")):
@@ -1224,9 +1245,12 @@ class Overview(Endpoint):
                 sent = [one for one in self._wires if do == "all" or one is chosen]
                 answers = [await send_request(requests[one.key], catalog, action, app, scope, seconds) for one in sent]
                 told = [await self._answer(one, answers[0], action, filled, app, scope) for one in answers]
+                for name, value in (pair for one in answers for pair in one.headers):
+                    if name.lower() == "set-cookie":
+                        cookies[value.partition("=")[0]] = (b"set-cookie", value.encode("latin-1"))
         here = f"{self._root}/try/{action.id}"
         link = link_to(here, given, {"awp-door": chosen.key} if chosen is not self._wires[0] else {})
-        return inner(
+        page = inner(
             (
                 tag("p", tag("a", "All that is published", href=f"{self._root}#action-{action.id}")),
                 tag("h1", action.name, " ", code(action.id)),
@@ -1251,6 +1275,7 @@ class Overview(Endpoint):
                 ),
             )
         )
+        return page, tuple(cookies.values())
 
     def _form(
         self,
@@ -1441,7 +1466,7 @@ class Overview(Endpoint):
                 "pre",
                 tag("code", lines),
                 tabindex=0,
-                role="region",
+                role="group",
                 aria_label=f"Answer through {answer.request.wire.title}",
             ),
             recovery,

@@ -31,6 +31,10 @@ async function send(form, name, value) {
   const fields = new URLSearchParams();
   for (const [key, text] of new FormData(form)) fields.append(key, text);
   if (name) fields.set(name, value);
+  // Credentials that were typed once go along, and no page holds them.
+  for (const typed of document.querySelectorAll("form[data-live] input[type=password]")) {
+    if (typed.value && !fields.get(typed.name)) fields.set(typed.name, typed.value);
+  }
   const response = await fetch(form.getAttribute("action"), { method: "POST", body: fields, headers: { accept: "text/html" } });
   return new DOMParser().parseFromString(await response.text(), "text/html");
 }

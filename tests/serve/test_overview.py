@@ -8,7 +8,9 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, Field
 from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Site
@@ -223,6 +225,37 @@ def test_a_background_action_shows_its_job(open_client):
         if "data-job" not in again.text:
             break
     assert "packed" in again.text
+
+
+@pytest.mark.parametrize("is_outermost", [True, False])
+def test_a_session_of_the_visitor_goes_on(open_client, is_outermost):
+    """Whether the middleware of sessions sees the overview's own answers too, or only those of the application."""
+    site = Site(name="Shop", description="Sells books.", url="https://shop.example", overview=True)
+
+    async def sign_in(request: Request) -> JSONResponse:
+        request.session["name"] = (await request.json())["name"]
+        request.session.pop("visitor", None)
+        return JSONResponse({"welcome": True})
+
+    async def look(request: Request) -> JSONResponse:
+        request.session.setdefault("visitor", True)
+        return JSONResponse({"seen": dict(request.session)})
+
+    site.declare("sign_in", method="POST", path="/in", inputs=dict[str, str], description="Sign in.")
+    site.declare("look", method="GET", path="/look", description="Look.")
+    app = Starlette(routes=[Route("/in", sign_in, methods=["POST"]), Route("/look", look)])
+    if is_outermost:
+        app.add_middleware(AgentPublisher, site=site)
+        app.add_middleware(SessionMiddleware, secret_key="x" * 32)
+    else:
+        app.add_middleware(SessionMiddleware, secret_key="x" * 32)
+        app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    client.get("/look")
+    client.post("/agents/try/sign_in", data={"name": "ann"})
+    assert client.get("/look").json() == {"seen": {"name": "ann", "visitor": True}}
+    [said] = answers_of(client.post("/agents/try/look", data={"awp-door": "plain"})).values()
+    assert '"name": "ann"' in said
 
 
 @pytest.mark.parametrize(
