@@ -15,7 +15,7 @@ import secrets
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
 from html import escape
@@ -50,6 +50,8 @@ from awp_publish.protocols.schema_reading import (
     required_members,
     resolved,
 )
+from awp_publish.redaction import HIDDEN, input_redactor
+from awp_publish.schema import is_secret
 from awp_publish.serve.credentials import is_cross_site, read_credentials, refuse_foreign_host
 from awp_publish.serve.documents import Prepared
 from awp_publish.serve.doors import DoorContext, LiveDoor
@@ -307,6 +309,7 @@ class Filled:
     confirmation: str = ""
     receipts: tuple[str, ...] = ()
     session: str = ""
+    message_id: str = ""
     secrets: tuple[tuple[str, str], ...] = ()
 
     def beside(self, key_field: str, receipts: object) -> dict[str, object]:
@@ -398,7 +401,7 @@ def write_request(wire: Wire, catalog: Catalog, action: Action, filled: Filled) 
         return WireRequest(wire, "POST", paths.mcp, (json_type, *headers.items(), *secret), sent)
     if wire.key == "a2a":
         data = {"skill": action.id, "input": given, **filled.beside(key_field, receipts)}
-        message = {"messageId": secrets.token_hex(8), "role": "ROLE_USER", "parts": [{"data": data}]}
+        message = {"messageId": filled.message_id or "1", "role": "ROLE_USER", "parts": [{"data": data}]}
         sent = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}}
         return WireRequest(wire, "POST", paths.a2a, (json_type, ("A2A-Version", "1.0"), *secret), sent)
     hello = {"client_name": "overview", "client_version": "1", "awp_version": "0.1"}
@@ -772,7 +775,7 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
         if is_list or is_object or long or name in ("text", "body", "message") or items == "object":
             field = tag("textarea", Html("\n") + inner(value), rows=4, **common)
         else:
-            kind = _FORMATS.get(str(facts.get("format")), "text")
+            kind = "password" if is_secret(facts) else _FORMATS.get(str(facts.get("format")), "text")
             mode = "numeric" if found == ["integer"] else "decimal" if "number" in found else None
             shown = {"placeholder": str(facts["default"])} if "default" in facts else {}
             field = tag("input", type=kind, value=value, inputmode=mode, autocomplete="off", **common, **shown)
@@ -807,7 +810,11 @@ def read_input(action: Action, pairs: Iterable[tuple[str, str]]) -> dict[str, ob
             fields += [(name, one if isinstance(one, str) else json.dumps(one)) for one in listed]
         else:
             fields += [(name, line) for line in value.splitlines() if line.strip()]
-    return FieldReader(action.inputs).read(fields)
+    given = FieldReader(action.inputs).read(fields)
+    declared = members(facts)  # in one order, whatever that of the fields: what a person is asked may follow it
+    return {
+        name: given[name] for name in (*(one for one in declared if one in given), *(given.keys() - declared.keys()))
+    }
 
 
 def shown_value(value: object) -> str:
@@ -1231,10 +1238,14 @@ class Overview(Endpoint):
             controls.get("awp-confirmation", ""),
             tuple(one.strip() for one in controls.get("awp-receipts", "").split(",") if one.strip()),
             controls.get("awp-session", ""),
+            secrets.token_hex(8),
             tuple((name, re.sub(r"[\x00-\x1f\x7f]", "", value)) for name, value in secrets_given if value),
         )
+        redact = input_redactor(action.inputs)
+        shown = filled if redact is None else replace(filled, given=redact(given))
         chosen = next((one for one in self._wires if one.key == controls.get("awp-door")), self._wires[0])
         requests = {one.key: write_request(one, catalog, action, filled) for one in self._wires}
+        shown_requests = {one.key: write_request(one, catalog, action, shown) for one in self._wires}
         told: object = None
         cookies: dict[str, tuple[bytes, bytes]] = {}
         if is_sent and wrong is None:
@@ -1244,12 +1255,15 @@ class Overview(Endpoint):
             elif do in ("send", "all"):
                 sent = [one for one in self._wires if do == "all" or one is chosen]
                 answers = [await send_request(requests[one.key], catalog, action, app, scope, seconds) for one in sent]
-                told = [await self._answer(one, answers[0], action, filled, app, scope) for one in answers]
+                told = [
+                    await self._answer(one, answers[0], shown_requests[one.request.wire.key], action, shown, app, scope)
+                    for one in answers
+                ]
                 for name, value in (pair for one in answers for pair in one.headers):
                     if name.lower() == "set-cookie":
                         cookies[value.partition("=")[0]] = (b"set-cookie", value.encode("latin-1"))
         here = f"{self._root}/try/{action.id}"
-        link = link_to(here, given, {"awp-door": chosen.key} if chosen is not self._wires[0] else {})
+        link = link_to(here, public_part(shown.given), {"awp-door": chosen.key} if chosen is not self._wires[0] else {})
         page = inner(
             (
                 tag("p", tag("a", "All that is published", href=f"{self._root}#action-{action.id}")),
@@ -1265,7 +1279,7 @@ class Overview(Endpoint):
                     aria_labelledby="answers-title",
                     aria_live="polite",
                 ),
-                self._requests(action, requests, given, chosen, link),
+                self._requests(action, shown_requests, shown.given, chosen, link),
                 tag(
                     "section",
                     tag("h2", "Inputs and outputs", id="schemas"),
@@ -1291,6 +1305,8 @@ class Overview(Endpoint):
         facts = object_facts(action.inputs, action.inputs)
         required, raw = required_members(facts), dict(pairs)
         values = {name: shown_value(given[name]) if name in given else raw.get(name, "") for name in members(facts)}
+        if (redact := input_redactor(action.inputs)) is not None:  # a secret is typed for each sending
+            values |= dict.fromkeys(given.keys() - public_part(redact(given)).keys() & values.keys(), "")
         more = [name for name in given if name not in values]
         fields = [
             input_field(name, part, action.inputs, name in required, values[name])
@@ -1405,7 +1421,14 @@ class Overview(Endpoint):
         )
 
     async def _answer(
-        self, answer: WireAnswer, first: WireAnswer, action: Action, filled: Filled, app: AsgiApp, scope: Scope
+        self,
+        answer: WireAnswer,
+        first: WireAnswer,
+        request: WireRequest,
+        action: Action,
+        filled: Filled,
+        app: AsgiApp,
+        scope: Scope,
     ) -> Html:
         """Return one answer beside the others."""
         lines, count = differing(answer, first)
@@ -1476,7 +1499,7 @@ class Overview(Endpoint):
                 "details",
                 tag("summary", "On the wire", tag("span", f" through {answer.request.wire.title}", class_="quiet")),
                 tag("h4", "Sent"),
-                block(answer.request.text(self._door.catalog.url), f"Sent to {answer.request.wire.title}"),
+                block(request.text(self._door.catalog.url), f"Sent to {answer.request.wire.title}"),
                 tag("h4", "Received"),
                 headers if answer.headers else None,
                 block(raw, f"Received from {answer.request.wire.title}"),
@@ -1488,12 +1511,17 @@ class Overview(Endpoint):
     def _again(self, action: Action, filled: Filled, controls: Mapping[str, str], label: str) -> Html:
         """Return a form that sends the same input with something more. Credentials have to be typed again."""
         kept = {"awp-key": filled.key, "awp-receipts": ", ".join(filled.receipts), "awp-session": filled.session}
-        hidden = [*fields_of_form(filled.given), *{**kept, **controls}.items()]
+        public = public_part(filled.given)
+        hidden = [*fields_of_form(public), *{**kept, **controls}.items()]
         fields = [tag("input", type="hidden", name=name, value=value) for name, value in hidden if value]
         typed = [
             tag("label", f"{name} ", tag("input", type="password", name=control, autocomplete="off"))
             for name, control in (("Authorization", "awp-authorization"), ("API key", "awp-api-key"))
             if any((one.lower() == "authorization") == (control == "awp-authorization") for one, _ in filled.secrets)
+        ]
+        typed += [
+            tag("label", f"{name} ", tag("input", type="password", name=name, autocomplete="off"))
+            for name in filled.given.keys() - public.keys()
         ]
         here = f"{self._root}/try/{action.id}"
         return tag("form", fields, typed, tag("button", label), method="post", action=here, data_live=True)
@@ -1520,6 +1548,11 @@ class Overview(Endpoint):
             class_="job",
             data_job=None if has_ended else job_id,
         )
+
+
+def public_part(given: Mapping[str, object]) -> dict[str, object]:
+    """Return an input without the members that a redactor has found a secret in."""
+    return {name: value for name, value in given.items() if HIDDEN not in orjson.dumps(value).decode()}
 
 
 def fields_of_form(given: Mapping[str, object]) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from html import unescape
 from typing import Annotated
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
@@ -294,6 +294,26 @@ def test_only_cookies_of_the_visitor_go_along(open_client):
     assert "&quot;found&quot;: 2" in page.text
     assert seen[-1] == "typed-in"
     assert "typed-in" not in page.text
+
+
+def test_a_secret_input_is_sent_and_never_shown(open_client):
+    site, seen = make_site(overview=True, doors=DOORS), list[str]()
+
+    @site.agent("unlock", confirm=True)
+    def unlock(password: SecretStr, door: str) -> bool:
+        """Unlock a door."""
+        seen.append(password.get_secret_value())
+        return True
+
+    client = open_client(make_app(site))
+    page = client.post("/agents/try/unlock", data={"password": "open sesame", "door": "cave", "awp-do": "all"})
+    assert "sesame" not in page.text
+    assert "/agents/try/unlock?door=cave" in page.text
+    form = page.text[page.text.index("<blockquote>") :].partition("</form>")[0]
+    fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', form))
+    assert '<input type="password" name="password"' in form
+    client.post("/agents/try/unlock", data={**fields, "password": "open sesame"})
+    assert seen == ["open sesame"]
 
 
 def test_a_scope_stands_before_every_page(open_client):
