@@ -165,6 +165,7 @@ class Behind:
     rehearse: Callable[[], object] | None = None
     is_site_s: bool = False
     """Whether the credentials that the route looks for are all those that the site itself checks."""
+    is_deprecated: bool = False
 
 
 def describe_route_action(
@@ -186,7 +187,13 @@ def describe_route_action(
         raise DeclarationError(subject, f"{error}.", _REMEDY) from error
     target = Target(method, route.template, operation.parameters, operation.content_type, route.arrival)
     rehearse = partial(route.rehearse, method) if route.rehearse is not None else None
-    return Behind(operation, target, rehearse=rehearse, is_site_s=_is_site_s(operation, credential_headers))
+    return Behind(
+        operation,
+        target,
+        rehearse=rehearse,
+        is_site_s=_is_site_s(operation, credential_headers),
+        is_deprecated=route.is_deprecated,
+    )
 
 
 def _is_site_s(operation: Operation, credential_headers: Collection[str]) -> bool:
@@ -286,6 +293,8 @@ def make_action(
     Raises DeclarationError.
     """
     operation, target, awas = behind.operation, behind.target, options.awas
+    if behind.is_deprecated and "deprecated" not in description.lower():
+        description = f"Deprecated. {description}"
     effect: Effect = options.effect or (_EFFECTS[target.method] if target is not None else "write")
     confirm = effect == "irreversible" if options.confirm is None else options.confirm
     auth_required = options.auth_required
@@ -460,12 +469,13 @@ def include_routes(
         subject = f"{method} {route.template} (included)"
         is_named = not _names_of(route).isdisjoint(inclusion.operations)
         may_be_page = method == READING and not is_named and route.is_page is not False
-        if may_be_page and (route.is_page or answers_html(route.handlers[0])):
+        if may_be_page and route.is_page:
             included.pages[route.template] = route
             continue
         behind = describe_route_action(subject, (route, method), inclusion.options, credential_headers)
-        kind = behind.operation.outputs.get("contentMediaType")
-        if may_be_page and isinstance(kind, str) and "html" in kind:
+        outputs = behind.operation.outputs
+        kind = str(outputs.get("contentMediaType", ""))
+        if may_be_page and ("html" in kind or (not outputs and answers_html(route.handlers[0]))):
             included.pages[route.template] = route
         else:
             found.append((route, method, behind))
@@ -534,6 +544,8 @@ def _why_left_out(route: Route, method: str, inclusion: Inclusion, paths: Collec
         return route.kept_out
     if route.is_opaque:
         return "this application keeps its routes to itself; use site.declare()"
+    if route.is_deprecated:
+        return f'it is deprecated; name it: operations=["{route.name}"]'
     if not route.listed:
         return "it is hidden (include_in_schema=False)"
     if route.mount and route.template not in inclusion.paths and not _is_mount_named(route, inclusion):

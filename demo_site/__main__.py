@@ -8,10 +8,11 @@ from typing import Final
 
 import uvicorn
 
+from awp_publish import Paths
 from demo_site.agents import DOORS
 from demo_site.app import create_app
 
-LIVE: Final = {"mcp": "MCP clients", "a2a": "A2A clients", "awp": "AWP (WebSocket)"}
+LIVE: Final = {"mcp": "MCP clients", "a2a": "A2A clients", "awp": "AWP (WebSocket)", "bridge": "actions.json runtimes"}
 
 
 def main() -> None:
@@ -46,7 +47,8 @@ def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def greeting(origin: str, doors: Sequence[str] = DOORS) -> list[str]:
     """Say which addresses to open."""
-    open_doors = [f"  {LIVE[door]:<18} {origin}/{door}" for door in doors]
+    paths = {door: getattr(Paths(), door) for door in doors}
+    open_doors = [f"  {LIVE[door]:<18} {origin}{path}" for door, path in paths.items()]
     return [
         "First Lines is open.",
         f"  the shop           {origin}/",

@@ -62,7 +62,7 @@ SUMMARY_OUTPUTS = {
 }
 
 
-DoorName: TypeAlias = Literal["mcp", "a2a", "awp"]
+DoorName: TypeAlias = Literal["mcp", "a2a", "awp", "bridge"]
 DOORS: Final = get_args(DoorName)
 
 

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import About, OAuth, Site
 from awp_publish.serve.http import AsgiApp
+from tests.postgres_server import postgres_url as postgres_url
 from tests.redis_server import redis_url as redis_url, start_redis as start_redis
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # processes that tests start read what an earlier one has compiled

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Final, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 import fastapi.routing
@@ -71,6 +71,7 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
                 functools.partial(document.describe, described),
                 arrival=Arrival(path, described.endpoint),
                 rehearse=functools.partial(_rehearse, app, described),
+                is_deprecated=bool(described.deprecated),
             )
         else:
             yield from walk_routes([plain(context)], prefix, walk)
@@ -206,6 +207,9 @@ class _Document:
             outputs = write_schema(context.response_model, "serialization", by_alias=False)
         if any(getattr(context, f"response_model_{name}") for name in _TRIMS):
             outputs = _without_required(outputs)
+        if context.response_model_exclude or context.response_model_include is not None:
+            definitions = as_object(outputs.get("$defs"))
+            outputs = _trimmed(outputs, definitions, context.response_model_include, context.response_model_exclude)
         # OpenAPI has no word for security schemes that only look (`auto_error=False`).
         schemes = [scheme for scheme in _dependencies(context.dependant) if isinstance(scheme, SecurityBase)]
         refuses = not schemes or any(getattr(scheme, "auto_error", True) for scheme in schemes)
@@ -255,6 +259,41 @@ def _located(scheme: JsonObject, prefix: str) -> JsonObject:
 def _operation(document: JsonObject, context: DescribedRoute, method: str) -> JsonObject:
     of_path = as_object(as_object(document.get("paths")).get(context.path_format or ""))
     return as_object(of_path.get(method.lower()))
+
+
+def _trimmed(schema: JsonObject, definitions: JsonObject, include: object, exclude: object) -> JsonObject:
+    """A schema without what `response_model_include` and `response_model_exclude` take out (pydantic's own terms)."""
+    if isinstance(reference := schema.get("$ref"), str):
+        beside = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**as_object(definitions.get(reference.rpartition("/")[2])), **beside}
+    for key in ("anyOf", "oneOf", "allOf"):
+        if isinstance(parts := schema.get(key), list):
+            trimmed = [_trimmed(as_object(part), definitions, include, exclude) for part in parts]
+            schema = {**schema, key: trimmed}
+    if isinstance(items := schema.get("items"), Mapping):
+        of_all = [one.get("__all__") if isinstance(one, Mapping) else None for one in (include, exclude)]
+        return {**schema, "items": _trimmed(items, definitions, *of_all)} if any(of_all) else schema
+    if not isinstance(members := schema.get("properties"), Mapping):
+        return schema
+    kept: dict[str, object] = {}
+    for name, member in members.items():
+        left_out, wanted = _told(exclude, name), True if include is None else _told(include, name)
+        if left_out is True or wanted is None:
+            continue
+        inner = None if wanted is True else wanted
+        nested = left_out is not None or inner is not None
+        kept[name] = _trimmed(as_object(member), definitions, inner, left_out) if nested else member
+    required = [name for name in cast(list[str], schema.get("required", [])) if name in kept]
+    rest = {key: value for key, value in schema.items() if key != "required"}
+    return {**rest, "properties": kept} | ({"required": required} if required else {})
+
+
+def _told(names: object, name: str) -> object:
+    """What pydantic's include or exclude says of a member: True, what it says of its members, or None for nothing."""
+    if isinstance(names, Mapping):
+        found = names.get(name)
+        return True if found is ... or found is True else found or None
+    return True if isinstance(names, (set, frozenset, list, tuple)) and name in names else None
 
 
 def _without_required(schema: JsonObject) -> JsonObject:

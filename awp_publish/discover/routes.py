@@ -237,7 +237,8 @@ class Route:
     `site.include()` reads the rest: `mount` is the path of the mounted application in which the route stands, "" for
     the outermost one. `reads` says whether its GET is known to change nothing; None where only its methods tell.
     `is_page` says whether its GET answers with HTML; None where only the handler tells. `kept_out` is why it is no
-    action unless it is named ("it signs in or out", "is part of the admin"), "" for all others.
+    action unless it is named ("it signs in or out", "is part of the admin"), "" for all others; what `is_deprecated`
+    neither. Its description says so.
     """
 
     path: str
@@ -254,6 +255,7 @@ class Route:
     reads: bool | None = None
     is_page: bool | None = None
     kept_out: str = ""
+    is_deprecated: bool = False
     rehearse: Callable[[str], object] | None = field(default=None, compare=False)
 
     @property

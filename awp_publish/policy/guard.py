@@ -226,6 +226,7 @@ class Guard:
         guards: Guards,
         inputs: Validator,
         clock: Callable[[], float] = time.time,
+        *,
         check: Callable[[Call], None] | None = None,
         rehearse: Callable[[Call], Awaitable[None]] | None = None,
     ) -> None:

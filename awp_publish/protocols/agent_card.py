@@ -155,44 +155,6 @@ def render(catalog: Catalog) -> dict[str, object]:
     return present(card)
 
 
-def render_older(catalog: Catalog) -> dict[str, object]:
-    """Return the card for clients of A2A 0.2 and 0.3 (0.3 section 5.5), which speak JSON-RPC at the same address."""
-    card = render(catalog)
-    schemes: dict[str, object] = {}
-    for name, wrapped in cast(dict[str, dict[str, dict[str, object]]], card.get("securitySchemes", {})).items():
-        for kind, scheme in wrapped.items():
-            own = {_OLDER_NAMES.get(member, member): value for member, value in scheme.items()}
-            schemes[name] = {"type": _OLDER_TYPES[kind], **own}
-    skills = cast(list[dict[str, object]], card["skills"])
-    older = {
-        "protocolVersion": OLDER_VERSION,
-        "name": card["name"],
-        "description": card["description"],
-        "url": catalog.absolute(catalog.paths.a2a),
-        "preferredTransport": BINDINGS[0],
-        "provider": card.get("provider"),
-        "version": card["version"],
-        "documentationUrl": card.get("documentationUrl"),
-        "capabilities": {"streaming": True, "pushNotifications": False},
-        "securitySchemes": schemes or None,
-        "defaultInputModes": card["defaultInputModes"],
-        "defaultOutputModes": card["defaultOutputModes"],
-        "skills": [{name: value for name, value in one.items() if name != "securityRequirements"} for one in skills],
-    }
-    return present(older)
-
-
-_OLDER_TYPES: Final = {
-    "httpAuthSecurityScheme": "http",
-    "apiKeySecurityScheme": "apiKey",
-    "oauth2SecurityScheme": "oauth2",
-    "openIdConnectSecurityScheme": "openIdConnect",
-    "mtlsSecurityScheme": "mutualTLS",
-}
-_OLDER_NAMES: Final = {"location": "in"}
-"""0.3 spells security schemes as OpenAPI does."""
-
-
 def _schemes_of(of_routes: Mapping[str, JsonObject]) -> tuple[dict[str, object], dict[str, list[str]]]:
     """The schemes of the routes in the words of A2A, and under which names each is there.
 
@@ -226,6 +188,44 @@ def _schemes_of(of_routes: Mapping[str, JsonObject]) -> tuple[dict[str, object],
         schemes |= found
         variants[name] = list(found)
     return schemes, variants
+
+
+def render_older(catalog: Catalog) -> dict[str, object]:
+    """Return the card for clients of A2A 0.2 and 0.3 (0.3 section 5.5), which speak JSON-RPC at the same address."""
+    card = render(catalog)
+    schemes: dict[str, object] = {}
+    for name, wrapped in cast(dict[str, object], card.get("securitySchemes", {})).items():
+        for kind, scheme in cast(dict[str, dict[str, object]], wrapped).items():
+            own = {_OLDER_NAMES.get(member, member): value for member, value in scheme.items()}
+            schemes[name] = {"type": _OLDER_TYPES[kind], **own}
+    skills = cast(list[dict[str, object]], card["skills"])
+    older = {
+        "protocolVersion": OLDER_VERSION,
+        "name": card["name"],
+        "description": card["description"],
+        "url": catalog.absolute(catalog.paths.a2a),
+        "preferredTransport": BINDINGS[0],
+        "provider": card.get("provider"),
+        "version": card["version"],
+        "documentationUrl": card.get("documentationUrl"),
+        "capabilities": {"streaming": True, "pushNotifications": False},
+        "securitySchemes": schemes or None,
+        "defaultInputModes": card["defaultInputModes"],
+        "defaultOutputModes": card["defaultOutputModes"],
+        "skills": [{name: value for name, value in one.items() if name != "securityRequirements"} for one in skills],
+    }
+    return present(older)
+
+
+_OLDER_TYPES: Final = {
+    "httpAuthSecurityScheme": "http",
+    "apiKeySecurityScheme": "apiKey",
+    "oauth2SecurityScheme": "oauth2",
+    "openIdConnectSecurityScheme": "openIdConnect",
+    "mtlsSecurityScheme": "mutualTLS",
+}
+_OLDER_NAMES: Final = {"location": "in"}
+"""0.3 spells security schemes as OpenAPI does."""
 
 
 def _security_schemes(catalog: Catalog) -> dict[str, object]:

@@ -419,6 +419,11 @@ class RouteCall:
         self.is_astray = False
 
     @property
+    def request_id(self) -> str:
+        """What problems call the request by."""
+        return self._call.request_id
+
+    @property
     def target(self) -> Target | None:
         """The action's own route."""
         return self._call.action.target

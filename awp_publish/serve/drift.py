@@ -14,9 +14,11 @@ from typing import Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.chromium_page import open_chromium
+from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.live_page import LivePage, PrimitiveError
 from awp_publish.browsing.locating import locate
-from awp_publish.browsing.page import Steps
+from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.browsing.runtime import ActionMap, Runtime, RuntimeFailure
 from awp_publish.browsing.session import Session
 from awp_publish.browsing.site_page import SitePage
@@ -163,36 +165,68 @@ _ATTRIBUTES: Final[Sequence[JsonObject]] = (
 @asynccontextmanager
 async def in_process(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]) -> AsyncIterator[OpenPage]:
     """Give pages of an application that runs, without a server or a browser."""
+    origins = Origins.of(catalog.url)
+    async with _client(app, catalog, state) as client:
+
+        @asynccontextmanager
+        async def open_page() -> AsyncIterator[LivePage]:
+            async def carry_out(steps: Steps) -> JsonObject:
+                return await drive(steps, client.fetch, "page", _SECONDS)
+
+            yield SitePage(Session(origins), carry_out)
+
+        yield open_page
+
+
+@asynccontextmanager
+async def in_chromium(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]) -> AsyncIterator[OpenPage]:
+    """Give pages of an application that runs, in Chromium; their requests never leave this process.
+
+    Raises DeclarationError where there is no Chromium, or the extra "browser" is missing.
+    """
+    async with _client(app, catalog, state) as client:
+
+        async def answer(fetch: Fetch) -> Fetched:
+            try:
+                return await client.fetch(fetch)
+            except AwpError as error:
+                return Fetched(502, (("content-type", "text/plain"),), error.message.encode())
+
+        async with open_chromium([Origins.of(catalog.url).origins[0]], answer=answer) as browser:
+
+            @asynccontextmanager
+            async def open_page() -> AsyncIterator[LivePage]:
+                page = await browser.open()
+                try:
+                    yield page
+                finally:
+                    await page.close()
+
+            yield open_page
+
+
+@asynccontextmanager
+async def _client(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]) -> AsyncIterator[SiteClient]:
+    """Give what makes the requests of a visitor who is not signed in."""
     tasks = OwnedTasks()
     scope: Scope = {"type": "http", "path": "/", "headers": [], "client": ("127.0.0.1", 0), "state": dict(state)}
-    origins = Origins.of(catalog.url)
-    client = SiteClient(app, scope, catalog.prefix, MAX_PAGE_BYTES, tasks, "127.0.0.1")
-
-    @asynccontextmanager
-    async def open_page() -> AsyncIterator[LivePage]:
-        async def carry_out(steps: Steps) -> JsonObject:
-            return await drive(steps, client.fetch, "page", _SECONDS)
-
-        yield SitePage(Session(origins), carry_out)
-
     try:
-        yield open_page
+        yield SiteClient(app, scope, catalog.prefix, MAX_PAGE_BYTES, tasks, "127.0.0.1")
     finally:
         await tasks.cancel()
 
 
-async def check_pages(
-    app: AsgiApp, catalog: Callable[[], Catalog], open_page: OpenPage | None = None
-) -> Sequence[Drift]:
+async def check_pages(app: AsgiApp, catalog: Callable[[], Catalog], *, browser: bool = False) -> Sequence[Drift]:
     """Render every declared page of an application and return what does not agree with its map.
 
-    The application is started and ended. `catalog` is asked when it runs; `open_page` opens pages of a browser in
-    place of pages in process.
+    The application is started and ended. `catalog` is asked when it runs. With `browser` the pages are opened in
+    Chromium, where their scripts run.
     """
+    opening = in_chromium if browser else in_process
     async with running(app) as state:
         await _ask(app, state)
-        async with in_process(app, catalog(), state) as inside:
-            return await _Inspection(catalog(), open_page or inside).run()
+        async with opening(app, catalog(), state) as open_page:
+            return await _Inspection(catalog(), open_page).run()
 
 
 async def _ask(app: AsgiApp, state: Mapping[str, object]) -> None:

@@ -177,12 +177,12 @@
     return answer;
   };
 
-  const atPoint = ({ x, y }) => {
+  // What is at a point, and where that is once it is scrolled to: centres may come from outside of the window.
+  const reveal = ({ x, y }) => {
     const place = (element) => element.getBoundingClientRect();
-    if (typeof x !== "number" || typeof y !== "number") throw new Failure("point_out_of_viewport", "A point has x and y.");
+    if (!Number.isFinite(x) || !Number.isFinite(y)) throw new Failure("point_out_of_viewport", "A point has x and y.");
     let found = document.elementFromPoint(x, y);
-    if (found) return found;
-    // Centres that are outside of the window come from elements that nobody has scrolled to.
+    if (found) return { element: found, x, y };
     const fits = (one) => { const box = place(one); return x >= box.left && x <= box.right && y >= box.top && y <= box.bottom; };
     const around = select("*").filter((one) => isVisible(one) && fits(one)).pop();
     if (!around) throw new Failure("point_out_of_viewport", "No element is at that point.");
@@ -190,9 +190,11 @@
     const [dx, dy] = [x - box.left, y - box.top];
     around.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" });
     const moved = place(around);
-    found = document.elementFromPoint(moved.left + dx, moved.top + dy);
-    return found && around.contains(found) ? found : around;
+    const at = { x: moved.left + dx, y: moved.top + dy };
+    found = document.elementFromPoint(at.x, at.y);
+    return { element: found && around.contains(found) ? found : around, ...at };
   };
+  const atPoint = (point) => reveal(point).element;
 
   const mouse = (element, type, { x, y }, detail = 1) => {
     const kind = type.startsWith("pointer") && window.PointerEvent ? PointerEvent : MouseEvent;
@@ -446,6 +448,10 @@
         throw new Failure("invalid_selector", `"${css}" cannot be used as a selector.`, { selector: css });
       }
       return found ? describe(found) : null;
+    },
+    reveal: (point) => {
+      const { element, x, y } = reveal(point);
+      return { x, y, link: Boolean(element.closest("a[href], area[href]")) };
     },
     insert, perform, extract, listen, attach, invoke,
     detach: ({ id }) => { for (const one of affordances()) if (one.dataset.agentsAttachment === id) one.remove(); return null; },

@@ -1,4 +1,4 @@
-"""The stores in which calls are remembered: memory, SQLite, Redis behind one small protocol.
+"""The stores in which calls are remembered: memory, SQLite, Redis, PostgreSQL behind one small protocol.
 
 `open_store` makes a store of the URL that a site owner writes. Nothing is opened by that: threads, files and
 connections come with the first use, since servers fork after they have imported the application.
@@ -69,7 +69,8 @@ class ForeignStore:
 
 REMEDY: Final = (
     'Use store="memory:", store="sqlite:///agents.db" (a file beside the application), '
-    'store="sqlite:////var/lib/agents.db" (an absolute path) or store="redis://host:6379/0".'
+    'store="sqlite:////var/lib/agents.db" (an absolute path), store="redis://host:6379/0" '
+    'or store="postgresql://user@host/database".'
 )
 
 
@@ -103,4 +104,14 @@ def open_store(url: str, namespace: str) -> Store:
             detail = "store= is in Redis, for which the package redis is missing."
             raise DeclarationError("site", detail, remedy) from None
         return RedisStore(url, namespace)
+    if scheme == "postgresql":
+        try:
+            from awp_publish.stores.postgres import PostgresStore
+        except ImportError as error:  # psycopg without its library says so too
+            if (error.name or "psycopg").partition(".")[0] != "psycopg":
+                raise
+            remedy = 'Install it: pip install "awp-publish[postgres]".'
+            detail = "store= is in PostgreSQL, for which the package psycopg is missing."
+            raise DeclarationError("site", detail, remedy) from None
+        return PostgresStore(url, namespace)
     raise DeclarationError("site", "store= is not the URL of a store that is known here.", REMEDY)

@@ -25,6 +25,7 @@ TAG: Final = "agents"
 SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
 USERS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
 CORRECT: Final = "Correct the declaration of that name; docs/django.md says what may stand where."
+URLS: Final = "awp_publish_django.urls"
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -57,9 +58,20 @@ def _check_all() -> list[CheckMessage]:
     return [message for check in CHECKS for message in check(publication)]
 
 
+def _has_our_urls(publication: Publication) -> bool:
+    """Whether `awp_publish_django.urls` are included where the documents are."""
+    try:
+        found = get_resolver().resolve(next(iter(publication.documents())))
+    except Resolver404:
+        return False
+    return getattr(found.func, "__module__", "") == URLS
+
+
 def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
     if MIDDLEWARE not in settings.MIDDLEWARE:
-        hint = f'Add "{MIDDLEWARE}" to MIDDLEWARE, below AuthenticationMiddleware.'
+        if _has_our_urls(publication):
+            return
+        hint = f'Add "{MIDDLEWARE}" to MIDDLEWARE, below AuthenticationMiddleware; or include("{URLS}").'
         yield Error("AgentPublisherMiddleware is not in MIDDLEWARE.", hint=hint, id="awp_publish.E003")
         return
     above = settings.MIDDLEWARE[: settings.MIDDLEWARE.index(MIDDLEWARE)]
@@ -89,8 +101,10 @@ def _check_url(publication: Publication) -> Iterator[CheckMessage]:
 
 
 def _check_hosts(publication: Publication) -> Iterator[CheckMessage]:
-    """Calls come in under the site's own host, which Django refuses to know."""
-    allowed = list(settings.ALLOWED_HOSTS) or ([".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else [])
+    """The site's own host, which Django refuses to know. A project in development has no list yet."""
+    if settings.DEBUG and not settings.ALLOWED_HOSTS:
+        return
+    allowed = list(settings.ALLOWED_HOSTS)
     for url in publication.site.settings.urls:
         host = urlsplit(url).hostname or ""
         if not validate_host(f"[{host}]" if ":" in host else host, allowed):
@@ -110,6 +124,8 @@ def _check_shadows(publication: Publication) -> Iterator[CheckMessage]:
         try:
             found = get_resolver().resolve(path)
         except Resolver404:
+            continue
+        if getattr(found.func, "__module__", "") == URLS:
             continue
         if not found.kwargs and not found.args:  # a route with placeholders is meant for other paths too
             yield CheckWarning(

@@ -17,6 +17,7 @@ from typing import Final
 
 from django.apps import apps
 from django.conf import settings
+from django.core import mail
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.crypto import salted_hmac
 from django.utils.module_loading import import_string
@@ -84,8 +85,21 @@ def load_site(options: Settings) -> Site:
     if not isinstance(found, Site):
         raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}, which is a {type(found).__name__}, no Site.')
     if not found.is_frozen:
-        found.override({**_signing_keys(found), **options.overrides})
+        overrides = {**_signing_keys(found), **options.overrides}
+        if is_testing() and _is_database(overrides.get("store", found.settings.store)):
+            overrides["store"] = "memory:"
+        found.override(overrides)
     return found
+
+
+def _is_database(store: object) -> bool:
+    return any(one.__name__ == "DjangoStore" for one in type(store).__mro__)
+
+
+def is_testing() -> bool:
+    """Whether Django's test runner has set up this process: a `TestCase` holds its database in a transaction that
+    nobody ends, for which the connection of a DjangoStore would wait."""
+    return hasattr(mail, "outbox")
 
 
 def _signing_keys(site: Site) -> Mapping[str, object]:

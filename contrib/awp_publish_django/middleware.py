@@ -67,11 +67,16 @@ class AgentPublisherMiddleware:
 
 
 def _answer(
-    publication: Publication, request: HttpRequest, go_on: Callable[[HttpRequest], HttpResponseBase]
+    publication: Publication,
+    request: HttpRequest,
+    go_on: Callable[[HttpRequest], HttpResponseBase],
+    *,
+    is_enclosed: bool = False,
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        return _linked(publication, _fallen_back(publication, request, answer_page(publication, request, go_on)))
+        response = _fallen_back(publication, request, answer_page(publication, request, go_on))
+        return _linked(publication, request, response)
     if ARRIVED in scope:
         return _answer_directly(publication, request, scope, go_on)
     if (reply := publication.publisher.document(scope)) is not None:
@@ -84,9 +89,17 @@ def _answer(
     async def respond(inner: HttpRequest, is_fresh: bool) -> Reply:
         return await visit.in_thread(partial(_call_view, publication.project.answer if is_fresh else go_on, inner))
 
-    talk = partial(publication.publisher, {**scope, BRIDGE: Bridge(request, respond, publication.is_enclosed)})
+    bridge = Bridge(request, respond, is_enclosed or publication.is_enclosed)
+    talk = partial(publication.publisher, {**scope, BRIDGE: bridge})
     response = response_of_messages(visit.converse(talk, publication.portal.loop()))
     return _recorded(publication, _final(request, response))
+
+
+def answer_here(publication: Publication, request: HttpRequest) -> HttpResponseBase | None:
+    """The answer of a URL of ours, where no middleware of ours stands; None for what is not ours."""
+    if _own_scope(publication, request) is None:
+        return None
+    return _answer(publication, request, publication.project.answer, is_enclosed=True)
 
 
 def _answer_directly(
@@ -103,7 +116,7 @@ def _answer_directly(
 
     talk = partial(publication.publisher, {**scope, BRIDGE: OwnWay(respond)})
     response = response_of_messages(visit.converse(talk, publication.portal.loop()))
-    return _recorded(publication, _linked(publication, response))
+    return _recorded(publication, _linked(publication, request, response))
 
 
 def _refuse(publication: Publication, request: HttpRequest) -> HttpResponseBase:
@@ -129,7 +142,7 @@ async def _answer_async(
     scope = _own_scope(publication, request)
     if scope is None:
         response = await answer_page_async(publication, request, go_on)
-        return _linked(publication, _fallen_back(publication, request, response))
+        return _linked(publication, request, _fallen_back(publication, request, response))
     if (reply := publication.publisher.document(scope)) is not None:
         return _final(request, response_of(reply))
     if publication.knows_callers:
@@ -149,7 +162,7 @@ async def _answer_async(
     talk = partial(publication.publisher, {**scope, BRIDGE: way})
     response = await response_of_stream(_converse(talk, sent))
     when_closed(response, partial(asyncio.get_running_loop().call_soon_threadsafe, sent.leave))
-    return _recorded(publication, _linked(publication, response) if is_direct else _final(request, response))
+    return _recorded(publication, _linked(publication, request, response) if is_direct else _final(request, response))
 
 
 async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent) -> AsyncIterator[Message]:
@@ -219,8 +232,10 @@ def _final(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase
     """An answer of ours, which middleware around us takes for no missing page of the project.
 
     CommonMiddleware and LocaleMiddleware redirect a 404 (or raise, with DEBUG) where a URL of the project takes the
-    path with a slash or a language; they ask the request for its URLconf.
+    path with a slash or a language; they ask the request for its URLconf. UpdateCacheMiddleware keeps what it is not
+    told to leave, and an answer of ours may be for its caller only.
     """
+    request._cache_update_cache = False  # type: ignore[attr-defined]
     if response.status_code == 404:
         request.urlconf = ()  # type: ignore[assignment]
     return response
@@ -242,9 +257,9 @@ def _fallen_back(publication: Publication, request: HttpRequest, response: HttpR
     return response_of(reply)
 
 
-def _linked(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:
+def _linked(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     is_page = response.status_code == 200 and response.get("Content-Type", "").startswith(_HTML)
     if publication.settings.link_headers and is_page:
-        links = response.get("Link")
-        response["Link"] = f"{links}, {publication.link}" if links else publication.link
+        links, ours = response.get("Link"), publication.publisher.links(scope_of(request))
+        response["Link"] = f"{links}, {ours}" if links else ours
     return response

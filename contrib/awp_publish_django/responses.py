@@ -7,6 +7,7 @@ view has cleaned is noted where Django cleans them: a page that is rendered show
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from django.contrib.auth import REDIRECT_FIELD_NAME
 from django.contrib.messages import ERROR, get_messages
 from django.contrib.messages.storage.base import Message
 from django.core.exceptions import NON_FIELD_ERRORS
+from django.core.signals import got_request_exception
 from django.forms import BaseForm, BaseFormSet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -29,7 +31,7 @@ from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, Resolver404, resolve
 from django.utils.html import strip_tags
 
-from awp_publish.serve.dispatch import SURE_PLACE
+from awp_publish.serve.dispatch import SURE_PLACE, RouteCall
 from awp_publish.serve.http import RawHeaders, Reply
 from awp_publish_django.inner import RouteRequest
 from awp_publish_django.languages import speaking
@@ -138,6 +140,19 @@ def note_cleaned_forms() -> None:
         clean: Any = kind.full_clean
         if not hasattr(clean, "awp_notes"):
             kind.full_clean = _noting(clean)  # type: ignore[method-assign, assignment]
+
+
+def note_request_id(request: HttpRequest | None = None, **_: object) -> None:
+    """Add to a traceback that Django is about to log the request id that the caller is told."""
+    call = getattr(request, "route_call", None)
+    error = sys.exc_info()[1]
+    if isinstance(call, RouteCall) and error is not None:
+        note = f"request_id={call.request_id}"
+        if note not in getattr(error, "__notes__", ()):
+            error.add_note(note)
+
+
+got_request_exception.connect(note_request_id)
 
 
 def _noting(clean: Callable[[Any], None]) -> Callable[[Any], None]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
-from django.conf import settings
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.utils import translation
 
 from awp_publish.discover.routes import Operation, Route, answers_json, describe_by_path, layers_of
 from awp_publish.model import Arrival, JsonObject
 from awp_publish_django.kinds import describe_view, understand
+from awp_publish_django.languages import default_language
 from awp_publish_django.patterns import read_pattern
 from awp_publish_django.views import View, read_views
 
@@ -61,7 +61,7 @@ _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSIT
 
 def find_django_routes(urlconf: object = None) -> list[Route]:
     """Every route, in the order in which Django tries them; with language prefixes those of settings.LANGUAGE_CODE."""
-    with translation.override(settings.LANGUAGE_CODE):
+    with translation.override(default_language()):
         found = _walk(get_resolver(urlconf).url_patterns, _Place())  # type: ignore[arg-type]
         return _without_repetitions(found)
 
@@ -93,7 +93,7 @@ def _walk(patterns: Sequence[object], place: _Place) -> Iterator[Route]:
             module = getattr(pattern.urlconf_name, "__name__", pattern.urlconf_name)
             is_admin = place.is_admin or pattern.app_name in ADMINS or (isinstance(module, str) and module in ADMINS)
             yield from _walk(pattern.url_patterns, replace(below, namespaces=names, is_admin=is_admin))
-        elif isinstance(pattern, URLPattern):
+        elif isinstance(pattern, URLPattern) and not hasattr(pattern, "answers_agents"):
             yield from _read(pattern, place.below(pattern.pattern).named_as(pattern.callback))
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Form, Request, Response
 
-from awp_publish import Site
+from awp_publish import Locator, Site
 from demo_site import accounts
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database
@@ -31,6 +31,17 @@ def register_accounts(app: FastAPI, site: Site, database: Database) -> None:
     """Add the sign-in page and the forms to sign in and out."""
 
     @app.get("/sign-in", response_model=Visitor, responses=page_responses())
+    @site.page(
+        id="sign_in",
+        title="Sign in",
+        guide="Call sign_in on this page, with an account that the page shows.",
+        actions=["sign_in"],
+        locators={
+            "form": Locator("form.sign-in-form"),
+            "submit": Locator("form.sign-in-form button"),
+            "done": Locator(".sign-out-form .account-name"),
+        },
+    )
     def show_visitor(request: Request, answer: CurrentAnswer, visit: CurrentVisit) -> Visitor | Response:
         """See whether you are signed in, and as whom."""
         before = page_before(request)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Form, Response
 
-from awp_publish import Site
+from awp_publish import Projection, Records, Site, State, Value
 from demo_site import baskets
 from demo_site.answers import CurrentAnswer, form_responses, page_responses
 from demo_site.database import Database
@@ -21,6 +21,18 @@ BASKET = {
     "selector": ".basket",
     "itemSelector": ".book-line",
     "properties": {"title": ".book-title", "quantity": ".book-quantity", "total_cents": ".line-total"},
+}
+LINE = {"title": Value(".book-title", required=True), "copies": Value("span.book-quantity", required=True)}
+TOTAL = Records(".basket .total-price", {"cents": Value(attribute="value")}, many=False)
+BASKET_LINE = {
+    "type": "object",
+    "properties": {"title": {"type": "string"}, "copies": {"type": "integer"}},
+    "required": ["title", "copies"],
+}
+BASKET_STATE = {
+    "type": "object",
+    "properties": {"lines": {"type": "array", "items": BASKET_LINE}, "total_cents": {"type": "integer"}},
+    "required": ["lines"],
 }
 ADD_FIELDS = {
     "slug": "form.add-to-basket-form input[name='slug']",
@@ -43,6 +55,26 @@ def register_baskets(app: FastAPI, site: Site, database: Database) -> None:
 
 def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
     @app.get("/basket", response_model=Basket, responses=page_responses(HTTPStatus.UNAUTHORIZED))
+    @site.page(
+        id="basket",
+        title="Your basket",
+        guide="Read the basket with the projection basket.lines. What is in it is ordered with check_out.",
+        actions=["change_quantity", "remove_from_basket"],
+        states={
+            "filled": State("There are books in the basket.", where=".basket .book-line", shows=["lines"]),
+            "empty": State("Nothing is in the basket yet.", where=".basket .basket-empty"),
+        },
+        projections={
+            "lines": Projection(
+                "The books in the basket, how many copies of each, and what they cost together, in cents.",
+                records={"lines": Records(".basket .book-line", LINE), "total": TOTAL},
+                state="{'lines': $append([], records.lines.{'title': title, 'copies': $number(copies)}), "
+                "'total_cents': $number(records.total.cents)}",
+                schema=BASKET_STATE,
+                summaries={"total": "{'copies': $sum(state.lines.copies), 'total_cents': state.total_cents}"},
+            )
+        },
+    )
     @site.action("show_basket", tags=["basket"], awas={"result": BASKET}, auth_required=True, depends_on=["sign_in"])
     def show_basket(answer: CurrentAnswer, visit: CurrentVisit) -> Basket | Response:
         """See which books are in your basket, and what they cost together; you must be signed in."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fastapi import FastAPI, Path, Query, Response
 
-from awp_publish import Site
+from awp_publish import Locator, Projection, Records, Site, State, Value
 from demo_site import agents, books
 from demo_site.answers import CurrentAnswer, page_responses
 from demo_site.database import Database
@@ -40,6 +40,22 @@ BOOK_PAGE = {
     "selector": ".book-details",
     "properties": {"title": ".book-title", "author": ".book-author", "price_cents": ".book-price"},
 }
+BOOK_ON_LIST = "ol.book-results > li.book"
+LISTED = {
+    "title": Value(".book-title", required=True),
+    "address": Value(".book-title a, a.book-title", attribute="href", required=True),
+    "cents": Value(".book-price", attribute="value"),
+}
+LISTED_BOOK = {
+    "type": "object",
+    "properties": {"title": {"type": "string"}, "slug": {"type": "string"}, "cents": {"type": "integer"}},
+    "required": ["title", "slug"],
+}
+LISTED_BOOKS = {
+    "type": "object",
+    "properties": {"books": {"type": "array", "items": LISTED_BOOK}},
+    "required": ["books"],
+}
 SEARCH_FIELDS = {"q": "form.search-form input[name='q']", "sort": "form.search-form select[name='sort']"}
 
 
@@ -47,7 +63,29 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
     """Add the search page and the page of each book."""
 
     @app.get("/search", response_model=SearchResults, responses=page_responses())
-    @site.page(title="All our books")
+    @site.page(
+        id="search",
+        title="All our books",
+        guide="Search by words of a title, an author or a subject; read the list with the projection search.results.",
+        actions=["search_books"],
+        locators={"form": Locator("form.search-form", role="search"), "message": Locator("p.result-count")},
+        states={
+            "results_visible": State("At least one book is listed.", where=BOOK_ON_LIST, shows=["results"]),
+            "nothing_found": State(
+                "No book of ours matches.", where=Locator("p.result-count", text_contains="Nothing on our shelves")
+            ),
+        },
+        projections={
+            "results": Projection(
+                "The books that the list shows.",
+                records={"books": Records(BOOK_ON_LIST, LISTED)},
+                state="{'books': $append([], records.books."
+                "{'title': title, 'slug': $substringAfter(address, '/books/'), 'cents': $number(cents)})}",
+                schema=LISTED_BOOKS,
+                summaries={"titles": "{'count': $count(state.books), 'titles': $append([], state.books.title)}"},
+            )
+        },
+    )
     @site.action(
         "search_books",
         awas={"type": "search", "selector": "form.search-form", "selectors": SEARCH_FIELDS, "result": BOOK_LIST},
@@ -68,6 +106,13 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
         return answer.page("search.html", results, {"page_size": page_size})
 
     @app.get("/books/{slug}", response_model=Book, responses=page_responses(HTTPStatus.NOT_FOUND))
+    @site.page(
+        id="book",
+        title="One book",
+        guide="Put copies into the basket with add_to_basket; you must be signed in.",
+        actions=["add_to_basket"],
+        locators={"form": Locator("form.add-to-basket-form")},
+    )
     @site.action("show_book", tags=["books"], awas={"result": BOOK_PAGE}, examples=[{"slug": "moby-dick"}])
     def show_book(answer: CurrentAnswer, slug: BookSlug) -> Book | Response:
         """Read about one book: its opening line, price and how many copies are left."""

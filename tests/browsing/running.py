@@ -1,12 +1,15 @@
 """Pages for runtimes of actions.json to act upon, and short ways to write maps and to run them."""
 
 import asyncio
+import atexit
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.chromium_page import Chromium, open_chromium
 from awp_publish.browsing.live_page import LivePage
-from awp_publish.browsing.page import Steps
+from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.browsing.runtime import ActionMap, Runtime, RuntimeFailure
 from awp_publish.browsing.session import Session
 from awp_publish.browsing.site_page import SitePage
@@ -25,6 +28,27 @@ async def open_in_process(web: Web, start: str = "/") -> LivePage:
 
     web.drive(session.tab().navigate(start))
     return SitePage(session, drive)
+
+
+_LOOP = asyncio.Runner()
+"""One event loop for all drivers: a browser belongs to the loop that started it."""
+_BROWSERS: list[AbstractAsyncContextManager[Chromium]] = []
+_SHOWN: list[Chromium] = []
+_WEBS: list[Web] = []
+
+
+async def open_in_chromium(web: Web, start: str = "/") -> LivePage:
+    """Open a page of a tiny site in the one browser of all tests, whose requests never leave this process."""
+    _WEBS[:] = [web]
+
+    async def answer(fetch: Fetch) -> Fetched:
+        return _WEBS[0].answer(fetch)
+
+    if not _SHOWN:
+        _BROWSERS.append(open_chromium([HOME], answer=answer))
+        _SHOWN.append(await _BROWSERS[0].__aenter__())
+        atexit.register(lambda: _LOOP.run(_BROWSERS[0].__aexit__(None, None, None)))
+    return await _SHOWN[0].open(f"{HOME}{start}")
 
 
 def tool(name: str = "go", *steps: Json, output: str | None = None, **members: Any) -> Json:
@@ -58,7 +82,7 @@ class Driver:
         self.web = Web(pages)
         self.lenient = options.pop("lenient", False)
         opening = options.pop("opening", open_in_process)
-        self.page: LivePage = asyncio.run(opening(self.web, start))
+        self.page: LivePage = _LOOP.run(opening(self.web, start))
         self.map = ActionMap.read(document, lenient=self.lenient)
         self.runtime = Runtime(self.map, self.page, **options)
 
@@ -66,7 +90,7 @@ class Driver:
         return self.result(name, arguments).output
 
     def result(self, name: str, arguments: object, **options: Any) -> Any:
-        return asyncio.run(self.runtime.call(name, arguments, **options))
+        return _LOOP.run(self.runtime.call(name, arguments, **options))
 
     def failure(self, name: str = "go", **arguments: Any) -> Any:
         try:
@@ -76,4 +100,4 @@ class Driver:
         raise AssertionError(f"it did not fail: {output}")
 
     def ask(self, method: str, *arguments: Any, **options: Any) -> Any:
-        return asyncio.run(getattr(self.runtime, method)(*arguments, **options))
+        return _LOOP.run(getattr(self.runtime, method)(*arguments, **options))

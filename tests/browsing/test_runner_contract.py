@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from awp_publish.browsing.chromium_page import why_unavailable
 from tests.browsing.driving import Answer, page, redirect
-from tests.browsing.running import Driver, Json, click, map_of, open_in_process, step, tool
+from tests.browsing.running import Driver, Json, click, map_of, open_in_chromium, open_in_process, step, tool
 
-OPENERS: dict[str, Any] = {"in_process": open_in_process}
+OPENERS: dict[str, Any] = {"in_process": open_in_process, "chromium": open_in_chromium}
 """Ways to open a page of a tiny site, by the name of what drives it."""
 
 SHOP: Mapping[str, Answer] = {
@@ -47,6 +48,8 @@ SEARCH = tool(
 @pytest.fixture(params=list(OPENERS))
 def run(request: pytest.FixtureRequest) -> Callable[..., Driver]:
     """Make a driver upon the shop."""
+    if request.param == "chromium" and (reason := why_unavailable()) is not None:
+        pytest.skip(reason)
 
     def make(document: Json, start: str = "/", pages: Mapping[str, Answer] = SHOP, **options: Any) -> Driver:
         return Driver(pages, document, start=start, opening=OPENERS[request.param], **options)

@@ -173,3 +173,61 @@ def test_an_answer_that_breaks_its_own_schema_is_not_sent(site, start):
 
     answer = start(giving(site, give)).ask("give", {})
     assert (answer.status_code, answer.json()["code"]) == (500, "INVALID_OUTPUT")
+
+
+class Writer(BaseModel):
+    name: str
+    email: str
+
+
+class Article(BaseModel):
+    title: str
+    secret: str
+    author: Writer
+
+
+def of_article(**options: Any) -> FastAPI:
+    app = FastAPI()
+
+    @app.get("/article", response_model=Article, **options)
+    async def article() -> Any:
+        """Show an article."""
+        return {"title": "Emma", "secret": "s", "author": {"name": "Jane", "email": "j@example.org"}}
+
+    @app.get("/articles", response_model=list[Article], response_model_exclude={"__all__": {"secret"}})
+    async def articles() -> Any:
+        """List articles."""
+        return [{"title": "Emma", "secret": "s", "author": {"name": "Jane", "email": "j@example.org"}}]
+
+    return app
+
+
+def test_what_the_response_leaves_out_is_not_in_the_outputs(site, start):
+    site.include()
+    front = start(of_article(response_model_exclude={"secret": True, "author": {"email"}}))
+    assert list(front.outputs("article")["properties"]) == ["title", "author"]
+    assert list(front.outputs("article")["properties"]["author"]["properties"]) == ["name"]
+    assert front.call("article", {}) == {"title": "Emma", "author": {"name": "Jane"}}
+    assert list(front.outputs("articles")["items"]["properties"]) == ["title", "author"]
+    assert front.call("articles", {})[0].keys() == {"title", "author"}
+
+
+def test_what_alone_is_in_the_response_is_in_the_outputs(site, start):
+    site.include(paths=["/article"])
+    front = start(of_article(response_model_include={"title"}))
+    assert list(front.outputs("article")["properties"]) == ["title"]
+    assert front.call("article", {}) == {"title": "Emma"}
+
+
+def test_a_deprecated_route_is_left_out_by_include_and_says_so_where_it_is_named(site, start):
+    site.include(operations=["article"], paths=["/articles"])
+    front = start(of_article(deprecated=True))
+    assert front.agent("article")["description"] == "Deprecated. Show an article."
+
+
+def test_a_deprecated_route_is_not_taken_by_the_way(site, start):
+    site.include()
+    front = start(of_article(deprecated=True))
+    assert front.agents() == ["articles"]
+    why = {one.path: one.why for one in site.left_out}
+    assert why["/article"] == 'it is deprecated; name it: operations=["article"]'

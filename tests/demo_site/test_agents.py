@@ -262,9 +262,9 @@ def test_what_is_not_for_everybody_is_not_lent(agent):
 
 def test_pages_and_robots_point_at_the_directory(agent):
     page = agent.get("/", headers={"accept": "text/html"})
-    link = '<link rel="alternate" type="application/som+json" href="/.well-known/som.json" title="SOM">'
+    link = '<link rel="describedby" type="application/som+json" href="/.well-known/som.json" title="SOM">'
     assert link in page.text
-    assert 'type="application/som+json"; title="SOM"' in page.headers["link"]
+    assert 'rel="alternate"; type="application/som+json"' in page.headers["link"]
     robots = agent.get("/robots.txt")
     assert robots.headers["content-type"] == "text/plain; charset=utf-8"
     assert f"SOM-Endpoint: {ORIGIN}/agents/som\nSOM-Format: SOM/1.0\n" in robots.text

@@ -70,7 +70,7 @@ class Entry:
 def make_apps() -> tuple[AgentPublisher, ...]:
     """Two processes of one site, on one store. Made once; what they keep is new in each example."""
     defaults = guard.Guard.__init__.__defaults__
-    guard.Guard.__init__.__defaults__ = (CLOCK,)
+    guard.Guard.__init__.__defaults__ = (CLOCK, *(defaults or ())[1:])
     try:
         return tuple(_make_app() for _ in range(2))
     finally:

@@ -9,10 +9,11 @@ import pytest
 
 from awp_publish.stores import Store
 from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.postgres import PostgresStore
 from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 
-KINDS = ("memory", "sqlite", "redis")
+KINDS = ("memory", "sqlite", "redis", "postgres")
 
 
 class Clock:
@@ -49,8 +50,12 @@ def make_store(kind: str, clock: Clock, tmp_path: Path, request: pytest.FixtureR
             return MemoryStore(clock)
         if kind == "sqlite":
             return SqliteStore(str(tmp_path / "agents.db"), namespace, clock=clock, timeout=20)
+        if kind == "postgres":
+            return PostgresStore(request.getfixturevalue("postgres_url"), namespace, clock=clock, timeout=20)
         return RedisStore(request.getfixturevalue("redis_url"), namespace, timeout=20)
 
+    if kind == "postgres":
+        request.getfixturevalue("postgres_url")
     if kind == "redis":
         request.getfixturevalue("redis_url")  # not later: a server cannot be started from inside an event loop
     return make

@@ -8,15 +8,19 @@ import sqlite3
 import threading
 import time
 from contextlib import closing
+from pathlib import Path
 
+import psycopg
 import pytest
 import redis
 
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import Add, Count, Look, Ran, Schedule, Step, Swap, Unschedule
 from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.postgres import PostgresStore
 from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
+from tests.postgres_server import PostgresServer
 
 # --- Memory ---
 
@@ -443,3 +447,63 @@ async def test_a_password_is_in_no_message_and_in_no_log(server, caplog):
         await store.run([Look("key")])
     await store.close()
     assert "hunter2" not in caplog.text + repr(caught.value) + repr(caught.value.__cause__)
+
+
+# --- PostgreSQL ---
+
+
+@pytest.fixture
+def postgres(tmp_path):
+    server = PostgresServer(Path("/tmp") / f"awp-bad-{os.getpid()}")
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+async def test_a_postgresql_that_is_killed_makes_it_unavailable_until_it_is_back_with_what_was_durable(postgres):
+    store = PostgresStore(postgres.url, "site", timeout=5)
+    try:
+        await store.run([Add("paid", b"once", 60)], durable=True)
+        postgres.kill()
+        assert "cannot be reached" in await fails(store, [Add("other", b"", 60)])
+        postgres.start()
+        assert (await store.run([Add("paid", b"twice", 60)])).failed == 0
+        assert (await store.run([Look("paid"), Look("other")])).seen == (b"once", None)
+    finally:
+        await store.close()
+
+
+async def test_a_connection_that_the_server_has_closed_is_opened_again_without_anybody_noticing(postgres_url):
+    store = PostgresStore(postgres_url, "closed", timeout=5)
+    try:
+        assert await is_well(store)
+        with psycopg.connect(postgres_url, autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name = 'awp_publish' AND pid <> pg_backend_pid()"
+            )
+        assert (await store.run([Look("well")])).seen == (b"value",)
+    finally:
+        await store.close()
+
+
+async def test_a_lock_of_postgresql_that_is_held_too_long_makes_it_unavailable(postgres_url):
+    store = PostgresStore(postgres_url, "locked", timeout=1)
+    try:
+        assert await is_well(store)
+        with psycopg.connect(postgres_url) as other:
+            other.execute("LOCK awp_entries IN ACCESS EXCLUSIVE MODE")
+            await fails(store, [Add("key", b"one", 60)])
+        await asyncio.sleep(0.2)
+        assert (await store.run([Look("key")])).seen == (None,)  # what was refused is not done later
+    finally:
+        await store.close()
+
+
+async def test_a_postgresql_that_is_nowhere_is_unavailable_and_keeps_its_password():
+    store = PostgresStore("postgresql://shop:secret@127.0.0.1:9/shop", "site", timeout=5)
+    told = await fails(store, [Look("key")])
+    assert "cannot be reached" in told
+    assert "secret" not in told
+    await store.close()

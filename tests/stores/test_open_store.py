@@ -8,6 +8,7 @@ import pytest
 from awp_publish import DeclarationError
 from awp_publish.stores import Add, Look, open_store
 from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.postgres import PostgresStore
 from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 
@@ -21,6 +22,8 @@ from awp_publish.stores.sqlite import SqliteStore
         ("sqlite:////var/lib/agents.db", SqliteStore),
         ("redis://localhost:6379/0", RedisStore),
         ("redis://localhost", RedisStore),
+        ("postgresql://shop:secret@localhost:5432/shop?sslmode=require", PostgresStore),
+        ("postgresql:///shop?host=/run/postgresql", PostgresStore),
         ("rediss://user:secret@localhost:6380/1?ssl_cert_reqs=required", RedisStore),
         ("unix:///run/redis.sock?db=1", RedisStore),
     ],
@@ -50,6 +53,8 @@ async def test_a_url_means_a_store(url, expected):
         "sqlite:///agents.db?mode=ro",
         "sqlite:///agents\0.db",
         "postgres://user:secret@host/db",
+        "postgresql://user:secret@host/db?no_such_option=1",
+        "postgresql://user:secret@host:port/db%",
         "Redis://:secret@host",
         "redis:/host/0",
         "redis://:secret@host:port/0",

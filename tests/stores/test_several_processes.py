@@ -19,11 +19,13 @@ KEYS = 150
 WORK = """
 import asyncio, json, sys, time
 from awp_publish.stores import Add, Count, open_store
+from awp_publish.stores.postgres import PostgresStore
 from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 
 async def work(url, namespace, keys):
-    kind, place = (RedisStore, url) if url.startswith("redis:") else (SqliteStore, url.removeprefix("sqlite:///"))
+    kinds = {"redis": RedisStore, "postgresql": PostgresStore}
+    kind, place = kinds.get(url.partition(":")[0], SqliteStore), url.removeprefix("sqlite:///")
     store = kind(place, namespace, timeout=20)
     added, counted, taken = [], 0, []
 
@@ -44,10 +46,14 @@ asyncio.run(work(sys.argv[1], sys.argv[2], int(sys.argv[3])))
 """
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture(params=["sqlite", "redis", "postgres"])
 def url(request, tmp_path):
     """A store that processes share."""
-    return f"sqlite:///{tmp_path}/agents.db" if request.param == "sqlite" else request.getfixturevalue("redis_url")
+    return (
+        f"sqlite:///{tmp_path}/agents.db"
+        if request.param == "sqlite"
+        else request.getfixturevalue(f"{request.param}_url")
+    )
 
 
 def test_several_processes_share_a_store_without_losing_or_doubling_anything(url):

@@ -1,0 +1,308 @@
+"""A page in Chromium, driven through Playwright (extra "browser"), as a runtime of actions.json sees it.
+
+    async with open_chromium(["https://shop.example"]) as browser:
+        page = await browser.open("https://shop.example/")
+
+What is seen and typed goes through the same script as in a visitor's tab; the pointer, the keyboard and addresses are
+the browser's own. Only pages of the given origins are shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import urljoin, urlsplit
+
+from awp_publish.browsing.live_page import PrimitiveError
+from awp_publish.browsing.page import Fetch, Fetched
+from awp_publish.browsing.script_page import PRIMITIVES, ScriptPage
+from awp_publish.model import JsonObject
+from awp_publish.problems import DeclarationError
+
+if TYPE_CHECKING:
+    from playwright.async_api import BrowserContext, Page, Request, Response, Route
+
+SCRIPT: Final = Path(__file__).parents[1] / "static" / "actions.js"
+NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+"""What a browser of the system is called; without one, that of Playwright is used if it is installed."""
+
+LOAD_MS: Final = 15_000
+"""Milliseconds in which a page has to come."""
+SETTLE_MS: Final = 50
+"""Milliseconds after an act in which a page begins to leave for another, if it does."""
+MAX_RETRIES: Final = 5
+"""Page loads over which one look at a page is repeated."""
+
+_CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
+_KEYS: Final = {
+    **{name.lower(): name for name in ("Enter", "Tab", "Escape", "Backspace", "Delete", "Home", "End", "Insert")},
+    **{name.lower(): name for name in ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown")},
+    **{f"f{number}": f"F{number}" for number in range(1, 13)},
+    "space": "Space",
+    "shift": "Shift",
+    "alt": "Alt",
+    "option": "Alt",
+    "meta": "Meta",
+    "cmd": "Meta",
+    "control": "Control",
+    "ctrl": "Control",
+    "command": "Meta",
+}
+
+PASSING: Final = "x-awp-publish-passing"
+"""The header of a page that stands for a redirect."""
+MAX_REDIRECTS: Final = 10
+
+Answer: TypeAlias = Callable[[Fetch], Awaitable[Fetched]]
+"""Answers the requests of a page in place of a server."""
+
+
+@lru_cache(maxsize=1)
+def find_chromium() -> str | None:
+    """Return the path of a Chromium of the system, None for none."""
+    return next((path for name in NAMES if (path := shutil.which(name)) is not None), None)
+
+
+def why_unavailable() -> str | None:
+    """Return why no Chromium can be driven here, None if one can."""
+    if find_spec("playwright") is None:
+        return 'Playwright is not installed: pip install "awp-publish[browser]".'
+    return None if find_chromium() else "No Chromium is on the PATH."
+
+
+class Chromium:
+    """A running browser; each page that it opens has cookies of its own, unless it is given those of another."""
+
+    def __init__(self, browser: Any, origins: Sequence[str], answer: Answer | None) -> None:
+        self._browser = browser
+        self._origins = frozenset(origins)
+        self._answer = answer
+
+    async def open(self, url: str | None = None) -> ChromiumPage:
+        """Open a page, at an address if one is given. Raises PrimitiveError `navigation_failed`."""
+        context: BrowserContext = await self._browser.new_context()
+        if self._answer is not None:
+            await context.route("**/*", self._serve)
+        page = ChromiumPage(await context.new_page(), self._origins)
+        if url is not None:
+            await page.perform("browser.navigate", {"url": url})
+        return page
+
+    async def _serve(self, route: Route) -> None:
+        request, answer = route.request, self._answer
+        parts = urlsplit(request.url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        if answer is None or origin not in self._origins:
+            await route.abort("addressunreachable")
+            return
+        headers = tuple((await request.all_headers()).items())
+        target = parts.path + (f"?{parts.query}" if parts.query else "")
+        fetched = await answer(Fetch(request.method, target, headers, request.post_data_buffer or b"", origin))
+        lines: dict[str, str] = {}
+        for given, value in fetched.headers:
+            name = given.lower()
+            lines[name] = f"{lines[name]}\n{value}" if name in lines else value
+        if fetched.status in (301, 302, 303, 307, 308) and "location" in lines and request.is_navigation_request():
+            # A redirect that is answered here is followed past us: the page goes on by itself.
+            goal = html.escape(urljoin(request.url, lines.pop("location")))
+            lines |= {"content-type": "text/html; charset=utf-8", PASSING: "1"}
+            interim = f'<!doctype html><meta http-equiv="refresh" content="0;url={goal}">'
+            await route.fulfill(status=200, headers=lines, body=interim)
+            return
+        await route.fulfill(status=fetched.status, headers=lines, body=fetched.body)
+
+
+@asynccontextmanager
+async def open_chromium(
+    origins: Sequence[str], *, answer: Answer | None = None, executable: str | None = None
+) -> AsyncIterator[Chromium]:
+    """Start a browser for pages of some origins. With `answer` their requests never leave this process.
+
+    Raises DeclarationError where there is none.
+    """
+    if find_spec("playwright") is None:
+        raise DeclarationError("browser", "needs Playwright.", 'Install it: pip install "awp-publish[browser]".')
+    from playwright.async_api import async_playwright
+
+    path = executable or find_chromium()
+    arguments = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=arguments)
+        try:
+            yield Chromium(browser, origins, answer)
+        finally:
+            await browser.close()
+
+
+class ChromiumPage(ScriptPage):
+    """One page in Chromium (`LivePage`)."""
+
+    def __init__(self, page: Page, origins: frozenset[str]) -> None:
+        super().__init__(self._evaluate, host="chromium", primitives=PRIMITIVES | {"pointer.drag"})
+        self.page = page
+        self._origins = origins
+        self._events: frozenset[str] = frozenset()
+        self._navigations: list[Request] = []
+        self._began = asyncio.Event()
+        page.on("request", self._note_request)
+        page.on("dialog", lambda dialog: asyncio.ensure_future(dialog.dismiss()))
+
+    def _note_request(self, request: Request) -> None:
+        if request.is_navigation_request() and request.frame == self.page.main_frame:
+            self._navigations.append(request)
+            self._began.set()
+
+    async def close(self) -> None:
+        """Close the page, and forget its cookies."""
+        await self.page.context.close()
+
+    async def listen(self, events: frozenset[str]) -> None:
+        """Collect events of these names from now on, also in pages that are loaded later."""
+        self._events |= events
+        await super().listen(events)
+
+    async def _evaluate(self, method: str, arguments: JsonObject) -> JsonObject:
+        """Have the script of the page carry out a method; the script comes with the first that a page is asked for."""
+        from playwright.async_api import Error
+
+        reason = "The page is loaded again and again."
+        for _ in range(MAX_RETRIES):
+            try:
+                answer = await self.page.evaluate(
+                    "([method, given]) => window.agentsBridge ? window.agentsBridge.run(method, given) : null",
+                    [method, dict(arguments)],
+                )
+                if isinstance(answer, dict):
+                    return answer
+                await self.page.evaluate(await asyncio.to_thread(SCRIPT.read_text, "utf-8"))
+                if self._events and method != "listen":
+                    await super().listen(self._events)
+            except Error as error:  # the page has gone while it was asked
+                reason = error.message
+                with suppress(Error):
+                    await self.page.wait_for_load_state("domcontentloaded", timeout=LOAD_MS)
+                if method in _CHANGING:
+                    return {"ok": True, "value": {"navigated": True}, "url": self.page.url}
+        error_told = {"code": "state_document_unavailable", "message": reason[:500]}
+        return {"ok": False, "error": error_told, "url": self.page.url}
+
+    async def perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
+        """Carry out a primitive; a page that follows from it has come when this returns."""
+        mouse, keyboard = self.page.mouse, self.page.keyboard
+        match primitive:
+            case "browser.navigate":
+                return await self._navigate(arguments)
+            case "pointer.click" | "pointer.double_click":
+                x, y, is_link = await self._reveal(arguments)
+                button: Any = arguments.get("button", "left")
+                count = 2 if primitive == "pointer.double_click" else 1
+                await self._settle(lambda: mouse.click(x, y, button=button, click_count=count), is_link=is_link)
+                return {"clicked" if count == 1 else "double_clicked": True}
+            case "pointer.move":
+                x, y, _ = await self._reveal(arguments)
+                await mouse.move(x, y)
+                return {"x": arguments["x"], "y": arguments["y"]}
+            case "pointer.drag":
+                begin, end = arguments.get("from"), arguments.get("to")
+                if not isinstance(begin, dict) or not isinstance(end, dict):
+                    raise PrimitiveError("invalid_input", "pointer.drag takes two points, from and to.")
+                x, y, _ = await self._reveal(begin)
+                steps = arguments.get("steps")
+                await mouse.move(x, y)
+                await mouse.down()
+                await mouse.move(float(end["x"]), float(end["y"]), steps=steps if isinstance(steps, int) else 10)
+                await self._settle(mouse.up)
+                return {"dragged": True}
+            case "keyboard.press":
+                key, modifiers = str(arguments.get("key", "")), arguments.get("modifiers")
+                *held, plain = key.split("+") if len(key) > 1 and not key.endswith("+") else [key]
+                held += [str(one) for one in modifiers] if isinstance(modifiers, list) else []
+                names = [_KEYS.get(one.lower(), one) for one in (*held, plain)]
+                if not plain or any(len(one) > 1 and one.lower() not in _KEYS for one in (*held, plain)):
+                    raise PrimitiveError("invalid_key", f"{key[:50]!r} is not a key.")
+                await self._settle(lambda: keyboard.press("+".join(names)))
+                return {"pressed": True, "modifiers": held}
+        return await super().perform(primitive, arguments)
+
+    async def _reveal(self, point: JsonObject) -> tuple[float, float, bool]:
+        """Return where a point is once it is scrolled to, and whether a link is there. Raises PrimitiveError."""
+        told = await self.ask("reveal", {"x": point.get("x"), "y": point.get("y")})
+        assert isinstance(told, dict)
+        return float(told["x"]), float(told["y"]), told.get("link") is True
+
+    async def _settle(self, act: Callable[[], Awaitable[None]], *, is_link: bool = False) -> None:
+        """Do something, and wait for the page that follows, if one does. Raises PrimitiveError `navigation_failed`."""
+        from playwright.async_api import Error
+
+        self._navigations.clear()
+        await act()
+        with suppress(Error):  # the page is gone already
+            await self.page.evaluate(f"() => new Promise((done) => setTimeout(done, {SETTLE_MS}))")
+        if not self._navigations:
+            return
+        try:
+            await self.page.wait_for_load_state("domcontentloaded", timeout=LOAD_MS)
+            response = await self._arrive(await self._navigations[-1].response())
+        except (Error, TimeoutError) as error:
+            raise PrimitiveError("navigation_failed", f"The page did not come: {str(error)[:300]}") from error
+        self._check(response, is_error_failure=is_link)
+
+    async def _arrive(self, response: Response | None) -> Response | None:
+        """Return the answer behind the pages that stand for redirects."""
+        for _ in range(MAX_REDIRECTS):
+            if response is None or PASSING not in response.headers:
+                return response
+            async with asyncio.timeout(LOAD_MS / 1000):
+                while self._navigations[-1] == response.request:
+                    self._began.clear()
+                    await self._began.wait()
+            await self.page.wait_for_load_state("domcontentloaded", timeout=LOAD_MS)
+            response = await self._navigations[-1].response()
+        raise PrimitiveError("navigation_failed", "Too many redirects.")
+
+    async def _navigate(self, arguments: JsonObject) -> JsonObject:
+        from playwright.async_api import Error
+
+        url = arguments.get("url")
+        if arguments.get("tab_id") is not None:
+            raise PrimitiveError("capability_unavailable", "There are no other tabs.", capability="browser.navigate")
+        if not isinstance(url, str) and arguments.get("reload") is not True:
+            raise PrimitiveError("invalid_input", "browser.navigate needs a url, or reload.")
+        self._navigations.clear()
+        try:
+            if isinstance(url, str):
+                base = self.page.url if self.page.url.startswith("http") else f"{min(self._origins)}/"
+                goal = urljoin(base, url)
+                parts = urlsplit(goal)
+                if f"{parts.scheme}://{parts.netloc}" not in self._origins:
+                    raise PrimitiveError("permission_denied", "Only pages of this site are shown.", url=url[:200])
+                response = await self.page.goto(goal, wait_until="domcontentloaded", timeout=LOAD_MS)
+            else:
+                response = await self.page.reload(wait_until="domcontentloaded", timeout=LOAD_MS)
+            response = await self._arrive(response)
+        except (Error, TimeoutError) as error:
+            raise PrimitiveError("navigation_failed", f"The page did not come: {str(error)[:300]}") from error
+        self._check(response, is_error_failure=False)
+        status = None if response is None else response.status
+        return {"url": self.url, "title": await self.page.title(), "status": status}
+
+    def _check(self, response: Response | None, *, is_error_failure: bool) -> None:
+        """Note the address that is shown. Raises PrimitiveError for one of another site, and for an error."""
+        self.url = self.page.url
+        parts = urlsplit(self.url)
+        if parts.scheme in ("http", "https") and f"{parts.scheme}://{parts.netloc}" not in self._origins:
+            raise PrimitiveError("navigation_failed", "The page has left this site.", url=self.url[:200])
+        if response is None:
+            return
+        kind = response.headers.get("content-type", "")
+        if response.status >= 400 and (is_error_failure or "html" not in kind):
+            details: dict[str, object] = {"url": self.url, "status": response.status}
+            raise PrimitiveError("navigation_failed", f"The link leads to an error: {response.status}", **details)

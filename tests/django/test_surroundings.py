@@ -1,0 +1,90 @@
+"""What stands around: the per-site cache in either order, the log of a failure, Django's own TestCase."""
+
+import json
+import logging
+
+import pytest
+from awp_publish_django.publication import MIDDLEWARE
+from awp_publish_django.store import DjangoStore
+from django.core import mail
+from django.core.cache import cache
+from django.db import transaction
+from django.http import HttpRequest, JsonResponse
+from django.test import Client, override_settings
+from django.urls import path
+from django.views.decorators.http import require_GET, require_POST
+
+from awp_publish import Site
+from tests.django.shop.models import Book
+from tests.django.sites import make_site
+
+SEEN: list[str] = []
+UPDATE, FETCH = (f"django.middleware.cache.{name}CacheMiddleware" for name in ("Update", "FetchFrom"))
+
+
+@require_GET
+def whose(request: HttpRequest) -> JsonResponse:
+    SEEN.append(request.headers.get("x-name", ""))
+    return JsonResponse({"name": SEEN[-1]})
+
+
+@require_GET
+def fail(request: HttpRequest) -> JsonResponse:
+    raise RuntimeError("something of the view")
+
+
+@require_POST
+def add(request: HttpRequest) -> JsonResponse:
+    return JsonResponse({"id": Book.objects.create(title="Emma").pk})
+
+
+def make_shop(**options: object) -> Site:
+    site = make_site(**options)
+    site.declare("whose", method="GET", path="/whose", description="Say whose.", rate_limit="100/minute")
+    site.declare("fail", method="GET", path="/fail", description="Fail.")
+    site.declare("add", method="POST", path="/add", description="Add.", idempotency=True)
+    return site
+
+
+urlpatterns = [path("whose", whose), path("fail", fail), path("add", add)]
+site, tested = make_shop(), make_shop(store=DjangoStore())
+
+
+@pytest.fixture(autouse=True)
+def _project():
+    SEEN.clear()
+    with override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}):
+        yield
+
+
+def call(agent: str, **headers: str):
+    body = json.dumps({"input": {}})
+    client = Client(raise_request_exception=False)
+    return client.post(f"/agents/{agent}/invoke", body, content_type="application/json", headers=headers)
+
+
+@pytest.mark.parametrize("order", [[UPDATE, MIDDLEWARE, FETCH], [UPDATE, FETCH, MIDDLEWARE]])
+def test_the_per_site_cache_keeps_no_answer_of_ours_for_others(order):
+    cache.clear()
+    with override_settings(MIDDLEWARE=order):
+        for name in ("ann", "bob"):
+            answer = Client().get("/agents/actions/whose", headers={"x-name": name})
+            assert answer.json() == {"name": name}
+            assert Client().get("/agent.json").status_code == 200
+
+
+def test_the_traceback_of_a_failure_has_the_request_id_that_the_caller_got(caplog):
+    with caplog.at_level(logging.ERROR, logger="django.request"):
+        told = call("fail").json()
+    written = [one for one in caplog.records if one.exc_info and one.exc_info[1] is not None]
+    assert f"request_id={told['request_id']}" in str(getattr(written[0].exc_info[1], "__notes__", ""))
+
+
+def test_guarded_actions_work_in_a_test_case_whose_transaction_holds_the_database(monkeypatch):
+    monkeypatch.setattr(mail, "outbox", [], raising=False)  # as Django's test runner does
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.tested"}), transaction.atomic():
+        Book.objects.create(title="Persuasion")
+        first = call("add", **{"idempotency-key": "once"})
+        assert call("add", **{"idempotency-key": "once"}).json() == first.json()
+        assert Book.objects.count() == 2
+        transaction.set_rollback(True)
