@@ -89,6 +89,9 @@ SECURITY: Final = (
     NO_SNIFFING,
 )
 
+MAX_DETAILED: Final = 100
+"""Actions of a site whose inputs and outputs are all on one page; those of a larger one are on the page of each."""
+
 MAX_FORM_BYTES: Final = 4_194_304
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_COMPARED_LINES: Final = 400
@@ -811,10 +814,9 @@ def read_input(action: Action, pairs: Iterable[tuple[str, str]]) -> dict[str, ob
         else:
             fields += [(name, line) for line in value.splitlines() if line.strip()]
     given = FieldReader(action.inputs).read(fields)
-    declared = members(facts)  # in one order, whatever that of the fields: what a person is asked may follow it
-    return {
-        name: given[name] for name in (*(one for one in declared if one in given), *(given.keys() - declared.keys()))
-    }
+    # In one order, whatever that of the fields: what a person is asked may follow it.
+    declared = {name: given[name] for name in members(facts) if name in given}
+    return declared | given
 
 
 def shown_value(value: object) -> str:
@@ -870,6 +872,7 @@ class Overview(Endpoint):
         )
         self._files = {name: (STATIC / name).read_bytes() for name in FILES}
         self._found: tuple[object, tuple[Finding, ...]] = (None, ())
+        self._cards: tuple[object, Html] = (None, Html())
         self._wires = tuple(one for one in WIRES if not one.door or door.catalog.door(one.door) is not None)
 
     async def answer_file(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -990,7 +993,7 @@ class Overview(Endpoint):
         problems = f"{catalog.paths.problems}/"  # a page for each, of which nobody has to see the list
         documents = {path: one for path, one in documents.items() if not f"{path}/".startswith(problems)}
         sections: list[tuple[str, str, object]] = [
-            ("actions", f"Actions ({len(catalog.actions)})", [self._action(catalog, one) for one in catalog.actions]),
+            ("actions", f"Actions ({len(catalog.actions)})", self._actions(catalog)),
             ("sees", "What does a caller see?", self._sees(catalog, documents, sees)),
             ("connect", "Connect", self._connect(catalog)),
             (
@@ -1087,6 +1090,12 @@ class Overview(Endpoint):
             )
         )
 
+    def _actions(self, catalog: Catalog) -> Html:
+        """Return a card for each action: the same until the catalog is published anew."""
+        if self._cards[0] is not catalog:
+            self._cards = (catalog, inner([self._action(catalog, one) for one in catalog.actions]))
+        return self._cards[1]
+
     def _action(self, catalog: Catalog, action: Action) -> Html:
         here = f"{self._root}/try/{action.id}"
         examples = (
@@ -1113,7 +1122,7 @@ class Overview(Endpoint):
             tag("p", tag("strong", "It does not work at the moment."), class_="error") if is_degraded else None,
             words,
             tag("p", "Offered at ", ", ".join(one.title for one in self._wires), "."),
-            about,
+            about if len(catalog.actions) <= MAX_DETAILED else None,
             tag("p", tag("a", f"Try {action.id}", href=here, class_="button")),
             class_="card",
             aria_labelledby=f"action-{action.id}",
