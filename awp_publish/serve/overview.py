@@ -15,6 +15,7 @@ import secrets
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
@@ -356,14 +357,15 @@ class WireRequest:
 
 
 _MASK: Final = "***"
-_SHOWN_HEADERS: Final = frozenset({"content-type", "accept", "idempotency-key"})
+_SHOWN_HEADERS: Final = ("content-type", "accept", "idempotency-key", "mcp-", "a2a-", "awp-")
+"""Beginnings of the names of headers whose values are shown; all others are credentials."""
 
 
 def _masked(name: str, value: str) -> str:
     """Return a header's value as it may be shown, without credentials: pages end up in screenshots."""
     if name.lower() == "authorization":
         return f"{value.partition(' ')[0]} {_MASK}" if " " in value else _MASK
-    return _MASK if name.lower() in ("cookie", "x-api-key") else value
+    return value if name.lower().startswith(_SHOWN_HEADERS) else _MASK
 
 
 def write_request(wire: Wire, catalog: Catalog, action: Action, filled: Filled) -> WireRequest:
@@ -503,6 +505,9 @@ def read_answer(
     request: WireRequest, action: Action, status: int, content_type: str, body: bytes
 ) -> tuple[object, Any]:
     """Return the output and the problem of an answer; of a body that is no JSON the text."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if status < 400 and kind and not kind.endswith("json") and not kind.startswith("text/"):
+        return base64.b64encode(body).decode(), None  # as doors of JSON give it
     text = body.decode("utf-8", "replace")
     if content_type.startswith("text/event-stream"):
         messages = [line[5:].strip() for line in text.splitlines() if line.startswith("data:")]
@@ -529,12 +534,18 @@ def read_answer(
     if request.wire.door == "mcp":
         meta: Mapping[str, Any] = result["_meta"] if isinstance(result.get("_meta"), dict) else {}
         if result.get("isError"):
-            return None, meta.get("awp/problem") or {"detail": _text_of(result.get("content"))}
+            return None, meta.get("awp/problem") or {"detail": _content_of(result.get("content"))}
         if "structuredContent" not in result:
-            return _text_of(result.get("content")), None
-        output = result["structuredContent"]
-        declared = answer_schema(action)
+            found = _content_of(result.get("content"))
+            if isinstance(found, str) and "string" not in kinds(
+                resolved(action.outputs, action.outputs), action.outputs
+            ):
+                with suppress(orjson.JSONDecodeError):  # what no schema describes is JSON in a text, or a text
+                    return orjson.loads(found), None
+            return found, None
+        output, declared = result["structuredContent"], answer_schema(action)
         is_wrapped = isinstance(output, dict) and output.keys() == {"result"} and "result" not in members(declared)
+        is_wrapped &= bool(declared) if request.wire.key == "mcp" else declared.get("type") != "object"
         return (output["result"] if is_wrapped else output), None
     if request.wire.door == "a2a":
         task = result.get("task", result)
@@ -551,9 +562,12 @@ def read_answer(
     return result.get("output", result), None
 
 
-def _text_of(content: object) -> object:
+def _content_of(content: object) -> object:
+    """Return what the first block of an MCP result holds: a text, or base64."""
     blocks = content if isinstance(content, list) else []
-    return next((one["text"] for one in blocks if isinstance(one, dict) and "text" in one), blocks)
+    first = blocks[0] if blocks and isinstance(blocks[0], dict) else {}
+    held = first["resource"] if isinstance(first.get("resource"), dict) else first
+    return next((held[name] for name in ("text", "data", "blob") if name in held), blocks)
 
 
 async def send_request(
@@ -792,6 +806,13 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
         tag("p", hint, id=f"{ident}-hint", class_="hint"),
         class_="field",
     )
+
+
+def credential_headers(catalog: Catalog, action: Action) -> list[str]:
+    """Return the headers in which the site or the action's route looks for a caller, besides Authorization."""
+    site = catalog.site.authentication.api_key_header if catalog.site.authentication is not None else None
+    named = [site or "", *(one.name for one in action.route_credentials if one.place == "header")]
+    return list({name.lower(): name for name in named if name and name.lower() != "authorization"}.values())
 
 
 def read_input(action: Action, pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
@@ -1238,9 +1259,8 @@ class Overview(Endpoint):
         except InvalidInput as problem:
             wrong = problem
         secrets_given = [("Authorization", controls.get("awp-authorization", ""))]
-        key_header = catalog.site.authentication.api_key_header if catalog.site.authentication is not None else None
-        if key_header:
-            secrets_given.append((key_header, controls.get("awp-api-key", "")))
+        key_headers = credential_headers(catalog, action)
+        secrets_given += [(name, controls.get(f"{PREFIX}{name.lower()}", "")) for name in key_headers]
         filled = Filled(
             given,
             controls.get("awp-key", ""),
@@ -1279,7 +1299,7 @@ class Overview(Endpoint):
                 tag("h1", action.name, " ", code(action.id)),
                 tag("p", action.description, class_="lead"),
                 tag("ul", (tag("li", one) for one in policy_words(catalog, action)), class_="facts"),
-                self._form(action, pairs, given, controls, chosen, here, key_header, wrong),
+                self._form(action, pairs, given, controls, chosen, here, key_headers, wrong),
                 tag(
                     "section",
                     tag("h2", "Answers", id="answers-title"),
@@ -1308,7 +1328,7 @@ class Overview(Endpoint):
         controls: Mapping[str, str],
         chosen: Wire,
         here: str,
-        key_header: str | None,
+        key_headers: Sequence[str],
         wrong: InvalidInput | None,
     ) -> Html:
         facts = object_facts(action.inputs, action.inputs)
@@ -1322,9 +1342,10 @@ class Overview(Endpoint):
             for name, part in members(facts).items()
         ]
         fields += [input_field(name, {}, action.inputs, False, shown_value(given[name])) for name in more]
-        secret = (
-            (BesideField("awp-api-key", key_header, "It is sent and never shown.", "password"),) if key_header else ()
-        )
+        secret = [
+            BesideField(f"{PREFIX}{name.lower()}", name, "It is sent and never shown.", "password")
+            for name in key_headers
+        ]
         beside = [
             tag(
                 "div",
@@ -1524,9 +1545,8 @@ class Overview(Endpoint):
         hidden = [*fields_of_form(public), *{**kept, **controls}.items()]
         fields = [tag("input", type="hidden", name=name, value=value) for name, value in hidden if value]
         typed = [
-            tag("label", f"{name} ", tag("input", type="password", name=control, autocomplete="off"))
-            for name, control in (("Authorization", "awp-authorization"), ("API key", "awp-api-key"))
-            if any((one.lower() == "authorization") == (control == "awp-authorization") for one, _ in filled.secrets)
+            tag("label", f"{name} ", tag("input", type="password", name=f"{PREFIX}{name.lower()}", autocomplete="off"))
+            for name, _ in filled.secrets
         ]
         typed += [
             tag("label", f"{name} ", tag("input", type="password", name=name, autocomplete="off"))

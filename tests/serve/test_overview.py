@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Site
@@ -181,6 +181,27 @@ def test_a_call_is_sent_through_every_door_and_the_answers_agree(open_client):
         assert "answered" in said, (title, said)
         assert '"words": [\n    "sea",\n    "whale"\n  ],\n  "deep": true,\n  "found": 2' in said, (title, said)
         assert title == "WoA" or "the same as WoA" in said, (title, said)
+
+
+@pytest.mark.parametrize("given", [None, 5, "null", "héllo", [1, 2.5], {"result": 1}, True])
+def test_whatever_is_answered_is_the_same_at_every_door(open_client, given):
+    site = make_site(overview=True, doors=DOORS)
+
+    @site.agent("echo", effect="read")
+    def echo() -> None | int | str | list[float] | dict[str, int]:
+        """Answer."""
+        return given
+
+    answers = answers_of(open_client(make_app(site)).post("/agents/try/echo", data={"awp-do": "all"}))
+    assert [title for title, said in answers.items() if "the same as WoA" in said] == TITLES[1:]
+
+
+def test_a_picture_is_the_same_at_every_door(open_client):
+    site = Site(name="Shop", description="Sells books.", url="https://shop.example", overview=True, doors=DOORS)
+    site.declare("cover", method="GET", path="/cover", description="A cover.")
+    routes = [Route("/cover", lambda request: Response(b"\x89PNG\x00\xff", media_type="image/png"))]
+    answers = answers_of(open_client(make_app(site, routes)).post("/agents/try/cover", data={"awp-do": "all"}))
+    assert [title for title, said in answers.items() if "the same as WoA" in said] == TITLES[1:]
 
 
 def test_a_wrong_input_is_refused_alike_at_every_door(open_client):
