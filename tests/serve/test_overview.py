@@ -3,7 +3,7 @@
 import re
 import sys
 from html import unescape
-from typing import Annotated
+from typing import Annotated, Literal
 
 import pytest
 from pydantic import BaseModel, Field, SecretStr
@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Site
 
-DOORS = ["mcp", "a2a", "awp"]
+DOORS: list[Literal["mcp", "a2a", "awp"]] = ["mcp", "a2a", "awp"]
 TITLES = ["WoA", "Plain HTTP", "MCP 2026-07-28", "MCP 2025-11-25", "A2A", "AWP"]
 
 
@@ -188,7 +188,7 @@ def test_whatever_is_answered_is_the_same_at_every_door(open_client, given):
     site = make_site(overview=True, doors=DOORS)
 
     @site.agent("echo", effect="read")
-    def echo() -> None | int | str | list[float] | dict[str, int]:
+    def echo() -> int | str | list[float] | dict[str, int] | None:
         """Answer."""
         return given
 
