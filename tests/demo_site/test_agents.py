@@ -268,3 +268,10 @@ def test_pages_and_robots_point_at_the_directory(agent):
     robots = agent.get("/robots.txt")
     assert robots.headers["content-type"] == "text/plain; charset=utf-8"
     assert f"SOM-Endpoint: {ORIGIN}/agents/som\nSOM-Format: SOM/1.0\n" in robots.text
+
+
+def test_the_first_page_that_agents_read_is_short(agent):
+    answer = agent.get("/llms.txt", headers={"accept-encoding": "identity"})
+    assert len(answer.content) <= 600 * 4
+    for action in ("search_books", "sign_in", "add_to_basket", "check_out"):
+        assert f"- {action} {{" in answer.text
