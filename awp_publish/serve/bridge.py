@@ -31,7 +31,17 @@ from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker
 from awp_publish.model import Door, JsonObject, Paths, seconds_of
 from awp_publish.policy.call import Call, Outcome, Principal, Result
-from awp_publish.problems import HandlerFailed, NotJson, Problem, RuntimeFailed
+from awp_publish.problems import (
+    ConfirmationRequired,
+    HandlerFailed,
+    InvalidInput,
+    NotJson,
+    PrerequisiteRequired,
+    Problem,
+    RuntimeFailed,
+    Violation,
+    code_of,
+)
 from awp_publish.protocols import actions_json
 from awp_publish.protocols.actions_json import HANDLER, SITE_ACTION, SITE_TOOL
 from awp_publish.schema import Validator, compile_schema
@@ -79,8 +89,14 @@ MAX_RUNTIMES: Final = 16
 MAX_EVENTS: Final = 4 * MAX_PENDING
 """Items that wait for an agent which does not read them, before events are dropped."""
 PAGE_BYTES: Final = 4_000_000
+ADDRESS_SHARE: Final = 5
+"""All callers of one address have a fifth of the pages that a process keeps (`browsing.sessions`)."""
 DRIVEN: Final = "page.driver"
 """The capability of our own script: what it is asked for are single steps, and the runner is here."""
+TOLD_HEADERS: Final = ("www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "link", "location")
+"""Headers of a refusal that an agent is told of."""
+SHOWN_HEADERS: Final = (b"awp-receipt", b"idempotent-replayed", b"awp-content-type")
+"""Headers of an answer that an agent is told of."""
 IN_PROCESS: Final = "in_process"
 """Names the caller's own page in this process, whatever its id is."""
 
@@ -90,6 +106,19 @@ MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
 SCRIPT: Final = Path(__file__).parents[1] / "static" / "actions.js"
 _CONFIGURATION: Final = b"/*SITE*/{}/*SITE*/"
 _UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
+
+RECOVERIES: Final[Mapping[str, str]] = {
+    code_of(ConfirmationRequired.slug): (
+        "Show confirmation.summary to your user. Only if they agree, send the same action_call with a new call_id and "
+        "confirmation.token as confirmation beside arguments."
+    ),
+    code_of(PrerequisiteRequired.slug): (
+        "Of the actions that missing names call those that have not succeeded yet, then send this call again with a "
+        "new call_id; from another connection, if the site does not know who calls, with receipts beside arguments: a "
+        "list of the awp-receipt that headers of each of their answers has. None is to be repeated for a receipt."
+    ),
+}
+"""Recoveries that read differently at this door."""
 
 STATUSES: Final[Mapping[str, int]] = {
     "unknown_action": 404,
@@ -207,10 +236,10 @@ def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
         code = "invalid_result"
     elif status in (401, 403, 428, 429) or slug.startswith(("CONFIRMATION_", "PREREQUISITE_", "AUTH", "SESSION_")):
         code = "permission_denied"
-    evidence: dict[str, object] = {"code": slug, "status": status}
-    for name in ("errors", "confirmation", "missing", "recovery", "request_id", "retry_after_ms", "required_scopes"):
-        if name in problem:
-            evidence[name] = problem[name]
+    evidence = {name: value for name, value in problem.items() if name not in ("type", "title", "instance")}
+    evidence |= {"code": slug, "status": status}
+    if isinstance(asked := problem.get("confirmation"), Mapping):
+        evidence |= {name: asked[name] for name in ("token", "summary") if name in asked}
     detail = problem.get("detail") or problem.get("title") or "The action did not succeed."
     return RuntimeFailure(code, str(detail), evidence, recoverable=code != "invalid_result")
 
@@ -279,7 +308,7 @@ class Bridge:
 
     def __init__(self, door: DoorContext) -> None:
         self.door, catalog = door, door.catalog
-        self.renderer = ProblemRenderer(catalog)
+        self.renderer = ProblemRenderer(catalog, RECOVERIES)
         self.dropped = 0
         self._gate = SocketGate(door, PROTOCOL, catalog.paths.bridge, self.renderer)
         self._identify = door.guards.identify()
@@ -550,7 +579,7 @@ class Bridge:
                 del index[name]
         runtime.end()
 
-    def _visit(self, owner: Owner, runtime_id: str | None) -> SiteRuntime | None:
+    def _visit(self, owner: Owner, runtime_id: str | None, address: str) -> SiteRuntime | None:
         """Return the page in this process that a caller has, a new one where none is named; None for another's."""
         if runtime_id not in (None, IN_PROCESS):
             visit = self._visits.get(runtime_id)
@@ -566,9 +595,13 @@ class Bridge:
                 if oldest.current is not None or not (is_full or now - oldest.last_used > idle):
                     break
                 del self._visits[oldest.id]
+            # Whoever asks for ever more pages makes room for them among their own.
+            own = [one for one in self._visits.values() if one.address == address] if address else []
+            if len(own) >= max(browsing.sessions // ADDRESS_SHARE, 1):
+                del self._visits[own[0].id]
             limits = SessionLimits(pages=1, page_bytes=PAGE_BYTES)
             session = Session(self._origins, limits=limits, cache=self._cache)
-            owner.visit = visit = SiteRuntime(f"{IN_PROCESS}.{secrets.token_urlsafe(18)}", owner, session)
+            owner.visit = visit = SiteRuntime(f"{IN_PROCESS}.{secrets.token_urlsafe(18)}", owner, session, address)
             self._visits[visit.id] = visit
 
             async def invoke(handled: HandlerCall) -> object:
@@ -591,11 +624,16 @@ class Bridge:
             action = self.door.invoker.find(agent, operation if isinstance(operation, str) else None)
             if not action.requires:
                 del members["receipts"]
+            self.door.admission.check_size(action, len(orjson.dumps(handled.arguments)))
             inner = InnerCall(action, handled.arguments, members, _new_trace())
-            result, added = await self._inner.send(inner, visit.site, None, visit.session)
+            # A session that is shown has cookies of its own, and those of the page stay out.
+            session = visit.session if "session" not in members else None
+            result, added = await self._inner.send(inner, visit.site, None, session)
         except Problem as problem:
             result, added = problem, ()
-        for name, value in added:
+        for name, value in (*added, *(result.headers if isinstance(result, Outcome) else ())):
+            if name in SHOWN_HEADERS and visit.current is not None:
+                visit.current.headers[name.decode("latin-1")] = value.decode("latin-1")
             if name == b"awp-receipt":
                 visit.receipts[handled.tool] = value.decode("latin-1")
         if isinstance(result, Problem):
@@ -604,12 +642,16 @@ class Bridge:
 
     def _describe(self, problem: Problem) -> dict[str, object]:
         described = self.renderer.describe(problem)
-        after = next((value for name, value in problem.headers if name.lower() == "retry-after"), "")
-        return described | ({"retry_after_ms": int(after) * 1000} if after.isdecimal() else {})
+        told = {name.lower(): value for name, value in problem.headers if name.lower() in TOLD_HEADERS}
+        after = told.get("retry-after", "")
+        described |= {"retry_after_ms": int(after) * 1000} if after.isdecimal() else {}
+        return described | ({"headers": told} if told else {})
 
     # --- Calls ---
 
-    def find(self, owner: Owner, selectors: Selectors, peer: "BridgeConnection | None" = None) -> ReachableRuntime:
+    def find(
+        self, owner: Owner, selectors: Selectors, address: str, peer: "BridgeConnection | None" = None
+    ) -> ReachableRuntime:
         """Return the one runtime that a call means. Raises RuntimeFailure."""
         reachable: dict[int, PairedRuntime] = {id(one): one for one in owner.runtimes.values()}
         shown = [one for one in (selectors.authorization_id, selectors.runtime_id) if one is not None]
@@ -634,7 +676,7 @@ class Bridge:
         by_page = selectors.url_contains is not None or selectors.title_contains is not None
         if selectors.authorization_id is None and selectors.runtime_key is None:
             is_named = selectors.runtime_id is not None
-            visit = owner.visit if by_page and not is_named else self._visit(owner, selectors.runtime_id)
+            visit = owner.visit if by_page and not is_named else self._visit(owner, selectors.runtime_id, address)
             if visit is not None and selectors.fit(visit):
                 return visit
         evidence: dict[str, object] = {"runtimes": [one.describe() for one in owner.runtimes.values()]}
@@ -653,7 +695,7 @@ class Bridge:
             if selectors.runtime_id not in (None, wanted):
                 raise invalid("runtime_id and target_runtime_id name different runtimes.", member="runtime_id")
             selectors = replace(selectors, runtime_id=str(wanted))
-        runtime = self.find(owner, selectors, peer)
+        runtime = self.find(owner, selectors, site.address, peer)
         if call.name == SITE_TOOL:
             self._check_site_inputs(call.arguments)
         is_relayed = isinstance(runtime, PairedRuntime) and runtime.runtime is None
@@ -771,9 +813,16 @@ class Bridge:
         except RuntimeFailure as failure:
             if isinstance(failure.__cause__, Problem):
                 return failure.__cause__
-            return RuntimeFailed(
-                failure.message, status=STATUSES.get(failure.code, 502), members={"error": failure.describe()}
-            )
+            members = {"error": failure.describe()}
+            if failure.code == "invalid_input":
+                listed = failure.evidence.get("errors")
+                below = "/arguments" if call.input.get("mode") == "call" and "action" in call.input else ""
+                wrong = [one for one in (listed if isinstance(listed, list) else []) if isinstance(one, dict)]
+                errors = [Violation(f"{below}{one.get('pointer', '')}", str(one.get("detail", ""))) for one in wrong]
+                return InvalidInput(failure.message, errors=errors, members=members)
+            is_unknown = failure.evidence.get("code") in ("state_projection_not_found", "state_summary_not_found")
+            status = 404 if is_unknown else STATUSES.get(failure.code, 502)
+            return RuntimeFailed(failure.message, status=status, members=members)
         return Outcome(orjson.dumps(result.output), result.output)
 
 
@@ -1000,6 +1049,7 @@ class BridgeConnection(SocketConnection):
             "runtime_id": runtime.id,
             "output": result.output,
         }
+        answer |= {"headers": call.headers} if call.headers else {}
         return answer | ({"steps": list(result.steps)} if result.steps else {})
 
 

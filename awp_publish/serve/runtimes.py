@@ -91,10 +91,11 @@ class Owner:
 
 @dataclass(slots=True, eq=False)
 class BridgeCall:
-    """One call on its way to a runtime. `members` stand beside its arguments, as in the envelopes of other doors.
+    """One call on its way to a runtime.
 
-    `step_id` is the last step that is known to have begun, `has_changed` whether one may have changed something: None
-    where nobody knows.
+    `members` stand beside its arguments, as in the envelopes of other doors, `headers` beside its answer. `step_id` is
+    the last step that is known to have begun, `has_changed` whether one may have changed something: None where nobody
+    knows.
     """
 
     call_id: str
@@ -105,6 +106,7 @@ class BridgeCall:
     peer: Peer | None = None
     step_id: str | None = None
     has_changed: bool | None = False
+    headers: dict[str, str] = field(default_factory=dict)
 
     def note_step(self, step_id: str, changes: bool) -> None:
         """Take note of a step that begins."""
@@ -380,8 +382,9 @@ class SiteRuntime(ReachableRuntime):
 
     host = "in_process"
 
-    def __init__(self, runtime_id: str, owner: Owner | None, session: Session) -> None:
+    def __init__(self, runtime_id: str, owner: Owner | None, session: Session, address: str) -> None:
         super().__init__(runtime_id, owner)
+        self.address = address
         self.session = session
         self.site: SiteClient | None = None
         self.receipts: dict[str, str] = {}

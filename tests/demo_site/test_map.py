@@ -1,63 +1,23 @@
 """The shop by its map: found, put aside and checked out through `actions.site`, in process and in a visitor's tab."""
 
-import asyncio
-import contextlib
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
-import orjson
+import httpx
 import pytest
-import uvicorn
-from websockets.asyncio.client import connect
 
 from awp_publish.browsing.chromium_page import open_chromium, why_unavailable
 from awp_publish.browsing.runtime import ActionMap
+from awp_publish.serve.http import AsgiApp
 from demo_site.accounts import DEMO_ACCOUNTS
 from demo_site.app import create_app
-
-Use = Callable[..., Awaitable[Any]]
-
-
-@asynccontextmanager
-async def serve() -> AsyncIterator[str]:
-    """Run the shop in a server of its own, with the bridge open."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        app = create_app(url, packing_pause=0, doors=["bridge"])
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
-        with contextlib.suppress(SystemExit):
-            task = asyncio.create_task(server.serve(sockets=[listening]))
-            while not server.started:  # noqa: ASYNC110 - the server tells it no other way
-                await asyncio.sleep(0.01)
-            try:
-                yield url
-            finally:
-                server.should_exit = True
-                await task
+from tests.serve.live_server import BridgeAgent, agent_of, pair, serve
 
 
-@asynccontextmanager
-async def agent_of(url: str, code: str | None = None) -> AsyncIterator[Use]:
-    """An agent at the bridge: in a page in process, or in the tab of whoever has given it a code."""
-    async with connect(f"{url.replace('http', 'ws')}/actions-bridge") as opened:
-        numbers = iter(range(1000))
-
-        async def use(mode: str, /, *, confirmation: str | None = None, **arguments: Any) -> Any:
-            item: dict[str, Any] = {"type": "action_call", "call_id": f"c{next(numbers)}", "name": "actions.site"}
-            item |= {"confirmation": confirmation} if confirmation else {}
-            item |= {"authorization_id": code} if code else {}
-            await opened.send(orjson.dumps({**item, "arguments": {"mode": mode, **arguments}}).decode())
-            async with asyncio.timeout(30):
-                told = orjson.loads(await opened.recv())
-            return told["error"] if "error" in told else told["output"]
-
-        yield use
+def make_shop(url: str) -> AsgiApp:
+    return create_app(url, packing_pause=0, doors=["bridge"])
 
 
-async def buy(use: Use) -> None:
+async def buy(use: BridgeAgent) -> None:
     """Find a book, sign in, put it aside, and check out as far as a person's consent."""
 
     async def call(action: str, **arguments: Any) -> Any:
@@ -90,20 +50,17 @@ async def buy(use: Use) -> None:
 
 
 async def test_an_agent_buys_in_a_page_in_process():
-    async with serve() as url, agent_of(url) as use:
+    async with serve(make_shop) as url, agent_of(url) as use:
         await buy(use)
 
 
 async def test_an_agent_buys_in_a_visitors_tab():
     if (reason := why_unavailable()) is not None:
         pytest.skip(reason)
-    async with serve() as url, open_chromium([url]) as chromium:
+    async with serve(make_shop) as url, open_chromium([url]) as chromium:
         tab = (await chromium.open(f"{url}/")).page
         assert await tab.locator("[data-agents-badge]").count() == 0
-        await tab.click("[data-agents-pair]")
-        await tab.get_by_text("An agent may use this tab").wait_for()
-        code = await tab.evaluate("JSON.parse(sessionStorage.getItem('agents.pairing')).authorization_id")
-        assert code in await tab.inner_text("[data-agents-badge]")
+        code = await pair(tab)
         async with agent_of(url, code) as use:
             await buy(use)
             assert (
@@ -115,12 +72,10 @@ async def test_an_agent_buys_in_a_visitors_tab():
             assert (await use("list"))["code"] == "runtime_not_found"
 
 
-async def test_the_map_is_valid_and_tells_of_the_shop(tmp_path):
-    async with serve() as url:
-        import httpx
-
-        async with httpx.AsyncClient() as client:
-            document = (await client.get(f"{url}/actions.json")).json()
+async def test_the_map_is_valid_and_tells_of_the_shop():
+    transport = httpx.ASGITransport(app=make_shop("https://books.example"))
+    async with httpx.AsyncClient(transport=transport, base_url="https://books.example") as client:
+        document = (await client.get("/actions.json")).json()
     read = ActionMap.read(document)
     assert read.is_valid, read.findings
     names = {tool["name"]: tool for tool in document["tools"]}
