@@ -25,7 +25,6 @@ from awp_publish.checks import check_document
 from awp_publish.checks.engine import members
 from awp_publish.serve.drift import in_process
 from awp_publish.serve.lifespan import running
-from awp_publish.site import Site
 from awp_publish.workflows.expressions import evaluate
 from benchmarks.table import Row, at_most
 from demo_site.app import create_app
@@ -135,7 +134,7 @@ async def _search_page() -> AsyncIterator[tuple[Any, Callable[[str], Awaitable[N
     """Give a page of the demo, and what only renders an address of it."""
     with TemporaryDirectory() as folder:
         app = create_app(url=URL, database=Path(folder) / "books.db")
-        site: Site = next(one.kwargs["site"] for one in app.user_middleware if "site" in one.kwargs)
+        site: Any = next(one.kwargs["site"] for one in app.user_middleware if "site" in one.kwargs)
         async with running(app) as state, in_process(app, site.catalog, state) as open_page, open_page() as page:
 
             async def render(path: str) -> None:
