@@ -14,8 +14,9 @@ import re
 import secrets
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
@@ -28,9 +29,10 @@ import orjson
 
 from awp_publish.checks import Finding, check_documents
 from awp_publish.checks.urls import is_loopback
+from awp_publish.invoke import Carry, Handle
 from awp_publish.model import DEFAULT_OPERATION, UNIT_NAMES, Action, Catalog, Effect, JsonObject, RateLimit
 from awp_publish.policy.authentication import AuthenticationGate
-from awp_publish.policy.call import Principal
+from awp_publish.policy.call import Call, Deliver, Principal, Result
 from awp_publish.problems import (
     CrossSiteCookies,
     DeclarationError,
@@ -472,6 +474,7 @@ class WireAnswer:
     headers: tuple[tuple[str, str], ...]
     text: str
     milliseconds: float
+    spent: str = ""
     output: object = None
     problem: Mapping[str, Any] | None = None
 
@@ -589,6 +592,8 @@ async def send_request(
     started, status, body = time.perf_counter(), 0, b""
     scope, content_type, failed = inside.scope(outer), "application/json", ""
     exchange = PageExchange(inside.body, MAX_ANSWER_BYTES)
+    steps = Steps()
+    timing = _STEPS.set(steps)
     try:
         async with asyncio.timeout(seconds):
             if request.frames:
@@ -600,6 +605,8 @@ async def send_request(
     except Exception as error:
         logger.exception("a call of %s from the overview failed at %s", action.id, request.wire.title)
         failed = f"The application failed with {type(error).__name__}; its log says more."
+    finally:
+        _STEPS.reset(timing)
     if exchange.answered.done():  # what the application still does after its answer is its own affair
         answer, failed = exchange.collected(), ""
         status, body = answer.status, answer.body
@@ -621,7 +628,9 @@ async def send_request(
         except (KeyError, AttributeError, TypeError):
             problem = {"detail": "The answer is not what this door gives."}
     passed = (time.perf_counter() - started) * 1000
-    return WireAnswer(request, status, told, body.decode("utf-8", "replace"), passed, output, problem)
+    return WireAnswer(
+        request, status, told, body.decode("utf-8", "replace"), passed, steps.words(passed), output, problem
+    )
 
 
 async def _talk(app: AsgiApp, scope: Scope, frames: Sequence[JsonObject]) -> tuple[int, bytes]:
@@ -848,6 +857,67 @@ def shown_value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+# --- Where the time of a call goes ---
+
+_STEPS: Final[ContextVar["Steps | None"]] = ContextVar("awp_publish_steps", default=None)
+"""The steps of the call that the overview sends; None for everybody else's."""
+
+
+@dataclass(slots=True)
+class Steps:
+    """When a call began, when its handler did, and when both ended: in seconds, 0 for what did not happen."""
+
+    begun: float = 0.0
+    handled: float = 0.0
+    answered: float = 0.0
+    ended: float = 0.0
+
+    def words(self, milliseconds: float) -> str:
+        """Say how the time of a call through a door was spent."""
+        if not self.ended:
+            return ""
+        gates = (self.handled or self.ended) - self.begun
+        parts = {"gates": gates}
+        if self.handled:
+            parts |= {"handler": self.answered - self.handled, "validation": self.ended - self.answered}
+        parts["door"] = milliseconds / 1000 - (self.ended - self.begun)
+        return ", ".join(f"{name} {max(0.0, seconds) * 1000:.1f} ms" for name, seconds in parts.items())
+
+
+def time_call(carry: Carry) -> Carry:
+    """Return what carries calls, and notes when those of the overview begin and are answered."""
+
+    def carry_timed(call: Call, deliver: Deliver) -> Awaitable[None]:
+        steps = _STEPS.get()
+        if steps is None:
+            return carry(call, deliver)
+        steps.begun = time.perf_counter()
+
+        async def deliver_timed(result: Result) -> None:
+            steps.ended = time.perf_counter()
+            await deliver(result)
+
+        return carry(call, deliver_timed)
+
+    return carry_timed
+
+
+def time_handler(handle: Handle) -> Handle:
+    """Return a handler, whose beginning and end are noted in calls of the overview."""
+
+    async def handle_timed(given: Any) -> Any:
+        steps = _STEPS.get()
+        if steps is None:
+            return await handle(given)
+        steps.handled = time.perf_counter()
+        try:
+            return await handle(given)
+        finally:
+            steps.answered = time.perf_counter()
+
+    return handle_timed
+
+
 # --- The endpoint ---
 
 
@@ -857,6 +927,7 @@ def open_overview(door: DoorContext) -> LiveDoor:
         wrong = f'overview: asks for the scope "{door.settings.overview}", and nothing here tells who calls.'
         raise DeclarationError("site", wrong, "Give Site(authenticate=...), or write overview=True for everybody.")
     overview, root = Overview(door), door.catalog.paths.root
+    door.invoker.surround(time_call, time_handler)
     pages = None
     if door.pages is not None and door.settings.page_formats is not None:
         pages = NegotiatedPages(door.catalog, door.settings.page_formats, door.pages.renderer)
@@ -1515,6 +1586,7 @@ class Overview(Endpoint):
                 f"{answer.milliseconds:.1f} ms",
                 (" · ", compared) if compared else None,
             ),
+            tag("p", answer.spent, class_="hint") if answer.spent else None,
             tag(
                 "pre",
                 tag("code", lines),

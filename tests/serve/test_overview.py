@@ -181,6 +181,8 @@ def test_a_call_is_sent_through_every_door_and_the_answers_agree(open_client):
         assert "answered" in said, (title, said)
         assert '"words": [\n    "sea",\n    "whale"\n  ],\n  "deep": true,\n  "found": 2' in said, (title, said)
         assert title == "WoA" or "the same as WoA" in said, (title, said)
+        spent = re.search(r"gates [\d.]+ ms, handler [\d.]+ ms, validation [\d.]+ ms, door [\d.]+ ms", said)
+        assert spent is not None, (title, said)
 
 
 @pytest.mark.parametrize("given", [None, 5, "null", "héllo", [1, 2.5], {"result": 1}, True])
