@@ -170,6 +170,7 @@ def _document_schema() -> Schema:
         ["id"],
         severity=_one_of(rules.SEVERITIES),
         assertions=_array(_object(target=any_object)),
+        setup=_array(any_object),
         steps=_array(any_object),
         on_fail=any_object,
     )
@@ -365,11 +366,12 @@ def unsafe_names(document: JsonObject) -> Iterator[Finding]:
     """Names and ids are safe identifiers."""
     for pattern, member in _NAMES:
         for pointer, owner in objects(document, pattern):
-            if isinstance(name := owner.get(member), str) and not rules.is_identifier(name):
-                yield finding(child(pointer, member), f"{shown(name)} is not a safe identifier.")
-    for pointer, name in strings(document, "/imports/[]/namespace", "/tools/[]/x_actions/handler"):
-        if not rules.is_identifier(name):
-            yield finding(pointer, f"{shown(name)} is not a safe identifier.")
+            if member in owner and not rules.is_identifier(owner[member]):
+                yield finding(child(pointer, member), f"{shown(owner[member])} is not a safe identifier.")
+    for place in ("/imports/[]/namespace", "/tools/[]/x_actions/handler"):
+        for pointer, name in select(document, place):
+            if not rules.is_identifier(name):
+                yield finding(pointer, f"{shown(name)} is not a safe identifier.")
 
 
 @check("actions-surface-id", WARNING, "Safe Identifiers", hint="Use letters, digits, dots, - and _.")
@@ -552,6 +554,9 @@ def lost_transitions(document: JsonObject) -> Iterator[Finding]:
     states = _known(document, "/states/[]/name")
     ends = ("/transitions/[]/from|to", "/transitions/[]/from|to/[]")
     yield from _lost(document, states, "state", *ends)
+    for pointer, name in (pair for end in ends for pair in select(document, end)):
+        if not isinstance(name, str) and (not isinstance(name, list) or pointer.rpartition("/")[2].isdecimal()):
+            yield finding(pointer, f"{shown(name)} is not the name of a state.")
     yield from _lost(document, _known(document, "/tools/[]/name"), "tool", "/transitions/[]/tool")
     yield from _lost(document, _known(document, "/signals/[]/name"), "signal", "/transitions/[]/signal")
 

@@ -310,7 +310,7 @@ class AwpCaller:
             return _told_of(denied.json(), {})
         if "error" in answer:
             return self._refused(answer["error"])
-        told = answer["result"].get("headers", {})
+        told = _with_hyphens(answer["result"].get("headers", {}))
         replayed, output = told.get("idempotent-replayed") == "true", answer["result"]["output"]
         content = _content(output, told.get("awp-content-type"))
         receipt, begun = told.get("awp-receipt"), told.get("awp-session")
@@ -318,7 +318,7 @@ class AwpCaller:
 
     def _refused(self, error: Mapping[str, Any]) -> Told:
         assert error["message"] == error["details"]["detail"]
-        return _told_of(error["details"], error["details"].get("headers", {}))
+        return _told_of(error["details"], _with_hyphens(error["details"].get("headers", {})))
 
 
 class BridgeCaller:
@@ -375,6 +375,11 @@ def _content(output: Any, header: str | None) -> tuple[str, str, bytes] | None:
         return None
     kind, _, name = header.partition("; name*=UTF-8''")
     return kind, unquote(name), base64.b64decode(output)
+
+
+def _with_hyphens(members: Mapping[str, str]) -> dict[str, str]:
+    """Headers as HTTP names them, from members of a message, which have no hyphens."""
+    return {name.replace("_", "-"): value for name, value in members.items()}
 
 
 def _told_of(problem: Mapping[str, Any], headers: Mapping[str, str]) -> Told:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
+from awp_publish.browsing.acting import RESERVED
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import METHODS
 from awp_publish.model import Catalog, JsonObject
@@ -100,6 +101,8 @@ class AwpClient:
             return await self._greet(request)
         if self.identity is None:
             raise AwpError("INVALID_REQUEST", "Must send awp.hello before any other method")
+        if (invoked := _read_skill_intent(request)) is not None:
+            request, name = invoked, invoked.method
         if name in OWN_METHODS:
             scope, answer = OWN_METHODS[name]
             self.identity.need(scope, name)
@@ -297,6 +300,22 @@ class AwpClient:
         async with opened.lock:
             self._check_open(opened)
             return await opened.answers.answer_once(request, run, redact)
+
+
+def _read_skill_intent(request: AwpRequest) -> AwpRequest | None:
+    """Return the skills.invoke that a page.act with `skill.x` or `intent.x` means (paper 6.4); None for any other.
+
+    The skill's input is the intent's `args`, or its `value` where that is an object.
+    """
+    intent = request.params.get("intent") if request.method == "page.act" else None
+    action = intent.get("action") if isinstance(intent, dict) else None
+    if not isinstance(intent, dict) or not isinstance(action, str) or not action.startswith(RESERVED):
+        return None
+    given = intent.get("args", intent.get("value", {}))
+    beside = {name: value for name, value in intent.items() if name in ("confirmation", "receipts", "session")}
+    params = {**request.params, **beside, "skill": action.partition(".")[2], "args": given}
+    del params["intent"]
+    return replace(request, method="skills.invoke", params=params)
 
 
 Answer: TypeAlias = Callable[[AwpClient, Identity, AwpRequest], Awaitable[JsonObject]]
