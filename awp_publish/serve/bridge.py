@@ -432,13 +432,14 @@ class Bridge:
 
     async def _owner_of(self, scope: Scope) -> Owner:
         """Return who opens a connection. Raises Problem for credentials that are wrong."""
-        if self.door.carry is not None:
-            visited = await self.door.carry.visit(scope)
-        else:
-            visited = scope
+        shown, visited = read_fields(scope["headers"]).get(b"awp-session", b"").strip(), scope
+        if self.door.carry is not None and shown:
+            # What knows visitors by a session answers requests; the upgrade is one (RFC 6455 section 4.1).
+            scheme = "https" if scope.get("scheme") == "wss" else "http"
+            request = {**scope, "type": "http", "method": "GET", "scheme": scheme, "extensions": {}}
+            visited = await self.door.carry.visit(request)
         fields = read_fields(visited["headers"])
         principal = await self._identify(read_credentials(visited, fields, self.door.admission.trusted_proxies))
-        shown = read_fields(scope["headers"]).get(b"awp-session", b"").strip()
         session = hashlib.sha256(shown).hexdigest() if shown and visited is not scope else ""
         return self.owner(principal, session)
 
