@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: demo test coverage test-django-lowest lint docs bench conformance fuzz soak clean
+.PHONY: demo test coverage test-django-lowest test-fastapi-lowest lint docs bench conformance fuzz soak clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -30,6 +30,15 @@ test-django-lowest: .venv/.django-lowest
 
 .venv/.django-lowest: .venv/.test
 	$(PIP) --no-deps --target $@ 'django==4.2.*' 'djangorestframework==3.15.*'
+
+# Calls and dependencies through every door with the oldest FastAPI and Starlette that are supported; `make test` has the
+# newest. What they warn of is not ours.
+test-fastapi-lowest: .venv/.fastapi-lowest
+	PYTHONPATH=.venv/.fastapi-lowest .venv/bin/python -m pytest -q -W ignore::DeprecationWarning \
+		tests/serve/test_agent_client.py tests/serve/test_dependencies.py
+
+.venv/.fastapi-lowest: .venv/.test
+	$(PIP) --no-deps --target $@ 'fastapi==0.115.*' 'starlette==0.41.*'
 
 lint: .venv/.test
 	.venv/bin/ruff check .

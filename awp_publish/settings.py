@@ -947,8 +947,8 @@ class SiteSettings:
     store: Annotated[
         object,
         Option(
-            'where calls are remembered: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, `"postgresql://..."`, see '
-            "[stores](stores.md)",
+            'where calls are remembered: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, `"postgresql://..."`, '
+            "see [stores](stores.md)",
             "not published",
         ),
     ] = "memory:"

@@ -906,7 +906,7 @@ class Runtime:
         output: object = None
         for section in ("setup", "steps"):
             given = check.get(section)
-            for step in given if isinstance(given, list) else ():
+            for step in (one for one in given if isinstance(one, Mapping)) if isinstance(given, list) else ():
                 if step.get("type") == "navigate":
                     # Relative to the site, wherever the page is at the moment.
                     arguments = {"url": urljoin(self._home(), str(step.get("url", "")))}

@@ -146,6 +146,12 @@ class AgentPublisher:
         pages = (self._here or self._of_host(scope)).pages
         return None if pages is None else pages.read_file(scope)
 
+    def links(self, scope: Scope) -> str:
+        """The `Link` header of a page: the site's documents, and the page's own other formats; for adapters."""
+        here = self._here or self._of_host(scope)
+        links = link_header(self.site.catalog, self._protocols)
+        return links if here.pages is None else f"{links}, {here.pages.alternates(scope).decode('latin-1')}"
+
     def fallback(self, scope: Scope) -> Reply | None:
         """The document that stands where the application answers 404, None for any other request: for adapters."""
         here = self._here or self._of_host(scope)

@@ -7,6 +7,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -90,6 +91,13 @@ def check_addresses(
                 "Remove one of the two: move the route, give Site(paths=...) another address, or leave the protocol "
                 "out of AgentPublisher(protocols=...).",
             )
+    spoken = [door.protocol for door in catalog.doors if door.protocol == "awp"]
+    if spoken and not any(_is_installed(name) for name in ("websockets", "wsproto", "autobahn")):
+        yield _warning(
+            "start-websocket",
+            f'The door "{spoken[0]}" speaks WebSocket, and no library of it is installed: uvicorn answers 404 there.',
+            'Install one: pip install "awp-publish[awp]", or "uvicorn[standard]".',
+        )
     declared = catalog.site.authentication
     unknown = [
         action.id
@@ -127,6 +135,13 @@ def _named(catalog: Catalog) -> Iterator[tuple[str, str]]:
     found["The status_endpoint"] = catalog.status.status_endpoint
     found |= {f'action "{action.id}": preview_url': action.preview_url for action in catalog.actions}
     return ((name, address) for name, address in found.items() if address is not None)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # somebody has put None in its place
+        return False
 
 
 def _warning(check: str, message: str, hint: str) -> Finding:

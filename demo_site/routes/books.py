@@ -66,7 +66,7 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
     @site.page(
         id="search",
         title="All our books",
-        guide="Search by words of a title, an author or a subject, and read the list with the projection search.results.",
+        guide="Search by words of a title, an author or a subject; read the list with the projection search.results.",
         actions=["search_books"],
         locators={"form": Locator("form.search-form", role="search"), "message": Locator("p.result-count")},
         states={
@@ -79,8 +79,8 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
             "results": Projection(
                 "The books that the list shows.",
                 records={"books": Records(BOOK_ON_LIST, LISTED)},
-                state="{'books': $append([], records.books.{'title': title, 'slug': $substringAfter(address, '/books/'), "
-                "'cents': $number(cents)})}",
+                state="{'books': $append([], records.books."
+                "{'title': title, 'slug': $substringAfter(address, '/books/'), 'cents': $number(cents)})}",
                 schema=LISTED_BOOKS,
                 summaries={"titles": "{'count': $count(state.books), 'titles': $append([], state.books.title)}"},
             )
@@ -106,6 +106,13 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
         return answer.page("search.html", results, {"page_size": page_size})
 
     @app.get("/books/{slug}", response_model=Book, responses=page_responses(HTTPStatus.NOT_FOUND))
+    @site.page(
+        id="book",
+        title="One book",
+        guide="Put copies into the basket with add_to_basket; you must be signed in.",
+        actions=["add_to_basket"],
+        locators={"form": Locator("form.add-to-basket-form")},
+    )
     @site.action("show_book", tags=["books"], awas={"result": BOOK_PAGE}, examples=[{"slug": "moby-dick"}])
     def show_book(answer: CurrentAnswer, slug: BookSlug) -> Book | Response:
         """Read about one book: its opening line, price and how many copies are left."""

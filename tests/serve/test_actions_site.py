@@ -298,3 +298,20 @@ def test_the_tool_is_listed_by_its_own_name_and_not_in_the_map(open_client):
     assert tool["inputSchema"]["required"] == ["mode"]
     assert "actions_site" not in client.get("/actions.json").text
     assert "actions_site" in client.get("/agent.json").text
+
+
+def test_pages_of_one_address_make_room_among_themselves():
+    with TestClient(make_app(browsing={"sessions": 10}), base_url="https://shop.example") as client:
+        use = use_woa(client)
+        ids = [use("list")["runtime_id"] for _ in range(3)]
+        assert [use("list", target_runtime_id=one).get("code") for one in ids] == ["runtime_not_found", None, None]
+
+
+def test_what_is_wrong_with_arguments_is_pointed_at():
+    with TestClient(make_app(), base_url="https://shop.example") as client:
+        given = {"mode": "call", "action": "order_book", "arguments": {"slug": 5}}
+        answer = client.post("/agents/actions_site/invoke", json={"input": given})
+        assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_INPUT")
+        assert answer.json()["errors"][0]["pointer"] == "/arguments/slug"
+        unknown = {"mode": "state_read", "projection_name": "nothing"}
+        assert client.post("/agents/actions_site/invoke", json={"input": unknown}).status_code == 404
