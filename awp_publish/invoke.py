@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 
 from awp_publish import media
 from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, Status
-from awp_publish.policy.call import Call, CallListener, Content, Deliver, Outcome, RawHeaders, Result
+from awp_publish.policy.call import Call, CallListener, Content, Deliver, Label, Outcome, RawHeaders, Result
 from awp_publish.policy.guard import Guard, Guards
 from awp_publish.problems import (
     DeclarationError,
@@ -134,7 +134,7 @@ class Observer:
             def note_end(result: Result | None) -> None:
                 nonlocal is_noted
                 is_noted = True
-                facts = _facts(call.door, call.request_id, call.action.id, call.caller_id, result, started)
+                facts = _facts(call.door, call.request_id, call.action.id, call.caller_id, result, started, call.label)
                 note(facts)
                 if self._log_inputs:
                     facts["input"] = call.input if redact is None else redact(call.input)
@@ -165,13 +165,20 @@ class Observer:
 
 
 def _facts(
-    door: str, request_id: str, action: str, principal: str, result: Result | None, started: float
+    door: str,
+    request_id: str,
+    action: str,
+    principal: str,
+    result: Result | None,
+    started: float,
+    label: Label = "unknown",
 ) -> dict[str, object]:
     """Return what is noted. `outcome` is "ok", the code of a problem, or UNANSWERED; then there is no status."""
     return {
         "door": door,
         "action": action or None,
         "principal": principal or None,
+        "label": label,
         "outcome": UNANSWERED if result is None else result.code if isinstance(result, Problem) else "ok",
         "status": None if result is None else result.status,
         "ms": round((time.perf_counter() - started) * 1000, 3),

@@ -265,6 +265,13 @@ def check_rate(value: object) -> str:
     return cast(str, value)
 
 
+def check_agent(value: str) -> str:
+    """A label of callers (Web Bot Auth), or the directory of an agent by its address or host."""
+    if value in ("verified", "unknown") or re.fullmatch(r"(https?://)?[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?(/\S*)?", value):
+        return value.rstrip("/")
+    raise ValueError(f'{value!r} is neither "verified", "unknown" nor an agent such as "https://signer.example"')
+
+
 def read_idempotency(value: object) -> Idempotency | None:
     """Read an idempotency window: "24h", True for 24 hours, {"window": "24h", "key_field": "..."} or an Idempotency."""
     if value is None or isinstance(value, bool):
@@ -1153,6 +1160,15 @@ class ActionSettings:
         Sequence[Text] | None, Option("OAuth scopes that it needs", "those of the route's security schemes")
     ] = None
     rate_limit: Annotated[Rate | None, Option('as for the site, `"30/minute"`', "none")] = None
+    allow_agents: Annotated[
+        Sequence[Annotated[str, AfterValidator(check_agent)]],
+        Option(
+            'who may call it, of the agents that `WebBotAuth` knows: `"verified"` for all that sign their requests, '
+            '`"https://signer.example"` for one, `"unknown"` for who claims nothing, '
+            "see [guards](guards.md#signatures)",
+            "everybody",
+        ),
+    ] = ()
     idempotency: Annotated[
         bool | str | Mapping[str, object] | Idempotency | None,
         PlainValidator(read_idempotency),

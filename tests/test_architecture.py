@@ -70,6 +70,9 @@ EXTRAS = {
     "jsonata",
     "jsonatapy",
     "playwright",
+    "http_message_signatures",
+    "http_sf",
+    "prometheus_client",
 }
 SUBJECTS = {"msgpack": "awp", "psycopg": "postgres"}
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
@@ -249,6 +252,7 @@ def test_public_names_are_few_and_documented():
         "State",
         "Transition",
         "Value",
+        "WebBotAuth",
         "Workflow",
         "current_caller",
         "report_progress",

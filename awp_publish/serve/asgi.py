@@ -14,6 +14,7 @@ from awp_publish.discover import find_routes, routed
 from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Catalog, seconds_of
+from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.guard import Guards
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
@@ -417,7 +418,10 @@ class AgentPublisher:
         fingerprints = Tokens(site.keys, f"fingerprint:{settings.namespace}", 0.0) if has_keys else None
         return Guards(
             store=site.store,
-            authenticators=site.authenticators,
+            authenticators=tuple(
+                one.bound_to(settings.urls, site.store) if isinstance(one, WebBotAuth) else one
+                for one in site.authenticators
+            ),
             realm=catalog.site.name,
             metadata_url=metadata,
             codes=catalog.site.errors,
