@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
 from html import escape
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote, urlencode, urlsplit
@@ -98,6 +99,8 @@ MAX_DETAILED: Final = 100
 MAX_FORM_BYTES: Final = 4_194_304
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_COMPARED_LINES: Final = 400
+MAX_EXPECTED: Final = 2000
+"""Characters of an answer that a test compares with."""
 TOKEN_BYTES: Final = 4
 """Bytes of JSON or English that make a token of a model, about."""
 
@@ -444,21 +447,35 @@ def fields_of(given: Mapping[str, object]) -> list[tuple[str, str]]:
     return found
 
 
-def python_call(target: str, action: Action, given: Mapping[str, object]) -> str:
+def python_call(action: Action, given: Mapping[str, object]) -> str:
     """Return a call of the Python client."""
-    named = all(name.isidentifier() for name in given)
-    arguments = (
-        [f"{name}={value!r}" for name, value in given.items()] if named else [f"**{dict(given)!r}"] * bool(given)
-    )
-    return f"{target}.call({', '.join([json.dumps(action.id), *arguments])})"
+    named = all(name.isidentifier() and not iskeyword(name) for name in given)
+    arguments = [f"{name}={value!r}" for name, value in given.items()] if named else [repr(dict(given))]
+    return f"client.call({', '.join([json.dumps(action.id), *arguments])})"
 
 
-def write_test(action: Action, given: Mapping[str, object]) -> str:
-    """Return a call as a test."""
+def write_test(action: Action, filled: Filled, chosen: Wire, answer: "WireAnswer | None") -> str:
+    """Return a call as a test, which expects what `answer` was if the call was sent."""
+    options = [f"door={json.dumps(chosen.door or chosen.key)}"] if chosen is not WIRES[0] else []
+    options += ["confirm=True"] if action.needs_confirmation else []
+    options += ['token="..."'] if any(name == "Authorization" for name, _ in filled.secrets) else []
+    opened = f"    with AgentClient({', '.join(['app', *options])}) as client:\n"
+    call, end = python_call(action, filled.given), "    assert answer is not None\n"
+    problem = answer.problem if answer is not None else None
+    if problem is not None and problem.get("code") and answer is not None and answer.question is None:
+        return (
+            "import pytest\n\nfrom awp_publish.client import AgentClient, CallFailed\n\n"
+            f"from main import app  # your application\n\n\ndef test_{action.id}():\n{opened}"
+            f"        with pytest.raises(CallFailed) as refused:\n            {call}\n"
+            f"    assert refused.value.code == {json.dumps(str(problem['code']))}\n"
+        )
+    if answer is not None and problem is None and not action.is_background:
+        expected = repr(aligned(answer.output, None))
+        if len(expected) <= MAX_EXPECTED:
+            end = f"    assert answer {'is' if answer.output is None else '=='} {expected}\n"
     return (
         "from awp_publish.client import AgentClient\n\nfrom main import app  # your application\n\n\n"
-        f"def test_{action.id}():\n    client = AgentClient(app)\n"
-        f"    answer = {python_call('client', action, given)}\n    assert answer is not None\n"
+        f"def test_{action.id}():\n{opened}        answer = {call}\n{end}"
     )
 
 
@@ -1347,6 +1364,7 @@ class Overview(Endpoint):
         requests = {one.key: write_request(one, catalog, action, filled) for one in self._wires}
         shown_requests = {one.key: write_request(one, catalog, action, shown) for one in self._wires}
         told: object = None
+        answers: list[WireAnswer] = []
         cookies: dict[str, tuple[bytes, bytes]] = {}
         if is_sent and wrong is None:
             app, seconds, do = door.entrance(scope), action.timeout + 5.0, controls.get("awp-do", "send")
@@ -1379,7 +1397,7 @@ class Overview(Endpoint):
                     aria_labelledby="answers-title",
                     aria_live="polite",
                 ),
-                self._requests(action, shown_requests, shown.given, chosen, link),
+                self._requests(action, shown_requests, shown, chosen, answers, link),
                 tag(
                     "section",
                     tag("h2", "Inputs and outputs", id="schemas"),
@@ -1485,16 +1503,23 @@ class Overview(Endpoint):
         )
 
     def _requests(
-        self, action: Action, requests: Mapping[str, WireRequest], given: Mapping[str, object], chosen: Wire, link: str
+        self,
+        action: Action,
+        requests: Mapping[str, WireRequest],
+        filled: Filled,
+        chosen: Wire,
+        answers: Sequence[WireAnswer],
+        link: str,
     ) -> Html:
         origin = self._door.catalog.url
         client = f"from awp_publish.client import AgentClient\n\nclient = AgentClient({json.dumps(origin)})\n"
+        sent = next((one for one in answers if one.request.wire is chosen), None)
         shown = {key: (one.wire.title, one.text(origin)) for key, one in requests.items()}
         curl = next((one for one in (requests[chosen.key],) if not one.frames), requests["woa"])
         shown |= {
             "curl": ("curl", curl.curl(origin)),
-            "python": ("Python", f"{client}answer = {python_call('client', action, given)}"),
-            "test": ("As a test", write_test(action, given)),
+            "python": ("Python", f"{client}answer = {python_call(action, filled.given)}"),
+            "test": ("As a test", write_test(action, filled, chosen, sent)),
         }
         tabs = [
             (
