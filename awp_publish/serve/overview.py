@@ -23,7 +23,7 @@ from functools import partial
 from html import escape
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast, get_args
 from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
@@ -33,7 +33,7 @@ from awp_publish.checks.urls import is_loopback
 from awp_publish.invoke import Carry, Handle
 from awp_publish.model import DEFAULT_OPERATION, UNIT_NAMES, Action, Catalog, Effect, JsonObject, RateLimit
 from awp_publish.policy.authentication import AuthenticationGate
-from awp_publish.policy.call import Call, Deliver, Principal, Result
+from awp_publish.policy.call import Call, Deliver, Label, Principal, Result
 from awp_publish.problems import (
     CrossSiteCookies,
     DeclarationError,
@@ -230,6 +230,8 @@ def policy_words(catalog: Catalog, action: Action) -> list[str]:
         said.append(f"callers need the scope{'s' * (len(action.scopes) > 1)} {', '.join(action.scopes)}")
     elif action.auth_required:
         said.append("callers have to be known")
+    if action.allow_agents:
+        said.append(f"for {', '.join(action.allow_agents)} only")
     if action.requires:
         said.append(f"only after a success of {', '.join(action.requires)}")
     if before := [one for one in action.depends_on if one not in action.requires]:
@@ -1223,6 +1225,7 @@ class Overview(Endpoint):
         )
         heading = tag("h3", action.name, " ", code(action.id), id=f"action-{action.id}")
         words = tag("ul", (tag("li", one) for one in policy_words(catalog, action)), class_="facts")
+        bridged = ["the Actions Bridge"] if catalog.door("bridge") is not None else []
         is_degraded = action.id in catalog.status.degraded_actions
         return tag(
             "article",
@@ -1230,7 +1233,7 @@ class Overview(Endpoint):
             tag("p", action.description),
             tag("p", tag("strong", "It does not work at the moment."), class_="error") if is_degraded else None,
             words,
-            tag("p", "Offered at ", ", ".join(one.title for one in self._wires), "."),
+            tag("p", "Offered at ", ", ".join([*(one.title for one in self._wires), *bridged]), "."),
             about if len(catalog.actions) <= MAX_DETAILED else None,
             tag("p", tag("a", f"Try {action.id}", href=here, class_="button")),
             class_="card",
@@ -1264,18 +1267,22 @@ class Overview(Endpoint):
         )
 
     def _sees(self, catalog: Catalog, documents: Mapping[str, Prepared], asked: str) -> object:
-        """What a caller with a scope, or anybody, reads and may call; and what it costs a model to read it."""
+        """What anybody, a caller with scopes, or an agent that signs reads and may call; and what it costs a model."""
         known = sorted({scope for action in catalog.actions for scope in action.scopes})
+        agents = {one for action in catalog.actions for one in action.allow_agents if one not in get_args(Label)}
         asks = any(action.auth_required or action.scopes for action in catalog.actions)
         choices = {
             "": "anonymous",
             **({"known": "known, without a scope"} if asks else {}),
             **{f"scope:{one}": f'scope "{one}"' for one in known},
+            **({f"scope:{' '.join(known)}": "all scopes"} if len(known) > 1 else {}),
+            **{f"agent:{one}": f"the agent {one}" for one in sorted(agents)},
         }
-        chosen = asked if asked in choices or asked.startswith("scope:") else ""
-        if chosen not in choices:
-            choices[chosen] = f'scope "{chosen.removeprefix("scope:")}"'
-        scopes = frozenset({chosen.removeprefix("scope:")} if chosen.startswith("scope:") else ())
+        kind, _, named = asked.partition(":")
+        chosen = asked if asked in choices or (kind in ("scope", "agent") and named) else ""
+        choices.setdefault(chosen, f'{kind} "{named}"')
+        scopes = frozenset(named.split()) if chosen.startswith("scope:") else frozenset()
+        label, signer = ("verified", named) if chosen.startswith("agent:") else ("unknown", "")
         form = tag(
             "form",
             tag("label", "Caller", for_="sees-who"),
@@ -1293,7 +1300,11 @@ class Overview(Endpoint):
         for action in catalog.actions:
             needs = action.auth_required or action.scopes
             may = not needs or (chosen != "" and scopes.issuperset(action.scopes))
-            if hides and not may and not action.route_authenticates:
+            is_listed = may or not hides or action.route_authenticates
+            is_agent = not action.allow_agents or not {label, signer, signer.partition("://")[2]}.isdisjoint(
+                action.allow_agents
+            )
+            if not is_listed:
                 continue
             tool = {
                 "name": action.id,
@@ -1303,13 +1314,12 @@ class Overview(Endpoint):
             }
             size = len(orjson.dumps({**tool, "outputSchema": answer_schema(action)}))
             total += size
-            why = (
-                "yes"
-                if may
-                else f"no, without {', '.join(action.scopes)}"
-                if action.scopes and chosen
-                else "no, not without credentials"
-            )
+            why = "yes"
+            if not may:
+                lacks = action.scopes and chosen
+                why = f"no, without {', '.join(action.scopes)}" if lacks else "no, not without credentials"
+            elif not is_agent:
+                why = f"no, it is for {', '.join(action.allow_agents)}"
             rows.append((code(action.id), why, f"{size:,}", f"{tokens_of(size):,}"))
         read = {path: len(one.body) for path, one in documents.items()}
         listed = tag("ul", (tag("li", code(path), f": {size_of(size)}") for path, size in read.items()))

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Site
+from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Site, WebBotAuth
 
 DOORS: list[Literal["mcp", "a2a", "awp"]] = ["mcp", "a2a", "awp"]
 TITLES = ["WoA", "Plain HTTP", "MCP 2026-07-28", "MCP 2025-11-25", "A2A", "AWP"]
@@ -408,6 +408,23 @@ def test_it_shows_what_a_caller_with_a_scope_sees(open_client):
         tools = text[text.index("<caption>Tools that") :].partition("</table>")[0]
         shown[sees] = re.findall(r'<th scope="row"><code>(\w+)</code>', tools)
     assert shown == {"": ["order_book"], "known": ["order_book"], "scope:staff": ["order_book", "find"]}
+
+
+def test_it_shows_what_an_agent_that_signs_may_call(open_client):
+    site = make_site(overview=True, authenticate=WebBotAuth(signers={"https://signer.example": "SignerBot"}))
+
+    @site.agent("buy", allow_agents=["https://signer.example"])
+    def buy() -> bool:
+        """Buy."""
+        return True
+
+    client, told = open_client(make_app(site)), {}
+    assert "for https://signer.example only" in text_of(client.get("/agents"))
+    for sees in ("", "agent:https://signer.example", "agent:https://other.example"):
+        text = client.get("/agents", params={"sees": sees}).text
+        told[sees] = re.findall(r'<th scope="row"><code>buy</code></th><td>((?:yes|no)[^<]*)', text)
+    refusal = ["no, it is for https://signer.example"]
+    assert told == {"": refusal, "agent:https://signer.example": ["yes"], "agent:https://other.example": refusal}
 
 
 def test_it_tells_clients_how_to_connect(open_client):
