@@ -40,7 +40,6 @@ RANKS = {
     "serve": 5,
     "cli": 6,
     "client": 6,
-    "pytest_drift": 6,
     "__main__": 6,
     "": 6,
 }
