@@ -1081,7 +1081,7 @@ class Overview(Endpoint):
 
     async def _find(self) -> None:
         """Let the checks look at the documents, once for each time that they are published."""
-        door, documents = self._door, self._door.documents()
+        door, (documents, _) = self._door, self._door.documents()
         if self._found[0] is documents:
             return
         bodies = {
@@ -1100,9 +1100,10 @@ class Overview(Endpoint):
 
     def _overview(self, caller: Principal | None, sees: str) -> Html:
         door, catalog = self._door, self._door.published()
-        documents, findings, left_out = door.documents(), self._found[1], door.site.left_out
+        (documents, fallbacks), findings, left_out = door.documents(), self._found[1], door.site.left_out
         problems = f"{catalog.paths.problems}/"  # a page for each, of which nobody has to see the list
-        documents = {path: one for path, one in documents.items() if not f"{path}/".startswith(problems)}
+        listed = {**documents, **fallbacks}
+        documents = {path: one for path, one in listed.items() if not f"{path}/".startswith(problems)}
         sections: list[tuple[str, str, object]] = [
             ("actions", f"Actions ({len(catalog.actions)})", self._actions(catalog)),
             ("sees", "What does a caller see?", self._sees(catalog, documents, sees)),

@@ -108,6 +108,7 @@ def test_it_says_what_is_published_in_words(open_client):
         "list of text",
         "Offered at WoA, Plain HTTP, MCP 2026-07-28, MCP 2025-11-25, A2A, AWP.",
         "/.well-known/woa.json",
+        "/robots.txt",
         "cache-control",
         "Choose a gift.",
     ):
