@@ -725,14 +725,22 @@ def connections(catalog: Catalog) -> Iterable[tuple[str, str, Html | None]]:
         cursor = base64.b64encode(orjson.dumps({"url": address})).decode()
         yield "Claude Code", f"claude mcp add --transport http {name} {address}", None
         told = "Settings, Connectors, Add custom connector; its address is"
-        yield "Claude (web, desktop, phone)", f"{told}\n{address}", None
+        link = tag("a", "Open the connectors of Claude", href="https://claude.ai/settings/connectors", class_="button")
+        yield "Claude (web, desktop, phone)", f"{told}\n{address}", link
         told = "Settings, Apps & Connectors, Advanced settings, Developer mode; then Create, with the address"
-        yield "ChatGPT", f"{told}\n{address}", None
-        link = f"vscode:mcp/install?{quote(json.dumps(in_code), safe='')}"
-        yield "VS Code", f"code --add-mcp {shlex.quote(json.dumps(in_code))}", tag("a", "Install in VS Code", href=link)
-        link = f"cursor://anysphere.cursor-deeplink/mcp/install?name={name}&config={quote(cursor, safe='')}"
+        link = tag(
+            "a", "Open the connectors of ChatGPT", href="https://chatgpt.com/#settings/Connectors", class_="button"
+        )
+        yield "ChatGPT", f"{told}\n{address}", link
+        install = f"vscode:mcp/install?{quote(json.dumps(in_code), safe='')}"
+        yield (
+            "VS Code",
+            f"code --add-mcp {shlex.quote(json.dumps(in_code))}",
+            tag("a", "Install in VS Code", href=install, class_="button"),
+        )
+        install = f"cursor://anysphere.cursor-deeplink/mcp/install?name={name}&config={quote(cursor, safe='')}"
         in_file = pretty({"mcpServers": {name: {"url": address}}})
-        yield "Cursor (.cursor/mcp.json)", in_file, tag("a", "Install in Cursor", href=link)
+        yield "Cursor (.cursor/mcp.json)", in_file, tag("a", "Install in Cursor", href=install, class_="button")
         inspector = "npx @modelcontextprotocol/inspector --cli"
         yield "MCP Inspector", f"{inspector} {address} --transport http --method tools/list", None
         yield (
@@ -962,7 +970,7 @@ def open_overview(door: DoorContext) -> LiveDoor:
                 '"...")) another address, or Site(overview=False).',
                 root,
             )
-    exact = {root: answer, **{f"{root}/{name}": overview.answer_file for name in FILES}}
+    exact = {root: answer, f"{root}/": answer, **{f"{root}/{name}": overview.answer_file for name in FILES}}
     exact |= {f"{root}.md": answer} if pages is not None else {}
     return LiveDoor(exact, {f"{root}/try/": answer_below})
 
@@ -1059,7 +1067,7 @@ class Overview(Endpoint):
                 raise
         path = route_path(scope).removeprefix(catalog.paths.root)
         action_id = path.removeprefix("/try/") if path.startswith("/try/") else None
-        if path and action_id is None:
+        if path not in ("", "/") and action_id is None:
             raise UnknownAction("There is no such page of the overview.")
         pairs = read_query(scope["query_string"])
         if action_id is None:
@@ -1339,6 +1347,8 @@ class Overview(Endpoint):
         hint = None
         if catalog.door("mcp") is None:
             hint = tag("p", "Clients of MCP connect where the site speaks it: ", code('Site(doors=["mcp"])'), ".")
+        elif is_loopback(catalog.domain):
+            hint = tag("p", "This is an address of one machine: Claude on the web and ChatGPT cannot reach it.")
         return hint, tag("dl", lines, class_="connect")
 
     # --- One form, every door ---

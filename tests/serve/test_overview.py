@@ -477,6 +477,7 @@ def test_nothing_that_is_sent_breaks_it(open_client):
     assert client.put("/agents").status_code == 405
     assert client.get("/agents/try/none").status_code == 404
     assert client.head("/agents").status_code == 200
+    assert client.get("/agents/").status_code == 200
 
 
 @pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
