@@ -1281,15 +1281,15 @@ class Overview(Endpoint):
         agents = {one for action in catalog.actions for one in action.allow_agents if one not in get_args(Label)}
         asks = any(action.auth_required or action.scopes for action in catalog.actions)
         choices = {
-            "": "anonymous",
-            **({"known": "known, without a scope"} if asks else {}),
-            **{f"scope:{one}": f'scope "{one}"' for one in known},
-            **({f"scope:{' '.join(known)}": "all scopes"} if len(known) > 1 else {}),
+            "": "an anonymous caller",
+            **({"known": "a known caller without a scope"} if asks else {}),
+            **{f"scope:{one}": f'a caller with the scope "{one}"' for one in known},
+            **({f"scope:{' '.join(known)}": "a caller with all scopes"} if len(known) > 1 else {}),
             **{f"agent:{one}": f"the agent {one}" for one in sorted(agents)},
         }
         kind, _, named = asked.partition(":")
         chosen = asked if asked in choices or (kind in ("scope", "agent") and named) else ""
-        choices.setdefault(chosen, f'{kind} "{named}"')
+        choices.setdefault(chosen, f'a caller with the {kind} "{named}"' if kind == "scope" else f"the agent {named}")
         scopes = frozenset(named.split()) if chosen.startswith("scope:") else frozenset()
         label, signer = ("verified", named) if chosen.startswith("agent:") else ("unknown", "")
         form = tag(
