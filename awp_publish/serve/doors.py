@@ -10,18 +10,21 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door, Paths
+from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.endpoint import Admission, ProblemRenderer
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send, read_fields
 from awp_publish.serve.jobs import Background, JobsDoor
+from awp_publish.serve.metrics import MetricsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.plain import DIALECT, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import CookieSessions, SessionCalls
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.settings import SiteSettings
+from awp_publish.traffic import TrafficRecord
 
 # --- Doors that a site has to ask for: each in its own file with its extra, opened only then ---
 
@@ -68,6 +71,7 @@ class DoorContext:
     pages: PageReader | None
     sessions: CookieSessions | None = None
     carry: SessionCalls | None = None
+    traffic: TrafficRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +154,13 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
     live = open_live_doors(context)
     below: dict[str, AnswerRest] = {}
     if background is not None:
-        gate = context.guards.identify()
+        whoever = context.guards.identify()
 
         async def identify(scope: Scope, fields: Fields) -> str:
             if carry is not None:
                 scope = await carry.visit(scope)
                 fields = read_fields(scope["headers"])
-            principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
+            principal = await whoever(read_credentials(scope, fields, admission.trusted_proxies))
             return principal.id if principal is not None else ""
 
         renderer = ProblemRenderer(catalog)
@@ -166,6 +170,14 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(catalog, status, admission.own_hosts)}
     if context.pages is not None:
         exact[catalog.paths.som] = SomDoor(context.pages, admission.own_hosts)
+    kept, traffic = context.settings.traffic, context.traffic
+    if kept is not None and kept.metrics and traffic is not None:
+        gate, guards = None, context.guards
+        if isinstance(kept.metrics, str):
+            scopes, metadata = (kept.metrics,), guards.metadata_url
+            gate = AuthenticationGate(guards.authenticators, True, scopes, guards.realm, metadata, store=guards.store)
+        asked = MetricsDoor(catalog, traffic, admission.own_hosts, gate, admission.trusted_proxies)
+        exact[catalog.paths.metrics] = asked
     said = ProblemRenderer(catalog, DIALECT)
     exact |= {catalog.plain_path_of(one): PlainDoor(one, invoker, admission, said, cors) for one in catalog.actions}
     below[f"{catalog.paths.actions}/"] = UnknownActionDoor(catalog, admission, said, cors)
