@@ -18,13 +18,14 @@ from awp_publish.checks import Finding, check_document, check_documents
 from awp_publish.checks.fetching import SECONDS, fetch
 from awp_publish.checks.text import read as read_document
 from awp_publish.checks.urls import is_private
-from awp_publish.problems import DeclarationError
+from awp_publish.problems import DeclarationError, StoreUnavailable
 from awp_publish.protocols import ALL, som
 from awp_publish.serve.asgi import AgentPublisher
 from awp_publish.serve.http import AsgiApp, Message, Scope
 from awp_publish.serve.jobs import serve_jobs
 from awp_publish.serve.lifespan import StartFailed
 from awp_publish.site import Site
+from awp_publish.traffic import TrafficReport, describe_traffic
 from awp_publish.workflows import rules
 from awp_publish.workflows.composition import Imported, ImportRefused
 
@@ -53,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     print(f"awp-publish: {options.target} does not give its pages as SOM", file=sys.stderr)
                     return 1
                 sys.stdout.write(som.robots_lines_of(orjson.loads(body)))
+            case "traffic":
+                return _show_traffic(options.target, options.days, options.json)
             case "worker":
                 asyncio.run(serve_jobs(_load(options.target)))
         return 0
@@ -77,6 +80,10 @@ def make_parser() -> argparse.ArgumentParser:
     show.add_argument("--included", action="store_true", help="what site.include() took, what it left out, and why")
     robots = commands.add_parser("robots", help="print the lines that robots.txt may have about an application's pages")
     robots.add_argument("target", help="module:app")
+    traffic = commands.add_parser("traffic", help="print who called what, and how it ended")
+    traffic.add_argument("target", help="module:app")
+    traffic.add_argument("--days", type=_read_days, default=30, help="how many days, today among them (30)")
+    traffic.add_argument("--json", action="store_true", help="one JSON object a line: sums of calls, then latencies")
     worker = commands.add_parser("worker", help="run the background jobs of an application, until it is told to stop")
     worker.add_argument("target", help="module:app")
     return parser
@@ -185,6 +192,45 @@ def _show_included(target: str) -> int:
             print(f"page    GET {page.path}  {page.title}")
     for one in site.left_out:
         print(f"left    {one.method} {one.path}  {one.name}: {one.why}")
+    return 0
+
+
+def _read_days(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 1 to 400")
+    return int(text)
+
+
+def _show_traffic(target: str, days: int, as_json: bool) -> int:
+    site = _site_of(_load(target))
+    if site is None:
+        raise DeclarationError(target, "AgentPublisher is not in it.", "Name the application that it was added to.")
+    record = site.traffic
+    if record is None:
+        print(f"awp-publish: {target} keeps no traffic: it has Site(traffic=False)", file=sys.stderr)
+        return 1
+
+    async def read() -> TrafficReport:
+        try:
+            return await record.read(days)
+        finally:
+            await site.store.close()
+
+    try:
+        report = asyncio.run(read())
+    except StoreUnavailable as problem:
+        print(f"awp-publish: {problem.detail}", file=sys.stderr)
+        return 2
+    if not site.store.is_shared:
+        told = (
+            'its store is the memory of its own process, which nobody else sees; give Site(store="sqlite:///agents.db")'
+        )
+        print(f"awp-publish: {target}: {told}", file=sys.stderr)
+    if as_json:
+        for line in report.lines():
+            sys.stdout.write(orjson.dumps(line).decode() + "\n")
+    else:
+        print(describe_traffic(report))
     return 0
 
 

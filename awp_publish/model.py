@@ -595,6 +595,10 @@ class Paths:
         return f"{self.root}/som"
 
     @property
+    def metrics(self) -> str:
+        return f"{self.root}/metrics"
+
+    @property
     def script(self) -> str:
         return f"{self.root}/actions.js"
 

@@ -76,6 +76,7 @@ from awp_publish.settings import (
     takes_id,
 )
 from awp_publish.stores import ForeignStore, Store, open_store
+from awp_publish.traffic import TrafficRecord
 
 logger: Final = logging.getLogger("awp_publish")
 
@@ -495,6 +496,9 @@ class Site:
             read_authenticators(given_authenticators) if given_authenticators is not None else ()
         )
         self.facts: SiteFacts = _facts_of(self.settings, self.authenticators)
+        kept = self.settings.traffic
+        self.traffic = TrafficRecord(lambda: self.store, kept.days) if kept is not None else None
+        """What is kept of calls: who makes which, how they end. None for a site that keeps nothing."""
         self.liveness = Liveness(self.settings.paths.status)
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentSettings] = {}
@@ -683,6 +687,13 @@ class Site:
                 f"{workers} workers serve it, and each would keep {' and '.join(what)} in a memory of its own.",
                 'Give Site(store="sqlite:///agents.db"), or "redis://..." for several machines; or run one worker.',
             )
+        traffic = self.settings.traffic
+        if traffic is not None and isinstance(traffic.metrics, str) and not self.authenticators:
+            wrong = f'traffic: nothing here tells who has the scope "{traffic.metrics}".'
+            raise DeclarationError("site", wrong, "Give Site(authenticate=...), or metrics=True.")
+        if traffic is not None and traffic.metrics and find_spec("prometheus_client") is None:
+            wrong = "traffic: metrics need prometheus-client, which is not installed."
+            raise DeclarationError("site", wrong, 'Run pip install "awp-publish[metrics]".')
         for action in actions:
             subject = f'action "{action.id}"'
             if action.auth_required and not (self.authenticators or action.route_authenticates):
