@@ -39,6 +39,7 @@ RANKS = {
     "invoke": 4,
     "serve": 5,
     "cli": 6,
+    "commands": 6,
     "client": 6,
     "pytest_drift": 6,
     "__main__": 6,
@@ -70,6 +71,7 @@ EXTRAS = {
     "jsonata",
     "jsonatapy",
     "playwright",
+    "rich",
 }
 SUBJECTS = {"msgpack": "awp", "psycopg": "postgres"}
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
