@@ -287,8 +287,8 @@ class AgentClient:
             if "error" in told:
                 details = told["error"].get("details", {})
                 problem = details if "detail" in details else {**details, "detail": told["error"].get("message", "")}
-                raise CallFailed(action, problem, details.get("headers", {}))
-        headers, output = told["result"].get("headers", {}), told["result"]["output"]
+                raise CallFailed(action, problem, _with_hyphens(details.get("headers", {})))
+        headers, output = _with_hyphens(told["result"].get("headers", {})), told["result"]["output"]
         if (kind := headers.get("awp-content-type")) is not None and not kind.startswith("text/"):
             output = base64.b64decode(output)
         return Answer(output, headers)
@@ -319,6 +319,11 @@ class AgentClient:
                 )
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_POLL)
+
+
+def _with_hyphens(members: Mapping[str, str]) -> dict[str, str]:
+    """Headers as HTTP names them, from members of an AWP message, which have no hyphens."""
+    return {name.replace("_", "-"): value for name, value in members.items()}
 
 
 def _problem_in(answer: Response) -> dict[str, Any]:

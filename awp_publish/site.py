@@ -38,6 +38,7 @@ from awp_publish.model import (
     seconds_of,
 )
 from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
+from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import CallListener
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import actions_json
@@ -689,6 +690,10 @@ class Site:
                     subject,
                     "auth_required: nothing here tells who calls.",
                     "Give Site(authenticate=...), or the route a security scheme.",
+                )
+            if action.allow_agents and not any(isinstance(one, WebBotAuth) for one in self.authenticators):
+                raise DeclarationError(
+                    subject, "allow_agents: nothing here knows agents.", "Give Site(authenticate=WebBotAuth(...))."
                 )
             # Every process that shares the store has to sign with the same keys; without sharing, any key will do.
             if (action.requires or action.needs_confirmation) and is_shared and not self.settings.secret_keys:

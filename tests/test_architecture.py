@@ -72,6 +72,9 @@ EXTRAS = {
     "jsonatapy",
     "playwright",
     "rich",
+    "http_message_signatures",
+    "http_sf",
+    "prometheus_client",
 }
 SUBJECTS = {"msgpack": "awp", "psycopg": "postgres"}
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
@@ -251,6 +254,7 @@ def test_public_names_are_few_and_documented():
         "State",
         "Transition",
         "Value",
+        "WebBotAuth",
         "Workflow",
         "current_caller",
         "report_progress",

@@ -58,7 +58,7 @@ KINDS: Final[Mapping[str, tuple[Level, str, str]]] = {
     ),
     "drift-form": (
         WARNING,
-        "Forms of actions are declared on the page where they stand.",
+        "Forms of actions are declared on a page where they stand.",
         "Declare the action on the page; a proposal is in the evidence.",
     ),
     "drift-state": (WARNING, "A declared state is true at least once.", "Correct its places, or leave it out."),
@@ -242,6 +242,7 @@ class _Inspection:
     def __init__(self, catalog: Catalog, open_page: OpenPage) -> None:
         self.catalog, self.open_page = catalog, open_page
         self.map = ActionMap.read(dict(actions_json.render(catalog)))
+        self.declared = {name for page in catalog.pages for name in page.actions}
         self.found: list[Drift] = []
         self.held: set[str] = set()
         self.counted: dict[tuple[str, str], int] = {}
@@ -273,9 +274,10 @@ class _Inspection:
                 self.note("drift-unvisited", page.path, "page", "No link to one of its addresses was found.")
                 continue
             async with self.open_page() as live:
-                if await self.render(page, live, address):
+                is_there = await self.render(page, live, address)
+                if is_there:
                     await self.inspect(page, live)
-            for action in self.readers(page):
+            for action in self.readers(page) if is_there else ():
                 await self.try_workflow(page, action, address)
         for page in pages:
             self.conclude(page)
@@ -304,7 +306,11 @@ class _Inspection:
         status = answer.get("status")
         if isinstance(status, int) and status >= 400:
             told = {"url": live.url, "status": status}
-            self.note("drift-page", page.path, "page", f"It answers with the status {status}.", told)
+            if status in (401, 403):
+                message = f"It answers with the status {status} to somebody who has not signed in."
+                self.note("drift-page", page.path, "page", message, told, WARNING)
+            else:
+                self.note("drift-page", page.path, "page", f"It answers with the status {status}.", told)
             return False
         if urlsplit(live.url).path != urlsplit(address).path:
             message = "It leads to another address, perhaps for somebody who has not signed in."
@@ -381,7 +387,8 @@ class _Inspection:
         self.held |= set(current)
         if isinstance(told["diagnostics"], Mapping):
             for name, one in told["diagnostics"].items():
-                self.diagnosed[name] = {"url": runtime.page.url, "diagnostics": one}
+                if name.startswith(f"{page.id}."):
+                    self.diagnosed[name] = {"url": runtime.page.url, "diagnostics": one}
         listed = (await runtime.list())["projections"]
         for one in listed if isinstance(listed, list) else ():
             name = str(one["name"])
@@ -429,7 +436,7 @@ class _Inspection:
                     message = f"There is no action {name!r}."
                     self.note("drift-attribute", page.path, f"data-{style}-action", message, {"attributes": dict(one)})
                     continue
-                if name not in page.actions and page.id:
+                if page.id and name not in self.declared:
                     message = f"The page is marked with {name}, which its declaration does not name."
                     proposal = f"actions=[{', '.join(repr(each) for each in (*page.actions, name))}]"
                     self.note("drift-form", page.path, f"action {name}", message, {"proposal": proposal})
@@ -464,6 +471,8 @@ class _Inspection:
                 continue
             controls = {str(one["name"]): one for one in _records(form, "controls") if one.get("name")}
             evidence: JsonObject = {"form": {"method": method, "path": path}, "controls": list(controls.values())}
+            if action.id not in page.actions and action.id in self.declared:
+                continue  # a form that stands on every page is declared on one
             if action.id not in page.actions:
                 selector = f"form[action='{form.get('action')}']" if form.get("action") else "form"
                 places = {name: f"{selector} [name='{name}']" for name in controls}

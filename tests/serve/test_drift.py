@@ -158,8 +158,10 @@ def test_in_chromium_the_scripts_of_the_pages_have_run():
 
 
 def test_a_form_of_an_action_on_another_page_is_proposed_as_a_declaration():
-    (found,) = drifts(html={"/": f"<main>{FORM.replace(' data-awas-action=search_books', '')}</main>"})
-    assert (found.kind, found.level, found.page) == ("drift-form", "warning", "/")
+    form = FORM.replace(" data-awas-action=search_books", "")
+    (found,) = drifts(form=form, actions=[])
+    assert (found.kind, found.level, found.page) == ("drift-form", "warning", "/search")
+    assert drifts(html={"/": f"<main>{form}</main>"}) == []  # it is declared where it belongs
     assert "'selectors': {'q': \"form[action='/search'] [name='q']\"}" in str(found.evidence["proposal"])
 
 
@@ -167,6 +169,11 @@ def test_a_page_of_several_addresses_is_visited_where_a_link_leads_to_it():
     assert drifts(html={"/b/{slug}": "<h1>Book</h1>"}) == []
     (found,) = drifts(html={"/authors/{name}": "<h1>Author</h1>"})
     assert (found.kind, found.page) == ("drift-unvisited", "/authors/{name}")
+
+
+def test_a_page_for_those_who_have_signed_in_is_no_error_but_told():
+    found = drifts(search_status=401)
+    assert [(one.kind, one.level) for one in found] == [("drift-page", "warning")]
 
 
 def test_a_page_that_leads_elsewhere_is_no_error_but_told():
