@@ -225,6 +225,7 @@ def test_at_a_terminal_missing_inputs_and_consent_are_asked_for(tmp_path):
             while awaited not in shown:
                 shown += os.read(leader, 1000)
             os.write(leader, answer)
+        process.wait(30)
         os.close(leader)
     assert b'Order "tea".' in shown
     assert process.returncode == 0
