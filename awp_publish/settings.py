@@ -1389,6 +1389,12 @@ class PageSettings(TypedDict, total=False):
         Mapping[Id, Annotated[PageCheck, BeforeValidator(_of_place("visible"))]],
         Option("what must be visible: `PageCheck(description, visible=, severity=)`", "none"),
     ]
+    complete: Annotated[
+        Any,
+        Option(
+            "suggests values of placeholders to [MCP clients](mcp.md#completion): a function, or one by name", "none"
+        ),
+    ]
 
 
 _LOCATOR: Final = TypeAdapter(Locator)

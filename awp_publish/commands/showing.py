@@ -1,4 +1,4 @@
-"""`awp-publish show`, `export`, `robots`, `dns` and `traffic`: what an application publishes, printed or written to files."""
+"""`awp-publish show`, `export`, `robots`, `dns` and `traffic`: what an application publishes, printed or written."""
 
 import asyncio
 import sys
