@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from types import ModuleType
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -247,6 +247,9 @@ Reach: TypeAlias = Callable[[Call], Awaitable[Result]]
 Accept: TypeAlias = Callable[[Call], Awaitable[Outcome]]
 """Takes a call of a background action in, to be performed later. Raises StoreUnavailable."""
 
+Handle: TypeAlias = Callable[[Any], Awaitable[Any]]
+"""A handler, of an input or of a whole call."""
+
 CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
 """Carries a call on its way with the cookies of its session, if it has one."""
 
@@ -402,6 +405,16 @@ class Invoker:
             return (reach if call.action.id == action_id else others)(call)
 
         self._reach = choose
+
+    def surround(self, carry: Callable[[Carry], Carry], handle: Callable[[Handle], Handle]) -> None:
+        """Have something stand around all of a call (`carry`) and around each handler (`handle`), to time them."""
+        self._carry, self._reach = carry(self._carry), handle(self._reach)
+        self._actions = {
+            name: one._replace(action=replace(one.action, function=handle(one.action.function)))
+            if one.action.function is not None
+            else one
+            for name, one in self._actions.items()
+        }
 
     def is_guarded(self, action: Action) -> bool:
         """Say whether more of a call is needed than its input: for gates, or because its job counts as its caller's."""

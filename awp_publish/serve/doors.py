@@ -17,7 +17,7 @@ from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.documents import Prepared
 from awp_publish.serve.endpoint import Admission, ProblemRenderer
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send, read_fields
-from awp_publish.serve.jobs import Background, JobsDoor
+from awp_publish.serve.jobs import Background, Identify, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.plain import DIALECT, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import CookieSessions, SessionCalls
@@ -158,28 +158,34 @@ class Doors:
         return partial(self.woa, named=self.address.agent_of(matched, scope["query_string"]))
 
 
+def identify_caller(context: DoorContext) -> Identify:
+    """Return what tells who makes a request, with the cookies of the session that it shows."""
+    gate, carry, proxies = context.guards.identify(), context.carry, context.admission.trusted_proxies
+
+    async def identify(scope: Scope, fields: Fields) -> str:
+        if carry is not None:
+            scope = await carry.visit(scope)
+            fields = read_fields(scope["headers"])
+        principal = await gate(read_credentials(scope, fields, proxies))
+        return principal.id if principal is not None else ""
+
+    return identify
+
+
 def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
     """Open the doors of one public address of a site."""
     catalog, invoker, admission, background = context.catalog, context.invoker, context.admission, context.background
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
-    calls, cors, carry = address.calls(catalog), Cors(admission.allow_origins), context.carry
+    calls, cors = address.calls(catalog), Cors(admission.allow_origins)
     live = open_live_doors(context)
     if context.settings.has_overview:
         overview: OverviewModule = cast(OverviewModule, import_module(OVERVIEW))  # what is off is not even imported
         live = (*live, overview.open_overview(context))
     below: dict[str, AnswerRest] = {}
     if background is not None:
-        gate = context.guards.identify()
-
-        async def identify(scope: Scope, fields: Fields) -> str:
-            if carry is not None:
-                scope = await carry.visit(scope)
-                fields = read_fields(scope["headers"])
-            principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
-            return principal.id if principal is not None else ""
-
         renderer = ProblemRenderer(catalog)
         jobs = catalog.absolute(catalog.paths.jobs)
+        identify = identify_caller(context)
         door = JobsDoor(background.jobs, jobs, renderer, cors, identify, admission.own_hosts, context.sessions)
         below[f"{catalog.paths.jobs}/"] = door
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(catalog, status, admission.own_hosts)}
