@@ -146,9 +146,10 @@ class AgentClient:
     @property
     def door(self) -> Door:
         """The door that calls go through."""
-        if self._door is None:
-            self._door = next((door for door in DOORS if door in self._addresses()), "woa")
-        return self._door
+        if self._door is not None:
+            return self._door
+        door = self._door = next((door for door in DOORS if door in self._addresses()), "woa")
+        return door
 
     def _addresses(self) -> dict[str, str]:
         """The path of each door that the site's documents name, and of its `root`."""
@@ -493,7 +494,7 @@ class _Network:
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         connection = kind(cast(str, parts.hostname), parts.port, timeout=self._timeout)
         if self._has_to_be_public:
-            connection._create_connection = self._connect  # type: ignore[union-attr]
+            connection._create_connection = self._connect  # type: ignore[attr-defined]
         try:
             connection.request(method, parts._replace(scheme="", netloc="").geturl(), body, dict(headers))
             with connection.getresponse() as answer:

@@ -190,7 +190,9 @@ def test_doors_that_have_been_moved_are_found(door):
 
 
 def test_without_a_door_the_first_is_taken_that_the_documents_name():
-    documents = {"/.well-known/mcp/server-card.json": {"remotes": [{"url": "https://elsewhere.example/tools"}]}}
+    documents: dict[str, Any] = {
+        "/.well-known/mcp/server-card.json": {"remotes": [{"url": "https://elsewhere.example/tools"}]}
+    }
 
     async def tools_only(scope, receive, send):
         document = documents.get(scope.get("path", ""))
