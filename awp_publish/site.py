@@ -88,7 +88,9 @@ from awp_publish.traffic import TrafficRecord
 
 logger: Final = logging.getLogger("awp_publish")
 
-MODEL_KINDS: Final[list[Callable[["Site", type, Sequence[str], Sequence[str], list[Callable[[], Any]]], bool]]] = []
+MODEL_KINDS: Final[
+    list[Callable[["Site", type, Sequence[str], Sequence[str], list[Callable[[], Any]], bool], bool]]
+] = []
 """Declare the actions of a model of some framework, and answer whether it is one; see `Site.model`."""
 
 # --- What `site.agent(...)` returns ---
@@ -644,19 +646,22 @@ class Site:
         return AgentHandle(self._declaring, agent_id, given)
 
     def model(
-        self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = ()
+        self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = (), read_only: bool = True
     ) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
         """Declare what agents may read of a database model: an action that lists and searches, one that gets a row.
 
         `fields` are shown, `search` looked through. Decorates a function that returns the rows there are for agents,
-        or stands alone: then they are those of the model's default manager. Models are Django's.
+        or stands alone: then they are those of the model's default manager. Models are Django's. With
+        `read_only=False` there are actions that create, update and delete a row too.
         """
         subject = f"site.model({getattr(model, '__name__', model)})"
         self._refuse_when_frozen(subject)
         shown, searched = check(subject, TEXTS, fields, "fields"), check(subject, TEXTS, search, "search")
+        if not isinstance(read_only, bool):
+            raise DeclarationError(subject, f"read_only: is {read_only!r}.", "Write True or False.")
         rows: list[Callable[[], Any]] = []
         if not isinstance(model, type) or not any(
-            declare(self, model, shown, searched, rows) for declare in MODEL_KINDS
+            declare(self, model, shown, searched, rows, not read_only) for declare in MODEL_KINDS
         ):
             remedy = 'Give a model of Django, with "awp_publish_django" in INSTALLED_APPS.'
             raise DeclarationError(subject, "is no model that is known here.", remedy)
