@@ -37,6 +37,9 @@ from typing_extensions import TypedDict
 
 from awp_publish.model import (
     EXTENDED_DOCUMENTS,
+    KNOWN,
+    OPERATOR,
+    PUBLIC,
     ActionType,
     Attachment,
     Effect,
@@ -224,6 +227,16 @@ def check_id(value: str) -> str:
     """The one spelling of ids that every protocol accepts."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", value):
         raise ValueError(f"{value!r} must be lower-case letters, digits and _, beginning with a letter")
+    return value
+
+
+def check_audience(value: str) -> str:
+    """Refuse what is no scope (RFC 6749 section 3.3), and what was meant to be one of the words."""
+    if not re.fullmatch(r"[!#-\[\]-~]+", value):
+        raise ValueError(f'{value!r} is not an audience; write "public", "known", "operator", or one scope')
+    close = get_close_matches(value.lower(), (PUBLIC, KNOWN, OPERATOR), 1, 0.8)
+    if close and close[0] != value:
+        raise ValueError(f'{value!r} would be a scope of that name; did you mean "{close[0]}"?')
     return value
 
 
@@ -528,7 +541,7 @@ _WORDS: Final[Mapping[str, str]] = {
 _SPELT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("intent", "side_effect", "sensitivity", "reversible"), "effect"),
     **dict.fromkeys(("requires_human_confirmation", "confirmation_summary"), "confirm"),
-    **dict.fromkeys(("type", "selector", "selectors", "result", "preview_url", "dry_run"), "awas"),
+    **dict.fromkeys(("type", "selector", "selectors", "result", "preconditions", "preview_url", "dry_run"), "awas"),
     "enforce_prerequisites": "requires",
     "authentication": "oauth",
     **dict.fromkeys(("job_queue", "job_concurrency", "job_results"), "jobs"),
@@ -561,7 +574,7 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
             name = str(first["loc"][-1])
             words = [*known, *(word for word, option in _SPELT.items() if option in known)]
             near = get_close_matches(name, words, n=1) if len(first["loc"]) == 1 else []
-            meant = [_SPELT.get(word, word) for word in near]
+            meant = [word if word in known else _SPELT[word] for word in near]
             said += f'; did you mean "{meant[0]}"?' if meant else ""
         said += f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         end = "" if said.endswith("?") else "."
@@ -583,6 +596,8 @@ SelectorsOption: TypeAlias = Annotated[
     Literal["data-awas", "data-ai"] | Mapping[str, str], PlainValidator(read_selectors)
 ]
 Path: TypeAlias = Annotated[str, AfterValidator(check_path)]
+Audience: TypeAlias = Annotated[str, AfterValidator(check_audience)]
+DoorName: TypeAlias = Literal["woa", "plain", "mcp", "a2a", "awp", "bridge"]
 Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
 
 
@@ -997,7 +1012,6 @@ class SiteSettings:
             "`/.well-known/som.json`, agent.json `protocols`",
         ),
     ] = None
-
     log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")] = False
 
     @property
@@ -1050,6 +1064,7 @@ class AwasSettings(TypedDict, total=False):
             "none",
         ),
     ]
+    preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")]
     preview_url: Annotated[Link, Option("a page that shows what would happen", "none")]
     dry_run: Annotated[Flag, Option("whether it can be tried without effect", "`False`")]
 
@@ -1094,11 +1109,22 @@ class ActionSettings:
         ),
     ] = None
     agent: Annotated[str | None, Option("the agent whose operation it is", "an agent of its own")] = None
-    operation: Annotated[
-        Annotated[str, AfterValidator(check_token)] | None,
-        Option("its name as an operation of `agent`", "the action's id"),
+    tags: Annotated[Sequence[Text], Option("categories: words to group it and to find it by", "none")] = ()
+    audience: Annotated[
+        Audience,
+        Option(
+            'for whom it is: `"public"`, `"known"` (callers who are known), `"operator"` or any other scope, see '
+            "[guards](guards.md#who-sees-what)",
+            '`"public"`',
+        ),
+    ] = PUBLIC
+    expose: Annotated[
+        Sequence[DoorName] | None,
+        Option(
+            'the doors at which it is offered: of `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, `"bridge"`',
+            "every door",
+        ),
     ] = None
-    tags: Annotated[Sequence[Text], Option("words to find it by", "none")] = ()
     examples: Annotated[
         Sequence[Annotated[JsonObject, AfterValidator(check_json)]],
         Option("whole inputs; they must match the inputs", "none"),
@@ -1140,7 +1166,6 @@ class ActionSettings:
             "`False`; irreversible actions are always confirmed",
         ),
     ] = None
-    preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")] = ()
     depends_on: Annotated[Sequence[str], Option("ids of actions that come before it", "none")] = ()
     requires: Annotated[
         Sequence[str],
@@ -1318,6 +1343,7 @@ DURATION: Final[TypeAdapter[str]] = TypeAdapter(Duration)
 ID: Final[TypeAdapter[str]] = TypeAdapter(Id)
 PAGE: Final = TypeAdapter(PageSettings)
 PATH: Final[TypeAdapter[str]] = TypeAdapter(Path)
+TOKEN: Final[TypeAdapter[str]] = TypeAdapter(Annotated[str, AfterValidator(check_token)])
 TEXTS: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
 
 

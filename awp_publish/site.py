@@ -64,6 +64,7 @@ from awp_publish.settings import (
     PATH,
     SITE,
     TEXTS,
+    TOKEN,
     ActionSettings,
     AgentSettings,
     Given,
@@ -91,7 +92,13 @@ class Declaring(Protocol):
     """How a site declares an action: a decorator that returns what it is given."""
 
     def __call__(
-        self, subject: str, action_id: str, given: Given, kind: Literal["route", "either"], /
+        self,
+        subject: str,
+        action_id: str,
+        given: Given,
+        kind: Literal["route", "either"],
+        operation: str | None = None,
+        /,
     ) -> Callable[[F], F]: ...
 
 
@@ -123,8 +130,9 @@ class AgentHandle:
         if not isinstance(operation_name, str):
             raise DeclarationError(f'agent "{self._id}"', 'an operation has a name: @agent.operation("find").')
         suffix = "" if operation_name == DEFAULT_OPERATION else "_" + operation_name.lower().replace("-", "_")
-        merged = {**self._shared, **given, "agent": self._id, "operation": operation_name}
-        return self._declaring(subject, self._id + suffix, merged, "either")
+        check(subject, TOKEN, operation_name, "operation")
+        merged = {**self._shared, **given, "agent": self._id}
+        return self._declaring(subject, self._id + suffix, merged, "either", operation_name)
 
 
 # --- `site.page(...)` ---
@@ -532,9 +540,8 @@ class Site:
         _check_id("agent", subject, agent_id)
         if agent_id in self._agents:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
-        for name in ("agent", "operation"):
-            if name in given:
-                raise DeclarationError(subject, f"{name}: is an option of actions, not of agents.")
+        if "agent" in given:
+            raise DeclarationError(subject, "agent: is an option of actions, not of agents.")
         self._agents[agent_id] = check(subject, AGENT, given, known=AGENT_OPTIONS)
         return AgentHandle(self._declaring, agent_id, given)
 
@@ -594,9 +601,15 @@ class Site:
         self._inclusions.append(inclusion)
 
     def _declaring(
-        self, subject: str, action_id: str, given: Given, kind: Literal["route", "either"]
+        self,
+        subject: str,
+        action_id: str,
+        given: Given,
+        kind: Literal["route", "either"],
+        operation: str | None = None,
+        /,
     ) -> Callable[[F], F]:
-        declaration = self._read(subject, action_id, given, kind)
+        declaration = replace(self._read(subject, action_id, given, kind), operation=operation)
 
         def declare(function: F) -> F:
             if action_id not in self._declarations or not is_bound_for_a_call(function):

@@ -415,5 +415,5 @@ def _models_in(schema: JsonObject) -> dict[str, _Model]:
 
 PROTOCOL = Protocol(
     NAME,
-    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "agent.json"),),
+    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "agent.json", door="plain"),),
 )

@@ -206,7 +206,7 @@ def _json(value: object) -> str:
 PROTOCOL = Protocol(
     "llms_txt",
     documents=(
-        Document(PATH, MEDIA_TYPE, render, rel="describedby", title="llms.txt", is_fallback=True),
-        Document(FULL_PATH, MEDIA_TYPE, render_full, is_fallback=True),
+        Document(PATH, MEDIA_TYPE, render, rel="describedby", title="llms.txt", is_fallback=True, door="woa"),
+        Document(FULL_PATH, MEDIA_TYPE, render_full, is_fallback=True, door="woa"),
     ),
 )

@@ -104,5 +104,5 @@ def _schema(schema: JsonObject) -> dict[str, object]:
 
 PROTOCOL = Protocol(
     NAME,
-    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "WoA agents", MAX_AGE),),
+    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "WoA agents", MAX_AGE, door=NAME),),
 )

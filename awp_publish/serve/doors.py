@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -10,6 +10,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door, Paths
+from awp_publish.policy.call import Principal
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError
 from awp_publish.serve.credentials import read_credentials
@@ -17,10 +18,10 @@ from awp_publish.serve.endpoint import Admission, ProblemRenderer
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send, read_fields
 from awp_publish.serve.jobs import Background, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
-from awp_publish.serve.plain import DIALECT, PlainDoor, UnknownActionDoor
+from awp_publish.serve.plain import DIALECT, DOOR as PLAIN, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import CookieSessions, SessionCalls
 from awp_publish.serve.status import StatusDoor, StatusKeeper
-from awp_publish.serve.woa import InvokeAddress, WoaDoor
+from awp_publish.serve.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor
 from awp_publish.settings import SiteSettings
 
 # --- Doors that a site has to ask for: each in its own file with its extra, opened only then ---
@@ -49,7 +50,7 @@ Entrance: TypeAlias = Callable[[Scope], AsgiApp]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorContext:
-    """What the doors of one public address of a site are made of.
+    """What the doors of one public address of a site are made of. `catalog` has what is offered at the door.
 
     `published` is the catalog as it was published last, with what works at the moment. `keys` are what is signed with,
     the newest first. `pages` is None where pages are HTML only. `sessions` and `carry` are there where the site has
@@ -101,7 +102,10 @@ def describe_live_doors(settings: SiteSettings) -> tuple[Door, ...]:
 
 def open_live_doors(context: DoorContext) -> tuple[LiveDoor, ...]:
     """Make the doors that a site asks for."""
-    return tuple(_module(name).open_door(context) for name in context.settings.doors)
+    return tuple(
+        _module(name).open_door(replace(context, catalog=context.catalog.exposed_at(name)))
+        for name in context.settings.doors
+    )
 
 
 def _module(name: str) -> DoorModule:
@@ -146,29 +150,34 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
     """Open the doors of one public address of a site."""
     catalog, invoker, admission, background = context.catalog, context.invoker, context.admission, context.background
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
-    calls, cors, carry = address.calls(catalog), Cors(admission.allow_origins), context.carry
+    calls, cors = address.calls(catalog.exposed_at(WOA)), Cors(admission.allow_origins)
+    carry = context.carry
     live = open_live_doors(context)
     below: dict[str, AnswerRest] = {}
     if background is not None:
         gate = context.guards.identify()
 
-        async def identify(scope: Scope, fields: Fields) -> str:
+        async def identify(scope: Scope, fields: Fields) -> Principal | None:
             if carry is not None:
                 scope = await carry.visit(scope)
                 fields = read_fields(scope["headers"])
-            principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
-            return principal.id if principal is not None else ""
+            return await gate(read_credentials(scope, fields, admission.trusted_proxies))
 
         renderer = ProblemRenderer(catalog)
         jobs = catalog.absolute(catalog.paths.jobs)
-        door = JobsDoor(background.jobs, jobs, renderer, cors, identify, admission.own_hosts, context.sessions)
+        hosts, actions = admission.own_hosts, catalog.actions
+        door = JobsDoor(background.jobs, jobs, renderer, cors, identify, hosts, context.sessions, actions)
         below[f"{catalog.paths.jobs}/"] = door
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(catalog, status, admission.own_hosts)}
     if context.pages is not None:
         exact[catalog.paths.som] = SomDoor(context.pages, admission.own_hosts)
     said = ProblemRenderer(catalog, DIALECT)
-    exact |= {catalog.plain_path_of(one): PlainDoor(one, invoker, admission, said, cors) for one in catalog.actions}
-    below[f"{catalog.paths.actions}/"] = UnknownActionDoor(catalog, admission, said, cors)
+    offered = catalog.exposed_at(PLAIN)
+    below[f"{catalog.paths.actions}/"] = missing = UnknownActionDoor(offered, admission, said, cors)
+    exact |= {
+        catalog.plain_path_of(one): PlainDoor(one, invoker, admission, said, cors, missing.describe)
+        for one in offered.actions
+    }
     for path in calls.keys() & exact.keys():
         remedy = "Give the agent another id, or our addresses other paths: Site(paths=...)."
         raise DeclarationError(

@@ -33,7 +33,7 @@ from awp_publish.settings import (
     option_rows,
 )
 
-MOST_OPTIONS = 112
+MOST_OPTIONS = 113
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("site.md", "actions.md", "existing-applications.md")
 EXAMPLES = [
