@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urljoin, urlsplit
 
 import orjson
@@ -21,13 +21,15 @@ from awp_publish.checks.urls import is_private
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, som
 from awp_publish.serve.asgi import AgentPublisher
-from awp_publish.serve.drift import Drift, check_pages
 from awp_publish.serve.http import AsgiApp, Message, Scope
 from awp_publish.serve.jobs import serve_jobs
 from awp_publish.serve.lifespan import StartFailed
 from awp_publish.site import Site
 from awp_publish.workflows import rules
 from awp_publish.workflows.composition import Imported, ImportRefused
+
+if TYPE_CHECKING:
+    from awp_publish.serve.drift import Drift
 
 PATHS: Final = tuple(document.path for protocol in ALL for document in protocol.documents)
 
@@ -38,7 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         match options.command:
             case "check":
-                return _check(options.target, options.kind, options.lenient, options.pages)
+                return _check(
+                    options.target, options.kind, options.lenient, options.pages or options.browser, options.browser
+                )
             case "show":
                 if options.included:
                     return _show_included(options.target)
@@ -66,6 +70,7 @@ def make_parser() -> argparse.ArgumentParser:
     check.add_argument("--kind", help="what the document is, if its members do not tell: awas, agent-json, woa, ...")
     check.add_argument("--lenient", action="store_true", help="read maps that are older than actions.json V1, too")
     check.add_argument("--pages", action="store_true", help="render the pages of module:app, and hold them to its map")
+    check.add_argument("--browser", action="store_true", help="render these pages in Chromium")
     show = commands.add_parser("show", help="print one document that an application publishes")
     show.add_argument("target", help="module:app")
     show.add_argument("path", nargs="?", help="the document's path; without it, all paths are listed")
@@ -77,7 +82,7 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _check(targets: Sequence[str], kind: str | None, lenient: bool, pages: bool) -> int:
+def _check(targets: Sequence[str], kind: str | None, lenient: bool, pages: bool, browser: bool) -> int:
     findings: list[Finding] = []
     drifts: list[Drift] = []
     for target in targets:
@@ -93,7 +98,7 @@ def _check(targets: Sequence[str], kind: str | None, lenient: bool, pages: bool)
             answers = {path: _get(app, path) for path in PATHS}
             findings += check_documents({path: body for path, (status, body) in answers.items() if status == 200})
             if pages:
-                drifts += drift_of(target)[1]
+                drifts += drift_of(target, browser=browser)[1]
         elif pages:
             raise DeclarationError(target, "is no application.", "Write check --pages module:app.")
         else:
@@ -106,13 +111,15 @@ def _check(targets: Sequence[str], kind: str | None, lenient: bool, pages: bool)
     return int(errors > 0)
 
 
-def drift_of(target: str) -> tuple[Sequence[str], Sequence[Drift]]:
+def drift_of(target: str, *, browser: bool = False) -> tuple[Sequence[str], "Sequence[Drift]"]:
     """Return the paths of the pages that `module:app` declares, and what they and its map do not agree about."""
+    from awp_publish.serve.drift import check_pages
+
     app = _load(target)
     site = _site_of(app)
     if site is None:
         raise DeclarationError(target, "AgentPublisher is not in it.", "Name the application that it was added to.")
-    found = asyncio.run(check_pages(app, lambda: site.catalog))
+    found = asyncio.run(check_pages(app, lambda: site.catalog, browser=browser))
     return [page.path for page in site.catalog.pages], found
 
 

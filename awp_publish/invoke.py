@@ -15,14 +15,14 @@ from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from types import ModuleType
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import orjson
 from starlette.exceptions import HTTPException
 
 from awp_publish import media
 from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject, Status
-from awp_publish.policy.call import Call, CallListener, Content, Deliver, Outcome, RawHeaders, Result
+from awp_publish.policy.call import Call, CallListener, Content, Deliver, Label, Outcome, RawHeaders, Result
 from awp_publish.policy.guard import Guard, Guards
 from awp_publish.problems import (
     DeclarationError,
@@ -134,7 +134,7 @@ class Observer:
             def note_end(result: Result | None) -> None:
                 nonlocal is_noted
                 is_noted = True
-                facts = _facts(call.door, call.request_id, call.action.id, call.caller_id, result, started)
+                facts = _facts(call.door, call.request_id, call.action.id, call.caller_id, result, started, call.label)
                 note(facts)
                 if self._log_inputs:
                     facts["input"] = call.input if redact is None else redact(call.input)
@@ -165,13 +165,20 @@ class Observer:
 
 
 def _facts(
-    door: str, request_id: str, action: str, principal: str, result: Result | None, started: float
+    door: str,
+    request_id: str,
+    action: str,
+    principal: str,
+    result: Result | None,
+    started: float,
+    label: Label = "unknown",
 ) -> dict[str, object]:
     """Return what is noted. `outcome` is "ok", the code of a problem, or UNANSWERED; then there is no status."""
     return {
         "door": door,
         "action": action or None,
         "principal": principal or None,
+        "label": label,
         "outcome": UNANSWERED if result is None else result.code if isinstance(result, Problem) else "ok",
         "status": None if result is None else result.status,
         "ms": round((time.perf_counter() - started) * 1000, 3),
@@ -239,6 +246,9 @@ Reach: TypeAlias = Callable[[Call], Awaitable[Result]]
 
 Accept: TypeAlias = Callable[[Call], Awaitable[Outcome]]
 """Takes a call of a background action in, to be performed later. Raises StoreUnavailable."""
+
+Handle: TypeAlias = Callable[[Any], Awaitable[Any]]
+"""A handler, of an input or of a whole call."""
 
 CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
 """Carries a call on its way with the cookies of its session, if it has one."""
@@ -413,6 +423,16 @@ class Invoker:
             return (reach if call.action.id == action_id else others)(call)
 
         self._reach = choose
+
+    def surround(self, carry: Callable[[Carry], Carry], handle: Callable[[Handle], Handle]) -> None:
+        """Have something stand around all of a call (`carry`) and around each handler (`handle`), to time them."""
+        self._carry, self._reach = carry(self._carry), handle(self._reach)
+        self._actions = {
+            name: one._replace(action=replace(one.action, function=handle(one.action.function)))
+            if one.action.function is not None
+            else one
+            for name, one in self._actions.items()
+        }
 
     def is_guarded(self, action: Action) -> bool:
         """Say whether more of a call is needed than its input: for gates, or because its job counts as its caller's."""

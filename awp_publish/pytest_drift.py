@@ -28,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         const=_CONFIGURED,
         help="render the declared pages of an application, and hold them to its actions.json",
     )
+    group.addoption("--agents-browser", action="store_true", help="with --agents-drift: render the pages in Chromium")
     parser.addini("agents_app", "the application of --agents-drift, as module:app", default="")
 
 
@@ -71,7 +72,7 @@ class DriftCollector(pytest.Collector):
         from awp_publish.problems import DeclarationError
 
         try:
-            paths, found = drift_of(self.target)
+            paths, found = drift_of(self.target, browser=bool(self.config.getoption("--agents-browser")))
         except (ImportError, AttributeError, DeclarationError) as error:
             raise self.CollectError(f"--agents-drift: {error}") from error
         for path in dict.fromkeys((*paths, *(one.page for one in found))):

@@ -365,6 +365,7 @@ def make_action(
         security_schemes=operation.schemes,
         scopes=tuple(scopes),
         rate_limit=read_rate(options.rate_limit) if options.rate_limit is not None else None,
+        allow_agents=tuple(dict.fromkeys(options.allow_agents)),
         idempotency=cast(Idempotency | None, options.idempotency),
         needs_confirmation=confirm is not False,
         confirmation_summary=None if isinstance(confirm, bool) else confirm,
@@ -481,12 +482,13 @@ def include_routes(
         subject = f"{method} {route.template} (included)"
         is_named = not _names_of(route).isdisjoint(inclusion.operations)
         may_be_page = method == READING and not is_named and route.is_page is not False
-        if may_be_page and (route.is_page or answers_html(route.handlers[0])):
+        if may_be_page and route.is_page:
             included.pages[route.template] = route
             continue
         behind = describe_route_action(subject, (route, method), inclusion.options, credential_headers)
-        kind = behind.operation.outputs.get("contentMediaType")
-        if may_be_page and isinstance(kind, str) and "html" in kind:
+        outputs = behind.operation.outputs
+        kind = str(outputs.get("contentMediaType", ""))
+        if may_be_page and ("html" in kind or (not outputs and answers_html(route.handlers[0]))):
             included.pages[route.template] = route
         else:
             found.append((route, method, behind))

@@ -65,6 +65,7 @@ from awp_publish.problems import DeclarationError
 from awp_publish.selectors import selector_fault
 
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
+OVERVIEW_VARIABLE: Final = "AWP_PUBLISH_OVERVIEW"
 
 # --- Addresses that a site owner writes ---
 
@@ -277,6 +278,13 @@ def check_rate(value: object) -> str:
     return cast(str, value)
 
 
+def check_agent(value: str) -> str:
+    """A label of callers (Web Bot Auth), or the directory of an agent by its address or host."""
+    if value in ("verified", "unknown") or re.fullmatch(r"(https?://)?[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?(/\S*)?", value):
+        return value.rstrip("/")
+    raise ValueError(f'{value!r} is neither "verified", "unknown" nor an agent such as "https://signer.example"')
+
+
 def read_idempotency(value: object) -> Idempotency | None:
     """Read an idempotency window: "24h", True for 24 hours, {"window": "24h", "key_field": "..."} or an Idempotency."""
     if value is None or isinstance(value, bool):
@@ -330,6 +338,26 @@ def read_pages(value: object) -> object:
     if value is False or not is_installed:
         return False
     return Pages(**cast(Mapping[str, bool], given)) if is_said else Pages()
+
+
+_SWITCH: Final = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("", "0", "false", "no", "off"), False),
+}
+
+
+def read_overview(value: object) -> bool | str | None:
+    """Return whether there is an overview, or the scope that it asks for; None leaves it to the environment.
+
+    Raises ValueError for a word in the environment that is neither yes nor no.
+    """
+    if value is None and os.environ.get(OVERVIEW_VARIABLE, "").strip().lower() not in _SWITCH:
+        raise ValueError(f"the environment variable {OVERVIEW_VARIABLE} must be 1 or 0")
+    if value is None or isinstance(value, bool):
+        return value
+    if not isinstance(value, str) or not re.fullmatch(r"[!#-\[\]-~]+", value):
+        raise ValueError('must be True, False, or the name of a scope that a caller needs, such as "operator"')
+    return value
 
 
 # --- Secrets and summaries ---
@@ -955,8 +983,8 @@ class SiteSettings:
     store: Annotated[
         object,
         Option(
-            'where calls are remembered: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, `"postgresql://..."`, see '
-            "[stores](stores.md)",
+            'where calls are remembered: `"memory:"`, `"sqlite:///agents.db"`, `"redis://..."`, `"postgresql://..."`, '
+            "see [stores](stores.md)",
             "not published",
         ),
     ] = "memory:"
@@ -1001,6 +1029,17 @@ class SiteSettings:
             "not published",
         ),
     ] = Jobs()
+    overview: Annotated[
+        bool | str | None,
+        PlainValidator(read_overview),
+        Field(validate_default=True),
+        Option(
+            '`True`: the [overview](overview.md) is at `/agents`; the name of a scope, such as `"operator"`: for '
+            "callers who have it; left out: where the environment has `AWP_PUBLISH_OVERVIEW=1`, and in Django with "
+            "`DEBUG`",
+            "not published",
+        ),
+    ] = None
     pages: Annotated[
         bool | Pages | None,
         PlainValidator(read_pages),
@@ -1033,6 +1072,13 @@ class SiteSettings:
     def page_formats(self) -> Pages | None:
         """How other formats of HTML pages may be asked for; None where pages are HTML only."""
         return self.pages if isinstance(self.pages, Pages) else None
+
+    @property
+    def has_overview(self) -> bool:
+        """Whether the overview is there: as the site says, else as the environment does."""
+        if self.overview is None:
+            return _SWITCH.get(os.environ.get(OVERVIEW_VARIABLE, "").strip().lower(), False)
+        return self.overview is not False
 
 
 @_strict
@@ -1140,6 +1186,15 @@ class ActionSettings:
         Sequence[Text] | None, Option("OAuth scopes that it needs", "those of the route's security schemes")
     ] = None
     rate_limit: Annotated[Rate | None, Option('as for the site, `"30/minute"`', "none")] = None
+    allow_agents: Annotated[
+        Sequence[Annotated[str, AfterValidator(check_agent)]],
+        Option(
+            'who may call it, of the agents that `WebBotAuth` knows: `"verified"` for all that sign their requests, '
+            '`"https://signer.example"` for one, `"unknown"` for who claims nothing, '
+            "see [guards](guards.md#signatures)",
+            "everybody",
+        ),
+    ] = ()
     idempotency: Annotated[
         bool | str | Mapping[str, object] | Idempotency | None,
         PlainValidator(read_idempotency),

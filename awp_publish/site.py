@@ -38,6 +38,7 @@ from awp_publish.model import (
     seconds_of,
 )
 from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
+from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import CallListener
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import actions_json
@@ -78,6 +79,9 @@ from awp_publish.settings import (
 from awp_publish.stores import ForeignStore, Store, open_store
 
 logger: Final = logging.getLogger("awp_publish")
+
+MODEL_KINDS: Final[list[Callable[["Site", type, Sequence[str], Sequence[str], list[Callable[[], Any]]], bool]]] = []
+"""Declare the actions of a model of some framework, and answer whether it is one; see `Site.model`."""
 
 # --- What `site.agent(...)` returns ---
 
@@ -545,6 +549,30 @@ class Site:
         self._agents[agent_id] = check(subject, AGENT, given, known=AGENT_OPTIONS)
         return AgentHandle(self._declaring, agent_id, given)
 
+    def model(
+        self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = ()
+    ) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+        """Declare what agents may read of a database model: an action that lists and searches, one that gets a row.
+
+        `fields` are shown, `search` looked through. Decorates a function that returns the rows there are for agents,
+        or stands alone: then they are those of the model's default manager. Models are Django's.
+        """
+        subject = f"site.model({getattr(model, '__name__', model)})"
+        self._refuse_when_frozen(subject)
+        shown, searched = check(subject, TEXTS, fields, "fields"), check(subject, TEXTS, search, "search")
+        rows: list[Callable[[], Any]] = []
+        if not isinstance(model, type) or not any(
+            declare(self, model, shown, searched, rows) for declare in MODEL_KINDS
+        ):
+            remedy = 'Give a model of Django, with "awp_publish_django" in INSTALLED_APPS.'
+            raise DeclarationError(subject, "is no model that is known here.", remedy)
+
+        def decorate(function: Callable[[], Any]) -> Callable[[], Any]:
+            rows[:] = [function]
+            return function
+
+        return decorate
+
     def prompt(
         self, prompt_id: str, /, *, title: str | None = None, description: str | None = None
     ) -> Callable[[F], F]:
@@ -675,6 +703,10 @@ class Site:
                     subject,
                     "auth_required: nothing here tells who calls.",
                     "Give Site(authenticate=...), or the route a security scheme.",
+                )
+            if action.allow_agents and not any(isinstance(one, WebBotAuth) for one in self.authenticators):
+                raise DeclarationError(
+                    subject, "allow_agents: nothing here knows agents.", "Give Site(authenticate=WebBotAuth(...))."
                 )
             # Every process that shares the store has to sign with the same keys; without sharing, any key will do.
             if (action.requires or action.needs_confirmation) and is_shared and not self.settings.secret_keys:

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from urllib.parse import quote
 
 import orjson
 
 from awp_publish.model import Action, Catalog, Page
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, som
+from awp_publish.protocols.llms_txt import markdown_address
 from awp_publish.protocols.members import absolute_if, located
 from awp_publish.protocols.protocol import Protocol as Published, published
 
@@ -67,8 +69,7 @@ def link_header(catalog: Catalog, protocols: Sequence[Published] = ALL, *, of_pa
     members: list[str] = []
     for link in _links(catalog, protocols):
         if of_pages or link.rel != ALTERNATE:
-            title = f'; title="{link.title}"' if link.title and link.rel == ALTERNATE else ""
-            members.append(f'<{link.href}>; rel="{link.rel}"; type="{link.type}"{title}')
+            members.append(f'<{link.href}>; rel="{link.rel}"; type="{link.type}"')
     return ", ".join(members)
 
 
@@ -104,9 +105,10 @@ SCHEMA_ORG: Final = "https://schema.org"
 
 
 def page_meta(catalog: Catalog, path: str, image: str | None = None) -> str:
-    """Canonical link, Open Graph and Twitter tags of a declared page; `image` is the address of a picture for them.
+    """Canonical link, other formats, Open Graph and Twitter tags of a declared page.
 
-    A page that is a template is named as it is declared, "/books/{slug}": then there is no canonical address.
+    `image` is the address of a picture for them. A page that is a template is named as it is declared,
+    "/books/{slug}": then there is no canonical address.
     """
     page = _page(catalog, path)
     described = page.description or catalog.site.description
@@ -128,7 +130,15 @@ def page_meta(catalog: Catalog, path: str, image: str | None = None) -> str:
         if value is not None
     ]
     if not page.is_template:
-        elements.insert(0, f'<link rel="canonical" href="{escape(catalog.absolute(page.path))}">')
+        addresses = [("canonical", "", catalog.absolute(page.path))]
+        if som.is_published(catalog):
+            addresses.append((ALTERNATE, "text/markdown", markdown_address(catalog, page)))
+            addresses.append((ALTERNATE, som.MEDIA_TYPE, f"{som.endpoint_of(catalog)}?url={quote(page.path)}"))
+        links = (
+            f'<link rel="{rel}" type="{kind}" href="{escape(address)}">'.replace(' type=""', "")
+            for rel, kind, address in addresses
+        )
+        elements = [*links, *elements]
     return "\n".join(elements)
 
 

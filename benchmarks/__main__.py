@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from benchmarks.a2a import a2a
+from benchmarks.actions import actions
 from benchmarks.browsing import browsing
 from benchmarks.documents import documents
 from benchmarks.freezing import freezing
@@ -32,6 +33,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "guarding": (guarding, 30.0),
     "jobs": (jobs, 30.0),
     "a2a": (a2a, 12.0),
+    "actions": (actions, 20.0),
     "mcp": (mcp, 30.0),
     "idle": (idle, 30.0),
     "over_http": (over_http, 96.0),

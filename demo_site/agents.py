@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, get_args
 
-from awp_publish import About, SessionUser, Site, Workflow
+from awp_publish import About, Robots, SessionUser, Site, Workflow
 from demo_site import books
 from demo_site.database import Database
 from demo_site.models import Book, Summary
@@ -85,6 +85,7 @@ def create_site(url: str | None, database: Database, secret: str, doors: Sequenc
             workflows=[BUY_A_BOOK],
         ),
         errors=RECOVERIES,
+        robots=Robots(disallow=["/basket", "/checkout", "/sign-in"]),
         authenticate=SessionUser(ACCOUNT, cookie="session", endpoints={"login": "/sign-in", "logout": "/sign-out"}),
         rate_limit=SITE_LIMIT,
         store=f"sqlite:///{database.path.with_stem(database.path.stem + '-agents')}",

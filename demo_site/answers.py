@@ -22,10 +22,11 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 # The same address answers in two dialects and shows the visitor's own basket: caches must know both.
 HEADERS = {"Vary": "Accept", "Cache-Control": "private, no-cache"}
+# script-src: the one script is that of the bridge, where it is open.
 # connect-src: what reads the manifests from within a page (an AWAS parser, Lighthouse) fetches them under this policy.
 PAGE_HEADERS = HEADERS | {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; script-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }

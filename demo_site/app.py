@@ -60,6 +60,7 @@ def create_app(
     )
     app.state.templates = make_templates(shelves)
     install(app.state.templates.env, site)
+    app.state.templates.env.globals["has_bridge"] = "bridge" in doors
     for register in (register_shop, register_books, register_baskets, register_accounts, register_orders):
         register(app, site, shelves)
     register_shipments(app, site, shelves, packing_pause)

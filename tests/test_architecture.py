@@ -39,6 +39,7 @@ RANKS = {
     "invoke": 4,
     "serve": 5,
     "cli": 6,
+    "client": 6,
     "pytest_drift": 6,
     "__main__": 6,
     "": 6,
@@ -59,6 +60,7 @@ EXTRAS = {
     "mcp_types",
     "msgpack",
     "a2a",
+    "psycopg",
     "redis",
     "selectolax",
     "taskiq",
@@ -68,8 +70,11 @@ EXTRAS = {
     "jsonata",
     "jsonatapy",
     "playwright",
+    "http_message_signatures",
+    "http_sf",
+    "prometheus_client",
 }
-SUBJECTS = {"msgpack": "awp"}
+SUBJECTS = {"msgpack": "awp", "psycopg": "postgres"}
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
 FLOORS = 13
 """How deep imports go at most: HTML to SOM takes four of them, a browsing session five more, the AWP door four."""
@@ -247,6 +252,7 @@ def test_public_names_are_few_and_documented():
         "State",
         "Transition",
         "Value",
+        "WebBotAuth",
         "Workflow",
         "current_caller",
         "report_progress",

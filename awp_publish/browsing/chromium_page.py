@@ -291,7 +291,8 @@ class ChromiumPage(ScriptPage):
         except (Error, TimeoutError) as error:
             raise PrimitiveError("navigation_failed", f"The page did not come: {str(error)[:300]}") from error
         self._check(response, is_error_failure=False)
-        return {"url": self.url, "title": await self.page.title()}
+        status = None if response is None else response.status
+        return {"url": self.url, "title": await self.page.title(), "status": status}
 
     def _check(self, response: Response | None, *, is_error_failure: bool) -> None:
         """Note the address that is shown. Raises PrimitiveError for one of another site, and for an error."""

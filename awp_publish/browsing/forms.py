@@ -237,6 +237,33 @@ def compile_pattern(pattern: str) -> Matches | None:
     return _compile("".join(parts) + pattern[end:])
 
 
+def find_match(pattern: str, text: str) -> str | None:
+    """Return what a pattern (see `compile_pattern`) matches first in a text; None where it matches nothing.
+
+    The engine only tells whether there is a match: its end is found by halving, and the match grows from there as far
+    as it goes, to the left step by step, to the right by `_MOST_GROWTH` characters at most.
+    """
+    somewhere, begins, is_whole = (compile_pattern(one) for one in (pattern, f"^(?:{pattern})", f"^(?:{pattern})$"))
+    if somewhere is None or begins is None or is_whole is None or not somewhere(text):
+        return None
+    low, high = 0, len(text)
+    while low < high:  # the shortest beginning of the text that has a match
+        middle = (low + high) // 2
+        low, high = (low, middle) if somewhere(text[:middle]) else (middle + 1, high)
+    end, start, high = low, 0, low
+    while start < high:  # and in that the last place from which it matches
+        middle = (start + high + 1) // 2
+        start, high = (middle, high) if somewhere(text[middle:end]) else (start, middle - 1)
+    while start > 0 and begins(text[start - 1 :]):
+        start -= 1
+    most = min(len(text), end + _MOST_GROWTH)
+    end = next((place for place in range(most, end, -1) if is_whole(text[start:place])), end)
+    return text[start:end]
+
+
+_MOST_GROWTH: Final = 200
+
+
 @lru_cache(maxsize=256)
 def _compile_constraint(pattern: str) -> Matches | None:
     """Return a test that the `pattern` of an input matches a whole text (HTML 4.10.5.3.6); None where there is none.

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from awp_publish.model import JsonObject
 
-MAX_FOUND: Final = 500
+MAX_FOUND: Final = 2_000
 """Elements that one look at a page gives at most."""
 
 

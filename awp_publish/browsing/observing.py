@@ -9,7 +9,7 @@ import orjson
 
 from awp_publish.browsing.browser import History, SessionLimits
 from awp_publish.browsing.errors import AwpError, read_flag, read_number, read_text, refuse
-from awp_publish.browsing.forms import compile_pattern
+from awp_publish.browsing.forms import compile_pattern, find_match
 from awp_publish.browsing.page import Compiled, PageCache, elements_of
 from awp_publish.browsing.state import Overlay, options_of
 from awp_publish.model import JsonObject
@@ -250,11 +250,11 @@ def extract(document: JsonObject, params: Mapping[str, object], limits: SessionL
         matches = filter(_read_test(query, where, limits), elements)
         if read_flag(query, "all", where):
             chosen = list(matches)
-            data[name] = [_value(element, props) for element in chosen]
+            data[name] = [_value(element, props, query) for element in chosen]
             provenance[name] = [element["id"] for element in chosen]
         else:
             first = next(matches, None)
-            data[name] = None if first is None else _value(first, props)
+            data[name] = None if first is None else _value(first, props, query)
             provenance[name] = None if first is None else first["id"]
     return {"data": data, "provenance": provenance}
 
@@ -274,10 +274,18 @@ def _read_test(query: JsonObject, where: str, limits: SessionLimits) -> Callable
     return lambda element: element.get("text") is not None and matches(str(element["text"]))
 
 
-def _value(element: JsonObject, props: list[str]) -> object:
-    """The text, or an object of those properties that the element has."""
+def _value(element: JsonObject, props: list[str], query: JsonObject) -> object:
+    """The text, of a query by text what it matches (paper 5.7), or an object of those properties that there are."""
     if not props:
-        return element.get("text")
+        text, pattern = element.get("text"), query.get("text_match") or query.get("text_regex")
+        if (
+            isinstance(pattern, str)
+            and isinstance(text, str)
+            and query.get("ref") is None
+            and query.get("role") is None
+        ):
+            return find_match(pattern, text)
+        return text
     known = {**_attributes(element), **{name: element[name] for name in ("text", "label") if name in element}}
     return {name: known[name] for name in props if name in known}
 

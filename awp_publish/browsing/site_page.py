@@ -168,6 +168,12 @@ class _Look:
         self._matches: dict[str, list[int]] = {}
         self._withdrawn: dict[int, bool] = {}
 
+    @cached_property
+    def controls(self) -> list[int]:
+        """The numbers of the form controls."""
+        places = self.compiled.markup.controls
+        return sorted(self.number_at[place] for place in places if place in self.number_at)
+
     def select(self, css: str) -> list[int]:
         """Return the numbers of the elements that a selector matches. Raises PrimitiveError `invalid_selector`."""
         if css not in self._matches:
@@ -405,8 +411,11 @@ class SitePage:
             numbers = self._select(css)
             start = bisect_left(numbers, first)
             for number in numbers[start : bisect_left(numbers, last)]:
-                if roles is None or roles & roles_of(look.nodes[number]):
-                    found.append(_SiteElement(self, look, number))
+                if roles is not None and not roles & roles_of(look.nodes[number]):
+                    continue
+                element = _SiteElement(self, look, number)
+                if text_contains is None or text_contains in element.text:
+                    found.append(element)
                 if len(found) >= MAX_FOUND:
                     break
             return found
@@ -414,8 +423,10 @@ class SitePage:
         while number < last and len(found) < MAX_FOUND:
             element = _SiteElement(self, look, number)
             if text_contains is not None and element.control is None and text_contains not in element.text:
-                has_controls = any(place.startswith(element.ref + "/") for place in look.compiled.markup.controls)
-                number = number + 1 if has_controls else look.ends[number]  # nothing inside of it has the text either
+                # Nothing inside of it has the text either, but for the values of controls.
+                inside = bisect_left(look.controls, number + 1)
+                has_controls = inside < len(look.controls) and look.controls[inside] < look.ends[number]
+                number = number + 1 if has_controls else look.ends[number]
                 continue
             if roles is None or roles & element.roles:
                 found.append(element)

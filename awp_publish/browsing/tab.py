@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from awp_publish.browsing.acting import ACTIONS, FORM_WIDE, RESERVED, SCROLL, VERBS, Act, plain_name
+from awp_publish.browsing.acting import ACTIONS, FORM_WIDE, NOTHING, RESERVED, SCROLL, VERBS, Act, plain_name
 from awp_publish.browsing.browser import Browser, History, HistoryEntry, Loading, Visit, load
 from awp_publish.browsing.errors import AwpError, missing, read_number, read_object, read_text, refuse
 from awp_publish.browsing.observing import extract, observe, render_som, write_cursor
 from awp_publish.browsing.page import Fetch, Fetched, LoadedPage, Steps
-from awp_publish.browsing.targets import ResolvedTarget, resolve_target
+from awp_publish.browsing.targets import CERTAIN, ResolvedTarget, resolve_target
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget
 
@@ -92,22 +92,24 @@ class Tab:
         action = plain_name(read_text(intent, "action", "intent.") or "")
         wanted = intent.get("target")
         if wanted is None and action == SCROLL:
-            return _scroll(self._shown()[0], intent, None)
+            return _scroll(self._shown()[0], intent, None, self.history.cursor)
         if wanted is None:
             raise missing("intent.target")
         if not isinstance(wanted, Mapping):
             refuse("Invalid param: intent.target must be an object", param="intent.target")
         entry, page = self._shown()
         compiled = self._browser.cache.compiled(page)
-        target = resolve_target(wanted, compiled, self._browser.limits.fallbacks, forms=action in FORM_WIDE)
+        target = resolve_target(
+            wanted, compiled, self._browser.limits.fallbacks, action=action, forms=action in FORM_WIDE
+        )
         if action == SCROLL:
-            return _scroll(entry, intent, target)
+            return _scroll(entry, intent, target, self.history.cursor)
         if action.startswith(RESERVED):
             details = {"action": action[:100], "actions": ACTIONS}
             raise AwpError("UNSUPPORTED", f"Not supported: {action[:100]}", details)
         if action not in VERBS:
             refuse(f"Unknown action: {read_text(intent, 'action') or ''}", actions=ACTIONS)
-        done = yield from self.perform(action, target, intent)
+        done = yield from self.perform(action, target, intent, refuse_idle=True)
         more: dict[str, object] = {}
         if done.failed is not None and done.visited is None:
             more = {"error": done.failed.describe()}
@@ -131,12 +133,21 @@ class Tab:
             "artifacts": {"som_cursor": write_cursor(cursor)},
         }
 
-    def perform(self, action: str, target: ResolvedTarget, intent: JsonObject) -> Generator[Fetch, Fetched, Performed]:
-        """Do one of `VERBS` to an element of the shown page. Raises AwpError."""
+    def perform(
+        self, action: str, target: ResolvedTarget, intent: JsonObject, *, refuse_idle: bool = False
+    ) -> Generator[Fetch, Fetched, Performed]:
+        """Do one of `VERBS` to an element of the shown page. Raises AwpError.
+
+        `refuse_idle` refuses what has no effect upon an element that is no control and does not know the action.
+        """
         entry, page = self._shown()
         with self._alone():
             act = Act(action, target, intent, page, self._browser.cache.compiled(page), entry.overlay, self._browser)
             effect = VERBS[action](act)
+            known = target.element.get("actions")
+            is_known = isinstance(known, list) and action in known
+            if refuse_idle and effect is NOTHING and not is_known and act.own_control() is None:
+                raise act.refusal()
             changed = effect.overlay is not None and effect.overlay != act.overlay
             if changed and effect.overlay is not None:
                 self.history.change(effect.overlay)
@@ -232,7 +243,7 @@ class Tab:
         return {**answer, "title": document["title"], "som_bytes": document["meta"]["som_bytes"]}
 
 
-def _scroll(entry: HistoryEntry, intent: JsonObject, target: ResolvedTarget | None) -> JsonObject:
+def _scroll(entry: HistoryEntry, intent: JsonObject, target: ResolvedTarget | None, cursor: int) -> JsonObject:
     """Move by `amount` screens in a direction (`value` or `direction`: up, down), or to the top or bottom."""
     direction = read_text(intent, "direction", "intent.") or read_text(intent, "value", "intent.") or "down"
     amount = read_number(intent, "amount", "intent.")
@@ -243,8 +254,19 @@ def _scroll(entry: HistoryEntry, intent: JsonObject, target: ResolvedTarget | No
         entry.scroll_y = max(0, min(entry.scroll_y + _STEPS[direction] * steps, _BOTTOM))
     else:
         refuse("Invalid param: intent.value must be up, down, top or bottom", param="intent.value")
-    return {
+    sure = CERTAIN if target is None else target.confidence
+    effects = {
+        "navigated": False,
+        "som_changed": False,
+        "scroll_y": entry.scroll_y,
+        "navigation": False,
+        "som_cursor": cursor,
+        "confidence": sure,
+    }
+    answer = {
         "status": "ok",
         "resolved": None if target is None else target.describe(),
-        "effects": {"navigated": False, "som_changed": False, "scroll_y": entry.scroll_y},
+        "effects": effects,
+        "artifacts": {"som_cursor": write_cursor(cursor)},
     }
+    return answer if target is None else answer | {"target_resolved": target.describe_certainty()}

@@ -43,11 +43,12 @@ class ResolvedTarget:
 
 
 def resolve_target(
-    target: JsonObject, compiled: Compiled, max_fallbacks: int, *, forms: bool = False
+    target: JsonObject, compiled: Compiled, max_fallbacks: int, *, action: str = "", forms: bool = False
 ) -> ResolvedTarget:
     """Return the element that a target means; at most so many fallbacks are tried.
 
-    With `forms` a form's region can be meant as well: the target is then the first element in it.
+    Of several that have the same text, one is meant that knows the `action`. With `forms` a form's region can be meant
+    as well: the target is then the first element in it.
 
     Raises:
         AwpError: NOT_FOUND with every strategy tried in its details; INVALID_REQUEST for a target that says nothing.
@@ -73,7 +74,7 @@ def resolve_target(
             found = _by_id(ref, compiled, forms)
         if found is None and (text is not None or role is not None):
             attempts.append({"strategy": "semantic_query", "text": text, "role": role})
-            found = _by_meaning(text, role, compiled, forms)
+            found = _by_meaning(text, role, action, compiled, forms)
         if found is None and css is not None:
             try:
                 places = compiled.tree.select(css)
@@ -104,17 +105,31 @@ def _by_id(ref: str, compiled: Compiled, forms: bool) -> ResolvedTarget | None:
     return _in_form(lambda region: region["id"] == ref, CERTAIN, compiled) if forms else None
 
 
-def _by_meaning(text: str | None, role: str | None, compiled: Compiled, forms: bool) -> ResolvedTarget | None:
-    """The first with the role whose text has the text in it, in any case; where no text has, whose label has."""
+def _by_meaning(
+    text: str | None, role: str | None, action: str, compiled: Compiled, forms: bool
+) -> ResolvedTarget | None:
+    """The best with the role whose text has the text in it, in any case; where no text has, whose label has.
+
+    The first is best that knows the action and whose whole text it is, then one that knows the action, then one whose
+    whole text it is: of a paragraph and the link in it the link.
+    """
     som = compiled.som(Budget.FULL)
     wanted = None if text is None else " ".join(text.lower().split())
     candidates = [e for e in elements_of(som.document) if role in (None, e["role"]) and e["id"] in som.places]
     for member in ("text", "label"):
+        best: tuple[tuple[bool, bool], ResolvedTarget] | None = None
         for element in candidates:
-            said = str(element.get(member) or "").lower()
-            if wanted is None or (wanted in said and said):
-                sure = _ROLE_ONLY if wanted is None else _WHOLE_TEXT if said == wanted else _PART_OF_TEXT
-                return ResolvedTarget(element, som.places[str(element["id"])], sure)
+            said = " ".join(str(element.get(member) or "").lower().split())
+            if wanted is not None and (not said or wanted not in said):
+                continue
+            is_whole = said == wanted
+            sure = _ROLE_ONLY if wanted is None else _WHOLE_TEXT if is_whole else _PART_OF_TEXT
+            known = element.get("actions")
+            rank = (isinstance(known, list) and action in known, is_whole)
+            if best is None or rank > best[0]:
+                best = rank, ResolvedTarget(element, som.places[str(element["id"])], sure)
+        if best is not None:
+            return best[1]
     if not forms or role not in (None, "form"):
         return None
     return _in_form(lambda region: (wanted or "") in str(region.get("label") or "").lower(), _PART_OF_TEXT, compiled)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import orjson
@@ -169,6 +170,7 @@ def _document_schema() -> Schema:
         ["id"],
         severity=_one_of(rules.SEVERITIES),
         assertions=_array(_object(target=any_object)),
+        setup=_array(any_object),
         steps=_array(any_object),
         on_fail=any_object,
     )
@@ -364,11 +366,12 @@ def unsafe_names(document: JsonObject) -> Iterator[Finding]:
     """Names and ids are safe identifiers."""
     for pattern, member in _NAMES:
         for pointer, owner in objects(document, pattern):
-            if isinstance(name := owner.get(member), str) and not rules.is_identifier(name):
-                yield finding(child(pointer, member), f"{shown(name)} is not a safe identifier.")
-    for pointer, name in strings(document, "/imports/[]/namespace", "/tools/[]/x_actions/handler"):
-        if not rules.is_identifier(name):
-            yield finding(pointer, f"{shown(name)} is not a safe identifier.")
+            if member in owner and not rules.is_identifier(owner[member]):
+                yield finding(child(pointer, member), f"{shown(owner[member])} is not a safe identifier.")
+    for place in ("/imports/[]/namespace", "/tools/[]/x_actions/handler"):
+        for pointer, name in select(document, place):
+            if not rules.is_identifier(name):
+                yield finding(pointer, f"{shown(name)} is not a safe identifier.")
 
 
 @check("actions-surface-id", WARNING, "Safe Identifiers", hint="Use letters, digits, dots, - and _.")
@@ -551,6 +554,9 @@ def lost_transitions(document: JsonObject) -> Iterator[Finding]:
     states = _known(document, "/states/[]/name")
     ends = ("/transitions/[]/from|to", "/transitions/[]/from|to/[]")
     yield from _lost(document, states, "state", *ends)
+    for pointer, name in (pair for end in ends for pair in select(document, end)):
+        if not isinstance(name, str) and (not isinstance(name, list) or pointer.rpartition("/")[2].isdecimal()):
+            yield finding(pointer, f"{shown(name)} is not the name of a state.")
     yield from _lost(document, _known(document, "/tools/[]/name"), "tool", "/transitions/[]/tool")
     yield from _lost(document, _known(document, "/signals/[]/name"), "signal", "/transitions/[]/signal")
 
@@ -614,8 +620,20 @@ def unknown_attachments(document: JsonObject) -> Iterator[Finding]:
 
 
 # --- Workflows ---
+# Most maps have hundreds of steps with nothing wrong in them: those are looked at once without their places.
 
 Step: TypeAlias = Mapping[str, object]
+
+
+def _steps(document: JsonObject) -> Iterator[Step]:
+    """Yield the steps of all workflows."""
+    tools = document.get("tools")
+    for tool in tools if isinstance(tools, list) else ():
+        workflow = tool.get("workflow") if isinstance(tool, dict) else None
+        steps = workflow.get("steps") if isinstance(workflow, dict) else None
+        for step in steps if isinstance(steps, list) else ():
+            if isinstance(step, dict):
+                yield step
 
 
 @check("actions-workflow", ERROR, "workflow", hint='Write version 1, expression_language "jsonata" and known keys.')
@@ -644,6 +662,8 @@ def empty_workflows(document: JsonObject) -> Iterator[Finding]:
 @check("actions-step", ERROR, "workflow", hint="Correct the step; the set of its keys is closed.")
 def bad_steps(document: JsonObject) -> Iterator[Finding]:
     """Steps have known keys, an id without dots, and bounds for what they repeat."""
+    if all(step.keys() <= _PLAIN_STEP and rules.is_step_id(step.get("id")) for step in _steps(document)):
+        return
     for pointer, step in objects(document, _STEPS):
         identifier = step.get("id")
         for name in step.keys() - rules.STEP_KEYS:
@@ -664,6 +684,9 @@ def bad_steps(document: JsonObject) -> Iterator[Finding]:
             yield finding(f"{pointer}/for_each", "for_each is an expression {% ... %} or an array.")
         yield from _settling(f"{pointer}/settle_after", step.get("settle_after"))
 
+
+_PLAIN_STEP: Final = frozenset(("id", "primitive", "args", "on_error"))
+"""Keys of a step that need no look at each other."""
 
 _row(
     "actions-step-value",
@@ -695,6 +718,8 @@ def _settling(pointer: str, given: object) -> Iterator[Finding]:
 @check("actions-primitive", ERROR, "workflow", hint="Name a primitive of the dictionary: pointer.click, text.insert.")
 def unknown_primitives(document: JsonObject) -> Iterator[Finding]:
     """The primitives of steps are known; between attempts only those that do not change the page."""
+    if all(str(step.get("primitive")) in PRIMITIVES and "after_each" not in step for step in _steps(document)):
+        return
     yield from _unknown(document, PRIMITIVES, "The primitive", f"{_STEPS}/primitive")
     for pointer, after in objects(document, f"{_STEPS}/after_each"):
         primitive = after.get("primitive")
@@ -707,6 +732,8 @@ def unknown_primitives(document: JsonObject) -> Iterator[Finding]:
 @check("actions-arguments", ERROR, "workflow", hint="Correct the argument.")
 def bad_arguments(document: JsonObject) -> Iterator[Finding]:
     """The arguments of primitives are those that the dictionary knows, as far as no expression stands for them."""
+    if all(_has_arguments(step) and "after_each" not in step for step in _steps(document)):
+        return
     for pattern in (_STEPS, f"{_STEPS}/after_each"):
         for pointer, step in objects(document, pattern):
             primitive, given = step.get("primitive"), step.get("args", {})
@@ -730,18 +757,47 @@ def bad_arguments(document: JsonObject) -> Iterator[Finding]:
                             yield finding(f"{pointer}/args{wrong.pointer}", message)
 
 
-_argument_schemas: Final[dict[str, DocumentSchema]] = {}
+def _has_arguments(step: Step) -> bool:
+    """Say at once of most steps that nothing is wrong with their arguments."""
+    primitive, given = step.get("primitive"), step.get("args", {})
+    if not isinstance(given, dict) or not isinstance(primitive, str) or primitive not in PRIMITIVES:
+        return False
+    known = _argument_names.get(primitive)
+    if known is None:
+        schema = arguments_of(primitive)
+        needed = schema["required"]
+        assert isinstance(needed, list)
+        known = _argument_names[primitive] = (frozenset(members(schema["properties"])), frozenset(needed))
+    names = given.keys()
+    if not (known[1] <= names <= known[0]):
+        return False
+    plain = {name: value for name, value in given.items() if not (isinstance(value, str) and "{%" in value)}
+    return not plain or _arguments(primitive, frozenset(known[1] - plain.keys())).is_valid(plain)
 
 
-def _arguments(primitive: str) -> DocumentSchema:
-    if primitive not in _argument_schemas:
-        _argument_schemas[primitive] = DocumentSchema(lambda: arguments_of(primitive))
-    return _argument_schemas[primitive]
+_argument_names: Final[dict[str, tuple[frozenset[str], frozenset[str]]]] = {}
+_argument_schemas: Final[dict[tuple[str, frozenset[str]], DocumentSchema]] = {}
+
+
+def _arguments(primitive: str, filled: frozenset[str] = frozenset()) -> DocumentSchema:
+    """Return the schema of a primitive's arguments, without those that an expression fills."""
+    key = (primitive, filled)
+    if key not in _argument_schemas:
+
+        def load() -> Schema:
+            schema = arguments_of(primitive)
+            needed = schema["required"]
+            return {**schema, "required": [name for name in needed if name not in filled]}  # type: ignore[attr-defined]
+
+        _argument_schemas[key] = DocumentSchema(load)
+    return _argument_schemas[key]
 
 
 @check("actions-expression", ERROR, "workflow", hint="Write one JSONata expression: {% input.title %}.")
 def bad_expressions(document: JsonObject) -> Iterator[Finding]:
     """Expressions fill their text, compile, and call nothing that is forbidden."""
+    if all(map(_is_sound, _slots(document))) and all(map(_is_sound_expression, _bare_expressions(document))):
+        return
     for pointer, text, is_bare in _expressions(document):
         try:
             expression = expression_of(text)
@@ -753,6 +809,49 @@ def bad_expressions(document: JsonObject) -> Iterator[Finding]:
             yield finding(pointer, f"{error.code}: {error.message}")
 
 
+def _slots(document: JsonObject) -> set[str]:
+    """Return the texts of workflows in which a slot stands, or what is meant as one, each once."""
+    found: set[str] = set()
+    for _, workflow in objects(document, _WORKFLOWS):
+        steps = workflow.get("steps")
+        waiting: list[object] = [workflow.get("output")]
+        for step in steps if isinstance(steps, list) else ():
+            if isinstance(step, dict):
+                waiting += [step[name] for name in _EVALUATED if name in step]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, str):
+                if "{%" in value or "%}" in value:
+                    found.add(value)
+            elif isinstance(value, dict):
+                waiting += value.values()
+            elif isinstance(value, list):
+                waiting += value
+    return found
+
+
+_EVALUATED: Final = ("args", "when", "for_each", "retry_until", "after_each")
+
+
+def _bare_expressions(document: JsonObject) -> Iterator[str]:
+    return (text for _, text, is_bare in _expressions_of_projections(document) if is_bare)
+
+
+@lru_cache(maxsize=2048)
+def _is_sound(text: str) -> bool:
+    try:
+        expression = expression_of(text)
+        if expression is not None and has_engine():
+            check_expression(expression)
+    except ExpressionError:
+        return False
+    return True
+
+
+def _is_sound_expression(text: str) -> bool:
+    return _is_sound(text if "{%" in text or "%}" in text else f"{{% {text} %}}")
+
+
 def _expressions(document: JsonObject) -> Iterator[tuple[str, str, bool]]:
     """Yield the texts that may be slots with their pointers, and whether they are expressions without braces too."""
     for pattern in (f"{_STEPS}/args|when|for_each|retry_until|after_each", f"{_WORKFLOWS}/output"):
@@ -760,6 +859,10 @@ def _expressions(document: JsonObject) -> Iterator[tuple[str, str, bool]]:
             for inner, text in everything(value):
                 if isinstance(text, str):
                     yield pointer + inner, text, False
+    yield from _expressions_of_projections(document)
+
+
+def _expressions_of_projections(document: JsonObject) -> Iterator[tuple[str, str, bool]]:
     for pattern in (
         "/state_projections/[]/snapshot/projection/expression",
         "/state_projections/[]/summaries/[]/expression",
@@ -779,6 +882,8 @@ def unread_expressions(document: JsonObject) -> Iterator[Finding]:
 @check("actions-step-id", WARNING, "workflow", hint="Use _ instead: steps.find-it is a subtraction in JSONata.")
 def subtracting_ids(document: JsonObject) -> Iterator[Finding]:
     """Ids of steps can be written in expressions."""
+    if not any("-" in str(step.get("id")) for step in _steps(document)):
+        return
     for pointer, identifier in strings(document, f"{_STEPS}/id"):
         if "-" in identifier:
             yield finding(pointer, f"The id {shown(identifier)} needs backticks in expressions.")
@@ -787,6 +892,8 @@ def subtracting_ids(document: JsonObject) -> Iterator[Finding]:
 @check("actions-after-each", WARNING, "workflow", hint="Add retry_until, or leave it out.")
 def idle_after_each(document: JsonObject) -> Iterator[Finding]:
     """A recovery, which runs between attempts, stands in a step that has attempts."""
+    if not any("after_each" in step for step in _steps(document)):
+        return
     for pointer, step in objects(document, _STEPS):
         if "after_each" in step and "retry_until" not in step:
             yield finding(f"{pointer}/after_each", "There are no attempts without retry_until.")

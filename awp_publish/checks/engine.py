@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 Level = Literal["error", "warning"]
@@ -316,12 +317,17 @@ def position(document: object, pointer: str, known: dict[int, dict[str, int]] | 
     return tuple(key)
 
 
+_CONTAINERS: Final = frozenset((dict, list))
+
+
 def depth_exceeds(value: object, limit: int) -> bool:
     """Say whether arrays and objects are nested more than `limit` deep, without recursion."""
     level = [value] if isinstance(value, (dict, list)) else []
-    while level and limit:
-        items = (item for inner in level for item in (inner if isinstance(inner, list) else inner.values()))
-        level, limit = [item for item in items if isinstance(item, (dict, list))], limit - 1
+    for _ in range(limit):
+        inside = chain.from_iterable([item.values() if isinstance(item, dict) else item for item in level])
+        level = [item for item in inside if type(item) in _CONTAINERS]  # documents are plain dicts and lists
+        if not level:
+            return False
     return bool(level)
 
 

@@ -190,6 +190,12 @@ _SECRET: Final = re.compile(
     r"|\b(?:Bearer|Basic) (?=[\w.~+/-]*\d)[\w.~+/-]{20,}"
     r"|\bhttps?://[^\s/@:{}]+:[^\s/@:{}]+@"
 )
+_MARKS: Final = (
+    *("PRIVATE KEY-----", "eyJ", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "k_live_", "k_test_", "sk-"),
+    *("AKIA", "ASIA", "AIza", "xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "Bearer ", "Basic ", "@"),
+)
+"""One of these stands in whatever the expression finds; they are found in a tenth of its time."""
+_SHORTEST: Final = len("http://a:b@")
 _SECRET_NAME: Final = re.compile(
     r"(?:^|[_-])(?:password|passwd|secret|api_?key|access_?token|refresh_?token|private_?key|client_?secret)$",
     re.IGNORECASE,
@@ -212,16 +218,19 @@ def secrets(document: JsonObject) -> Iterator[Finding]:
 
     def collect(values: Iterable[object], depth: int) -> None:
         for value in values:
-            if isinstance(value, str):
-                texts.add(value)
-            elif isinstance(value, dict) and depth:
+            if type(value) is str:
+                if len(value) >= _SHORTEST:
+                    texts.add(value)
+            elif type(value) is dict and depth:
                 names.update(value)
                 collect(value.values(), depth - 1)
-            elif isinstance(value, list) and depth:
+            elif type(value) is list and depth:
                 collect(value, depth - 1)
 
     collect([document], MAX_DEPTH)
-    if not any(map(_SECRET.search, texts)) and not any(map(_SECRET_NAME.search, names)):
+    together = "\n".join(texts)
+    may_be = any(mark in together for mark in _MARKS)
+    if not (may_be and any(map(_SECRET.search, texts))) and not any(map(_SECRET_NAME.search, names)):
         return
     for pointer, text in everything(document):
         if not isinstance(text, str):

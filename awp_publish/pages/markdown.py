@@ -376,6 +376,8 @@ class Inline:
     def __init__(self, url: str, base: str, visible: VisibleNodes) -> None:
         self._url, self._base = url, base
         self._visible = visible
+        self.later: set[Node] = set()
+        """What is written in another place."""
         self._forms: dict[Node, FormFields] = {}
         self._submits: dict[Node, Node] = {}
         """For a button that is all of its form that is seen, that form."""
@@ -417,7 +419,7 @@ class Inline:
         tag, given = node.tag, node.attributes
         if not tag:
             return [escape_text(collapse(node.text), in_brackets=linked)]
-        if not self._visible.shows(node):
+        if node in self.later or not self._visible.shows(node):
             return []
         if depth >= MAX_INLINE_DEPTH:
             return [escape_text(f" {self._visible.plain_text(node)} ", in_brackets=linked)]
@@ -745,8 +747,17 @@ def write_markdown(source: Tree | str | bytes, url: str, charset: str | None = N
     return written
 
 
+_CHROME: Final = frozenset({"header", "footer", "aside", "search"})
+_HOLDERS: Final = frozenset({"td", "th", "li", "dd", "blockquote"})
+"""Elements out of which nothing is taken: their text would be torn."""
+
+_SKIPS: Final = re.compile(r"\s*(?:skip|jump)\b", re.IGNORECASE)
+MAX_CHROME: Final = 100
+"""Navigations and forms of a page that are told at its end; further ones stay where they are."""
+
+
 class _Page:
-    """The writing of one page."""
+    """The writing of one page: its main content, what is around it, then its navigation and the forms outside of it."""
 
     def __init__(self, tree: Tree, url: str) -> None:
         self._tree = tree
@@ -779,14 +790,76 @@ class _Page:
             title = escape_text(collapse(read_title(self._tree)).strip())
             if title:
                 self._lines.block([f"# {title}"])
+        later = self._inline.later
+        navigation, forms = self._chrome()
+        skipping = set(later)
+        later.update(navigation, forms)
+        mains = (one for one in self._tree.tagged("main") if self._is_seen(one))
+        main = next(mains, None)
+        if main is not None:  # with the heading of the page, wherever it stands
+            own = next((one for one in self._tree.tagged("h1") if self._is_seen(one)), None)
+            if own is not None and not any(one is main for one in _ancestors(own)):
+                self._blocks([own], 0)
+                later.add(own)
+            self._blocks([main], 0)
+            later.add(main)
         self._blocks(children_of(self._tree.body), 0)
+        later.clear()
+        later.update(skipping)
+        if navigation:
+            # Each on a line; what an earlier one says is not said again.
+            said, lines = set[str](), list[str]()
+            for one in navigation:
+                pieces = list[Piece]()
+                for piece in self._inline.pieces(one):
+                    if isinstance(piece, Mark) and piece.kind == "markdown":
+                        if piece.text in said:
+                            continue
+                        said.add(piece.text)
+                    pieces.append(piece)
+                lines.append(" · ".join(line for paragraph in join_pieces(pieces) for line in paragraph))
+            if any(lines) and not self._lines.is_empty:
+                self._lines.block(["## Navigation"])
+            for line in filter(None, lines):
+                self._lines.block([escape_line(line)])
+        if forms:
+            if not self._lines.is_empty:
+                self._lines.block(["## Forms"])
+            self._blocks(forms, 0)
         return self._lines.text()
+
+    def _is_seen(self, node: Node) -> bool:
+        around = islice(_ancestors(node), MAX_BLOCK_DEPTH)
+        return self._visible.shows(node) and all(
+            one.tag in ("body", "html") or self._visible.shows(one) for one in around
+        )
+
+    def _chrome(self) -> tuple[list[Node], list[Node]]:
+        """Return the links for getting about, and the forms of header and footer.
+
+        The link that skips them is left out: here the content comes first anyway.
+        """
+        navigation, forms = list[Node](), list[Node]()
+        first = next(iter(self._tree.tagged("a")), None)
+        if first is not None and first.attributes.get("href", "").startswith("#"):
+            self._inline.later.update([first] if _SKIPS.match(self._visible.plain_text(first)) else [])
+        for tag, found in (("nav", navigation), ("form", forms)):
+            for one in self._tree.tagged(tag)[:MAX_CHROME]:
+                around = list(islice(_ancestors(one), MAX_BLOCK_DEPTH))
+                tags = {above.tag for above in around}
+                if tag == "form" and (not tags & _CHROME or "main" in tags or "article" in tags):
+                    continue
+                if "nav" not in tags and not _HOLDERS & tags and self._is_seen(one):
+                    found.append(one)
+        return navigation, forms
 
     def _blocks(self, children: Iterable[Node], depth: int) -> None:
         """Write what stands in an element: blocks, and between them text."""
-        lines, pieces = self._lines, list[Piece]()
+        lines, pieces, later = self._lines, list[Piece](), self._inline.later
         for node in children:
             tag, given = node.tag, node.attributes
+            if node in later:
+                continue
             if not tag or not self._is_block(node) or not self._visible.shows(node):
                 pieces += self._inline.pieces(node, linked=self._link is not None)
                 continue
@@ -794,11 +867,13 @@ class _Page:
             pieces = []
             if depth >= MAX_BLOCK_DEPTH:
                 self._text([escape_text(self._visible.plain_text(node))])
-            elif tag in HEADINGS:
+            elif tag in HEADINGS or given.get("role", "").strip().lower() == "heading":
                 text = self._line(node)
                 if text:
                     escaped = re.sub(r"(?<!#)(#+)$", r"\\\1", text)  # a closing sequence (section 4.2)
-                    lines.block([f"{'#' * HEADINGS[tag]} {escaped}"])
+                    said = given.get("aria-level", "").strip()
+                    level = HEADINGS.get(tag) or (int(said) if said in ("1", "2", "3", "4", "5", "6") else 2)
+                    lines.block([f"{'#' * level} {escaped}"])
             elif tag in LISTS:
                 self._list(node, depth + 1)
             elif tag == "table":
@@ -823,6 +898,10 @@ class _Page:
                 if text:
                     fence = _fence(text, 3)
                     lines.block([fence + _language_of(node), *text.split("\n"), fence])
+                    found = (one for one in self._visible.walk(node) if one.tag == "a" and "href" in one.attributes)
+                    links = list(filter(None, dict.fromkeys(self._inline.line([one]) for one in found)))
+                    if links:
+                        lines.block([f"Links: {', '.join(links)}"])
             elif tag == "dl":
                 self._terms(node, depth + 1)
             else:

@@ -611,7 +611,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
             if quiet and tag in plain:
                 pass
             elif quiet and tag == "a" and "href" in attributes:
-                if is_permalink(node):
+                if attributes["href"][:1] == "#" and is_permalink(node):
                     continue
                 if run is not None:
                     end_run()

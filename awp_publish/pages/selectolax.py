@@ -332,6 +332,10 @@ def _copy(top: LexborNode, parent: Element, by_tag: dict[str, list[Element]], st
     room, above = MAX_TREE_DEPTH, parent.parent
     while above is not None:
         room, above = room - 1, above.parent
+    if room <= 0:
+        if strict:
+            raise _TooDeepError
+        return ()
     text, siblings = TextNode, list[Node]()
     first, waiting = siblings, list[tuple[LexborNode | None, Element, list[Node]]]()
     kinds: dict[int, tuple[str, type[Element], list[Element]]] = {}

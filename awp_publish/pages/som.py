@@ -49,6 +49,9 @@ _AMPLE: Final = 48_000
 _AMPLE_SHARES: Final = (0.12, 0.25, 0.55, 0.05, 0.01, 0.02, 0.0, 0.0)
 """Of the room, what each shelf has at least if it needs so much; with ample room all controls have a place."""
 
+_TEXTS: Final = (1, 4)
+"""The shelves of texts."""
+
 _ALIKE: Final = 3
 """Controls that say the same, of which the next ones are on the last shelf."""
 
@@ -99,7 +102,7 @@ _UNIT_OVERHEAD: Final = 12
 _CONTROL: Final = 100
 """Bytes of a control beside the overhead of any element, about."""
 
-_LEAST: Final = 80
+_LEAST: Final = 150
 """Bytes of room in which nothing has a place."""
 
 _LITTLE: Final = 4
@@ -108,7 +111,7 @@ _LITTLE: Final = 4
 _ID: Final = 15
 """Bytes of an id, which an element does not have while it is measured, and of the comma behind it."""
 
-_REGION: Final = 150
+_REGION: Final = 190
 """Bytes of a region beside its elements, with what is said of what is left out."""
 
 _OPERATED: Final = CONTROLS | {HIDDEN}
@@ -238,7 +241,7 @@ def _cut(
     text = "".join(survey.pieces)
     width = len(text.encode()) / len(text) if text else 1.0  # bytes of a character, on average
     alike, by_address = Counter[str](), dict[str, Candidate]()
-    duplicates = set[Candidate]()
+    duplicates, titles = set[Candidate](), set[Candidate]()
     for number, pool in enumerate(pools):
         is_main = number in main
         for candidate in pool:
@@ -250,12 +253,16 @@ def _cut(
                 shelves[2 if alike[said] <= _ALIKE else 6].append((candidate, number, min(size, 200) + _CONTROL, 1))
             elif role == "link" and "href" in node.attributes:
                 address = normalise_address(node.attributes["href"])
-                if _leads_away(address):
+                if address not in ("", "#") and not address.startswith("javascript:"):
                     other = by_address.setdefault(address, candidate)
                     if other is not candidate:
-                        worse = other if _tells_more(candidate, other, survey) else candidate
-                        duplicates.add(worse)
-                        by_address[address] = candidate if worse is other else other
+                        if other not in titles and _tells_more(candidate, other, survey):
+                            by_address[address] = candidate
+                            duplicates.add(other)
+                        else:
+                            duplicates.add(candidate)
+                if size >= _TELLING:  # or a time: "12 minutes ago" is shorter
+                    titles.add(candidate)
                 size = _LINK_OVERHEAD - _OVERHEAD + min(size, 200) + len(node.attributes["href"])
                 shelves[3 if is_main else 5].append((candidate, number, size, 1))
             elif role == "heading" or candidate.shadow is not None:
@@ -272,7 +279,7 @@ def _cut(
         shelves[number] = [one for one in shelves[number] if one[0] not in duplicates]
     shelves[0].sort(key=lambda one: one[1] not in main)
     shelves[2].sort(key=lambda one: one[0].state & IN_FORM == 0 or one[0].role not in ("button", HIDDEN))
-    shelves[3].sort(key=lambda one: lengths[one[0].end] - lengths[one[0].start] < _TELLING)
+    shelves[3] = [one for one in shelves[3] if one[0] in titles] + [one for one in shelves[3] if one[0] not in titles]
 
     shares = _SHARES if room < _AMPLE else _AMPLE_SHARES
     room_left = room - _REGION * min(len(pools), room // (8 * _REGION))
@@ -283,30 +290,32 @@ def _cut(
         more = max(min(need - given[number], spare), 0)
         given[number] += more
         spare -= more
-    for shelf, allowed in zip(shelves, given, strict=True):
+    for place, (shelf, allowed) in enumerate(zip(shelves, given, strict=True)):
+        if place not in _TEXTS:
+            for candidate, number, unit, _ in shelf:
+                if unit + _OVERHEAD <= allowed and left > _LEAST:
+                    taken = make(candidate, _MODEST, number, allowed + _OVERHEAD + _MIN_LENGTH)
+                    allowed -= taken if candidate in made else 0
+            continue
         all_units = [unit for _, _, unit, units in shelf for _ in range(units)]
         most = max(share_evenly(all_units, allowed - _OVERHEAD * len(shelf)), _MIN_LENGTH)
         for candidate, number, unit, units in shelf:
-            if allowed < _OVERHEAD:
-                break
             kept = min((allowed - _OVERHEAD) // max(min(unit, most), 1), units)
             if kept < 1:
                 continue
-            whole = candidate.role in _OPERATED or candidate.role in ("heading", "link")
-            limits = _MODEST if whole else ElementLimits(most, kept, compact=True)
-            taken = make(candidate, limits, number, allowed + _OVERHEAD + _MIN_LENGTH)
+            taken = make(candidate, ElementLimits(most, kept, compact=True), number, allowed + _OVERHEAD + _MIN_LENGTH)
             if candidate not in made and kept > 1:  # a list or a table larger than it seemed
                 limits = ElementLimits(most, max(kept * min(allowed, left) // taken, 1), compact=True)
                 taken = make(candidate, limits, number, allowed + _OVERHEAD + _MIN_LENGTH)
             allowed -= taken if candidate in made else 0
-    for shelf in shelves:  # once more, with what is left
-        for candidate, number, unit, units in shelf if left > _LEAST else ():
-            if candidate not in made and _OVERHEAD + unit <= left:
-                whole = candidate.role in _OPERATED or candidate.role in ("heading", "link")
-                kept = max(min((left - _OVERHEAD) // max(unit, 1), units), 1)
-                make(candidate, _MODEST if whole else ElementLimits(_MIN_LENGTH * 2, kept, compact=True), number, left)
-                if left <= _LEAST:
-                    break
+    for place, shelf in enumerate(shelves):  # once more, with what is left
+        for candidate, number, unit, units in shelf:
+            if left <= _LEAST:
+                break
+            if unit + _OVERHEAD <= left and candidate not in made:
+                kept = min((left - _OVERHEAD) // max(unit, 1), units)
+                limits = ElementLimits(_MIN_LENGTH * 2, kept, compact=True) if place in _TEXTS else _MODEST
+                make(candidate, limits, number, left)
 
     for lost, pool in zip(losses, pools, strict=True):
         for candidate in pool:

@@ -34,7 +34,8 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
@@ -46,6 +47,7 @@ from starlette.exceptions import HTTPException
 from awp_publish import media
 from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential
 from awp_publish.policy.authentication import AuthenticationGate, Authenticator, set_caller
+from awp_publish.policy.botauth import ACCEPT_SIGNATURE, WebBotAuth
 from awp_publish.policy.call import Call, Claim, Content, Credentials, Outcome, RawHeaders, Result, never_disconnected
 from awp_publish.policy.summaries import cut, summarizer, visible
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
@@ -64,6 +66,7 @@ from awp_publish.problems import (
     HandlerTimeout,
     IdempotencyKeyInFlight,
     IdempotencyKeyReused,
+    InsufficientPermissions,
     InvalidIdempotencyKey,
     InvalidInput,
     InvalidOutput,
@@ -276,6 +279,7 @@ class Guard:
 
         self._is_everywhere = action.is_public and action.expose is None
         self._authentication: AuthenticationGate | None = None
+        self._agents = next((one for one in guards.authenticators if isinstance(one, WebBotAuth)), None)
         if guards.authenticators:
             # A route with a security scheme of its own asks for credentials itself; ours tell who calls if we know it.
             ours = action.auth_required and not action.route_authenticates
@@ -311,11 +315,17 @@ class Guard:
             credentials = call.credentials()
             call.address = credentials.address
             if (gate := self._authentication) is not None:
+                if (agents := self._agents) is not None:
+                    with suppress(Problem):  # which is raised again where it decides
+                        await agents(credentials)
+                    call.label = agents.label_of(credentials)
                 try:
                     call.principal = await gate.identify(credentials)
                 except Problem:
                     if self._action.is_public:
                         raise
+                if call.principal is not None and call.label != call.principal.label:
+                    call.principal = replace(call.principal, label=call.label)
                 set_caller(call.principal)
         principal = call.principal
         if not self._is_everywhere:
@@ -326,6 +336,14 @@ class Guard:
                 raise call.objection
         if gate is not None:
             gate.require(principal)
+            if (agents := self._agents) is not None and (allowed := self._action.allow_agents):
+                signer = agents.signer_of(credentials)
+                if call.label not in allowed and not (signer and {signer, signer.partition("://")[2]} & {*allowed}):
+                    raise InsufficientPermissions(
+                        f"Action {self._action.id} is for {', '.join(allowed)}; this caller is {call.label}.",
+                        recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
+                        headers=[ACCEPT_SIGNATURE],
+                    )
 
         # What can be said without the store? It is told only if neither limits nor a recorded answer come before it.
         if self._takes_keys and self._key_field in call.input:

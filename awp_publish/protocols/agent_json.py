@@ -122,6 +122,7 @@ def _unheard(catalog: Catalog) -> tuple[str, ...]:
             ("idempotency-", "invalid-idempotency-", "outcome-unknown", "answer-not-kept"),
         ),
         (any(action.needs_confirmation for action in actions), ("confirmation-",)),
+        (catalog.door("bridge") is not None, ("runtime-failed",)),
         (any(action.requires for action in actions), ("prerequisite-",)),
         (any(action.is_background for action in actions), ("job-", "unknown-job", "too-many-jobs")),
     )

@@ -13,6 +13,7 @@ import orjson
 
 from awp_publish.model import Action, Catalog, JsonObject, Page
 from awp_publish.protocols import som
+from awp_publish.protocols.actions_json import SITE_ACTION
 from awp_publish.protocols.members import credentials_of, whole
 from awp_publish.protocols.protocol import Document, Protocol
 from awp_publish.protocols.schema_reading import members, object_facts, required_members, resolved
@@ -57,11 +58,13 @@ def render_full(catalog: Catalog) -> bytes:
 
 def usage(catalog: Catalog) -> list[str]:
     """Return the actions and the rules of calling them, in Markdown; what no action here asks for is not said."""
-    if not catalog.actions:
+    # What calls the others by the map of the site's pages says nothing to who calls them himself.
+    actions = [action for action in catalog.actions if action.id != SITE_ACTION]
+    if not actions:
         return []
     template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
     lines = [f'Call: POST {template} with JSON {{"input": {{...}}}}. Errors are problem+json with a `recovery`.', ""]
-    lines += [f"- {_line(catalog, action)}" for action in catalog.actions]
+    lines += [f"- {_line(catalog, action)}" for action in actions]
     rules = list(_rules(catalog))
     return [*lines, "", *(f"- {rule}" for rule in rules)] if rules else lines
 
@@ -159,10 +162,15 @@ def page_links(catalog: Catalog) -> list[str]:
         return []
     return [
         f"- [{one_line(page.title)}]({markdown_address(catalog, page)})"
-        + (f": {first_sentence(page.description)}" if page.description else "")
-        for page in catalog.pages
-        if not page.is_template
+        + (f": {re.split(r'[:;,]|[.!?](?= |$)', one_line(page.description))[0]}." if page.description else "")
+        for page in listed_pages(catalog)
     ]
+
+
+def listed_pages(catalog: Catalog) -> list[Page]:
+    """Return the pages of one address that robots may read."""
+    kept_out = catalog.site.robots.disallow if catalog.site.robots is not None else ()
+    return [page for page in catalog.pages if not page.is_template and not page.path.startswith(tuple(kept_out))]
 
 
 def _documents(catalog: Catalog) -> list[str]:

@@ -83,5 +83,5 @@ def endpoint_of(catalog: Catalog) -> str:
 
 PROTOCOL = Protocol(
     "som",
-    documents=(Document(PATH, MEDIA_TYPE, to_json(render), rel="alternate", title="SOM", condition=is_published),),
+    documents=(Document(PATH, MEDIA_TYPE, to_json(render), rel="describedby", title="SOM", condition=is_published),),
 )

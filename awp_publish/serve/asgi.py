@@ -14,6 +14,7 @@ from awp_publish.discover import find_routes, routed
 from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Catalog, seconds_of
+from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.guard import Guards
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
@@ -144,6 +145,12 @@ class AgentPublisher:
         """
         pages = (self._here or self._of_host(scope)).pages
         return None if pages is None else pages.read_file(scope)
+
+    def links(self, scope: Scope) -> str:
+        """The `Link` header of a page: the site's documents, and the page's own other formats; for adapters."""
+        here = self._here or self._of_host(scope)
+        links = link_header(self.site.catalog, self._protocols)
+        return links if here.pages is None else f"{links}, {here.pages.alternates(scope).decode('latin-1')}"
 
     def fallback(self, scope: Scope) -> Reply | None:
         """The document that stands where the application answers 404, None for any other request: for adapters."""
@@ -369,10 +376,17 @@ class AgentPublisher:
             background=self._background,
             entrance=self._entrance,
             pages=reader,
+            site=site,
+            documents=partial(self._documents_of, _host_of(catalog)),
+            routes=partial(find_routes, self._called.routes),
             sessions=sessions,
             carry=carry,
         )
         return open_doors(context, self._status)
+
+    def _documents_of(self, host: str) -> Mapping[str, Prepared]:
+        """The documents of one address as they were published last."""
+        return next(one for one in self._published if one.host == host).documents
 
     def _sessions(self, guards: Guards, catalog: Catalog) -> CookieSessions | None:
         """The sessions that are kept for callers without a cookie jar, None for a site that knows nobody by cookies."""
@@ -404,7 +418,10 @@ class AgentPublisher:
         fingerprints = Tokens(site.keys, f"fingerprint:{settings.namespace}", 0.0) if has_keys else None
         return Guards(
             store=site.store,
-            authenticators=site.authenticators,
+            authenticators=tuple(
+                one.bound_to(settings.urls, site.store) if isinstance(one, WebBotAuth) else one
+                for one in site.authenticators
+            ),
             realm=catalog.site.name,
             metadata_url=metadata,
             codes=catalog.site.errors,

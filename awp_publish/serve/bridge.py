@@ -31,7 +31,17 @@ from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker
 from awp_publish.model import Door, JsonObject, Paths, seconds_of
 from awp_publish.policy.call import Call, Outcome, Principal, Result
-from awp_publish.problems import HandlerFailed, NotJson, Problem, RuntimeFailed
+from awp_publish.problems import (
+    ConfirmationRequired,
+    HandlerFailed,
+    InvalidInput,
+    NotJson,
+    PrerequisiteRequired,
+    Problem,
+    RuntimeFailed,
+    Violation,
+    code_of,
+)
 from awp_publish.protocols import actions_json
 from awp_publish.protocols.actions_json import HANDLER, SITE_ACTION, SITE_TOOL
 from awp_publish.schema import Validator, compile_schema
@@ -40,7 +50,6 @@ from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.endpoint import ProblemRenderer, read_request_id
 from awp_publish.serve.http import (
     NO_SNIFFING,
-    Message,
     Receive,
     Reply,
     Scope,
@@ -50,9 +59,10 @@ from awp_publish.serve.http import (
     send_reply,
 )
 from awp_publish.serve.runtimes import (
+    CODE_LENGTH,
     GRACE,
+    KEY_LENGTH,
     MAX_OWNERS,
-    SECRET_LENGTH,
     BridgeCall,
     Owner,
     PairedRuntime,
@@ -71,6 +81,7 @@ SEVERITIES: Final = ("info", "minor", "major", "critical")
 MAX_MAPS: Final = 100
 """Maps that are kept ready for callers who may see different actions."""
 
+ANSWERS: Final = ("action_call_output", "action_error")
 ITEMS: Final = ("runtime_ready", "runtime_status", "action_call", "action_call_output", "dom_event", "action_error")
 
 MAX_ID: Final = 256
@@ -80,8 +91,14 @@ MAX_RUNTIMES: Final = 16
 MAX_EVENTS: Final = 4 * MAX_PENDING
 """Items that wait for an agent which does not read them, before events are dropped."""
 PAGE_BYTES: Final = 4_000_000
+ADDRESS_SHARE: Final = 5
+"""All callers of one address have a fifth of the pages that a process keeps (`browsing.sessions`)."""
 DRIVEN: Final = "page.driver"
 """The capability of our own script: what it is asked for are single steps, and the runner is here."""
+TOLD_HEADERS: Final = ("www-authenticate", "retry-after", "ratelimit", "ratelimit-policy", "link", "location")
+"""Headers of a refusal that an agent is told of."""
+SHOWN_HEADERS: Final = (b"awp-receipt", b"idempotent-replayed", b"awp-content-type")
+"""Headers of an answer that an agent is told of."""
 IN_PROCESS: Final = "in_process"
 """Names the caller's own page in this process, whatever its id is."""
 
@@ -91,6 +108,19 @@ MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
 SCRIPT: Final = Path(__file__).parents[1] / "static" / "actions.js"
 _CONFIGURATION: Final = b"/*SITE*/{}/*SITE*/"
 _UPGRADE: Final = Reply(426, (PLAIN, (b"upgrade", b"websocket")), b"The bridge is spoken to over WebSocket.\n")
+
+RECOVERIES: Final[Mapping[str, str]] = {
+    code_of(ConfirmationRequired.slug): (
+        "Show confirmation.summary to your user. Only if they agree, send the same action_call with a new call_id and "
+        "confirmation.token as confirmation beside arguments."
+    ),
+    code_of(PrerequisiteRequired.slug): (
+        "Of the actions that missing names call those that have not succeeded yet, then send this call again with a "
+        "new call_id; from another connection, if the site does not know who calls, with receipts beside arguments: a "
+        "list of the awp-receipt that headers of each of their answers has. None is to be repeated for a receipt."
+    ),
+}
+"""Recoveries that read differently at this door."""
 
 STATUSES: Final[Mapping[str, int]] = {
     "unknown_action": 404,
@@ -177,6 +207,16 @@ def error_item(failure: RuntimeFailure, call_id: str | None = None, runtime_id: 
     }
 
 
+def write_item(item: JsonObject) -> str:
+    """Write an item. What JSON cannot say becomes an action_error."""
+    try:
+        return orjson.dumps(item).decode()
+    except (TypeError, ValueError):
+        failure = RuntimeFailure("invalid_result", "The answer cannot be written as JSON.", recoverable=False)
+        call_id = item.get("call_id")
+        return orjson.dumps(error_item(failure, call_id if isinstance(call_id, str) else None)).decode()
+
+
 def read_error(item: JsonObject) -> RuntimeFailure:
     """Read the failure that a runtime tells. A code that the protocol does not have stands in its evidence."""
     error = require_object(item, "error")
@@ -208,10 +248,10 @@ def failure_of(status: int, problem: Mapping[str, object]) -> RuntimeFailure:
         code = "invalid_result"
     elif status in (401, 403, 428, 429) or slug.startswith(("CONFIRMATION_", "PREREQUISITE_", "AUTH", "SESSION_")):
         code = "permission_denied"
-    evidence: dict[str, object] = {"code": slug, "status": status}
-    for name in ("errors", "confirmation", "missing", "recovery", "request_id", "retry_after_ms", "required_scopes"):
-        if name in problem:
-            evidence[name] = problem[name]
+    evidence = {name: value for name, value in problem.items() if name not in ("type", "title", "instance")}
+    evidence |= {"code": slug, "status": status}
+    if isinstance(asked := problem.get("confirmation"), Mapping):
+        evidence |= {name: asked[name] for name in ("token", "summary") if name in asked}
     detail = problem.get("detail") or problem.get("title") or "The action did not succeed."
     return RuntimeFailure(code, str(detail), evidence, recoverable=code != "invalid_result")
 
@@ -280,7 +320,7 @@ class Bridge:
 
     def __init__(self, door: DoorContext) -> None:
         self.door, catalog = door, door.catalog
-        self.renderer = ProblemRenderer(catalog)
+        self.renderer = ProblemRenderer(catalog, RECOVERIES)
         self.dropped = 0
         self._gate = SocketGate(door, PROTOCOL, catalog.paths.bridge, self.renderer)
         self._identify = door.guards.identify()
@@ -406,13 +446,14 @@ class Bridge:
 
     async def _owner_of(self, scope: Scope) -> Owner:
         """Return who opens a connection. Raises Problem for credentials that are wrong."""
-        if self.door.carry is not None:
-            visited = await self.door.carry.visit(scope)
-        else:
-            visited = scope
+        shown, visited = read_fields(scope["headers"]).get(b"awp-session", b"").strip(), scope
+        if self.door.carry is not None and shown:
+            # What knows visitors by a session answers requests; the upgrade is one (RFC 6455 section 4.1).
+            scheme = "https" if scope.get("scheme") == "wss" else "http"
+            request = {**scope, "type": "http", "method": "GET", "scheme": scheme, "extensions": {}}
+            visited = await self.door.carry.visit(request)
         fields = read_fields(visited["headers"])
         principal = await self._identify(read_credentials(visited, fields, self.door.admission.trusted_proxies))
-        shown = read_fields(scope["headers"]).get(b"awp-session", b"").strip()
         session = hashlib.sha256(shown).hexdigest() if shown and visited is not scope else ""
         return self.owner(principal, session)
 
@@ -446,7 +487,7 @@ class Bridge:
 
     # --- Runtimes ---
 
-    def register(self, connection: "BridgeConnection", item: JsonObject) -> None:
+    def register(self, connection: "BridgeConnection", item: JsonObject) -> PairedRuntime:
         """Take a runtime_ready: a new runtime, one whose page was loaded anew, or news. Raises RuntimeFailure."""
         runtime_id, url = require_text(item, "runtime_id"), require_text(item, "url", MAX_URL)
         key, authorization = read_text(item, "runtime_key"), read_text(item, "authorization_id")
@@ -490,13 +531,14 @@ class Bridge:
         listed = manifest.get("tools") if manifest is not None else None
         runtime.announced = frozenset(_by_name(listed)) if isinstance(listed, list) else frozenset()
         connection.runtimes[runtime_id] = owner.runtimes[runtime_id] = runtime
-        if authorization is not None and len(authorization) >= SECRET_LENGTH:
+        if authorization is not None and len(authorization) >= CODE_LENGTH:
             self._authorized[authorization] = runtime
         if runtime.can_return and key is not None:
             self._keyed[_keyed_as(owner, key)] = runtime
         if isinstance(page := runtime.runtime.page if runtime.runtime is not None else None, ScriptPage):
             page.url = url
         runtime.come_back(connection)
+        return runtime
 
     def _move(self, runtime: PairedRuntime, connection: "BridgeConnection", runtime_id: str) -> None:
         """Have a runtime that has shown its key at another connection; its own may not know yet that it is gone."""
@@ -563,7 +605,7 @@ class Bridge:
                 del index[name]
         runtime.end()
 
-    def _visit(self, owner: Owner, runtime_id: str | None) -> SiteRuntime | None:
+    def _visit(self, owner: Owner, runtime_id: str | None, address: str) -> SiteRuntime | None:
         """Return the page in this process that a caller has, a new one where none is named; None for another's."""
         if runtime_id not in (None, IN_PROCESS):
             visit = self._visits.get(runtime_id)
@@ -579,9 +621,13 @@ class Bridge:
                 if oldest.current is not None or not (is_full or now - oldest.last_used > idle):
                     break
                 del self._visits[oldest.id]
+            # Whoever asks for ever more pages makes room for them among their own.
+            own = [one for one in self._visits.values() if one.address == address] if address else []
+            if len(own) >= max(browsing.sessions // ADDRESS_SHARE, 1):
+                del self._visits[own[0].id]
             limits = SessionLimits(pages=1, page_bytes=PAGE_BYTES)
             session = Session(self._origins, limits=limits, cache=self._cache)
-            owner.visit = visit = SiteRuntime(f"{IN_PROCESS}.{secrets.token_urlsafe(18)}", owner, session)
+            owner.visit = visit = SiteRuntime(f"{IN_PROCESS}.{secrets.token_urlsafe(18)}", owner, session, address)
             self._visits[visit.id] = visit
 
             async def invoke(handled: HandlerCall) -> object:
@@ -606,11 +652,16 @@ class Bridge:
             action = self.door.invoker.find(PROTOCOL, agent, operation if isinstance(operation, str) else None)
             if not action.requires:
                 del members["receipts"]
+            self.door.admission.check_size(action, len(orjson.dumps(handled.arguments)))
             inner = InnerCall(action, handled.arguments, members, _new_trace())
-            result, added = await self._inner.send(inner, visit.site, None, visit.session)
+            # A session that is shown has cookies of its own, and those of the page stay out.
+            session = visit.session if "session" not in members else None
+            result, added = await self._inner.send(inner, visit.site, None, session)
         except Problem as problem:
             result, added = problem, ()
-        for name, value in added:
+        for name, value in (*added, *(result.headers if isinstance(result, Outcome) else ())):
+            if name in SHOWN_HEADERS and visit.current is not None:
+                visit.current.headers[name.decode("latin-1")] = value.decode("latin-1")
             if name == b"awp-receipt":
                 visit.receipts[handled.tool] = value.decode("latin-1")
         if isinstance(result, Problem):
@@ -619,12 +670,16 @@ class Bridge:
 
     def _describe(self, problem: Problem) -> dict[str, object]:
         described = self.renderer.describe(problem)
-        after = next((value for name, value in problem.headers if name.lower() == "retry-after"), "")
-        return described | ({"retry_after_ms": int(after) * 1000} if after.isdecimal() else {})
+        told = {name.lower(): value for name, value in problem.headers if name.lower() in TOLD_HEADERS}
+        after = told.get("retry-after", "")
+        described |= {"retry_after_ms": int(after) * 1000} if after.isdecimal() else {}
+        return described | ({"headers": told} if told else {})
 
     # --- Calls ---
 
-    def find(self, owner: Owner, selectors: Selectors, peer: "BridgeConnection | None" = None) -> ReachableRuntime:
+    def find(
+        self, owner: Owner, selectors: Selectors, address: str, peer: "BridgeConnection | None" = None
+    ) -> ReachableRuntime:
         """Return the one runtime that a call means. Raises RuntimeFailure."""
         reachable: dict[int, PairedRuntime] = {id(one): one for one in owner.runtimes.values()}
         shown = [one for one in (selectors.authorization_id, selectors.runtime_id) if one is not None]
@@ -649,7 +704,7 @@ class Bridge:
         by_page = selectors.url_contains is not None or selectors.title_contains is not None
         if selectors.authorization_id is None and selectors.runtime_key is None:
             is_named = selectors.runtime_id is not None
-            visit = owner.visit if by_page and not is_named else self._visit(owner, selectors.runtime_id)
+            visit = owner.visit if by_page and not is_named else self._visit(owner, selectors.runtime_id, address)
             if visit is not None and selectors.fit(visit):
                 return visit
         evidence: dict[str, object] = {"runtimes": [one.describe() for one in owner.runtimes.values()]}
@@ -668,18 +723,15 @@ class Bridge:
             if selectors.runtime_id not in (None, wanted):
                 raise invalid("runtime_id and target_runtime_id name different runtimes.", member="runtime_id")
             selectors = replace(selectors, runtime_id=str(wanted))
-        runtime = self.find(owner, selectors, peer)
+        runtime = self.find(owner, selectors, site.address, peer)
         if call.name == SITE_TOOL:
             self._check_site_inputs(call.arguments)
         is_relayed = isinstance(runtime, PairedRuntime) and runtime.runtime is None
         if is_relayed:
-            self._check(owner, cast(PairedRuntime, runtime), call)
-            return runtime, await runtime.run(call, lambda given: self._behind_gates(runtime, given, site))
-        mode = call.arguments.get("mode") if call.name == SITE_TOOL else None
-        work = call
-        if mode == "call":
-            name, arguments = call.arguments["action"], call.arguments.get("arguments", {})
-            work = replace(call, name=str(name), arguments=cast(JsonObject, arguments))
+            meant = call.meant
+            self._check(owner, cast(PairedRuntime, runtime), meant)
+            return runtime, await runtime.run(call, lambda given: self._behind_gates(runtime, given, meant, site))
+        mode, work = call.arguments.get("mode") if call.name == SITE_TOOL else None, call.meant
         if isinstance(runtime, SiteRuntime):
             runtime.last_used = asyncio.get_running_loop().time()
             self._visits.move_to_end(runtime.id)
@@ -691,7 +743,7 @@ class Bridge:
                     home = self.door.catalog.absolute("/")
                     with suppress(PrimitiveError):  # a site need not have a page there
                         await runtime.runtime.page.perform("browser.navigate", {"url": home})
-            return await self._behind_gates(runtime, given, site)
+            return await self._behind_gates(runtime, given, given, site)
 
         result = await runtime.run(work, carry_out)
         if mode is None:
@@ -705,6 +757,15 @@ class Bridge:
             if isinstance(runtime, PairedRuntime):
                 output["dropped"] = runtime.dropped
         return runtime, ToolResult({**output, "runtime_id": runtime.id}, result.steps if mode != "call" else ())
+
+    def gives_once(self, call: BridgeCall, item: JsonObject) -> bool:
+        """Tell whether the answer to a call has what its action gives once, and nobody keeps."""
+        redact, output = self.door.invoker.answer_redactors.get(call.meant.name), item.get("output")
+        if redact is None or item["type"] == "action_error":
+            return False
+        if call.name == SITE_TOOL and isinstance(output, dict):
+            output = output.get("result")
+        return bool(redact(output) != output)
 
     def _check_site_inputs(self, arguments: JsonObject) -> None:
         if violations := self._site_inputs(arguments):
@@ -731,13 +792,15 @@ class Bridge:
             errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
             raise invalid(f"The arguments of {call.name} do not fit: {_told(errors)}", errors=errors)
 
-    async def _behind_gates(self, runtime: ReachableRuntime, call: BridgeCall, site: SiteClient) -> ToolResult:
-        """Carry out a call behind the gates of its action, where a workflow does what the action would.
+    async def _behind_gates(
+        self, runtime: ReachableRuntime, call: BridgeCall, meant: BridgeCall, site: SiteClient
+    ) -> ToolResult:
+        """Carry out a call behind the gates of the action that is meant, where a workflow does what that would.
 
         The handler `agents.invoke` meets them by itself, and so does a form that a visitor's page sends to a route
         that is guarded: none is met twice.
         """
-        tool, action = self._tools.get(call.name), self._actions.get(call.name)
+        tool, action = self._tools.get(meant.name), self._actions.get(meant.name)
         is_paired = isinstance(runtime, PairedRuntime)
         if (
             tool is None
@@ -747,9 +810,10 @@ class Bridge:
             or not self._gates.is_guarded(action)
         ):
             return await runtime.carry_out(call)
+        self._gates.set_status(self.door.published().status)
         trace = _new_trace()
         run = self._gated[trace] = GatedRun(lambda: runtime.carry_out(call))
-        inner = InnerCall(action, call.arguments, call.members, trace, invoker=self._gates)
+        inner = InnerCall(action, meant.arguments, call.members, trace, invoker=self._gates)
         session = runtime.session if isinstance(runtime, SiteRuntime) else None
         try:
             result, _ = await self._inner.send(inner, site, None, session)
@@ -786,9 +850,16 @@ class Bridge:
         except RuntimeFailure as failure:
             if isinstance(failure.__cause__, Problem):
                 return failure.__cause__
-            return RuntimeFailed(
-                failure.message, status=STATUSES.get(failure.code, 502), members={"error": failure.describe()}
-            )
+            members = {"error": failure.describe()}
+            if failure.code == "invalid_input":
+                listed = failure.evidence.get("errors")
+                below = "/arguments" if call.input.get("mode") == "call" and "action" in call.input else ""
+                wrong = [one for one in (listed if isinstance(listed, list) else []) if isinstance(one, dict)]
+                errors = [Violation(f"{below}{one.get('pointer', '')}", str(one.get("detail", ""))) for one in wrong]
+                return InvalidInput(failure.message, errors=errors, members=members)
+            is_unknown = failure.evidence.get("code") in ("state_projection_not_found", "state_summary_not_found")
+            status = 404 if is_unknown else STATUSES.get(failure.code, 502)
+            return RuntimeFailed(failure.message, status=status, members=members)
         return Outcome(orjson.dumps(result.output), result.output)
 
 
@@ -819,14 +890,11 @@ class BridgeConnection(SocketConnection):
         self._pending.start(self._write_item(item), "awp_publish bridge item")
 
     async def _write_item(self, item: JsonObject) -> None:
-        try:
-            frame: Message = {"type": "websocket.send", "text": orjson.dumps(item).decode()}
-        except (TypeError, ValueError):
-            failure = RuntimeFailure("invalid_result", "The answer cannot be written as JSON.", recoverable=False)
-            told = error_item(failure, cast(str | None, item.get("call_id")))
-            frame = {"type": "websocket.send", "text": orjson.dumps(told).decode()}
+        await self._write_text(write_item(item))
+
+    async def _write_text(self, text: str) -> None:
         with suppress(OSError):  # nobody is there to be told; reading ends as well
-            await self.write(frame)
+            await self.write({"type": "websocket.send", "text": text})
 
     async def refuse_large(self, frame: Frame) -> None:
         """Answer a frame that is not read. What waited for it fails when the connection ends."""
@@ -841,7 +909,10 @@ class BridgeConnection(SocketConnection):
             given = item.get("call_id"), item.get("runtime_id")
             call_id, about = (one if isinstance(one, str) and 0 < len(one) <= MAX_ID else None for one in given)
             runtime_id = about if kind != "action_call" else None
-            if retry_after_ms is not None:
+            waiting = self.runtimes.get(about or "")
+            # What was asked for is taken however fast it comes: a workflow takes many small steps.
+            is_asked_for = waiting is not None and kind in ANSWERS and waiting.waits_for(call_id)
+            if retry_after_ms is not None and not is_asked_for:
                 details = {"retry_after_ms": retry_after_ms}
                 raise RuntimeFailure("permission_denied", "There were too many messages.", details)
             if self.refusal is not None:
@@ -851,8 +922,10 @@ class BridgeConnection(SocketConnection):
             if kind == "action_call":
                 await self._take_call(item)
             elif kind == "runtime_ready":
-                self._bridge.register(self, item)
+                runtime = self._bridge.register(self, item)
                 self.owner.agents.discard(self)
+                if runtime.runtime is not None:
+                    self._pending.start(self._prepare(runtime), "awp_publish bridge page")
             else:
                 self._take_from_runtime(kind, item)
         except RuntimeFailure as failure:
@@ -891,6 +964,8 @@ class BridgeConnection(SocketConnection):
             read_text(item, "observed_at")
             runtime.url = url or runtime.url
             runtime.states, runtime.attachments = item.get("states"), item.get("attachments")
+            if runtime.runtime is not None and item.get("events"):
+                self._pending.start(self._forward_events(runtime), "awp_publish bridge events")
             progress, call = item.get("call"), runtime.current
             if isinstance(progress, dict) and call is not None and isinstance(step := progress.get("step_id"), str):
                 call.step_id = step[:MAX_ID]
@@ -918,11 +993,15 @@ class BridgeConnection(SocketConnection):
                 return
         else:
             payload = {}
-        told: dict[str, object] = {"type": "dom_event", "event_id": event_id, "runtime_id": runtime.id, "name": name}
+        told: dict[str, object] = {"event_id": event_id, "name": name}
         for member, longest in (("event", MAX_ID), ("url", MAX_URL), ("observed_at", MAX_ID)):
             if (text := read_text(item, member, longest)) is not None:
                 told[member] = text
-        told["payload"] = payload
+        self._tell_event(runtime, {**told, "payload": payload})
+
+    def _tell_event(self, runtime: PairedRuntime, event: JsonObject) -> None:
+        """Tell the agents that may reach a runtime of its event; the caller in whose call it came, of that too."""
+        told = {"type": "dom_event", "runtime_id": runtime.id, **event}
         during = (runtime.current.call_id, runtime.current.peer) if runtime.current is not None else runtime.last
         for agent in {*(runtime.owner.agents if runtime.owner is not None else ()), *runtime.listeners}:
             if not isinstance(agent, BridgeConnection) or len(agent._pending) >= MAX_EVENTS:
@@ -930,6 +1009,24 @@ class BridgeConnection(SocketConnection):
                 continue
             mine = during is not None and during[1] is agent
             agent.post({**told, "previous_call_id": during[0]} if mine and during is not None else told)
+
+    async def _prepare(self, runtime: PairedRuntime) -> None:
+        """Have a page of our script listen to what the map declares, and put there what it attaches."""
+        assert runtime.runtime is not None
+        try:
+            status = await runtime.runtime.status()
+            runtime.states, runtime.attachments = status.get("states"), status.get("attachments")
+        except (RuntimeFailure, PrimitiveError):  # the page has gone again; its next one says when it is ready
+            return
+
+    async def _forward_events(self, runtime: PairedRuntime) -> None:
+        """Ask a page of our script for its events, and forward those that fit what the map declares."""
+        assert runtime.runtime is not None
+        try:
+            for event in await runtime.runtime.signals():
+                self._tell_event(runtime, event)
+        except (RuntimeFailure, PrimitiveError):
+            return
 
     # --- As an agent ---
 
@@ -951,7 +1048,10 @@ class BridgeConnection(SocketConnection):
             known, answer = self.owner.answers[call_id]
             if known != fingerprint:
                 raise invalid("The call_id was used for another call.", member="call_id")
-            self.post(answer)
+            if answer is None:
+                words = "The first call of this call_id succeeded; its answer is given only once."
+                raise RuntimeFailure("handler_failed", words, {"code": "ANSWER_NOT_KEPT"}, recoverable=False)
+            self._pending.start(self._write_text(answer), "awp_publish bridge item")
             return
         if self._calls >= MAX_PENDING:
             details = {"limit": MAX_PENDING, "retry_after_ms": 1_000}
@@ -964,12 +1064,14 @@ class BridgeConnection(SocketConnection):
 
     async def _answer(self, call: BridgeCall, selectors: Selectors, fingerprint: bytes) -> None:
         try:
-            answer = await self._carry_out(call, selectors)
-            self.owner.remember(call.call_id, fingerprint, answer)
+            item = await self._carry_out(call, selectors)
+            answer = write_item(item)
+            is_secret = self._bridge.gives_once(call, item)
+            self.owner.remember(call.call_id, fingerprint, None if is_secret else answer)
         finally:
             self.owner.running.discard(call.call_id)
             self._calls -= 1
-        await self._write_item(answer)
+        await self._write_text(answer)
 
     async def _carry_out(self, call: BridgeCall, selectors: Selectors) -> JsonObject:
         runtime: ReachableRuntime | None = None
@@ -986,6 +1088,7 @@ class BridgeConnection(SocketConnection):
             "runtime_id": runtime.id,
             "output": result.output,
         }
+        answer |= {"headers": call.headers} if call.headers else {}
         return answer | ({"steps": list(result.steps)} if result.steps else {})
 
 
@@ -1002,7 +1105,7 @@ def _is_map(manifest: Mapping[str, object]) -> bool:
 
 def _keyed_as(owner: Owner, key: str) -> str:
     """Return under what a runtime is found again. A key that nobody can guess is enough, for a visitor who signs in."""
-    return key if len(key) >= SECRET_LENGTH else f"{owner.key} {key}"
+    return key if len(key) >= KEY_LENGTH else f"{owner.key} {key}"
 
 
 def _agent_of(handled: HandlerCall) -> JsonObject:

@@ -1,6 +1,6 @@
 """The live endpoints of one public address of a site, and which of them a path means."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -8,21 +8,24 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Protocol, TypeAlias, cast
 
+from awp_publish.discover import Route
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door, Paths
 from awp_publish.policy.call import Principal
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError
 from awp_publish.serve.credentials import read_credentials
+from awp_publish.serve.documents import Prepared
 from awp_publish.serve.endpoint import Admission, ProblemRenderer
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send, read_fields
-from awp_publish.serve.jobs import Background, JobsDoor
+from awp_publish.serve.jobs import Background, Identify, JobsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.plain import DIALECT, DOOR as PLAIN, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import CookieSessions, SessionCalls
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor
 from awp_publish.settings import SiteSettings
+from awp_publish.site import Site
 
 # --- Doors that a site has to ask for: each in its own file with its extra, opened only then ---
 
@@ -41,6 +44,8 @@ PACKAGES: Final = {"mcp": ("mcp",), "a2a": ("a2a",), "awp": ("selectolax", "msgp
 EXTRAS: Final = {"bridge": "actions"}
 """Doors of `Site(doors=...)`: where each is, the packages it needs, and its extra where that has another name."""
 
+OVERVIEW: Final = "awp_publish.serve.overview"
+
 ENTRANCE: Final = "awp_publish.entrance"
 """The member of a scope in which a framework of its own way says where requests come in from outside."""
 
@@ -53,8 +58,9 @@ class DoorContext:
     """What the doors of one public address of a site are made of. `catalog` has what is offered at the door.
 
     `published` is the catalog as it was published last, with what works at the moment. `keys` are what is signed with,
-    the newest first. `pages` is None where pages are HTML only. `sessions` and `carry` are there where the site has
-    sessions: they keep those of callers without a cookie jar, and have them at hand in a call.
+    the newest first. `pages` is None where pages are HTML only. `site`, its `documents` and the application's `routes`
+    are for the overview. `sessions` and `carry` are there where the site has sessions: they keep those of callers
+    without a cookie jar, and have them at hand in a call.
     """
 
     settings: SiteSettings
@@ -67,6 +73,9 @@ class DoorContext:
     background: Background | None
     entrance: Entrance
     pages: PageReader | None
+    site: Site
+    documents: Callable[[], Mapping[str, Prepared]]
+    routes: Callable[[], Sequence[Route]]
     sessions: CookieSessions | None = None
     carry: SessionCalls | None = None
 
@@ -93,6 +102,13 @@ class DoorModule(Protocol):
 
     def open_door(self, context: DoorContext) -> LiveDoor:
         """Make the door."""
+
+
+class OverviewModule(Protocol):
+    """The file of the overview."""
+
+    def open_overview(self, door: DoorContext) -> LiveDoor:
+        """Make it."""
 
 
 def describe_live_doors(settings: SiteSettings) -> tuple[Door, ...]:
@@ -146,27 +162,34 @@ class Doors:
         return partial(self.woa, named=self.address.agent_of(matched, scope["query_string"]))
 
 
+def identify_caller(context: DoorContext) -> Identify:
+    """Return what tells who makes a request, with the cookies of the session that it shows."""
+    gate, carry, proxies = context.guards.identify(), context.carry, context.admission.trusted_proxies
+
+    async def identify(scope: Scope, fields: Fields) -> Principal | None:
+        if carry is not None:
+            scope = await carry.visit(scope)
+            fields = read_fields(scope["headers"])
+        return await gate(read_credentials(scope, fields, proxies))
+
+    return identify
+
+
 def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
     """Open the doors of one public address of a site."""
     catalog, invoker, admission, background = context.catalog, context.invoker, context.admission, context.background
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
     calls, cors = address.calls(catalog.exposed_at(WOA)), Cors(admission.allow_origins)
-    carry = context.carry
     live = open_live_doors(context)
+    if context.settings.has_overview:
+        overview: OverviewModule = cast(OverviewModule, import_module(OVERVIEW))  # what is off is not even imported
+        live = (*live, overview.open_overview(context))
     below: dict[str, AnswerRest] = {}
     if background is not None:
-        gate = context.guards.identify()
-
-        async def identify(scope: Scope, fields: Fields) -> Principal | None:
-            if carry is not None:
-                scope = await carry.visit(scope)
-                fields = read_fields(scope["headers"])
-            return await gate(read_credentials(scope, fields, admission.trusted_proxies))
-
         renderer = ProblemRenderer(catalog)
         jobs = catalog.absolute(catalog.paths.jobs)
-        hosts, actions = admission.own_hosts, catalog.actions
-        door = JobsDoor(background.jobs, jobs, renderer, cors, identify, hosts, context.sessions, actions)
+        identify, hosts = identify_caller(context), admission.own_hosts
+        door = JobsDoor(background.jobs, jobs, renderer, cors, identify, hosts, context.sessions, catalog.actions)
         below[f"{catalog.paths.jobs}/"] = door
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(catalog, status, admission.own_hosts)}
     if context.pages is not None:

@@ -14,9 +14,11 @@ from typing import Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.chromium_page import open_chromium
+from awp_publish.browsing.errors import AwpError
 from awp_publish.browsing.live_page import LivePage, PrimitiveError
 from awp_publish.browsing.locating import locate
-from awp_publish.browsing.page import Steps
+from awp_publish.browsing.page import Fetch, Fetched, Steps
 from awp_publish.browsing.runtime import ActionMap, Runtime, RuntimeFailure
 from awp_publish.browsing.session import Session
 from awp_publish.browsing.site_page import SitePage
@@ -56,7 +58,7 @@ KINDS: Final[Mapping[str, tuple[Level, str, str]]] = {
     ),
     "drift-form": (
         WARNING,
-        "Forms of actions are declared on the page where they stand.",
+        "Forms of actions are declared on a page where they stand.",
         "Declare the action on the page; a proposal is in the evidence.",
     ),
     "drift-state": (WARNING, "A declared state is true at least once.", "Correct its places, or leave it out."),
@@ -163,36 +165,68 @@ _ATTRIBUTES: Final[Sequence[JsonObject]] = (
 @asynccontextmanager
 async def in_process(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]) -> AsyncIterator[OpenPage]:
     """Give pages of an application that runs, without a server or a browser."""
+    origins = Origins.of(catalog.url)
+    async with _client(app, catalog, state) as client:
+
+        @asynccontextmanager
+        async def open_page() -> AsyncIterator[LivePage]:
+            async def carry_out(steps: Steps) -> JsonObject:
+                return await drive(steps, client.fetch, "page", _SECONDS)
+
+            yield SitePage(Session(origins), carry_out)
+
+        yield open_page
+
+
+@asynccontextmanager
+async def in_chromium(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]) -> AsyncIterator[OpenPage]:
+    """Give pages of an application that runs, in Chromium; their requests never leave this process.
+
+    Raises DeclarationError where there is no Chromium, or the extra "browser" is missing.
+    """
+    async with _client(app, catalog, state) as client:
+
+        async def answer(fetch: Fetch) -> Fetched:
+            try:
+                return await client.fetch(fetch)
+            except AwpError as error:
+                return Fetched(502, (("content-type", "text/plain"),), error.message.encode())
+
+        async with open_chromium([Origins.of(catalog.url).origins[0]], answer=answer) as browser:
+
+            @asynccontextmanager
+            async def open_page() -> AsyncIterator[LivePage]:
+                page = await browser.open()
+                try:
+                    yield page
+                finally:
+                    await page.close()
+
+            yield open_page
+
+
+@asynccontextmanager
+async def _client(app: AsgiApp, catalog: Catalog, state: Mapping[str, object]) -> AsyncIterator[SiteClient]:
+    """Give what makes the requests of a visitor who is not signed in."""
     tasks = OwnedTasks()
     scope: Scope = {"type": "http", "path": "/", "headers": [], "client": ("127.0.0.1", 0), "state": dict(state)}
-    origins = Origins.of(catalog.url)
-    client = SiteClient(app, scope, catalog.prefix, MAX_PAGE_BYTES, tasks, "127.0.0.1")
-
-    @asynccontextmanager
-    async def open_page() -> AsyncIterator[LivePage]:
-        async def carry_out(steps: Steps) -> JsonObject:
-            return await drive(steps, client.fetch, "page", _SECONDS)
-
-        yield SitePage(Session(origins), carry_out)
-
     try:
-        yield open_page
+        yield SiteClient(app, scope, catalog.prefix, MAX_PAGE_BYTES, tasks, "127.0.0.1")
     finally:
         await tasks.cancel()
 
 
-async def check_pages(
-    app: AsgiApp, catalog: Callable[[], Catalog], open_page: OpenPage | None = None
-) -> Sequence[Drift]:
+async def check_pages(app: AsgiApp, catalog: Callable[[], Catalog], *, browser: bool = False) -> Sequence[Drift]:
     """Render every declared page of an application and return what does not agree with its map.
 
-    The application is started and ended. `catalog` is asked when it runs; `open_page` opens pages of a browser in
-    place of pages in process.
+    The application is started and ended. `catalog` is asked when it runs. With `browser` the pages are opened in
+    Chromium, where their scripts run.
     """
+    opening = in_chromium if browser else in_process
     async with running(app) as state:
         await _ask(app, state)
-        async with in_process(app, catalog(), state) as inside:
-            return await _Inspection(catalog(), open_page or inside).run()
+        async with opening(app, catalog(), state) as open_page:
+            return await _Inspection(catalog(), open_page).run()
 
 
 async def _ask(app: AsgiApp, state: Mapping[str, object]) -> None:
@@ -208,6 +242,7 @@ class _Inspection:
     def __init__(self, catalog: Catalog, open_page: OpenPage) -> None:
         self.catalog, self.open_page = catalog, open_page
         self.map = ActionMap.read(dict(actions_json.render(catalog)))
+        self.declared = {name for page in catalog.pages for name in page.actions}
         self.found: list[Drift] = []
         self.held: set[str] = set()
         self.counted: dict[tuple[str, str], int] = {}
@@ -239,9 +274,10 @@ class _Inspection:
                 self.note("drift-unvisited", page.path, "page", "No link to one of its addresses was found.")
                 continue
             async with self.open_page() as live:
-                if await self.render(page, live, address):
+                is_there = await self.render(page, live, address)
+                if is_there:
                     await self.inspect(page, live)
-            for action in self.readers(page):
+            for action in self.readers(page) if is_there else ():
                 await self.try_workflow(page, action, address)
         for page in pages:
             self.conclude(page)
@@ -270,7 +306,11 @@ class _Inspection:
         status = answer.get("status")
         if isinstance(status, int) and status >= 400:
             told = {"url": live.url, "status": status}
-            self.note("drift-page", page.path, "page", f"It answers with the status {status}.", told)
+            if status in (401, 403):
+                message = f"It answers with the status {status} to somebody who has not signed in."
+                self.note("drift-page", page.path, "page", message, told, WARNING)
+            else:
+                self.note("drift-page", page.path, "page", f"It answers with the status {status}.", told)
             return False
         if urlsplit(live.url).path != urlsplit(address).path:
             message = "It leads to another address, perhaps for somebody who has not signed in."
@@ -347,7 +387,8 @@ class _Inspection:
         self.held |= set(current)
         if isinstance(told["diagnostics"], Mapping):
             for name, one in told["diagnostics"].items():
-                self.diagnosed[name] = {"url": runtime.page.url, "diagnostics": one}
+                if name.startswith(f"{page.id}."):
+                    self.diagnosed[name] = {"url": runtime.page.url, "diagnostics": one}
         listed = (await runtime.list())["projections"]
         for one in listed if isinstance(listed, list) else ():
             name = str(one["name"])
@@ -395,7 +436,7 @@ class _Inspection:
                     message = f"There is no action {name!r}."
                     self.note("drift-attribute", page.path, f"data-{style}-action", message, {"attributes": dict(one)})
                     continue
-                if name not in page.actions and page.id:
+                if page.id and name not in self.declared:
                     message = f"The page is marked with {name}, which its declaration does not name."
                     proposal = f"actions=[{', '.join(repr(each) for each in (*page.actions, name))}]"
                     self.note("drift-form", page.path, f"action {name}", message, {"proposal": proposal})
@@ -430,6 +471,8 @@ class _Inspection:
                 continue
             controls = {str(one["name"]): one for one in _records(form, "controls") if one.get("name")}
             evidence: JsonObject = {"form": {"method": method, "path": path}, "controls": list(controls.values())}
+            if action.id not in page.actions and action.id in self.declared:
+                continue  # a form that stands on every page is declared on one
             if action.id not in page.actions:
                 selector = f"form[action='{form.get('action')}']" if form.get("action") else "form"
                 places = {name: f"{selector} [name='{name}']" for name in controls}

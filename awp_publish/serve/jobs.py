@@ -85,7 +85,7 @@ class JobsDoor(Endpoint):
         """`actions` are those of the site, of which some may not be for everybody."""
         super().__init__(renderer, cors, own_hosts)
         self._sessions = sessions
-        self._restricted = {one.id: one for one in actions if not one.is_public}
+        self._restricted = restricted(actions)
         self._jobs = jobs
         self._address = address
         self._identify = identify
@@ -95,9 +95,7 @@ class JobsDoor(Endpoint):
         caller = await self._identify(request.scope, request.fields)
         principal = caller.id if caller is not None else ""
         if self._restricted:
-            started = self._restricted.get((await self._jobs.show(named or "", principal)).action)
-            if started is not None and not started.is_for(caller.scopes if caller is not None else None):
-                raise UnknownJob("There is no such job, its result has expired, or somebody else started it.")
+            check_visible(self._restricted, (await self._jobs.show(named or "", principal)).action, caller)
         if request.scope["method"] == "DELETE":
             job = await self._jobs.cancel(named or "", principal)
             status = 200 if job.has_ended else 202
@@ -117,6 +115,18 @@ class JobsDoor(Endpoint):
                 if await cast(CookieSessions, self._sessions).find(begun) is not None:
                     headers += ((SESSION_HEADER, begun.encode()),)
         await request.deliver(Outcome(orjson.dumps(described), None, status, headers))
+
+
+def restricted(actions: Iterable[Action]) -> Mapping[str, Action]:
+    """The actions that are not for everybody, by id."""
+    return {one.id: one for one in actions if not one.is_public}
+
+
+def check_visible(actions: Mapping[str, Action], action_id: str, caller: Principal | None) -> None:
+    """Raise UnknownJob for a job of one of these `restricted` actions if its caller may not know of it any more."""
+    action = actions.get(action_id)
+    if action is not None and not action.is_for(caller.scopes if caller is not None else None):
+        raise UnknownJob("There is no such job, its result has expired, or somebody else started it.")
 
 
 def describe_job(job: Job, endpoint: str) -> dict[str, object]:

@@ -564,6 +564,7 @@ class NegotiatedPages:
         self._in_shared_cache = formats.shared_cache
         self._renderer = renderer
         self._url = catalog.url
+        self._som = catalog.absolute(catalog.paths.som)
 
     def read_request(self, scope: Scope) -> NegotiatedRequest | None:
         """Return what a request asks for, None for HTML: then the request is the application's as it is."""
@@ -591,13 +592,18 @@ class NegotiatedPages:
         requested = RequestedFormat("md", by_query=True, is_file=True)
         return self._request(shorter, read_fields(scope["headers"]), requested, scope["query_string"])
 
+    def alternates(self, scope: Scope) -> bytes:
+        """Return members of a `Link` header that lead to a page's own Markdown and SOM."""
+        path, query = _path_of(scope), quote(scope["query_string"], safe=PLAIN + "/")
+        asked = f"?{query}" if query else ""
+        file = f"{self._url}{path}{'index' if path.endswith('/') else ''}{FILE_SUFFIX}{asked}"
+        som = f"{self._som}?url={quote(path + asked, safe='/')}"
+        alternate = '<{}>; rel="alternate"; type="{}"'
+        listed = (alternate.format(file, "text/markdown"), alternate.format(som, "application/som+json"))
+        return ", ".join(listed).encode("latin-1")
+
     def _request(self, scope: Scope, fields: Fields, requested: RequestedFormat, query: bytes) -> NegotiatedRequest:
-        # The address as the client wrote it, fit to stand in a header.
-        raw = scope.get("raw_path")
-        written = raw.split(b"?", 1)[0].decode("latin-1") if raw else quote(scope["path"])
-        root = quote(mount_of(scope))
-        path = written[len(root) :] if written.startswith(root) else quote(route_path(scope))
-        url = self._url + quote(path, safe=PLAIN.replace("?", ""))
+        url = self._url + _path_of(scope)
         url += f"?{quote(query, safe=PLAIN + '/')}" if query else ""
         location = None
         if self.in_query and not requested.is_file:  # an address that is the rendering's own (RFC 9110 section 8.7)
@@ -623,12 +629,21 @@ class NegotiatedPages:
             is_head=scope["method"] == "HEAD",
             location=location,
             in_shared_cache=self._in_shared_cache,
-            link=self._link,
+            link=self._link and b"%b, %b" % (self._link, self.alternates(scope)),
             guide=self._guide if requested.is_file else None,
         )
 
 
 FILE_SUFFIX: Final = ".md"
+
+
+def _path_of(scope: Scope) -> str:
+    """The path below the site as the client wrote it, fit to stand in a header."""
+    raw = scope.get("raw_path")
+    written = raw.split(b"?", 1)[0].decode("latin-1") if raw else quote(scope["path"])
+    root = quote(mount_of(scope))
+    path = written[len(root) :] if written.startswith(root) else quote(route_path(scope))
+    return quote(path, safe=PLAIN.replace("?", ""))
 
 
 def _without_suffix(path: str) -> str:
@@ -694,6 +709,8 @@ def negotiate(
                     headers = vary_by_accept(headers) if has_vary else [*headers, _VARY]
                     if link is not None and message["status"] == 200:
                         headers.append((b"link", link))
+                        if pages is not None:
+                            headers.append((b"link", pages.alternates(scope)))
                     message = {**message, "headers": headers}
             return send(message)
 

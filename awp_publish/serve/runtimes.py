@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Protocol, get_args
 
@@ -28,8 +28,10 @@ from awp_publish.workflows.primitives import PRIMITIVES
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
-SECRET_LENGTH: Final = 16
-"""Characters that a runtime_key or an authorization_id has at least, for anybody to get at something by it alone."""
+KEY_LENGTH: Final = 16
+"""Characters that a runtime_key has at least, for a runtime of nobody known to come back by it alone."""
+CODE_LENGTH: Final = 8
+"""Characters that an authorization_id has at least, for an agent to reach a page by it. Ours have 32."""
 
 GRACE: Final = 30.0
 """Seconds for which a call waits for a runtime whose page is loaded anew."""
@@ -47,6 +49,8 @@ CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
 """Methods of a script of ours that are never asked for twice."""
 
 MAX_ANSWERS: Final = 64
+MAX_ANSWER_BYTES: Final = 1_000_000
+"""Of one owner, all together; the last one is remembered whatever its size."""
 MAX_OWNERS: Final = 1_000
 MAX_USED: Final = 1_000
 
@@ -80,21 +84,24 @@ class Owner:
         self.runtimes: dict[str, PairedRuntime] = {}
         self.visit: SiteRuntime | None = None
         self.running: set[str] = set()
-        self.answers: OrderedDict[str, tuple[bytes, JsonObject]] = OrderedDict()
+        self.answers: OrderedDict[str, tuple[bytes, str | None]] = OrderedDict()
+        self._bytes = 0
 
-    def remember(self, call_id: str, fingerprint: bytes, item: JsonObject) -> None:
-        """Keep the answer to a call, for one who asks again."""
-        self.answers[call_id] = fingerprint, item
-        while len(self.answers) > MAX_ANSWERS:
-            self.answers.popitem(last=False)
+    def remember(self, call_id: str, fingerprint: bytes, answer: str | None) -> None:
+        """Keep the answer to a call, as it was written, for one who asks again; None for what is given only once."""
+        self.answers[call_id] = fingerprint, answer
+        self._bytes += len(answer or "")
+        while len(self.answers) > 1 and (len(self.answers) > MAX_ANSWERS or self._bytes > MAX_ANSWER_BYTES):
+            self._bytes -= len(self.answers.popitem(last=False)[1][1] or "")
 
 
 @dataclass(slots=True, eq=False)
 class BridgeCall:
-    """One call on its way to a runtime. `members` stand beside its arguments, as in the envelopes of other doors.
+    """One call on its way to a runtime.
 
-    `step_id` is the last step that is known to have begun, `has_changed` whether one may have changed something: None
-    where nobody knows.
+    `members` stand beside its arguments, as in the envelopes of other doors, `headers` beside its answer. `step_id` is
+    the last step that is known to have begun, `has_changed` whether one may have changed something: None where nobody
+    knows.
     """
 
     call_id: str
@@ -105,6 +112,15 @@ class BridgeCall:
     peer: Peer | None = None
     step_id: str | None = None
     has_changed: bool | None = False
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def meant(self) -> "BridgeCall":
+        """The call that `actions.site` makes in mode call; any other is meant itself."""
+        if self.name != SITE_TOOL or self.arguments.get("mode") != "call":
+            return self
+        given = self.arguments.get("arguments")
+        return replace(self, name=str(self.arguments.get("action")), arguments=given if isinstance(given, dict) else {})
 
     def note_step(self, step_id: str, changes: bool) -> None:
         """Take note of a step that begins."""
@@ -243,7 +259,7 @@ class PairedRuntime(ReachableRuntime):
     @property
     def can_return(self) -> bool:
         """Whether it has shown a key by which it is known when it comes back."""
-        return self.key is not None and (len(self.key) >= SECRET_LENGTH or bool(self.owner and self.owner.key))
+        return self.key is not None and (len(self.key) >= KEY_LENGTH or bool(self.owner and self.owner.key))
 
     async def carry_out(self, call: BridgeCall) -> ToolResult:
         """Pass a call on; what a script of ours has to do for it is asked step by step. Raises RuntimeFailure."""
@@ -347,6 +363,10 @@ class PairedRuntime(ReachableRuntime):
             del self._asked[wire_id]
             self._interrupted.discard(wire_id)
 
+    def waits_for(self, call_id: object) -> bool:
+        """Whether an answer to a call is still wanted."""
+        return call_id in self._asked
+
     def take_answer(self, call_id: str, output: JsonObject | None, failure: RuntimeFailure | None) -> None:
         """Take the answer to a call; one to no call that waits here is dropped and counted."""
         future = self._asked.get(call_id)
@@ -376,8 +396,9 @@ class SiteRuntime(ReachableRuntime):
 
     host = "in_process"
 
-    def __init__(self, runtime_id: str, owner: Owner | None, session: Session) -> None:
+    def __init__(self, runtime_id: str, owner: Owner | None, session: Session, address: str) -> None:
         super().__init__(runtime_id, owner)
+        self.address = address
         self.session = session
         self.site: SiteClient | None = None
         self.receipts: dict[str, str] = {}

@@ -7,6 +7,7 @@ import logging
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -23,7 +24,7 @@ MOST_LINES: Final = 10
 COMMAND: Final = "awp-publish check module:app"
 
 _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING}
-_OF_DEVELOPMENT: Final = frozenset({"woa-base", "woa-loopback", "woa-private-address"})
+DEVELOPMENT_CHECKS: Final = frozenset({"woa-base", "woa-loopback", "woa-private-address"})
 """Checks that say no more of a site on a loopback address than that it is one."""
 
 
@@ -44,7 +45,7 @@ def report(site: Site, documents: Mapping[str, Prepared], routes: Sequence[Route
     }
     found = [*check_addresses(catalog, documents, routes, root_path), *check_documents(json_documents)]
     if is_loopback(urlsplit(catalog.url).hostname or ""):
-        found = [one for one in found if one.check not in _OF_DEVELOPMENT]
+        found = [one for one in found if one.check not in DEVELOPMENT_CHECKS]
     for level, line in summarize(found):
         logger.log(level, "%s", line)
 
@@ -90,6 +91,13 @@ def check_addresses(
                 "Remove one of the two: move the route, give Site(paths=...) another address, or leave the protocol "
                 "out of AgentPublisher(protocols=...).",
             )
+    spoken = [door.protocol for door in catalog.doors if door.protocol == "awp"]
+    if spoken and not any(_is_installed(name) for name in ("websockets", "wsproto", "autobahn")):
+        yield _warning(
+            "start-websocket",
+            f'The door "{spoken[0]}" speaks WebSocket, and no library of it is installed: uvicorn answers 404 there.',
+            'Install one: pip install "awp-publish[awp]", or "uvicorn[standard]".',
+        )
     declared = catalog.site.authentication
     unknown = [
         action.id
@@ -127,6 +135,13 @@ def _named(catalog: Catalog) -> Iterator[tuple[str, str]]:
     found["The status_endpoint"] = catalog.status.status_endpoint
     found |= {f'action "{action.id}": preview_url': action.preview_url for action in catalog.actions}
     return ((name, address) for name, address in found.items() if address is not None)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # somebody has put None in its place
+        return False
 
 
 def _warning(check: str, message: str, hint: str) -> Finding:

@@ -9,7 +9,7 @@
   if (window.agentsBridge) return;
 
   const SITE = /*SITE*/{}/*SITE*/;
-  const MAX_FOUND = 500;
+  const MAX_FOUND = 2000;
   const MAX_TEXT = 20000;
   const MAX_HTML = 100000;
   const NAVIGATION_MS = 10000; // for a page that a click has sent for; it ends this script before

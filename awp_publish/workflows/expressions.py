@@ -32,6 +32,9 @@ FORBIDDEN: Final = frozenset(("eval", "random", "now", "millis"))
 """Functions that would run code from data, or answer differently each time (V1, workflow)."""
 
 
+_FORBIDDEN_NAMES: Final = tuple(f"${name}" for name in sorted(FORBIDDEN))
+
+
 class ExpressionError(Exception):
     """An expression that cannot be read or evaluated. `code` is that of the runtime's failures."""
 
@@ -160,6 +163,9 @@ def check_expression(expression: str) -> None:
         message = f"The expression has {len(expression)} characters; {MAX_EXPRESSION_CHARACTERS} are allowed."
         raise ExpressionError("invalid_expression", message)
     place, after_operand, repeats = 0, False, False
+    is_bounded = _engine() is _compile_in_rust
+    if is_bounded and not any(name in expression for name in _FORBIDDEN_NAMES):
+        place = len(expression)  # there is nothing to look for
     while place < len(expression):
         # A "/" begins a regular expression where an operand is expected, and divides where one has just ended.
         found = _REGEX.match(expression, place) if expression[place] == "/" and not after_operand else None
@@ -180,10 +186,13 @@ def check_expression(expression: str) -> None:
         elif token["sign"] is not None:
             after_operand = token["sign"] in ")]}"
             repeats = repeats or expression.startswith("..", place - 1)
-    if repeats and _engine() is _compile_in_python:
+    if repeats and not is_bounded:
         message = "Regular expressions and ranges need the engine jsonatapy, which is not installed."
         raise ExpressionError("invalid_expression", message)
-    _engine()(expression)
+    if is_bounded:
+        _parse_in_rust(expression)
+    else:
+        _engine()(expression)
 
 
 # --- The engines ---
@@ -210,18 +219,22 @@ def _pad(text: object, width: object, fill: object = " ") -> object:
     return text + padding if size > 0 else padding + text
 
 
-def _compile_in_rust(expression: str) -> Evaluate:
-    """Compile for one evaluation: what jsonatapy compiles may be used and freed by the thread alone that made it."""
+def _parse_in_rust(expression: str) -> Any:
     import jsonatapy
 
     try:
-        compiled = jsonatapy.compile(expression)
-        for name in ("eval", "now", "millis"):  # `$random` is not there
-            compiled.register_override(name, _refuse)
-        compiled.register_override("pad", _pad)
+        return jsonatapy.compile(expression)
     except ValueError as error:
         message = f"The expression cannot be read: {error}."
         raise ExpressionError("invalid_expression", message) from None
+
+
+def _compile_in_rust(expression: str) -> Evaluate:
+    """Compile for one evaluation: what jsonatapy compiles may be used and freed by the thread alone that made it."""
+    compiled = _parse_in_rust(expression)
+    for name in ("eval", "now", "millis"):  # `$random` is not there
+        compiled.register_override(name, _refuse)
+    compiled.register_override("pad", _pad)
     holder = [compiled]
     del compiled
 

@@ -9,6 +9,7 @@ from django.core import checks
 from django.utils.module_loading import module_has_submodule
 
 from awp_publish.policy.authentication import ADAPTERS
+from awp_publish.site import MODEL_KINDS
 from awp_publish_django.callers import adapt_rest_authentication
 
 logger: Final = logging.getLogger("awp_publish")
@@ -28,7 +29,10 @@ class AwpPublishConfig(AppConfig):
 
     def ready(self) -> None:
         if adapt_rest_authentication not in ADAPTERS:
+            from awp_publish_django.queries import declare_model
+
             ADAPTERS.append(adapt_rest_authentication)
+            MODEL_KINDS.append(declare_model)
         for config in apps.get_app_configs():
             if config.module is not None and module_has_submodule(config.module, "agents"):
                 try:

@@ -101,8 +101,10 @@ def _check_url(publication: Publication) -> Iterator[CheckMessage]:
 
 
 def _check_hosts(publication: Publication) -> Iterator[CheckMessage]:
-    """Calls come in under the site's own host, which Django refuses to know."""
-    allowed = list(settings.ALLOWED_HOSTS) or ([".localhost", "127.0.0.1", "[::1]"] if settings.DEBUG else [])
+    """The site's own host, which Django refuses to know. A project in development has no list yet."""
+    if settings.DEBUG and not settings.ALLOWED_HOSTS:
+        return
+    allowed = list(settings.ALLOWED_HOSTS)
     for url in publication.site.settings.urls:
         host = urlsplit(url).hostname or ""
         if not validate_host(f"[{host}]" if ":" in host else host, allowed):

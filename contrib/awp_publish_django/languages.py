@@ -7,6 +7,7 @@ from django.conf import settings
 from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.http import HttpRequest
 from django.utils import translation
+from django.utils.translation import get_supported_language_variant
 
 LOCALES: Final = "django.middleware.locale.LocaleMiddleware"
 
@@ -14,9 +15,9 @@ LOCALES: Final = "django.middleware.locale.LocaleMiddleware"
 def default_language() -> str:
     """The language whose paths are published: that of LANGUAGE_CODE, as the URLs spell it (`en` for `en-us`)."""
     try:
-        return translation.trans_real.get_supported_language_variant(settings.LANGUAGE_CODE)
+        return str(get_supported_language_variant(settings.LANGUAGE_CODE))
     except LookupError:
-        return settings.LANGUAGE_CODE
+        return str(settings.LANGUAGE_CODE)
 
 
 def speaking(request: HttpRequest) -> AbstractContextManager[None]:

@@ -75,7 +75,8 @@ def _answer(
 ) -> HttpResponseBase:
     scope = _own_scope(publication, request)
     if scope is None:
-        return _linked(publication, _fallen_back(publication, request, answer_page(publication, request, go_on)))
+        response = _fallen_back(publication, request, answer_page(publication, request, go_on))
+        return _linked(publication, request, response)
     if ARRIVED in scope:
         return _answer_directly(publication, request, scope, go_on)
     if (reply := publication.publisher.document(scope)) is not None:
@@ -115,7 +116,7 @@ def _answer_directly(
 
     talk = partial(publication.publisher, {**scope, BRIDGE: OwnWay(respond)})
     response = response_of_messages(visit.converse(talk, publication.portal.loop()))
-    return _recorded(publication, _linked(publication, response))
+    return _recorded(publication, _linked(publication, request, response))
 
 
 def _refuse(publication: Publication, request: HttpRequest) -> HttpResponseBase:
@@ -141,7 +142,7 @@ async def _answer_async(
     scope = _own_scope(publication, request)
     if scope is None:
         response = await answer_page_async(publication, request, go_on)
-        return _linked(publication, _fallen_back(publication, request, response))
+        return _linked(publication, request, _fallen_back(publication, request, response))
     if (reply := publication.publisher.document(scope)) is not None:
         return _final(request, response_of(reply))
     if publication.knows_callers:
@@ -161,7 +162,7 @@ async def _answer_async(
     talk = partial(publication.publisher, {**scope, BRIDGE: way})
     response = await response_of_stream(_converse(talk, sent))
     when_closed(response, partial(asyncio.get_running_loop().call_soon_threadsafe, sent.leave))
-    return _recorded(publication, _linked(publication, response) if is_direct else _final(request, response))
+    return _recorded(publication, _linked(publication, request, response) if is_direct else _final(request, response))
 
 
 async def _converse(talk: Callable[[Receive, Send], Awaitable[None]], sent: Sent) -> AsyncIterator[Message]:
@@ -256,9 +257,9 @@ def _fallen_back(publication: Publication, request: HttpRequest, response: HttpR
     return response_of(reply)
 
 
-def _linked(publication: Publication, response: HttpResponseBase) -> HttpResponseBase:
+def _linked(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     is_page = response.status_code == 200 and response.get("Content-Type", "").startswith(_HTML)
     if publication.settings.link_headers and is_page:
-        links = response.get("Link")
-        response["Link"] = f"{links}, {publication.link}" if links else publication.link
+        links, ours = response.get("Link"), publication.publisher.links(scope_of(request))
+        response["Link"] = f"{links}, {ours}" if links else ours
     return response

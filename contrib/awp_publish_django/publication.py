@@ -12,7 +12,6 @@ from django.core.signals import setting_changed
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.cli import PATHS
-from awp_publish.templating import link_header
 from awp_publish_django.apps import FAILED
 from awp_publish_django.conf import NAME, Settings, load_site, read_settings
 from awp_publish_django.forms import UNREAD
@@ -41,11 +40,6 @@ class Publication:
     def portal(self) -> Portal:
         """Where the doors run under WSGI."""
         return Portal(self.publisher)
-
-    @cached_property
-    def link(self) -> str:
-        """The Link header for HTML pages."""
-        return link_header(self.site.catalog)
 
     def documents(self) -> dict[str, bytes]:
         """What is published at the canonical address, by path."""

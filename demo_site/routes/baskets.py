@@ -58,8 +58,8 @@ def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
     @site.page(
         id="basket",
         title="Your basket",
-        guide="Read the basket with the projection basket.lines; check_out orders what is in it.",
-        actions=["add_to_basket", "check_out"],
+        guide="Read the basket with the projection basket.lines. What is in it is ordered with check_out.",
+        actions=["change_quantity", "remove_from_basket"],
         states={
             "filled": State("There are books in the basket.", where=".basket .book-line", shows=["lines"]),
             "empty": State("Nothing is in the basket yet.", where=".basket .basket-empty"),

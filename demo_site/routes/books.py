@@ -59,6 +59,9 @@ LISTED_BOOKS = {
 SEARCH_FIELDS = {"q": "form.search-form input[name='q']", "sort": "form.search-form select[name='sort']"}
 
 
+ON_THE_FRONT_TABLE = {"moby-dick": "Moby-Dick", "emma": "Emma"}
+
+
 def register_books(app: FastAPI, site: Site, database: Database) -> None:
     """Add the search page and the page of each book."""
 
@@ -66,7 +69,7 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
     @site.page(
         id="search",
         title="All our books",
-        guide="Search by words of a title, an author or a subject, and read the list with the projection search.results.",
+        guide="Search by words of a title, an author or a subject; read the list with the projection search.results.",
         actions=["search_books"],
         locators={"form": Locator("form.search-form", role="search"), "message": Locator("p.result-count")},
         states={
@@ -79,8 +82,8 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
             "results": Projection(
                 "The books that the list shows.",
                 records={"books": Records(BOOK_ON_LIST, LISTED)},
-                state="{'books': $append([], records.books.{'title': title, 'slug': $substringAfter(address, '/books/'), "
-                "'cents': $number(cents)})}",
+                state="{'books': $append([], records.books."
+                "{'title': title, 'slug': $substringAfter(address, '/books/'), 'cents': $number(cents)})}",
                 schema=LISTED_BOOKS,
                 summaries={"titles": "{'count': $count(state.books), 'titles': $append([], state.books.title)}"},
             )
@@ -106,6 +109,13 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
         return answer.page("search.html", results, {"page_size": page_size})
 
     @app.get("/books/{slug}", response_model=Book, responses=page_responses(HTTPStatus.NOT_FOUND))
+    @site.page(
+        id="book",
+        title="One book",
+        guide="Put copies into the basket with add_to_basket; you must be signed in.",
+        actions=["add_to_basket"],
+        locators={"form": Locator("form.add-to-basket-form")},
+    )
     @site.action("show_book", tags=["books"], awas={"result": BOOK_PAGE}, examples=[{"slug": "moby-dick"}])
     def show_book(answer: CurrentAnswer, slug: BookSlug) -> Book | Response:
         """Read about one book: its opening line, price and how many copies are left."""
@@ -113,3 +123,6 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
             book = books.find(connection, slug)
             neighbours = books.neighbours(connection, book)
         return answer.page("book.html", book, {"neighbours": neighbours})
+
+    for slug, title in ON_THE_FRONT_TABLE.items():  # whoever reads one book's page knows them all
+        site.page(f"/books/{slug}", title=title, description=f"Read about {title}.")

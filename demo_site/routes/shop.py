@@ -3,10 +3,8 @@
 from datetime import UTC, datetime
 
 from fastapi import FastAPI, Response
-from fastapi.responses import PlainTextResponse
 
 from awp_publish import Site
-from awp_publish.templating import robots_lines
 from demo_site import agents, books
 from demo_site.answers import CurrentAnswer, page_responses
 from demo_site.database import Database
@@ -29,11 +27,6 @@ def register_shop(app: FastAPI, site: Site, database: Database) -> None:
                 subjects=books.subjects(connection, at_least=FEWEST_BOOKS_OF_A_SHOWN_SUBJECT),
             )
         return answer.page("home.html", home)
-
-    @app.get("/robots.txt", include_in_schema=False, response_class=PlainTextResponse)
-    def show_robots() -> str:
-        """Say that programs are welcome, and where they find the pages in their own format."""
-        return f"User-agent: *\nAllow: /\n\n{robots_lines(site.catalog)}"
 
     @app.get("/about", response_model=About, responses=page_responses())
     @site.page(title="About the shop")

@@ -233,3 +233,14 @@ def test_checks_tell_what_they_saw(run):
     failed = results[2]
     assert failed["error"]["code"] == "drift_detected"
     assert failed.keys() >= {"check_id", "status", "observed_at", "url", "evidence"}
+
+
+def test_one_of_very_many_is_found_by_its_text(run):
+    links = "".join(f"<p><a href=/{number}>Number {number}</a></p>" for number in range(1_200))
+    look = step("look", "locator.element_info", {"locator": {"selector": "a", "text_equals": "Number 1100"}})
+    by_name = step("name", "locator.element_info", {"locator": {"role": "link", "name": "Number 900"}})
+    driver = run(
+        map_of(tool("go", look, by_name, output="{% [steps.look.output.text, steps.name.output.text] %}")),
+        pages={"/": links},
+    )
+    assert driver.call() == ["Number 1100", "Number 900"]

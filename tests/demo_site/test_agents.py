@@ -238,8 +238,8 @@ def test_a_page_is_read_as_markdown(agent):
     page = agent.get("/books/moby-dick", headers={"accept": "text/markdown"})
     assert page.headers["content-type"] == "text/markdown; charset=utf-8"
     assert page.headers["vary"] == "Accept, Cookie"
-    assert page.text.count("\n# ") == 1
-    assert "# Moby" in page.text
+    assert page.text.startswith("# Moby")
+    assert page.text.count("\n# ") == 0
     assert f"[Basket 0]({ORIGIN}/basket)" in page.text
     assert f"`POST {ORIGIN}/basket`" in page.text
     assert "[button: " in page.text
@@ -262,9 +262,16 @@ def test_what_is_not_for_everybody_is_not_lent(agent):
 
 def test_pages_and_robots_point_at_the_directory(agent):
     page = agent.get("/", headers={"accept": "text/html"})
-    link = '<link rel="alternate" type="application/som+json" href="/.well-known/som.json" title="SOM">'
+    link = '<link rel="describedby" type="application/som+json" href="/.well-known/som.json" title="SOM">'
     assert link in page.text
-    assert 'type="application/som+json"; title="SOM"' in page.headers["link"]
+    assert 'rel="alternate"; type="application/som+json"' in page.headers["link"]
     robots = agent.get("/robots.txt")
     assert robots.headers["content-type"] == "text/plain; charset=utf-8"
     assert f"SOM-Endpoint: {ORIGIN}/agents/som\nSOM-Format: SOM/1.0\n" in robots.text
+
+
+def test_the_first_page_that_agents_read_is_short(agent):
+    answer = agent.get("/llms.txt", headers={"accept-encoding": "identity"})
+    assert len(answer.content) <= 600 * 4
+    for action in ("search_books", "sign_in", "add_to_basket", "check_out"):
+        assert f"- {action} {{" in answer.text

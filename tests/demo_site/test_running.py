@@ -50,14 +50,15 @@ def test_the_command_serves_the_shop_and_says_where() -> None:
         assert "<h1" in page.text
         for path in ("/mcp", "/a2a"):
             assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 405
-        assert httpx.get(f"http://127.0.0.1:{port}/awp").status_code == 426
+        for path in ("/awp", "/actions-bridge"):
+            assert httpx.get(f"http://127.0.0.1:{port}{path}").status_code == 426
         server.terminate()
         assert server.stdout is not None
         assert f"http://127.0.0.1:{port}/search" in server.stdout.read()
 
 
 def test_the_command_opens_every_door_unless_it_is_told_which() -> None:
-    assert read_options([]).doors == ("mcp", "a2a", "awp")
+    assert read_options([]).doors == ("mcp", "a2a", "awp", "bridge")
     assert read_options(["--doors"]).doors == []
     assert read_options(["--doors", "mcp"]).doors == ["mcp"]
     assert any(line.endswith("http://127.0.0.1:8000/mcp") for line in greeting("http://127.0.0.1:8000"))

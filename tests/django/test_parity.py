@@ -9,8 +9,9 @@ import pytest
 
 from awp_publish.cli import PATHS
 from awp_publish.protocols import crawling, protected_resource
-from tests.django.servers import COMMANDS, NO_CERTIFICATES
+from tests.django.servers import COMMANDS
 from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message
+from tests.serve.test_real_server import NO_CERTIFICATES
 
 pytestmark = pytest.mark.slow  # what runs is in other processes, and not measured either way
 

@@ -10,6 +10,7 @@ from django.core.checks import run_checks
 from django.http import HttpRequest, JsonResponse
 from django.test import Client, override_settings
 from django.urls import include, path
+from django.utils import translation
 from django.utils.translation import get_language
 from django.views.decorators.http import require_POST
 
@@ -49,8 +50,11 @@ def call(client: Client, agent: str, **headers: str):
 
 @pytest.fixture(autouse=True)
 def _project():
-    with override_settings(
-        ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}, MIDDLEWARE=[*WITHOUT, LOCALES]
+    with (
+        translation.override("en"),
+        override_settings(  # LocaleMiddleware leaves its language to the thread
+            ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}, MIDDLEWARE=[*WITHOUT, LOCALES]
+        ),
     ):
         yield
 

@@ -7,6 +7,7 @@ import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
@@ -309,7 +310,7 @@ class AwpCaller:
             return _told_of(denied.json(), {})
         if "error" in answer:
             return self._refused(answer["error"])
-        told = answer["result"].get("headers", {})
+        told = _with_hyphens(answer["result"].get("headers", {}))
         replayed, output = told.get("idempotent-replayed") == "true", answer["result"]["output"]
         content = _content(output, told.get("awp-content-type"))
         receipt, begun = told.get("awp-receipt"), told.get("awp-session")
@@ -317,7 +318,55 @@ class AwpCaller:
 
     def _refused(self, error: Mapping[str, Any]) -> Told:
         assert error["message"] == error["details"]["detail"]
-        return _told_of(error["details"], error["details"].get("headers", {}))
+        return _told_of(error["details"], _with_hyphens(error["details"].get("headers", {})))
+
+
+class BridgeCaller:
+    """The bridge: a tool with the handler `agents.invoke`, in a page in process of a connection of its own."""
+
+    ways: Mapping[str, str] = {
+        "ConfirmationRequired": "confirmation beside arguments",
+        "PrerequisiteRequired": "receipts beside arguments",
+    }
+
+    def __init__(self, client: TestClient) -> None:
+        self._client = client
+
+    def call(
+        self,
+        agent: str,
+        given: Mapping[str, object] | None = None,
+        *,
+        token: str | None = None,
+        key: str | None = None,
+        confirmation: str | None = None,
+        receipts: Sequence[str] = (),
+        session: str | None = None,
+        as_foreign_page: bool = False,
+        as_rebound_page: bool = False,
+    ) -> Told:
+        headers = {"authorization": f"Bearer {token}"} if token is not None else {}
+        headers |= {"cookie": "session=1", "origin": "https://evil.example"} if as_foreign_page else {}
+        headers |= REBOUND if as_rebound_page else {}
+        item: dict[str, Any] = {"type": "action_call", "call_id": token_hex(8), "name": agent, "arguments": given or {}}
+        beside = {"confirmation": confirmation, "receipts": list(receipts), "session": session, "idempotency_key": key}
+        item |= {name: value for name, value in beside.items() if value}
+        try:
+            headers = {"host": "shop.example", **headers}
+            with self._client.websocket_connect("/actions-bridge", headers=headers) as socket:
+                socket.send_json(item)
+                answer = socket.receive_json()
+        except WebSocketDenialResponse as denied:
+            return _told_of(denied.json(), denied.headers)
+        if "error" in answer:
+            told = answer["error"]["evidence"]
+            own = {"code": answer["error"]["code"].upper(), "recovery": "", "detail": answer["error"]["message"]}
+            return _told_of({**own, **told}, told.get("headers", {}))
+        told = answer.get("headers", {})
+        output, replayed = answer["output"], told.get("idempotent-replayed") == "true"
+        content = _content(output, told.get("awp-content-type"))
+        receipt, begun = told.get("awp-receipt"), told.get("awp-session")
+        return Told(None, output, is_replayed=replayed, receipt=receipt, content=content, session=begun)
 
 
 def _content(output: Any, header: str | None) -> tuple[str, str, bytes] | None:
@@ -326,6 +375,11 @@ def _content(output: Any, header: str | None) -> tuple[str, str, bytes] | None:
         return None
     kind, _, name = header.partition("; name*=UTF-8''")
     return kind, unquote(name), base64.b64decode(output)
+
+
+def _with_hyphens(members: Mapping[str, str]) -> dict[str, str]:
+    """Headers as HTTP names them, from members of a message, which have no hyphens."""
+    return {name.replace("_", "-"): value for name, value in members.items()}
 
 
 def _told_of(problem: Mapping[str, Any], headers: Mapping[str, str]) -> Told:

@@ -195,9 +195,16 @@ def test_mcp_lists_to_each_caller_their_own_tools(shop, version):
     for token in (None, *SCOPES):
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         result = post(shop, message("tools/list", version=version), version, headers).json()["result"]
-        names = {one["name"] for one in result["tools"]} - {"actions.site"}
+        names = {one["name"] for one in result["tools"]} - {"actions.site", "get_job"}
         assert names == {"look", "recount", *(name for name in HIDDEN if token in HIDDEN[name])}
         assert result.get("cacheScope", "private") == "private"
+
+
+def test_a_tool_that_polls_jobs_is_listed_to_those_who_may_begin_one(shop):
+    for token in (None, *SCOPES):
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        tools = post(shop, message("tools/list"), headers=headers).json()["result"]["tools"]
+        assert ("get_job" in [one["name"] for one in tools]) == (token == "olga")
 
 
 def test_awp_lists_to_each_caller_their_own_skills(shop):
@@ -251,6 +258,9 @@ def test_jobs_and_tasks_are_theirs_who_may_know_of_the_action(open_client):
     scopes = frozenset()  # they are no operator any more
     assert client.get(job, headers=headers).json()["code"] == "UNKNOWN_JOB"
     assert client.delete(job, headers=headers).json()["code"] == "UNKNOWN_JOB"
+    polled = message("tools/call", {"name": "get_job", "arguments": {"job_id": job.rpartition("/")[2]}})
+    problem = post(client, polled, headers=headers).json()["result"]["_meta"]["awp/problem"]
+    assert problem["code"] == "UNKNOWN_JOB"
     assert a2a("GetTask", id=task)["error"] == a2a("GetTask", id="0" * 8)["error"]
     assert a2a("ListTasks")["result"].get("tasks", []) == []
 
@@ -312,6 +322,28 @@ def test_one_operation_of_an_agent_may_be_for_others(open_client):
     assert hidden["detail"].replace("burn", "*") == missing["detail"].replace("bern", "*")
     assert call("burn", authorization="Bearer olga") == "burnt"
     assert call("lend") == "lent"
+
+
+def test_the_overview_shows_what_its_reader_may_see(open_client):
+    site = make_site(doors=[], overview=True)
+
+    @site.agent("look")
+    async def look() -> str:
+        """Look at books."""
+        return "books"
+
+    @site.agent("close", audience="operator")
+    async def close() -> str:
+        """Close the Zauberwort."""
+        return "closed"
+
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    assert "Look at books" in client.get("/agents").text
+    assert "Zauberwort" not in client.get("/agents").text
+    assert client.get("/agents/try/close").status_code == client.get("/agents/try/nothing").status_code == 404
+    operator = {"authorization": "Bearer olga"}
+    assert "Zauberwort" in client.get("/agents", headers=operator).text
+    assert client.get("/agents/try/close", headers=operator).status_code == 200
 
 
 # --- The doors at which an action is offered ---

@@ -104,7 +104,7 @@ def test_a_wrong_token_is_no_handshake(open_client):
     with AwpClient.open(client) as caller:
         error = caller.fail("awp.hello", auth={"method": "auth.bearer", "token": "wrong"})
         assert (error["code"], error["details"]["code"]) == ("PERMISSION_DENIED", "INVALID_CREDENTIALS")
-        assert "www-authenticate" in error["details"]["headers"]
+        assert "www_authenticate" in error["details"]["headers"]
         assert caller.fail("session.create")["code"] == "INVALID_REQUEST"
         assert caller.do("awp.hello", auth={"method": "auth.bearer", "token": "ann-token"})
 

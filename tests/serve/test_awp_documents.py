@@ -98,11 +98,9 @@ def test_a_message_of_the_descriptions_is_answered_with_the_members_that_they_sh
                 sent["params"]["session_id"] = caller.create()
             answer = caller.ask(sent["method"], sent["params"])
             asked_methods.add(sent["method"])
-            if sent["method"] == "session.set_network":
+            if sent["method"] == "session.set_network" or "impersonation" in str(sent):
                 assert answer["error"]["code"] == "UNSUPPORTED"
                 continue
-            if sent["method"] == "session.create" and "impersonation" in str(sent):
-                assert re.fullmatch("s_[0-9a-f]{8,}", answer["result"]["session_id"])
             compared += bool(told)
             missing = set(members(told.get("result", {}))) - set(members(answer["result"]))
             assert not missing - {".server.build"}, answer

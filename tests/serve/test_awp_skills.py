@@ -105,6 +105,40 @@ def test_refusals_and_failures_have_a_code_of_awp(caller, params, code):
     assert "secret" not in str(answer)
 
 
+def test_an_intent_of_a_page_may_be_a_skill(caller):
+    session = caller.create()
+    for name in ("skill.add", "intent.add"):
+        intent = {"action": name, "args": {"numbers": [1, 2]}}
+        assert caller.do("page.act", session_id=session, intent=intent)["output"] == 3
+    unknown = caller.ask("page.act", {"session_id": session, "intent": {"action": "skill.ad", "args": {}}})
+    assert unknown["error"]["code"] == "NOT_FOUND"
+    assert "add" in unknown["error"]["message"]
+
+
+def test_a_key_belongs_to_one_request_reading_ones_too(caller):
+    session = caller.create()
+    meta = {"idempotency_key": "k-1"}
+    caller.do("page.navigate", session_id=session, url="/")
+    asked = {"id": "7", "type": "request", "method": "som.get", "params": {"session_id": session}, "meta": meta}
+    observe = caller.ask("page.observe", {"session_id": session}, meta=meta)
+    assert "result" in observe, asked
+    other = caller.ask("page.act", {"session_id": session, "intent": {"action": "scroll"}}, meta=meta)
+    assert other["error"]["code"] == "CONFLICT"
+    assert "result" in caller.ask("page.observe", {"session_id": session}, meta=meta)
+
+
+def test_what_a_session_cannot_have_is_refused_and_what_it_has_is_told(caller):
+    for params, name in (
+        ({"proxy": "http://proxy.example"}, "proxy"),
+        ({"network": {"proxy": {"url": "http://proxy.example"}}}, "network.proxy"),
+        ({"profile": {"impersonate": "chrome128"}}, "profile.impersonate"),
+    ):
+        error = caller.ask("session.create", params)["error"]
+        assert (error["code"], error["details"]["param"]) == ("UNSUPPORTED", name)
+    assert caller.do("session.create", ttl_ms=60_000)["ttl_ms"] == 60_000
+    assert caller.do("session.create", ttl_ms=10**12)["ttl_ms"] < 10**12
+
+
 def test_a_problem_is_told_whole(caller):
     details = caller.fail("skills.invoke", skill="add", args={"numbers": ["x"]})["details"]
     assert (details["code"], details["status"]) == ("INVALID_INPUT", 422)

@@ -239,8 +239,9 @@ def test_dependencies_of_the_whole_application_hold_for_functions_too():
         return len(text)
 
     with published(app, site) as client:
-        assert client.post("/agents/count/invoke", json={"input": {"text": "abc"}}).status_code == 401
-        ask = {"json": {"input": {"text": "abc"}}}
+        lacking = client.post("/agents/count/invoke", json={"input": {"text": "abc"}})
+        assert lacking.status_code in (401, 403)  # as FastAPI has it: 403 before 0.122
+        ask: Any = {"json": {"input": {"text": "abc"}}}
         assert client.post("/agents/count/invoke", headers={"X-Key": "wrong"}, **ask).status_code == 403
         assert client.post("/agents/count/invoke", headers={"X-Key": "right"}, **ask).json() == 3
         assert inputs_of(client, "count")["properties"] == {"text": {"type": "string"}}

@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Attachment, Locator, PageCheck, Projection, Records, Site, State, Value
+from awp_publish.browsing.chromium_page import why_unavailable
 from awp_publish.serve.drift import KINDS, Drift, check_pages
 
 FORM = (
@@ -28,7 +29,12 @@ PROJECTION = Projection(
 
 
 def drifts(
-    form: str = FORM, results: str = RESULTS, search_status: int = 200, html: Mapping[str, str] = {}, **page: Any
+    form: str = FORM,
+    results: str = RESULTS,
+    search_status: int = 200,
+    html: Mapping[str, str] = {},
+    browser: bool = False,
+    **page: Any,
 ) -> list[Drift]:
     """Inspect a shop whose search page is declared with these members."""
     site = Site(name="Shop", description="Sells books.", url="https://shop.example")
@@ -53,7 +59,7 @@ def drifts(
         site.page(path, id=path.strip("/").replace("/", "_").replace("{", "").replace("}", "") or "home")
     app = Starlette(routes=routes)
     app.add_middleware(AgentPublisher, site=site)
-    return list(asyncio.run(check_pages(app, lambda: site.catalog)))
+    return list(asyncio.run(check_pages(app, lambda: site.catalog, browser=browser)))
 
 
 def kinds(found: list[Drift]) -> list[tuple[str, str]]:
@@ -137,9 +143,25 @@ def test_what_has_drifted_is_told_with_evidence(change, expected):
     assert one.describe()["evidence"] == one.evidence
 
 
+@pytest.mark.skipif(why_unavailable() is not None, reason=why_unavailable() or "")
+def test_in_chromium_the_scripts_of_the_pages_have_run():
+    script = f"<div id=at></div><script>document.getElementById('at').innerHTML = `{FORM}`</script>"
+    states = {"ready": State("The form is there.", where="form[role='search']")}
+    assert {kind for kind, _ in kinds(drifts(form=script, states=states))} == {
+        "drift-missing",
+        "drift-state",
+        "drift-workflow",
+    }
+    assert [str(one) for one in drifts(form=script, states=states, browser=True)] == []
+    broken = drifts(form=script, results="<p>Nothing</p>", search_status=500, browser=True)
+    assert kinds(broken)[0] == ("drift-page", "page")
+
+
 def test_a_form_of_an_action_on_another_page_is_proposed_as_a_declaration():
-    (found,) = drifts(html={"/": f"<main>{FORM.replace(' data-awas-action=search_books', '')}</main>"})
-    assert (found.kind, found.level, found.page) == ("drift-form", "warning", "/")
+    form = FORM.replace(" data-awas-action=search_books", "")
+    (found,) = drifts(form=form, actions=[])
+    assert (found.kind, found.level, found.page) == ("drift-form", "warning", "/search")
+    assert drifts(html={"/": f"<main>{form}</main>"}) == []  # it is declared where it belongs
     assert "'selectors': {'q': \"form[action='/search'] [name='q']\"}" in str(found.evidence["proposal"])
 
 
@@ -147,6 +169,11 @@ def test_a_page_of_several_addresses_is_visited_where_a_link_leads_to_it():
     assert drifts(html={"/b/{slug}": "<h1>Book</h1>"}) == []
     (found,) = drifts(html={"/authors/{name}": "<h1>Author</h1>"})
     assert (found.kind, found.page) == ("drift-unvisited", "/authors/{name}")
+
+
+def test_a_page_for_those_who_have_signed_in_is_no_error_but_told():
+    found = drifts(search_status=401)
+    assert [(one.kind, one.level) for one in found] == [("drift-page", "warning")]
 
 
 def test_a_page_that_leads_elsewhere_is_no_error_but_told():

@@ -306,16 +306,19 @@ def test_what_the_checks_find_is_logged_at_the_start(open_client, caplog):
     assert caplog.records == []
 
 
+publisher: Any = AgentPublisher
+
+
 async def no_application(scope, receive, send): ...
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (lambda site: AgentPublisher(site, no_application), "was given the site first."),
-        (lambda site: AgentPublisher(site, site), "was given the site first."),
-        (lambda site: AgentPublisher(no_application, no_application), "needs an application and a site."),
-        (lambda site: AgentPublisher("app", site), "needs an application and a site."),
+        (lambda site: publisher(site, no_application), "was given the site first."),
+        (lambda site: publisher(site, site), "was given the site first."),
+        (lambda site: publisher(no_application, no_application), "needs an application and a site."),
+        (lambda site: publisher("app", site), "needs an application and a site."),
     ],
 )
 def test_the_wrong_order_gets_a_sentence(given, words):

@@ -131,7 +131,11 @@ CONNECT = OpenIdConnect(openIdConnectUrl="https://idp.example/.well-known/openid
             "OpenIdConnect",
             "oauth2",
             "oauth",
-            {"openIdConnectSecurityScheme": {"openIdConnectUrl": CONNECT.model.openIdConnectUrl}},
+            {
+                "openIdConnectSecurityScheme": {
+                    "openIdConnectUrl": "https://idp.example/.well-known/openid-configuration"
+                }
+            },
         ),
         (HTTPBasic(), "HTTPBasic", None, None, {"httpAuthSecurityScheme": {"scheme": "basic"}}),
     ],

@@ -283,11 +283,10 @@ def test_the_directory_says_where_and_what():
 
 def test_heads_links_and_robots_point_at_it_as_the_proposals_write_it():
     catalog = make_catalog(doors=(OPEN,))
-    element = '<link rel="alternate" type="application/som+json" href="/.well-known/som.json" title="SOM">'
+    element = '<link rel="describedby" type="application/som+json" href="/.well-known/som.json" title="SOM">'
     assert element in head_links(catalog).splitlines()
-    member = '</.well-known/som.json>; rel="alternate"; type="application/som+json"; title="SOM"'
+    member = '</.well-known/som.json>; rel="describedby"; type="application/som+json"'
     assert member in link_header(catalog).split(", ")
-    assert "alternate" not in link_header(catalog, of_pages=False)
     assert robots_lines(catalog).splitlines() == [
         "SOM-Endpoint: https://books.example/agents/som",
         "SOM-Format: SOM/1.0",

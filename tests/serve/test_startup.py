@@ -186,3 +186,18 @@ def test_several_workers_speak_once_and_the_server_tells_its_root_path(tmp_path)
         "warning: site: The server says that the application is below /shop (root_path)",
         "warning: site: About(documentation=...) names /nowhere",
     ]
+
+
+def test_a_door_over_websocket_without_a_library_of_it_is_told(caplog, monkeypatch):
+    for name in ("websockets", "wsproto", "autobahn"):
+        monkeypatch.setitem(sys.modules, name, None)
+    site = Site("Shop", "Sells things.", "https://shop.example", doors=["awp"])
+
+    @site.agent("ask")
+    async def ask(question: str) -> str:
+        """Answer a question."""
+        return question
+
+    with TestClient(AgentPublisher(Starlette(), site=site)):
+        lines = [one.getMessage() for one in caplog.records]
+    assert any("start-websocket" in line and 'pip install "awp-publish[awp]"' in line for line in lines), lines

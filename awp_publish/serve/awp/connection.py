@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
+from awp_publish.browsing.acting import RESERVED
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import METHODS
 from awp_publish.model import Catalog, JsonObject
@@ -100,6 +101,8 @@ class AwpClient:
             return await self._greet(request)
         if self.identity is None:
             raise AwpError("INVALID_REQUEST", "Must send awp.hello before any other method")
+        if (invoked := _read_skill_intent(request)) is not None:
+            request, name = invoked, invoked.method
         if name in OWN_METHODS:
             scope, answer = OWN_METHODS[name]
             self.identity.need(scope, name)
@@ -134,7 +137,7 @@ class AwpClient:
 
         async with opened.lock:
             self._check_open(opened)
-            result = await (run() if name in SAFE else opened.answers.answer_once(request, run))
+            result = await opened.answers.answer_once(request, run, is_safe=name in SAFE)
             self.service.sessions.touch(opened)
             return result
 
@@ -189,7 +192,12 @@ class AwpClient:
 
     def _describe(self, opened: OpenSession) -> JsonObject:
         sessions = self.service.sessions
-        times = {"idle_ms": round(sessions.idle * 1000), "resume_ms": round(RESUME_WITHIN * 1000)}
+        times = {
+            "ttl_ms": opened.ttl_ms,
+            "timeout_ms": round(opened.timeout * 1000),
+            "idle_ms": round(sessions.idle * 1000),
+            "resume_ms": round(RESUME_WITHIN * 1000),
+        }
         return {"session_id": opened.id, "resume_token": opened.token, **times}
 
     async def create_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
@@ -202,12 +210,18 @@ class AwpClient:
                 recovery = "Keep what session.export answers, and session.import it later."
                 details = {"param": "persist", "recovery": recovery}
                 raise AwpError("UNSUPPORTED", "Sessions are not kept over a restart.", details)
-            network = params.get("network")
-            proxy = network.get("proxy") if isinstance(network, dict) else None
-            mode = proxy.get("mode", "none") if isinstance(proxy, dict) else proxy
-            if mode not in (None, "none"):
-                words = "There are no proxies: only this site is browsed."
-                raise AwpError("UNSUPPORTED", words, {"param": "network.proxy"})
+            network, profile = params.get("network"), params.get("profile")
+            asked = {"proxy": params.get("proxy")}
+            asked |= {"network.proxy": network.get("proxy")} if isinstance(network, dict) else {}
+            for name, proxy in asked.items():
+                # Draft, session.create: {"mode": "none"} asks for what there is.
+                if proxy not in (None, "none", {}, {"mode": "none"}):
+                    words = "There are no proxies: only this site is browsed."
+                    raise AwpError("UNSUPPORTED", words, {"param": name})
+            for name in ("impersonate", "impersonation"):
+                if isinstance(profile, dict) and profile.get(name) not in (None, "none"):
+                    words = "No browser is impersonated: pages are asked for under the session's own user agent."
+                    raise AwpError("UNSUPPORTED", words, {"param": f"profile.{name}"})
             service, address = self.service, self._site.address
             return self._describe(service.sessions.create(self, caller.id, params, service.max_seconds, address))
 
@@ -286,6 +300,22 @@ class AwpClient:
         async with opened.lock:
             self._check_open(opened)
             return await opened.answers.answer_once(request, run, redact)
+
+
+def _read_skill_intent(request: AwpRequest) -> AwpRequest | None:
+    """Return the skills.invoke that a page.act with `skill.x` or `intent.x` means (paper 6.4); None for any other.
+
+    The skill's input is the intent's `args`, or its `value` where that is an object.
+    """
+    intent = request.params.get("intent") if request.method == "page.act" else None
+    action = intent.get("action") if isinstance(intent, dict) else None
+    if not isinstance(intent, dict) or not isinstance(action, str) or not action.startswith(RESERVED):
+        return None
+    given = intent.get("args", intent.get("value", {}))
+    beside = {name: value for name, value in intent.items() if name in ("confirmation", "receipts", "session")}
+    params = {**request.params, **beside, "skill": action.partition(".")[2], "args": given}
+    del params["intent"]
+    return replace(request, method="skills.invoke", params=params)
 
 
 Answer: TypeAlias = Callable[[AwpClient, Identity, AwpRequest], Awaitable[JsonObject]]

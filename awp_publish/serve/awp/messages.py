@@ -249,8 +249,9 @@ def error_of(problem: Problem, renderer: ProblemRenderer, trace: str, added: Raw
 
 
 def shown_headers(headers: RawHeaders) -> dict[str, str]:
-    """Return what other doors answer in headers, by lower-case name."""
-    return {key.decode("latin-1"): text.decode("latin-1") for key, text in headers if not key.startswith(_NOT_SHOWN)}
+    """Return what other doors answer in headers, by names as members have them: retry_after, awp_receipt."""
+    shown = ((key, text) for key, text in headers if not key.startswith(_NOT_SHOWN))
+    return {key.decode("latin-1").replace("-", "_"): text.decode("latin-1") for key, text in shown}
 
 
 # --- `meta.idempotency_key` ---
@@ -275,13 +276,19 @@ class AnswerCache:
         self._bytes = 0
 
     async def answer_once(
-        self, request: AwpRequest, run: Callable[[], Awaitable[JsonObject]], redact: Redact | None = None
+        self,
+        request: AwpRequest,
+        run: Callable[[], Awaitable[JsonObject]],
+        redact: Redact | None = None,
+        *,
+        is_safe: bool = False,
     ) -> JsonObject:
         """Return the answer under a request's key, if there is one; else what `run` returns, and remember it.
 
-        `redact` finds in the output of an action what is given once: an answer with that is not remembered. Requests
-        with keys wait for one another. Raises AwpError CONFLICT for the key of another request, InvalidIdempotencyKey
-        for a key that is none, and AnswerNotKept.
+        What `is_safe` is carried out again, and its key is its own all the same. `redact` finds in the output of an
+        action what is given once: an answer with that is not remembered. Requests with keys wait for one another.
+        Raises AwpError CONFLICT for the key of another request, InvalidIdempotencyKey for a key that is none, and
+        AnswerNotKept.
         """
         if request.key is None:
             return await run()
@@ -294,12 +301,16 @@ class AnswerCache:
                 if known != fingerprint:
                     words = "The idempotency key was used for another request."
                     raise AwpError("CONFLICT", words, {"idempotency_key": key})
+                if is_safe:
+                    return await run()
                 if answer is None:
                     raise AnswerNotKept("The first request with this key succeeded; its answer is given only once.")
                 return answer
             answer = await run()
             size = len(write_json(answer))
             kept: JsonObject | None = answer
+            if is_safe:
+                kept, size = None, 0
             if redact is not None and isinstance(text := answer.get("output"), JsonText):
                 output = orjson.loads(text.body)
                 kept, size = (answer, size) if redact(output) == output else (None, 0)

@@ -59,6 +59,7 @@ class OpenSession:
         "session",
         "timeout",
         "token",
+        "ttl_ms",
     )
 
     def __init__(
@@ -71,6 +72,7 @@ class OpenSession:
         self.timeout = timeout
         self.created = self.last_used = now
         self.expires = expires
+        self.ttl_ms = round((expires - now) * 1000)
         self.token = secrets.token_urlsafe(24)
         self.lock = asyncio.Lock()
         self.answers = AnswerCache()

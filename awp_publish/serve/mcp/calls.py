@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from urllib.parse import quote
 
 import mcp_types as types
@@ -64,6 +64,9 @@ from awp_publish.serve.woa import read_admission
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
+
+if TYPE_CHECKING:
+    from awp_publish.serve.mcp.tasks import TaskExtension
 
 PROTOCOL: Final = "mcp"
 CALL: Final = "tools/call"
@@ -321,6 +324,7 @@ class Tools:
         self._admission = door.admission
         self._proxies = door.admission.trusted_proxies
         self._jobs = door.background.jobs if door.background is not None else None
+        self.tasks: TaskExtension | None = None
         self._challenges = protected_resource.is_published(door.catalog)
         self._lists_only_allowed = door.settings.list_only_allowed
         differs = self._lists_only_allowed or not all(one.is_public for one in door.catalog.actions)
@@ -353,6 +357,7 @@ class Tools:
                 raise MCPError(types.INVALID_REQUEST, problem.detail, described) from problem
             scopes = caller.scopes if caller is not None else None
         shown = [tool for tool in tools.values() if tool.action.is_for(scopes)]
+        has_jobs = any(tool.action.is_background for tool in shown)
         if self._lists_only_allowed and self._identify is not None:
             shown = [
                 tool
@@ -363,6 +368,8 @@ class Tools:
             ]
         cache_scope = "public" if self._identify is None else "private"
         entries = [tool.entry for tool in shown]
+        if self.tasks is not None and has_jobs:
+            entries += self.tasks.own_tools.values()
         return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": cache_scope, "resultType": "complete"}
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -387,6 +394,8 @@ class Tools:
         tools = self._modern if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
         tool = tools.get(params["name"])
         if tool is None:
+            if self.tasks is not None and params["name"] in self.tasks.own_tools:
+                return await self.tasks.call_get_job(ctx, params)
             unknown = _unknown_tool(tools, params["name"])
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
             raise MCPError(types.INVALID_PARAMS, unknown.detail)
@@ -402,7 +411,7 @@ class Tools:
         except Problem as problem:
             if tool.action.is_public:
                 self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-                return self._render(exchange, tool, call, ctx, problem)
+                return self.render(exchange, tool, call, ctx, problem)
             call.refuse(problem)
         if self._invoker.is_guarded(tool.action):
             call.unknown = partial(_unknown_tool, tools, params["name"])
@@ -418,7 +427,7 @@ class Tools:
             except Problem as problem:
                 if tool.action.is_public:
                     self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-                    return self._render(exchange, tool, call, ctx, problem)
+                    return self.render(exchange, tool, call, ctx, problem)
                 call.refuse(problem)
         own, results = asyncio.current_task(), list[Result]()
         ended = exchange.ended = asyncio.Event()
@@ -431,7 +440,7 @@ class Tools:
                 return
             message: WireResult = {"jsonrpc": "2.0", "id": ctx.request_id}
             try:
-                message["result"] = self._render(exchange, tool, call, ctx, result)
+                message["result"] = await self._answer(exchange, tool, call, ctx, result)
             except MCPError as refused:
                 message["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
             await exchange.answer(orjson.dumps(message))
@@ -448,9 +457,24 @@ class Tools:
             raise MCPError(CANCELLED, "The client has disconnected.")
         if exchange.is_answered:
             return {"isError": isinstance(outcome, Problem)}
-        return self._render(exchange, tool, call, ctx, outcome)
+        return await self._answer(exchange, tool, call, ctx, outcome)
 
-    def _render(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> WireResult:
+    def tool_of(self, action_id: str, context: Context) -> Tool:
+        """Return the tool of an action as the client's generation has it."""
+        tools = self._modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+        return tools[action_id]
+
+    async def _answer(
+        self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result
+    ) -> WireResult:
+        if self.tasks is not None and tool.action.is_background:
+            task = await self.tasks.answer(context, call, result)
+            if task is not None:
+                exchange.meta_for(result, call.headers)
+                return task
+        return self.render(exchange, tool, call, context, result)
+
+    def render(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> WireResult:
         """Render a result as the client's revision has it (specification, Server/Tools).
 
         An answer is structured, and the same JSON as text; a string that is not structured is plain text, and what is
@@ -516,6 +540,8 @@ class Tools:
         async with notify_progress(context.session) as note:
             accepted = await run()
             if exchange.is_answered or self._jobs is None or not call.action.is_background:
+                return accepted
+            if self.tasks is not None and self.tasks.is_declared(context):
                 return accepted
             if not isinstance(accepted, Outcome):
                 return accepted

@@ -1,0 +1,389 @@
+"""`AgentClient`: calls a site's actions as agents do, through any door. For tests, and for scripts against a real site.
+
+with AgentClient(app) as client:
+    assert client.call("order_book", slug="emma")["status"] == "ordered"
+
+It needs no package beside ours: an application is called in process, on an event loop in a thread of its own with the
+application's lifespan around it; an address over HTTP. Only the AWP door of a real site needs `websockets`.
+"""
+
+import base64
+import http.client
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal, Protocol, TypeAlias, cast
+from urllib.parse import urlsplit
+
+from awp_publish.serve.http import AsgiApp
+from awp_publish.serve.in_process import InProcess, Response, TalkFailed
+
+Door: TypeAlias = Literal["woa", "plain", "mcp", "a2a", "awp"]
+Confirm: TypeAlias = Callable[[str], bool] | bool
+
+DOORS: Final[tuple[Door, ...]] = ("woa", "plain", "mcp", "a2a", "awp")
+MCP_VERSION: Final = "2026-07-28"
+POLL_SECONDS: Final = 0.05
+LONGEST_POLL: Final = 2.0
+"""Seconds between two looks at a job, at first and at most."""
+
+
+class CallFailed(Exception):
+    """A call that was refused or failed. `problem` has what the site says of it, `code` and `status` among it."""
+
+    def __init__(self, action: str, problem: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
+        self.action = action
+        self.problem = dict(problem)
+        self.code = str(problem.get("code", ""))
+        self.status = int(problem.get("status") or 0)
+        self.headers = dict(headers or {})
+        super().__init__(f"{action}: {self.code} ({self.status}): {problem.get('detail', '')}")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a call: its output, and the headers that an HTTP answer has or a door's envelope repeats."""
+
+    output: Any
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_replayed(self) -> bool:
+        return self.headers.get("idempotent-replayed") == "true"
+
+
+class _Transport(Protocol):
+    prefix: str
+
+    def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response: ...
+
+    def talk(self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]) -> list[dict[str, Any]]: ...
+
+    def close(self) -> None: ...
+
+
+class AgentClient:
+    """Calls the actions of a site through one door.
+
+    `target` is an ASGI application, or the address of a site (`https://books.example`). `token` is sent as a bearer
+    token, `headers` with every request. `confirm` answers what a person would be asked, given the summary: a function,
+    or True or False for every question; without it a question is the CallFailed of CONFIRMATION_REQUIRED. Sessions and
+    receipts are carried from call to call, and background jobs waited for, up to `timeout` seconds.
+    """
+
+    def __init__(
+        self,
+        target: AsgiApp | str,
+        *,
+        door: Door = "woa",
+        token: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        confirm: Confirm | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        if door not in DOORS:
+            raise ValueError(f"There is no door {door!r}. There are: {', '.join(DOORS)}.")
+        if isinstance(target, str):
+            self._transport: _Transport = _Network(target, timeout)
+        elif callable(target):
+            self._transport = InProcess(target, timeout)
+        else:
+            raise TypeError(f"AgentClient takes an ASGI application or an address, not a {type(target).__name__}.")
+        self.door: Door = door
+        self.headers = {name.lower(): value for name, value in (headers or {}).items()}
+        if token is not None:
+            self.headers["authorization"] = f"Bearer {token}"
+        self.confirm = confirm
+        self.timeout = timeout
+        self.session: str | None = None
+        """The session that the site has handed out last; sent with the next call."""
+        self.receipts: dict[str, str] = {}
+        """The receipts of successful calls, by action; sent with the next call."""
+
+    def __enter__(self) -> "AgentClient":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the application's lifespan, if it was called in process."""
+        self._transport.close()
+
+    def through(self, door: Door) -> "AgentClient":
+        """The same caller at another door: with a session and receipts of its own, and the same application."""
+        other = object.__new__(AgentClient)
+        other.__dict__.update(self.__dict__)
+        other.door, other.session, other.receipts = door, None, {}
+        return other
+
+    def call(self, action: str, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
+        """Call an action with these inputs, and return its output. Raises CallFailed."""
+        return self.send(action, {**(inputs or {}), **more}).output
+
+    def send(self, action: str, inputs: Mapping[str, Any] | None = None, *, key: str | None = None) -> Answer:
+        """The same with an idempotency `key`, for the whole answer. Raises CallFailed."""
+        try:
+            answer = self._call(action, dict(inputs or {}), key, None)
+        except CallFailed as failed:
+            question = failed.problem.get("confirmation")
+            if failed.status != 428 or not isinstance(question, Mapping) or self.confirm is None:
+                raise
+            summary = str(question.get("summary", ""))
+            if not (self.confirm(summary) if callable(self.confirm) else self.confirm):
+                raise
+            answer = self._call(action, dict(inputs or {}), key, str(question.get("token")))
+        self.session = answer.headers.get("awp-session", self.session)
+        if receipt := answer.headers.get("awp-receipt"):
+            self.receipts[action] = receipt
+        output = answer.output
+        if isinstance(output, Mapping) and {"job_id", "poll_endpoint"} <= output.keys():
+            return replace(answer, output=self._wait(action, str(output["poll_endpoint"])))
+        return answer
+
+    def document(self, path: str) -> Any:
+        """The JSON document at a path, `/.well-known/woa.json` for instance. Raises CallFailed if there is none."""
+        answer = self._transport.request("GET", path, self.headers, b"")
+        if answer.status != 200:
+            raise CallFailed(path, {"status": answer.status, "code": "NO_DOCUMENT", "detail": "There is none."})
+        return answer.json()
+
+    # --- One call through each door ---
+
+    def _call(self, action: str, inputs: dict[str, Any], key: str | None, confirmation: str | None) -> Answer:
+        receipts = list(self.receipts.values())
+        match self.door:
+            case "woa" | "plain":
+                return self._over_http(action, inputs, key, confirmation, receipts)
+            case "mcp":
+                return self._over_mcp(action, inputs, key, confirmation, receipts)
+            case "a2a":
+                return self._over_a2a(action, inputs, key, confirmation, receipts)
+            case _:
+                return self._over_awp(action, inputs, key, confirmation, receipts)
+
+    def _over_http(
+        self, action: str, inputs: dict[str, Any], key: str | None, confirmation: str | None, receipts: list[str]
+    ) -> Answer:
+        beside = {
+            "idempotency-key": key,
+            "awp-confirmation": confirmation,
+            "awp-receipt": ", ".join(receipts) or None,
+            "awp-session": self.session if self.door == "plain" else None,
+        }
+        headers = {**self.headers, **{name: value for name, value in beside.items() if value is not None}}
+        if self.door == "woa":
+            agent, _, operation = action.partition(".")
+            envelope = {"input": inputs, **({"operation": operation} if operation else {})}
+            envelope |= {"session": self.session} if self.session is not None else {}
+            answer = self._post(f"/agents/{agent}/invoke", envelope, headers)
+        else:
+            answer = self._post(f"/agents/actions/{action}", inputs, headers)
+            if answer.status == 405:  # it is called with the method of its route
+                method = answer.headers.get("allow", "GET").partition(",")[0]
+                answer = self._post(f"/agents/actions/{action}", inputs, headers, method)
+        kind = answer.headers.get("content-type", "").partition(";")[0]
+        if answer.status >= 400 or kind == "application/problem+json":
+            raise CallFailed(action, _problem_in(answer), answer.headers)
+        if kind == "application/json" or kind.endswith("+json"):
+            return Answer(answer.json(), answer.headers)
+        is_text = kind.startswith("text/")
+        return Answer(answer.body.decode("utf-8", "replace") if is_text else answer.body, answer.headers)
+
+    def _over_mcp(
+        self, action: str, inputs: dict[str, Any], key: str | None, confirmation: str | None, receipts: list[str]
+    ) -> Answer:
+        named = {"idempotencyKey": key, "confirmation": confirmation, "receipts": receipts or None}
+        meta: dict[str, object] = {f"awp/{name}": value for name, value in named.items() if value is not None}
+        own = "io.modelcontextprotocol/"
+        meta |= {f"{own}protocolVersion": MCP_VERSION, f"{own}clientCapabilities": {}}
+        arguments = {**inputs, **({"session": self.session} if self.session is not None else {})}
+        params = {"name": action, "arguments": arguments, "_meta": meta}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        headers = {
+            **self.headers,
+            "accept": "application/json, text/event-stream",
+            "mcp-protocol-version": MCP_VERSION,
+            "mcp-method": "tools/call",
+            "mcp-name": action,
+        }
+        answer = self._post("/mcp", message, headers)
+        told = answer.json()
+        if "error" in told or "result" not in told:
+            error = told.get("error", {})
+            problem = error.get("data") if isinstance(error.get("data"), Mapping) else told
+            problem = problem if "detail" in problem else {"detail": error.get("message", ""), "status": answer.status}
+            raise CallFailed(action, problem, answer.headers)
+        result = told["result"]
+        extra = result.get("_meta", {}).get("awp/headers", {})
+        if result.get("isError"):
+            problem = result.get("_meta", {}).get("awp/problem") or {"detail": result["content"][0].get("text", "")}
+            raise CallFailed(action, problem, extra)
+        if "structuredContent" in result:
+            return Answer(result["structuredContent"], extra)
+        block = result["content"][0]
+        if block["type"] == "text":
+            return Answer(block["text"], extra)
+        held = block.get("resource", block)
+        return Answer(base64.b64decode(held.get("blob") or held["data"]), extra)
+
+    def _over_a2a(
+        self, action: str, inputs: dict[str, Any], key: str | None, confirmation: str | None, receipts: list[str]
+    ) -> Answer:
+        beside = {"idempotency_key": key, "confirmation": confirmation, "receipts": receipts or None}
+        beside |= {"session": self.session}
+        data = {
+            "skill": action,
+            "input": inputs,
+            **{name: value for name, value in beside.items() if value is not None},
+        }
+        message = {"messageId": f"m-{time.time_ns()}", "role": "ROLE_USER", "parts": [{"data": data}]}
+        task = self._ask_a2a(action, "SendMessage", {"message": message})["task"]
+        until, pause = time.monotonic() + self.timeout, POLL_SECONDS
+        while task["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"):
+            if time.monotonic() > until:
+                raise TimeoutError(f"{action} has not ended within {self.timeout:g} seconds.")
+            time.sleep(pause)
+            pause = min(pause * 2, LONGEST_POLL)
+            task = self._ask_a2a(action, "GetTask", {"id": task["id"]})
+        headers = task.get("metadata", {}).get("headers", {})
+        if task["status"]["state"] != "TASK_STATE_COMPLETED":
+            parts = task["status"].get("message", {}).get("parts", [])
+            found = next((part["data"] for part in parts if isinstance(part.get("data"), Mapping)), None)
+            raise CallFailed(action, found or {"detail": task["status"]["state"]}, headers)
+        part = task["artifacts"][0]["parts"][0]
+        if "raw" in part:
+            return Answer(base64.b64decode(part["raw"]), headers)
+        return Answer(part["data"] if "data" in part else part.get("text"), headers)
+
+    def _ask_a2a(self, action: str, method: str, params: object) -> Any:
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = self._post("/a2a", body, {**self.headers, "a2a-version": "1.0"})
+        told = answer.json()
+        if "error" in told:
+            data = told["error"].get("data") or [{}]
+            metadata = data[0].get("metadata") if isinstance(data, list) and data else None
+            raise CallFailed(action, metadata or {"detail": told["error"].get("message", "")}, answer.headers)
+        return told["result"]
+
+    def _over_awp(
+        self, action: str, inputs: dict[str, Any], key: str | None, confirmation: str | None, receipts: list[str]
+    ) -> Answer:
+        hello = {"client_name": "awp_publish.client", "client_version": "1", "awp_version": "0.1"}
+        params: dict[str, Any] = {"skill": action, "args": inputs, "receipts": receipts}
+        params |= {"confirmation": confirmation} if confirmation is not None else {}
+        params |= {"session": self.session} if self.session is not None else {}
+        meta = {} if key is None else {"meta": {"idempotency_key": key}}
+        messages: list[dict[str, Any]] = [
+            {"id": "1", "type": "request", "method": "awp.hello", "params": hello},
+            {"id": "2", "type": "request", "method": "skills.invoke", "params": params, **meta},
+        ]
+        try:
+            answers = self._transport.talk("/awp", self.headers, messages)
+        except TalkFailed as failed:
+            raise CallFailed(action, {"status": failed.status, "detail": str(failed)}) from failed
+        for told in answers:
+            if "error" in told:
+                details = told["error"].get("details", {})
+                problem = details if "detail" in details else {**details, "detail": told["error"].get("message", "")}
+                raise CallFailed(action, problem, _with_hyphens(details.get("headers", {})))
+        headers, output = _with_hyphens(told["result"].get("headers", {})), told["result"]["output"]
+        if (kind := headers.get("awp-content-type")) is not None and not kind.startswith("text/"):
+            output = base64.b64decode(output)
+        return Answer(output, headers)
+
+    def _post(self, path: str, body: object, headers: Mapping[str, str], method: str = "POST") -> Response:
+        sent = json.dumps(body).encode()
+        return self._transport.request(method, path, {**headers, "content-type": "application/json"}, sent)
+
+    # --- Jobs ---
+
+    def _wait(self, action: str, address: str) -> Any:
+        """The result of a background job, once it is there. Raises CallFailed, TimeoutError."""
+        path = urlsplit(address).path.removeprefix(self._transport.prefix)
+        path = path[path.index("/agents/jobs/") :] if "/agents/jobs/" in path else path
+        until, pause = time.monotonic() + self.timeout, POLL_SECONDS
+        while True:
+            answer = self._transport.request("GET", path, self.headers, b"")
+            if answer.status >= 400:
+                raise CallFailed(action, _problem_in(answer), answer.headers)
+            job = answer.json()
+            if "result" in job:
+                return job["result"]
+            if "problem" in job:
+                raise CallFailed(action, job["problem"], answer.headers)
+            if time.monotonic() > until:
+                raise TimeoutError(
+                    f"{action} has not ended within {self.timeout:g} seconds: its job is {job['status']}."
+                )
+            time.sleep(pause)
+            pause = min(pause * 2, LONGEST_POLL)
+
+
+def _with_hyphens(members: Mapping[str, str]) -> dict[str, str]:
+    """Headers as HTTP names them, from members of an AWP message, which have no hyphens."""
+    return {name.replace("_", "-"): value for name, value in members.items()}
+
+
+def _problem_in(answer: Response) -> dict[str, Any]:
+    try:
+        found = answer.json()
+    except ValueError:
+        found = None
+    if isinstance(found, dict) and "code" in found:
+        return found
+    return {"status": answer.status, "code": "", "detail": answer.body[:200].decode("utf-8", "replace")}
+
+
+# --- How requests get there ---
+
+
+class _Network:
+    """A site at an address, over HTTP."""
+
+    def __init__(self, address: str, timeout: float) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"{address!r} is no address of a site. Write https://books.example, for instance.")
+        self._parts = parts
+        self._timeout = timeout
+        self.prefix = parts.path.rstrip("/")
+
+    def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response:
+        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(cast(str, self._parts.hostname), self._parts.port, timeout=self._timeout)
+        try:
+            connection.request(method, self.prefix + path, body, dict(headers))
+            answer = connection.getresponse()
+            fields = {name.lower(): value for name, value in answer.getheaders()}
+            return Response(answer.status, fields, answer.read())
+        finally:
+            connection.close()
+
+    def talk(self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        try:
+            from websockets.sync.client import connect
+        except ModuleNotFoundError:
+            wanted = 'The AWP door of a site needs the package websockets: pip install "awp-publish[awp]".'
+            raise RuntimeError(wanted) from None
+        scheme = "wss" if self._parts.scheme == "https" else "ws"
+        told: list[dict[str, Any]] = []
+        with connect(
+            f"{scheme}://{self._parts.netloc}{self.prefix}{path}",
+            additional_headers=dict(headers),
+            open_timeout=self._timeout,
+        ) as socket:
+            for message in messages:
+                socket.send(json.dumps(message))
+                while True:
+                    heard = json.loads(socket.recv(timeout=self._timeout))
+                    if heard.get("id") == message["id"]:
+                        break
+                told.append(heard)
+                if "error" in heard:
+                    break
+        return told
+
+    def close(self) -> None:
+        """No connection stays open."""
