@@ -47,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if options.included:
                     return _show_included(options.target)
                 return _show(_load(options.target), options.path)
+            case "approve":
+                return _approve(options.target, options.action, options.all)
             case "robots":
                 status, body = _get(_load(options.target), som.PATH)
                 if status != 200:
@@ -75,6 +77,10 @@ def make_parser() -> argparse.ArgumentParser:
     show.add_argument("target", help="module:app")
     show.add_argument("path", nargs="?", help="the document's path; without it, all paths are listed")
     show.add_argument("--included", action="store_true", help="what site.include() took, what it left out, and why")
+    approve = commands.add_parser("approve", help="list what waits for the owner's approval, or approve it")
+    approve.add_argument("target", help="module:app, whose site says approval=True")
+    approve.add_argument("action", nargs="*", help="approve these as they are now; without any, what waits is listed")
+    approve.add_argument("--all", action="store_true", help="approve all that waits")
     robots = commands.add_parser("robots", help="print the lines that robots.txt may have about an application's pages")
     robots.add_argument("target", help="module:app")
     worker = commands.add_parser("worker", help="run the background jobs of an application, until it is told to stop")
@@ -186,6 +192,27 @@ def _show_included(target: str) -> int:
     for one in site.left_out:
         print(f"left    {one.method} {one.path}  {one.name}: {one.why}")
     return 0
+
+
+def _approve(target: str, names: Sequence[str], approves_all: bool) -> int:
+    """List what is new or has changed since it was approved, or approve it. Returns 1 while something waits."""
+    app = _load(target)
+    site = _site_of(app)
+    if site is None:
+        raise DeclarationError(target, "AgentPublisher is not in it.", "Name the application that it was added to.")
+    _get(app, PATHS[0])  # the first request publishes the site
+    standing = site.approvals()
+    if approves_all:
+        names = [one.action for one in standing if one.state in ("new", "changed")]
+    if names or approves_all:
+        path, standing = site.approve(*names), site.approvals()
+        print(f"{path}: {len(names)} approved ({', '.join(names) or 'nothing was new or changed'})")
+    waiting = [one for one in standing if one.state != "approved"]
+    for one in waiting:
+        print(one)
+    hidden = sum(one.state != "gone" for one in waiting)
+    print(f"{len(standing) - len(waiting)} approved, {hidden} hidden until they are")
+    return int(hidden > 0)
 
 
 def _site_of(app: object) -> Site | None:

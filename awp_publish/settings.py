@@ -322,6 +322,15 @@ def read_updated(value: object) -> datetime | None:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 
 
+def read_approval(value: object) -> bool | str:
+    """Read whether actions are published only once they are approved; a text is the path of the file that says so."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, bool) or (isinstance(value, str) and value.strip() and "\0" not in value):
+        return value
+    raise ValueError('must be True, False or the path of a file, such as "agents-approved.json"')
+
+
 def read_pages(value: object) -> object:
     """Return how the formats of pages may be asked for, False where there are none.
 
@@ -1051,6 +1060,15 @@ class SiteSettings:
             "`/.well-known/som.json`, agent.json `protocols`",
         ),
     ] = None
+    approval: Annotated[
+        bool | str,
+        PlainValidator(read_approval),
+        Option(
+            "`True`: nothing is published that you have not approved with `awp-publish approve`, in the file "
+            "`agents-approved.json` or the one that is named here, see [guards](guards.md#approval)",
+            "not published",
+        ),
+    ] = False
     log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")] = False
 
     @property

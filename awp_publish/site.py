@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeVar, Unpack, cast
 from urllib.parse import quote, unquote
 
@@ -23,6 +24,7 @@ from awp_publish.discover.routes import docstring_of, is_bound_for_a_call, mark
 from awp_publish.health import Liveness, count_workers
 from awp_publish.model import (
     DEFAULT_OPERATION,
+    PUBLIC,
     Action,
     Authentication,
     Catalog,
@@ -36,6 +38,15 @@ from awp_publish.model import (
     PromptArgument,
     SiteFacts,
     seconds_of,
+)
+from awp_publish.policy.approval import (
+    Approval,
+    compare,
+    digests_of,
+    path_of,
+    read_approved,
+    withhold,
+    write_approved,
 )
 from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
 from awp_publish.policy.botauth import WebBotAuth
@@ -423,6 +434,9 @@ AGENT_OPTIONS: Final = frozenset(one.name for one in fields(AgentSettings))
 
 Listener = Callable[["Site"], None]
 
+_OURS: Final = frozenset({actions_json.SITE_ACTION})
+"""Actions that we declare ourselves, which nobody has to approve."""
+
 
 def _open_store(settings: SiteSettings) -> Store:
     given = settings.store
@@ -683,6 +697,13 @@ class Site:
                 "a list.",
                 "Give Site(authenticate=...), or leave it out.",
             )
+        narrowed = [action.id for action in actions if action.audience != PUBLIC]
+        if narrowed and not self.authenticators:
+            logger.warning(
+                "Nobody will find %s: they are not for everybody, and nothing here tells who calls. "
+                "Give Site(authenticate=...).",
+                listing(narrowed),
+            )
         is_shared, has_a2a = self.store.is_shared, "a2a" in self.settings.doors
         # A store in memory where several processes serve the site: one key would run a payment in each of them.
         kept = [action.id for action in actions if action.remembers or action.rate_limit or action.requires]
@@ -757,6 +778,8 @@ class Site:
                 self.settings.paths.actions,
                 {one.header.lower() for one in self.authenticators if isinstance(one, ApiKey)},
             )
+            if self.settings.approval:
+                actions = self._withhold(actions)
             check_names(self.facts, actions)
             check_skills(actions, doors)
             self._check_guards(actions)
@@ -778,6 +801,47 @@ class Site:
             self._note_included(included)
             self._catalogs = self._with_status(catalog)
         return self._catalogs[0]
+
+    def _withhold(self, actions: tuple[Action, ...]) -> tuple[Action, ...]:
+        """Hide what is not approved, and say so in one line of the log."""
+        path = path_of(self.settings.approval)
+        known = withhold(actions, path, _OURS)
+        if waiting := [action.id for action in known if not action.is_approved]:
+            logger.warning(
+                "%d actions are hidden, because %s does not approve them as they are (%s); "
+                "awp-publish approve module:app says what is new or has changed.",
+                len(waiting),
+                path,
+                listing(waiting),
+            )
+        return known
+
+    def approvals(self) -> tuple[Approval, ...]:
+        """How each action stands to the owner's approval, by the file as it is now: approved, new, changed or gone.
+
+        Raises DeclarationError for a site without `approval`, before it is frozen, and for a file that is damaged.
+        """
+        own = [action for action in self.catalog.actions if action.id not in _OURS]
+        return compare(own, read_approved(self._approval_file()))
+
+    def approve(self, *actions: str) -> Path:
+        """Approve actions as they are now, and forget what is gone; returns the file. Holds when the site starts again.
+
+        Raises DeclarationError as `approvals` does, and for an action that there is not.
+        """
+        path, own = self._approval_file(), {one.id: one for one in self.catalog.actions if one.id not in _OURS}
+        for name in actions:
+            if name not in own:
+                raise DeclarationError(f'action "{name}"', "is not declared.", f"There are: {listing(own, name)}.")
+        kept = {name: one for name, one in read_approved(path).items() if name in own}
+        write_approved(path, {**kept, **{name: digests_of(own[name]) for name in actions}})
+        return path
+
+    def _approval_file(self) -> Path:
+        if not self.settings.approval:
+            remedy = "Write Site(approval=True)."
+            raise DeclarationError("site", "publishes every action without approval.", remedy)
+        return path_of(self.settings.approval)
 
     def _note_included(self, included: Included) -> None:
         """Keep what was included, and what was left out; say it in one line of the log."""
