@@ -201,18 +201,23 @@ def _approve(target: str, names: Sequence[str], approves_all: bool) -> int:
     if site is None:
         raise DeclarationError(target, "AgentPublisher is not in it.", "Name the application that it was added to.")
     _get(app, PATHS[0])  # the first request publishes the site
-    standing = site.approvals()
+    lines, hidden = approve(site, names, approves_all)
+    print("\n".join(lines))
+    return int(hidden > 0)
+
+
+def approve(site: Site, names: Sequence[str], approves_all: bool) -> tuple[list[str], int]:
+    """Approve actions, then list what still waits; returns that in lines, and how many actions are hidden."""
+    lines, standing = list[str](), site.approvals()
     if approves_all:
         names = [one.action for one in standing if one.state in ("new", "changed")]
     if names or approves_all:
         path, standing = site.approve(*names), site.approvals()
-        print(f"{path}: {len(names)} approved ({', '.join(names) or 'nothing was new or changed'})")
+        lines.append(f"{path}: {len(names)} approved ({', '.join(names) or 'nothing was new or changed'})")
     waiting = [one for one in standing if one.state != "approved"]
-    for one in waiting:
-        print(one)
     hidden = sum(one.state != "gone" for one in waiting)
-    print(f"{len(standing) - len(waiting)} approved, {hidden} hidden until they are")
-    return int(hidden > 0)
+    lines += [str(one) for one in waiting]
+    return [*lines, f"{len(standing) - len(waiting)} approved, {hidden} hidden until they are"], hidden
 
 
 def _site_of(app: object) -> Site | None:

@@ -64,7 +64,12 @@ def usage(catalog: Catalog) -> list[str]:
         return []
     template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
     lines = [f'Call: POST {template} with JSON {{"input": {{...}}}}. Errors are problem+json with a `recovery`.', ""]
-    lines += [f"- {_line(catalog, action)}" for action in actions]
+    groups = dict[str, list[str]]()  # by category, the first of an action's tags; what has none stands first
+    for action in sorted(actions, key=lambda one: bool(one.tags)):
+        groups.setdefault(one_line(action.tags[0]) if action.tags else "", []).append(f"- {_line(catalog, action)}")
+    for tag, told in groups.items():
+        is_headed = bool(tag) and len(groups) > 1
+        lines += [*([""] if lines[-1] else []), *([f"{tag}:", ""] if is_headed else []), *told]
     rules = list(_rules(catalog))
     return [*lines, "", *(f"- {rule}" for rule in rules)] if rules else lines
 

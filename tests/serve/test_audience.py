@@ -379,6 +379,8 @@ def test_a_document_holds_what_is_offered_at_its_door(doors, door):
         assert f"only_{door}" in text, path
         assert "everywhere" in text, path
         assert [name for name in others if re.search(rf"\b{name}\b", text)] == [], path
+    agents = {one["id"]: one["transports"] for one in doors.get("/.well-known/woa.json").json()["agents"]}
+    assert (agents["only_woa"], agents["everywhere"]) == (["rest"], ["rest", "mcp"])
     skill = doors.get("/.well-known/agent-skills/shop/SKILL.md").text
     assert "only_woa" in skill
     assert "only_mcp" not in skill
@@ -413,6 +415,34 @@ def test_lists_hold_what_is_offered_at_their_door(doors):
     sent = message("tools/call", {"name": "actions.site", "arguments": {"mode": "list"}})
     listed = json.dumps(post(doors, sent).json())
     assert set(re.findall(r"only_\w+", listed)) == {"only_bridge"}
+
+
+# --- Categories ---
+
+
+def test_tags_group_actions_wherever_a_document_can_say_so(open_client):
+    site = make_site()
+    for name, tags in {"find": ["books", "reading"], "sign_in": ["account"], "help": [], "read": ["books"]}.items():
+        site.agent(name, description=f"Does {name}.", tags=tags)(lambda: None)
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    lists = ("/llms.txt", "/.well-known/agent-skills/shop/SKILL.md")
+    for text in (client.get(path).text for path in lists):
+        named = [line for line in text.splitlines() if line.endswith(":") or line.startswith("- ")]
+        marked = [line.removeprefix("- ").split(" ")[0] for line in named]
+        start = marked.index("help")
+        assert marked[start : start + 6] == ["help", "books:", "find", "read", "account:", "sign_in"]
+    tags = {"find": ["books", "reading"], "read": ["books"], "sign_in": ["account"]}
+    actions = {one["id"]: one for one in client.get("/agent.json").json()["actions"]}
+    assert {name: one["x-tags"] for name, one in actions.items() if "x-tags" in one} == tags
+    actions = {one["id"]: one for one in client.get("/.well-known/ai-actions.json").json()["actions"]}
+    assert {name: one["x-tags"] for name, one in actions.items() if "x-tags" in one} == tags
+    skills = {one["id"]: one["tags"] for one in client.get("/.well-known/agent-card.json").json()["skills"]}
+    assert tags.items() <= skills.items()
+    tools = post(client, message("tools/list")).json()["result"]["tools"]
+    assert {one["name"]: one["_meta"]["awp/tags"] for one in tools if "_meta" in one} == tags
+    with AwpClient.greeted(client) as caller:
+        listed = {one["name"]: one["tags"] for one in caller.ask("skills.list")["result"]["skills"]}
+    assert tags.items() <= listed.items()
 
 
 # --- Declaring ---

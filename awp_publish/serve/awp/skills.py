@@ -64,6 +64,7 @@ class AwpSkills:
                 "side_effect": action.side_effect,
                 "requires_human_confirmation": action.needs_confirmation,
                 "execution": action.execution,
+                "tags": list(action.tags),
             }
             for action in door.catalog.actions
         }

@@ -293,6 +293,8 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
                 "openWorldHint": False,
             },
         }
+        if action.tags:
+            entry["_meta"] = {f"{META}tags": list(action.tags)}
         if only_objects:
             is_wrapped = answered.get("type") != "object"
         elif answered:
