@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from types import ModuleType
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -162,12 +162,15 @@ class Observer:
             self._tell(_facts(door, request_id, "", "", problem, time.perf_counter()))
 
     def counting(self, call: Call, deliver: Deliver, traffic: TrafficRecord) -> Deliver:
-        """Return a `deliver` that counts what it delivers."""
-        call.started = time.perf_counter()
+        """Return a `deliver` that counts what it delivers. On the path of every call: so it is done in place."""
+        started = time.perf_counter()
 
         def deliver_counted(result: Result) -> Awaitable[None]:
-            count_call(call, result.code if isinstance(result, Problem) else "ok", traffic)
-            return _deliver_and_write(deliver, result, traffic) if traffic.is_overdue else deliver(result)
+            ended, principal = time.perf_counter(), call.principal
+            outcome = result.code if isinstance(result, Problem) else "ok"
+            caller = "" if principal is None else principal.id
+            traffic.note((ended, call.door, call.action.id, caller, call.label, outcome, ended - started))
+            return deliver(result) if ended < traffic.due else _deliver_and_write(deliver, result, traffic)
 
         return deliver_counted
 
@@ -178,14 +181,6 @@ class Observer:
                 listener(facts)
             except Exception:
                 failures.exception("a listener of calls has failed")
-
-
-def count_call(call: Call, outcome: str, traffic: TrafficRecord) -> None:
-    """Count a call that has ended."""
-    principal, spent = call.principal, (time.perf_counter() - call.started) * 1000
-    call.started = 0.0
-    caller = principal.id if principal is not None else ""
-    traffic.add(call.door, call.action.id, caller, call.label, outcome, spent)
 
 
 async def _deliver_and_write(deliver: Deliver, result: Result, traffic: TrafficRecord) -> None:
@@ -276,6 +271,9 @@ Reach: TypeAlias = Callable[[Call], Awaitable[Result]]
 
 Accept: TypeAlias = Callable[[Call], Awaitable[Outcome]]
 """Takes a call of a background action in, to be performed later. Raises StoreUnavailable."""
+
+Handle: TypeAlias = Callable[[Any], Awaitable[Any]]
+"""A handler, of an input or of a whole call."""
 
 CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
 """Carries a call on its way with the cookies of its session, if it has one."""
@@ -433,6 +431,16 @@ class Invoker:
 
         self._reach = choose
 
+    def surround(self, carry: Callable[[Carry], Carry], handle: Callable[[Handle], Handle]) -> None:
+        """Have something stand around all of a call (`carry`) and around each handler (`handle`), to time them."""
+        self._carry, self._reach = carry(self._carry), handle(self._reach)
+        self._actions = {
+            name: one._replace(action=replace(one.action, function=handle(one.action.function)))
+            if one.action.function is not None
+            else one
+            for name, one in self._actions.items()
+        }
+
     def is_guarded(self, action: Action) -> bool:
         """Say whether more of a call is needed than its input: for gates, or because its job counts as its caller's."""
         return self._has_sessions or self._actions[action.id].asks_for_caller
@@ -510,14 +518,18 @@ class Invoker:
             if not call.is_delivered:
                 await self._deliver(call, result)
         except asyncio.CancelledError:
+            traffic = self._observer.traffic
+            is_late = call.finisher is not None if call.interrupted else call.is_delivered  # then it is counted
+            if traffic is not None and not is_late:
+                spent = time.monotonic() - call.deadline + action.timeout
+                who = (call.caller_id, call.label, UNANSWERED)
+                traffic.note((time.perf_counter(), call.door, action.id, *who, spent))
             if not call.interrupted:
                 raise
         finally:
             calls.discard(call)
             if call.listener is not None or call.finisher is not None or call.interrupted:
                 await _settle(call)
-            if call.started and (traffic := self._observer.traffic) is not None:
-                count_call(call, UNANSWERED, traffic)
 
     async def _deliver(self, call: Call, result: Result) -> None:
         """Validate what a handler answered (WoA section 5.2), record how the call ended, and deliver that."""

@@ -62,6 +62,7 @@ from awp_publish.problems import DeclarationError
 from awp_publish.selectors import selector_fault
 
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
+OVERVIEW_VARIABLE: Final = "AWP_PUBLISH_OVERVIEW"
 
 # --- Addresses that a site owner writes ---
 
@@ -339,6 +340,26 @@ def read_pages(value: object) -> object:
     if value is False or not is_installed:
         return False
     return Pages(**cast(Mapping[str, bool], given)) if is_said else Pages()
+
+
+_SWITCH: Final = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("", "0", "false", "no", "off"), False),
+}
+
+
+def read_overview(value: object) -> bool | str | None:
+    """Return whether there is an overview, or the scope that it asks for; None leaves it to the environment.
+
+    Raises ValueError for a word in the environment that is neither yes nor no.
+    """
+    if value is None and os.environ.get(OVERVIEW_VARIABLE, "").strip().lower() not in _SWITCH:
+        raise ValueError(f"the environment variable {OVERVIEW_VARIABLE} must be 1 or 0")
+    if value is None or isinstance(value, bool):
+        return value
+    if not isinstance(value, str) or not re.fullmatch(r"[!#-\[\]-~]+", value):
+        raise ValueError('must be True, False, or the name of a scope that a caller needs, such as "operator"')
+    return value
 
 
 # --- Secrets and summaries ---
@@ -1020,6 +1041,17 @@ class SiteSettings:
             "not published",
         ),
     ] = Jobs()
+    overview: Annotated[
+        bool | str | None,
+        PlainValidator(read_overview),
+        Field(validate_default=True),
+        Option(
+            '`True`: the [overview](overview.md) is at `/agents`; the name of a scope, such as `"operator"`: for '
+            "callers who have it; left out: where the environment has `AWP_PUBLISH_OVERVIEW=1`, and in Django with "
+            "`DEBUG`",
+            "not published",
+        ),
+    ] = None
     pages: Annotated[
         bool | Pages | None,
         PlainValidator(read_pages),
@@ -1063,6 +1095,13 @@ class SiteSettings:
     def page_formats(self) -> Pages | None:
         """How other formats of HTML pages may be asked for; None where pages are HTML only."""
         return self.pages if isinstance(self.pages, Pages) else None
+
+    @property
+    def has_overview(self) -> bool:
+        """Whether the overview is there: as the site says, else as the environment does."""
+        if self.overview is None:
+            return _SWITCH.get(os.environ.get(OVERVIEW_VARIABLE, "").strip().lower(), False)
+        return self.overview is not False
 
 
 @_strict

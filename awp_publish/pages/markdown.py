@@ -792,6 +792,7 @@ class _Page:
                 self._lines.block([f"# {title}"])
         later = self._inline.later
         navigation, forms = self._chrome()
+        skipping = set(later)
         later.update(navigation, forms)
         mains = (one for one in self._tree.tagged("main") if self._is_seen(one))
         main = next(mains, None)
@@ -804,6 +805,7 @@ class _Page:
             later.add(main)
         self._blocks(children_of(self._tree.body), 0)
         later.clear()
+        later.update(skipping)
         if navigation:
             # Each on a line; what an earlier one says is not said again.
             said, lines = set[str](), list[str]()
@@ -833,11 +835,14 @@ class _Page:
         )
 
     def _chrome(self) -> tuple[list[Node], list[Node]]:
-        """Return the links for getting about, with the one that skips them, and the forms of header and footer."""
+        """Return the links for getting about, and the forms of header and footer.
+
+        The link that skips them is left out: here the content comes first anyway.
+        """
         navigation, forms = list[Node](), list[Node]()
         first = next(iter(self._tree.tagged("a")), None)
-        if first is not None and first.attributes.get("href", "").startswith("#") and self._is_seen(first):
-            navigation += [first] if _SKIPS.match(self._visible.plain_text(first)) else []
+        if first is not None and first.attributes.get("href", "").startswith("#"):
+            self._inline.later.update([first] if _SKIPS.match(self._visible.plain_text(first)) else [])
         for tag, found in (("nav", navigation), ("form", forms)):
             for one in self._tree.tagged(tag)[:MAX_CHROME]:
                 around = list(islice(_ancestors(one), MAX_BLOCK_DEPTH))

@@ -163,9 +163,14 @@ def page_links(catalog: Catalog) -> list[str]:
     return [
         f"- [{one_line(page.title)}]({markdown_address(catalog, page)})"
         + (f": {re.split(r'[:;,]|[.!?](?= |$)', one_line(page.description))[0]}." if page.description else "")
-        for page in catalog.pages
-        if not page.is_template
+        for page in listed_pages(catalog)
     ]
+
+
+def listed_pages(catalog: Catalog) -> list[Page]:
+    """Return the pages of one address that robots may read."""
+    kept_out = catalog.site.robots.disallow if catalog.site.robots is not None else ()
+    return [page for page in catalog.pages if not page.is_template and not page.path.startswith(tuple(kept_out))]
 
 
 def _documents(catalog: Catalog) -> list[str]:

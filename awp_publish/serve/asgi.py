@@ -392,9 +392,11 @@ class AgentPublisher:
             background=self._background,
             entrance=self._entrance,
             pages=reader,
+            site=site,
+            documents=partial(self._documents_of, _host_of(catalog)),
+            routes=partial(find_routes, self._called.routes),
             sessions=sessions,
             carry=carry,
-            traffic=site.traffic,
         )
         return open_doors(context, self._status)
 
@@ -414,6 +416,10 @@ class AgentPublisher:
                 label,
                 "ok" if is_page else str(status),
             )
+
+    def _documents_of(self, host: str) -> Mapping[str, Prepared]:
+        """The documents of one address as they were published last."""
+        return next(one for one in self._published if one.host == host).documents
 
     def _sessions(self, guards: Guards, catalog: Catalog) -> CookieSessions | None:
         """The sessions that are kept for callers without a cookie jar, None for a site that knows nobody by cookies."""

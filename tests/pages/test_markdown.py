@@ -131,7 +131,7 @@ WRITTEN = {
         "<a href=#m>Skip to content</a><header><nav><ul><li><a href=/>Home</a><li><a href=/b>Books</a></ul></nav>"
         "<form role=search action=/s><input name=q></form></header><main id=m><h1>Emma</h1><p>7.50</p></main>"
         "<footer><nav><a href=/b>Books</a> <a href=/p>Privacy</a></nav><address>1 Main St<br>London</address></footer>",
-        "# Emma\n\n7.50\n\n1 Main St  \nLondon\n\n## Navigation\n\n[Skip to content](#m)\n\n"
+        "# Emma\n\n7.50\n\n1 Main St  \nLondon\n\n## Navigation\n\n"
         "[Home](https://shop.example/) · [Books](https://shop.example/b)\n\n[Privacy](https://shop.example/p)\n\n"
         "## Forms\n\nForm: `GET https://shop.example/s`\n\n[text field `q`]\n",
     ),

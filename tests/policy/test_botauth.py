@@ -94,7 +94,12 @@ def signed(
     )
     begins = datetime.now(UTC) + timedelta(seconds=created)
     covered = components or ["@authority", '"signature-agent"' if bare else f'"signature-agent";key="{label}"']
-    options = {"nonce": f"n{next(_nonces)}", "tag": "web-bot-auth", "label": label, "include_alg": False} | changes
+    options: dict[str, Any] = {
+        "nonce": f"n{next(_nonces)}",
+        "tag": "web-bot-auth",
+        "label": label,
+        "include_alg": False,
+    } | changes
     signer.sign(
         message,
         key_id=name,
