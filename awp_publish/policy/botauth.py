@@ -198,10 +198,14 @@ class WebBotAuth:
             raise result
         return result if isinstance(result, Principal) else None
 
-    def signer_of(self, credentials: Credentials) -> str:
-        """The directory of the agent that signed a request, "" for none, after it was asked who makes it."""
+    def names_of(self, credentials: Credentials) -> frozenset[str]:
+        """By what a limit or an action may name the caller, after it was asked who makes the request.
+
+        That is its label, the directory of the agent that signed, by its address and its host, and "" for everybody.
+        """
         found = credentials.request.get(SIGNED, {}).get("result") if credentials.request is not None else None
-        return found.id if isinstance(found, Principal) else ""
+        signer = {found.id, found.id.partition("://")[2]} if isinstance(found, Principal) else ()
+        return frozenset(("", self.label_of(credentials), *signer))
 
     def label_of(self, credentials: Credentials) -> Label:
         """How a request stands to its signature, after it was asked who makes it."""
