@@ -588,6 +588,9 @@ _SPELT: Final[Mapping[str, str]] = {
 }
 """Words that people may take for options, and the options that say it."""
 
+_DICTIONARIES: Final = ("awas", "about")
+"""Options that are dictionaries, of which such words are members."""
+
 
 def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Collection[str] = ()) -> T:
     """Check a value against an adapter. Raises DeclarationError that names the subject and the field.
@@ -611,7 +614,20 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
             words = [*known, *(word for word, option in _SPELT.items() if option in known)]
             near = get_close_matches(name, words, n=1) if len(first["loc"]) == 1 else []
             meant = [_SPELT.get(word, word) for word in near]
-            said += f'; did you mean "{meant[0]}"?' if meant else ""
+            moved = [
+                str(one["loc"][-1])
+                for one in wrong
+                if _WORDS.get(one["type"]) == _NO_SUCH_OPTION and len(one["loc"]) == 1
+                if _SPELT.get(str(one["loc"][-1])) in _DICTIONARIES and _SPELT[str(one["loc"][-1])] in known
+            ]
+            if name in moved:
+                option = _SPELT[name]
+                moved = [word for word in moved if _SPELT[word] == option]
+                spelling = ", ".join(f'"{word}": ...' for word in moved)
+                where, said = " and ".join(moved), f"write {option}={{{spelling}}}"
+                wrong = [first, *(one for one in wrong if str(one["loc"][-1]) not in moved)]
+            elif meant:
+                said += f'; did you mean "{meant[0]}"?'
         said += f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         end = "" if said.endswith("?") else "."
         raise DeclarationError(subject, f"{where}: {said}{end}" if where else f"{said}{end}") from error
@@ -1394,6 +1410,12 @@ class PageSettings(TypedDict, total=False):
     checks: Annotated[
         Mapping[Id, Annotated[PageCheck, BeforeValidator(_of_place("visible"))]],
         Option("what must be visible: `PageCheck(description, visible=, severity=)`", "none"),
+    ]
+    complete: Annotated[
+        Any,
+        Option(
+            "suggests values of placeholders to [MCP clients](mcp.md#completion): a function, or one by name", "none"
+        ),
     ]
 
 

@@ -400,6 +400,11 @@ class AgentPublisher:
         )
         return open_doors(context, self._status)
 
+    def _documents_of(self, host: str) -> tuple[Mapping[str, Prepared], Mapping[str, Prepared]]:
+        """The documents of one address as they were published last, and those that stand where the application's do."""
+        published = next(one for one in self._published if one.host == host)
+        return published.documents, published.fallbacks
+
     def _count_reading(self, url: str, requested: str, status: int, fields: Fields) -> None:
         """Count a reading of a page; of what is no page of the site without its address, which anybody may invent."""
         if (traffic := self.site.traffic) is not None:
@@ -416,10 +421,6 @@ class AgentPublisher:
                 label,
                 "ok" if is_page else str(status),
             )
-
-    def _documents_of(self, host: str) -> Mapping[str, Prepared]:
-        """The documents of one address as they were published last."""
-        return next(one for one in self._published if one.host == host).documents
 
     def _sessions(self, guards: Guards, catalog: Catalog) -> CookieSessions | None:
         """The sessions that are kept for callers without a cookie jar, None for a site that knows nobody by cookies."""

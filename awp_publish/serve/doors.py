@@ -59,9 +59,9 @@ class DoorContext:
     """What the doors of one public address of a site are made of.
 
     `published` is the catalog as it was published last, with what works at the moment. `keys` are what is signed with,
-    the newest first. `pages` is None where pages are HTML only. `site`, its `documents` and the application's `routes`
-    are for the overview. `sessions` and `carry` are there where the site has sessions: they keep those of callers
-    without a cookie jar, and have them at hand in a call.
+    the newest first. `pages` is None where pages are HTML only. `sessions` and `carry` are there where the site has
+    sessions: they keep those of callers without a cookie jar, and have them at hand in a call. For the overview there
+    are `site`, its `documents` (those of ours, and those that stand where the application has none) and the `routes`.
     """
 
     settings: SiteSettings
@@ -75,7 +75,7 @@ class DoorContext:
     entrance: Entrance
     pages: PageReader | None
     site: Site
-    documents: Callable[[], Mapping[str, Prepared]]
+    documents: Callable[[], tuple[Mapping[str, Prepared], Mapping[str, Prepared]]]
     routes: Callable[[], Sequence[Route]]
     sessions: CookieSessions | None = None
     carry: SessionCalls | None = None
