@@ -226,6 +226,9 @@ def test_a_replay_is_refused(client):
     answer = call(client, headers)
     assert (answer.status_code, answer.json()["code"]) == (429, "RATE_LIMITED")
     assert answer.headers["Retry-After"] == "1"
+    without = signed(nonce=None)
+    assert "nonce" not in without["Signature-Input"]
+    assert [call(client, without).status_code for _ in range(2)] == [200, 429]
     nonce = signed(nonce="the same")
     assert call(client, nonce).status_code == 200
     assert call(client, signed(nonce="the same", created=1)).status_code == 429
