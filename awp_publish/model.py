@@ -27,13 +27,15 @@ class RateLimit:
     """At most `requests` calls in `count` `unit`s (s, m, h, d), counted for each `scope` (AWAS 1.0, rateLimit object).
 
     A scope is "ip" (each address), "user" (each caller, an address if nobody is known) or "global" (all callers
-    together); None counts as "user" does, and is not published.
+    together); None counts as "user" does, and is not published. `whom` is the label or the directory of the agents that
+    it holds for, "" for everybody; it is not published either.
     """
 
     requests: int
     count: int = 1
     unit: Literal["s", "m", "h", "d"] = "m"
     scope: str | None = None
+    whom: str = ""
 
     @property
     def window(self) -> str:

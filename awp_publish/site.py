@@ -847,6 +847,10 @@ class Site:
                     "auth_required: nothing here tells who calls.",
                     "Give Site(authenticate=...), or the route a security scheme.",
                 )
+            limits = [one for one in (self.facts.rate_limit, action.rate_limit) if one is not None and one.whom]
+            if limits and not any(isinstance(one, WebBotAuth) for one in self.authenticators):
+                wrong = f"rate_limit: nothing here knows {limits[0].whom}."
+                raise DeclarationError(subject, wrong, "Give Site(authenticate=WebBotAuth(...)).")
             if action.allow_agents and not any(isinstance(one, WebBotAuth) for one in self.authenticators):
                 raise DeclarationError(
                     subject, "allow_agents: nothing here knows agents.", "Give Site(authenticate=WebBotAuth(...))."
