@@ -3,11 +3,15 @@
 import json
 import os
 import pty
+import re
+import runpy
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 
 from awp_publish import __version__
 
@@ -282,3 +286,24 @@ def test_the_records_to_paste_into_the_zone_are_printed(tmp_path):
     assert '_agent.shop.example. 3600 IN TXT "v=aid2;u=https://shop.example/mcp;p=mcp;s=Shop"' in told
     assert told.count(" TXT ") == 1  # two of a version are ambiguous
     assert run("dns", "demo_site.app:app").returncode == 2  # its address is no https address
+
+
+def test_the_skill_for_coding_assistants_is_in_the_wheel_and_its_samples_run(tmp_path):
+    [wheel] = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read("awp_publish/.agents/skills/awp-publish/SKILL.md").decode()
+    front = text.split("---\n")[1]
+    assert "name: awp-publish\n" in front
+    assert re.search(r"^description: .{50,1024}$", front, re.MULTILINE)
+    for sample in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(sample, {})
+    for command in re.findall(r"`awp-publish ([a-z]+)", text):
+        assert run(command, "--help").returncode == 0
+
+
+def test_the_reference_of_the_documentation_has_every_public_name():
+    build = runpy.run_path(str(ROOT / "docs" / "build.py"))
+    text = build["write_reference"]()
+    for name in ("AgentPublisher", "Site", "Refused", "client.AgentClient"):
+        assert f"## {name}\n" in text
+    assert "### Site.include\n" in text
