@@ -83,6 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return showing.show_dns(console, options.target)
             case "robots":
                 return showing.show_robots(console, options.target)
+            case "traffic":
+                return showing.show_traffic(console, options.target, options.days)
             case "worker":
                 asyncio.run(serve_jobs(load(options.target)))
         return 0
@@ -152,8 +154,17 @@ def make_parser() -> argparse.ArgumentParser:
         "robots", parents=[of_all], help="print the lines that robots.txt may have about an application's pages"
     )
     robots.add_argument("target", help="module:app")
+    traffic = commands.add_parser("traffic", parents=[of_all], help="print who called what, and how it ended")
+    traffic.add_argument("target", help="module:app")
+    traffic.add_argument("--days", type=_read_days, default=30, help="how many days, today among them (30)")
     worker = commands.add_parser(
         "worker", parents=[of_all], help="run the background jobs of an application, until it is told to stop"
     )
     worker.add_argument("target", help="module:app")
     return parser
+
+
+def _read_days(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 1 to 400")
+    return int(text)

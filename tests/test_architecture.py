@@ -35,6 +35,7 @@ RANKS = {
     "templating": 3,
     "policy": 3,
     "jobs": 3,
+    "traffic": 3,
     "request": 4,
     "invoke": 4,
     "serve": 5,
@@ -49,6 +50,7 @@ MAY_IMPORT = {
     "invoke": {room for room, rank in RANKS.items() if rank <= 4} - {"protocols"},
     "policy": {room for room, rank in RANKS.items() if rank <= 1} | {"policy"},
     "jobs": {room for room, rank in RANKS.items() if rank <= 1} | {"jobs"},
+    "traffic": {room for room, rank in RANKS.items() if rank <= 1},
 }
 EXTRAS = {
     "brotli",
@@ -253,6 +255,7 @@ def test_public_names_are_few_and_documented():
         "Signal",
         "Site",
         "State",
+        "Traffic",
         "Transition",
         "Value",
         "WebBotAuth",

@@ -1,5 +1,6 @@
-"""`awp-publish show`, `export`, `robots` and `dns`: what an application publishes, printed or written to files."""
+"""`awp-publish show`, `export`, `robots`, `dns` and `traffic`: what an application publishes, printed or written."""
 
+import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -8,11 +9,12 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.commands.application import Application, Published, get
+from awp_publish.commands.application import Application, Published, get, load, site_of
 from awp_publish.commands.console import Console
 from awp_publish.model import Catalog
-from awp_publish.problems import DeclarationError
+from awp_publish.problems import DeclarationError, StoreUnavailable
 from awp_publish.protocols import som
+from awp_publish.traffic import TrafficReport, describe_traffic
 
 OF_THE_ANSWER: Final = frozenset(("content-length", "content-encoding", "date", "etag", "last-modified", "vary"))
 """Headers that a CDN makes itself, of the bytes that it sends."""
@@ -200,4 +202,38 @@ def show_dns(console: Console, target: str) -> int:
         lines = [f"{name} 3600 IN {of} {value}" for of, name, value in records if of == kind]
         console.say(*([comment, *lines] if lines else ()))
     console.json({"records": [{"name": name, "ttl": 3600, "type": of, "value": value} for of, name, value in records]})
+    return 0
+
+
+def show_traffic(console: Console, target: str, days: int) -> int:
+    """Print who called what in so many days, and how it ended."""
+    site = site_of(load(target))
+    if site is None:
+        raise DeclarationError(target, "AgentPublisher is not in it.", "Name the application that it was added to.")
+    record = site.traffic
+    if record is None:
+        print(f"awp-publish: {target} keeps no traffic: it has Site(traffic=False)", file=sys.stderr)
+        return 1
+
+    async def read() -> TrafficReport:
+        try:
+            return await record.read(days)
+        finally:
+            await site.store.close()
+
+    try:
+        report = asyncio.run(read())
+    except StoreUnavailable as problem:
+        print(f"awp-publish: {problem.detail}", file=sys.stderr)
+        return 2
+    if not site.store.is_shared:
+        told = (
+            'its store is the memory of its own process, which nobody else sees; give Site(store="sqlite:///agents.db")'
+        )
+        print(f"awp-publish: {target}: {told}", file=sys.stderr)
+    if console.as_json:
+        for line in report.lines():
+            sys.stdout.write(orjson.dumps(line).decode() + "\n")
+    else:
+        console.say(describe_traffic(report))
     return 0
