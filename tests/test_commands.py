@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+from starlette.applications import Starlette
 
-from awp_publish import __version__
+from awp_publish import AgentPublisher, __version__
+from awp_publish.client import AgentClient
 
 ROOT = Path(__file__).parents[1]
 
@@ -277,6 +279,13 @@ def test_the_file_to_begin_with_runs_and_has_nothing_to_correct(tmp_path, framew
     assert "Emma" in at("call", "main:app", "search_books", "q=emma").stdout
     again = at("init", framework)
     assert (again.returncode, "is there already" in again.stderr) == (2, True)
+
+
+def test_the_file_to_begin_with_in_django_declares_a_site(tmp_path):
+    assert run("init", "django", str(tmp_path)).returncode == 0
+    site = runpy.run_path(str(tmp_path / "agents.py"))["site"]
+    with AgentClient(AgentPublisher(Starlette(), site=site)) as client:
+        assert client.call("recommend_book", mood="sunny") == "Emma"
 
 
 def test_the_records_to_paste_into_the_zone_are_printed(tmp_path):

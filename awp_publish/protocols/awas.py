@@ -3,7 +3,7 @@
 One manifest carries the union of both, so that readers of either accept it: 1.0 requires `path` and `parameters`, 1.1
 `endpoint`, `type` and `inputs`. `version` is the specification's version to 1.0, so it is always the one that it knows;
 the site's own is `x-version`, and stands in the bridge manifests. What both versions have a word for is said to each in
-its own; what only one of them asks for is said once: words and examples in `parameters`, `rateLimitHint` where a site is L3.
+its own; what only one of them asks for is said once: words and examples in `parameters`, `rateLimitHint` at level L3.
 
 Parameters tell what a plain HTTP client sends (`plain_request.py`) to `path`: the action's inputs at the plain door, or
 those of its own route, where names are those on the wire. A schema that the site's WoA document has word for word is a

@@ -18,6 +18,7 @@ from awp_publish.model import (
 )
 from awp_publish.protocols import woa
 from awp_publish.protocols.awas import PROTOCOL
+from awp_publish.schema import DIALECT
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_route_action, read
 from .conftest import Check
@@ -447,7 +448,7 @@ def test_what_the_woa_document_says_word_for_word_is_referred_to() -> None:
                 path, _, pointer = found["$ref"].partition("#/agents/")
                 number, _, side = pointer.partition("/")
                 assert path == "/.well-known/woa.json"
-                assert {**agents[int(number)][side]} == {"$schema": woa.DIALECT, **whole[member]}
+                assert {**agents[int(number)][side]} == {"$schema": DIALECT, **whole[member]}
             else:
                 assert found == whole.get(member, {})
     assert any("$ref" in action.get("outputSchema", {}) for action in _manifest(BOOKSHOP)["actions"])
