@@ -90,6 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "worker":
                 asyncio.run(serve_jobs(load(options.target)))
         return 0
+    except BrokenPipeError:  # whoever reads has seen enough: awp-publish show ... | head
+        sys.stderr.close()
+        return 0
     except (OSError, DeclarationError, ImportError, AttributeError, StartFailed, TalkFailed) as error:
         print(f"awp-publish: {error}", file=sys.stderr)
         return 2

@@ -442,7 +442,7 @@ def test_tags_group_actions_wherever_a_document_can_say_so(open_client):
     assert {one["name"]: one["_meta"]["awp/tags"] for one in tools if "_meta" in one} == tags_of
     with AwpClient.greeted(client) as caller:
         listed = {one["name"]: one["tags"] for one in caller.ask("skills.list")["result"]["skills"]}
-    assert tags.items() <= listed.items()
+    assert tags_of.items() <= listed.items()
 
 
 # --- Declaring ---
