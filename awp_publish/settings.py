@@ -1109,7 +1109,15 @@ class SiteSettings:
             "`/.well-known/som.json`, agent.json `protocols`",
         ),
     ] = None
-
+    approval: Annotated[
+        bool | str,
+        PlainValidator(read_approval),
+        Option(
+            "`True`: nothing is published that you have not approved with `awp-publish approve`, in the file "
+            "`agents-approved.json` or the one that is named here, see [guards](guards.md#approval)",
+            "not published",
+        ),
+    ] = False
     traffic: Annotated[
         Traffic | None,
         BeforeValidator(read_traffic),
@@ -1120,15 +1128,6 @@ class SiteSettings:
             "not published",
         ),
     ] = Traffic()
-    approval: Annotated[
-        bool | str,
-        PlainValidator(read_approval),
-        Option(
-            "`True`: nothing is published that you have not approved with `awp-publish approve`, in the file "
-            "`agents-approved.json` or the one that is named here, see [guards](guards.md#approval)",
-            "not published",
-        ),
-    ] = False
     log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")] = False
 
     @property

@@ -96,7 +96,7 @@ def test_every_setting_and_command_is_documented():
     assert [name for name in KINDS if f"| `{name}` |" not in page] == []
     parser = Command().create_parser("manage.py", "agents")
     [verbs] = [list(action.choices or ()) for action in parser._actions if action.dest == "verb"]
-    assert set(verbs) == {"list", "call", "check", "show", "export", "worker"}
+    assert set(verbs) == {"list", "call", "check", "show", "approve", "export", "worker"}
     assert [verb for verb in verbs if f"agents {verb}" not in " ".join(page.split())] == []
 
 

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Site
+from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Site, Traffic
 from awp_publish.problems import AuthExpired
 from awp_publish.protocols import ALL
 from awp_publish.protocols.protocol import published
@@ -344,6 +344,19 @@ def test_the_overview_shows_what_its_reader_may_see(open_client):
     operator = {"authorization": "Bearer olga"}
     assert "Zauberwort" in client.get("/agents", headers=operator).text
     assert client.get("/agents/try/close", headers=operator).status_code == 200
+
+
+def test_metrics_that_everybody_reads_tell_of_what_is_public(open_client):
+    site = make_site(doors=[], traffic=Traffic(metrics=True))
+    for name, audience in {"look": "public", "close": "operator"}.items():
+        site.agent(name, description="Does it.", audience=audience)(lambda: None)
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    operator = {"authorization": "Bearer olga"}
+    for name in ("look", "close"):
+        assert client.post(f"/agents/{name}/invoke", json={"input": {}}, headers=operator).status_code == 200
+    text = client.get("/agents/metrics").text
+    assert 'action="look"' in text
+    assert "close" not in text
 
 
 # --- The doors at which an action is offered ---
