@@ -1,6 +1,7 @@
 """What the conformance scenarios are run against: a site with what some of them ask for by name."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
@@ -92,6 +93,8 @@ def make_application(url: str) -> AsgiApp:
     def test_simple_prompt() -> str:
         """Ask for something simple."""
         return "This is a simple prompt for testing."
+
+    site.skill("refunds", Path(__file__).parent / "skills" / "refunds")
 
     @site.prompt("test_prompt_with_arguments", complete=lambda value: [f"{value}is", f"{value}k"])
     def test_prompt_with_arguments(arg1: str, arg2: str) -> str:

@@ -208,6 +208,8 @@ def make_server(door: DoorContext) -> Server[Any]:
     if door.background is not None:
         tools.tasks = TaskExtension(door, door.background, tools)
         tools.tasks.register(server)
+    if resources.skills.all():
+        resources.skills.register(server)
     server.add_request_handler("resources/list", PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
     if door.pages is not None:
