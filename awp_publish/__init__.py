@@ -37,6 +37,7 @@ from awp_publish.policy.authentication import (
     SharedSecret as SharedSecret,
     current_caller as current_caller,
 )
+from awp_publish.policy.botauth import WebBotAuth as WebBotAuth
 from awp_publish.policy.call import Credentials as Credentials, Principal as Principal
 from awp_publish.policy.jwt import JwtBearer as JwtBearer
 from awp_publish.problems import DeclarationError as DeclarationError, Problem as Problem, Refused as Refused
@@ -48,5 +49,6 @@ from awp_publish.settings import (
     OAuth as OAuth,
     Pages as Pages,
     Proxies as Proxies,
+    Traffic as Traffic,
 )
 from awp_publish.site import Site as Site

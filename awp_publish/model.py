@@ -246,7 +246,8 @@ class Action:
     `answers_json` says that the route gives JSON whatever a request accepts, `guards_route` that direct requests of it
     meet the same gates as calls (None: as the site says); `page` is the page at its path. `depends_on` names the
     actions that come before it, `requires` those of them of which a call has to show receipts; `is_required` says that
-    another one requires it. `max_body_bytes` is None where the site's holds.
+    another one requires it. `allow_agents` are labels and directories of agents that sign (none: everybody).
+    `max_body_bytes` is None where the site's holds.
     """
 
     id: str
@@ -274,6 +275,7 @@ class Action:
     security_schemes: Mapping[str, JsonObject] = field(default_factory=dict)
     scopes: tuple[str, ...] = ()
     rate_limit: RateLimit | None = None
+    allow_agents: tuple[str, ...] = ()
     idempotency: Idempotency | None = None
     needs_confirmation: bool = False
     confirmation_summary: Summary | None = field(default=None, compare=False)
@@ -619,6 +621,10 @@ class Paths:
     @property
     def som(self) -> str:
         return f"{self.root}/som"
+
+    @property
+    def metrics(self) -> str:
+        return f"{self.root}/metrics"
 
     @property
     def script(self) -> str:

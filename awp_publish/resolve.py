@@ -355,6 +355,7 @@ def make_action(
         security_schemes=operation.schemes,
         scopes=tuple(scopes),
         rate_limit=read_rate(options.rate_limit) if options.rate_limit is not None else None,
+        allow_agents=tuple(dict.fromkeys(options.allow_agents)),
         idempotency=cast(Idempotency | None, options.idempotency),
         needs_confirmation=confirm is not False,
         confirmation_summary=None if isinstance(confirm, bool) else confirm,

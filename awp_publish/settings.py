@@ -62,6 +62,7 @@ from awp_publish.problems import DeclarationError
 from awp_publish.selectors import selector_fault
 
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
+OVERVIEW_VARIABLE: Final = "AWP_PUBLISH_OVERVIEW"
 
 # --- Addresses that a site owner writes ---
 
@@ -264,6 +265,28 @@ def check_rate(value: object) -> str:
     return cast(str, value)
 
 
+def check_agent(value: str) -> str:
+    """A label of callers (Web Bot Auth), or the directory of an agent by its address or host."""
+    if value in ("verified", "unknown") or re.fullmatch(r"(https?://)?[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?(/\S*)?", value):
+        return value.rstrip("/")
+    raise ValueError(f'{value!r} is neither "verified", "unknown" nor an agent such as "https://signer.example"')
+
+
+def read_traffic(value: object) -> object:
+    """What is kept of traffic: False keeps nothing."""
+    if isinstance(value, bool):
+        return Traffic() if value else None
+    if value is not None and not isinstance(value, Traffic):
+        raise ValueError("write Traffic(days=90), or False to keep nothing")
+    return unpack(value)
+
+
+def check_metrics(value: bool | str) -> bool | str:
+    if isinstance(value, str) and not re.fullmatch(r"[!#-\[\]-~]+", value):
+        raise ValueError(f"{value!r} is no scope: write metrics=True, or the name of a scope")
+    return value
+
+
 def read_idempotency(value: object) -> Idempotency | None:
     """Read an idempotency window: "24h", True for 24 hours, {"window": "24h", "key_field": "..."} or an Idempotency."""
     if value is None or isinstance(value, bool):
@@ -317,6 +340,26 @@ def read_pages(value: object) -> object:
     if value is False or not is_installed:
         return False
     return Pages(**cast(Mapping[str, bool], given)) if is_said else Pages()
+
+
+_SWITCH: Final = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("", "0", "false", "no", "off"), False),
+}
+
+
+def read_overview(value: object) -> bool | str | None:
+    """Return whether there is an overview, or the scope that it asks for; None leaves it to the environment.
+
+    Raises ValueError for a word in the environment that is neither yes nor no.
+    """
+    if value is None and os.environ.get(OVERVIEW_VARIABLE, "").strip().lower() not in _SWITCH:
+        raise ValueError(f"the environment variable {OVERVIEW_VARIABLE} must be 1 or 0")
+    if value is None or isinstance(value, bool):
+        return value
+    if not isinstance(value, str) or not re.fullmatch(r"[!#-\[\]-~]+", value):
+        raise ValueError('must be True, False, or the name of a scope that a caller needs, such as "operator"')
+    return value
 
 
 # --- Secrets and summaries ---
@@ -539,6 +582,9 @@ _SPELT: Final[Mapping[str, str]] = {
 }
 """Words that people may take for options, and the options that say it."""
 
+_DICTIONARIES: Final = ("awas", "about")
+"""Options that are dictionaries, of which such words are members."""
+
 
 def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Collection[str] = ()) -> T:
     """Check a value against an adapter. Raises DeclarationError that names the subject and the field.
@@ -562,7 +608,20 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
             words = [*known, *(word for word, option in _SPELT.items() if option in known)]
             near = get_close_matches(name, words, n=1) if len(first["loc"]) == 1 else []
             meant = [_SPELT.get(word, word) for word in near]
-            said += f'; did you mean "{meant[0]}"?' if meant else ""
+            moved = [
+                str(one["loc"][-1])
+                for one in wrong
+                if _WORDS.get(one["type"]) == _NO_SUCH_OPTION and len(one["loc"]) == 1
+                if _SPELT.get(str(one["loc"][-1])) in _DICTIONARIES and _SPELT[str(one["loc"][-1])] in known
+            ]
+            if name in moved:
+                option = _SPELT[name]
+                moved = [word for word in moved if _SPELT[word] == option]
+                spelling = ", ".join(f'"{word}": ...' for word in moved)
+                where, said = " and ".join(moved), f"write {option}={{{spelling}}}"
+                wrong = [first, *(one for one in wrong if str(one["loc"][-1]) not in moved)]
+            elif meant:
+                said += f'; did you mean "{meant[0]}"?'
         said += f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         end = "" if said.endswith("?") else "."
         raise DeclarationError(subject, f"{where}: {said}{end}" if where else f"{said}{end}") from error
@@ -819,6 +878,18 @@ class Browsing:
 
 @_strict
 @dataclass(frozen=True, slots=True)
+class Traffic:
+    """What is kept of who calls what: sums for so many `days`, and whether `/agents/metrics` tells totals.
+
+    `metrics` is True for everybody, or the scope that a caller needs for them.
+    """
+
+    days: Annotated[int, Strict(), Field(ge=1, le=400)] = 90
+    metrics: Annotated[bool | str, AfterValidator(check_metrics)] = False
+
+
+@_strict
+@dataclass(frozen=True, slots=True)
 class SiteSettings:
     """Everything a `Site` may say. See docs/site.md for one line on each."""
 
@@ -986,6 +1057,17 @@ class SiteSettings:
             "not published",
         ),
     ] = Jobs()
+    overview: Annotated[
+        bool | str | None,
+        PlainValidator(read_overview),
+        Field(validate_default=True),
+        Option(
+            '`True`: the [overview](overview.md) is at `/agents`; the name of a scope, such as `"operator"`: for '
+            "callers who have it; left out: where the environment has `AWP_PUBLISH_OVERVIEW=1`, and in Django with "
+            "`DEBUG`",
+            "not published",
+        ),
+    ] = None
     pages: Annotated[
         bool | Pages | None,
         PlainValidator(read_pages),
@@ -998,6 +1080,16 @@ class SiteSettings:
         ),
     ] = None
 
+    traffic: Annotated[
+        Traffic | None,
+        BeforeValidator(read_traffic),
+        Option(
+            "`Traffic(days=90, metrics=False)`: for how many days sums of calls are kept in the store, and whether "
+            "`/agents/metrics` tells totals as OpenMetrics (`True`, or the scope it takes); `False` keeps nothing, see "
+            "[traffic](traffic.md)",
+            "not published",
+        ),
+    ] = Traffic()
     log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")] = False
 
     @property
@@ -1019,6 +1111,13 @@ class SiteSettings:
     def page_formats(self) -> Pages | None:
         """How other formats of HTML pages may be asked for; None where pages are HTML only."""
         return self.pages if isinstance(self.pages, Pages) else None
+
+    @property
+    def has_overview(self) -> bool:
+        """Whether the overview is there: as the site says, else as the environment does."""
+        if self.overview is None:
+            return _SWITCH.get(os.environ.get(OVERVIEW_VARIABLE, "").strip().lower(), False)
+        return self.overview is not False
 
 
 @_strict
@@ -1114,6 +1213,15 @@ class ActionSettings:
         Sequence[Text] | None, Option("OAuth scopes that it needs", "those of the route's security schemes")
     ] = None
     rate_limit: Annotated[Rate | None, Option('as for the site, `"30/minute"`', "none")] = None
+    allow_agents: Annotated[
+        Sequence[Annotated[str, AfterValidator(check_agent)]],
+        Option(
+            'who may call it, of the agents that `WebBotAuth` knows: `"verified"` for all that sign their requests, '
+            '`"https://signer.example"` for one, `"unknown"` for who claims nothing, '
+            "see [guards](guards.md#signatures)",
+            "everybody",
+        ),
+    ] = ()
     idempotency: Annotated[
         bool | str | Mapping[str, object] | Idempotency | None,
         PlainValidator(read_idempotency),

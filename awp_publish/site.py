@@ -46,6 +46,7 @@ from awp_publish.model import (
     seconds_of,
 )
 from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
+from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import CallListener
 from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.protocols import actions_json
@@ -85,10 +86,13 @@ from awp_publish.settings import (
 )
 from awp_publish.stores import ForeignStore, Store, open_store
 from awp_publish.threads import run_in_thread
+from awp_publish.traffic import TrafficRecord
 
 logger: Final = logging.getLogger("awp_publish")
 
-MODEL_KINDS: Final[list[Callable[["Site", type, Sequence[str], Sequence[str], list[Callable[[], Any]]], bool]]] = []
+MODEL_KINDS: Final[
+    list[Callable[["Site", type, Sequence[str], Sequence[str], list[Callable[[], Any]], bool], bool]]
+] = []
 """Declare the actions of a model of some framework, and answer whether it is one; see `Site.model`."""
 
 # --- What `site.agent(...)` returns ---
@@ -593,6 +597,9 @@ class Site:
             read_authenticators(given_authenticators) if given_authenticators is not None else ()
         )
         self.facts: SiteFacts = _facts_of(self.settings, self.authenticators)
+        kept = self.settings.traffic
+        self.traffic = TrafficRecord(lambda: self.store, kept.days) if kept is not None else None
+        """What is kept of calls: who makes which, how they end. None for a site that keeps nothing."""
         self.liveness = Liveness(self.settings.paths.status)
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentSettings] = {}
@@ -642,19 +649,22 @@ class Site:
         return AgentHandle(self._declaring, agent_id, given)
 
     def model(
-        self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = ()
+        self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = (), read_only: bool = True
     ) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
         """Declare what agents may read of a database model: an action that lists and searches, one that gets a row.
 
         `fields` are shown, `search` looked through. Decorates a function that returns the rows there are for agents,
-        or stands alone: then they are those of the model's default manager. Models are Django's.
+        or stands alone: then they are those of the model's default manager. Models are Django's. With
+        `read_only=False` there are actions that create, update and delete a row too.
         """
         subject = f"site.model({getattr(model, '__name__', model)})"
         self._refuse_when_frozen(subject)
         shown, searched = check(subject, TEXTS, fields, "fields"), check(subject, TEXTS, search, "search")
+        if not isinstance(read_only, bool):
+            raise DeclarationError(subject, f"read_only: is {read_only!r}.", "Write True or False.")
         rows: list[Callable[[], Any]] = []
         if not isinstance(model, type) or not any(
-            declare(self, model, shown, searched, rows) for declare in MODEL_KINDS
+            declare(self, model, shown, searched, rows, not read_only) for declare in MODEL_KINDS
         ):
             remedy = 'Give a model of Django, with "awp_publish_django" in INSTALLED_APPS.'
             raise DeclarationError(subject, "is no model that is known here.", remedy)
@@ -816,6 +826,13 @@ class Site:
                 f"{workers} workers serve it, and each would keep {' and '.join(what)} in a memory of its own.",
                 'Give Site(store="sqlite:///agents.db"), or "redis://..." for several machines; or run one worker.',
             )
+        traffic = self.settings.traffic
+        if traffic is not None and isinstance(traffic.metrics, str) and not self.authenticators:
+            wrong = f'traffic: nothing here tells who has the scope "{traffic.metrics}".'
+            raise DeclarationError("site", wrong, "Give Site(authenticate=...), or metrics=True.")
+        if traffic is not None and traffic.metrics and find_spec("prometheus_client") is None:
+            wrong = "traffic: metrics need prometheus-client, which is not installed."
+            raise DeclarationError("site", wrong, 'Run pip install "awp-publish[metrics]".')
         for action in actions:
             subject = f'action "{action.id}"'
             if action.auth_required and not (self.authenticators or action.route_authenticates):
@@ -823,6 +840,10 @@ class Site:
                     subject,
                     "auth_required: nothing here tells who calls.",
                     "Give Site(authenticate=...), or the route a security scheme.",
+                )
+            if action.allow_agents and not any(isinstance(one, WebBotAuth) for one in self.authenticators):
+                raise DeclarationError(
+                    subject, "allow_agents: nothing here knows agents.", "Give Site(authenticate=WebBotAuth(...))."
                 )
             # Every process that shares the store has to sign with the same keys; without sharing, any key will do.
             if (action.requires or action.needs_confirmation) and is_shared and not self.settings.secret_keys:

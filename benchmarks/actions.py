@@ -25,13 +25,19 @@ from awp_publish.checks import check_document
 from awp_publish.checks.engine import members
 from awp_publish.serve.drift import in_process
 from awp_publish.serve.lifespan import running
-from awp_publish.site import Site
 from awp_publish.workflows.expressions import evaluate
 from benchmarks.table import Row, at_most
 from demo_site.app import create_app
 
 URL: Final = "http://127.0.0.1:8000"
 MAP_BYTES: Final = 150_000
+WORDS: Final = (
+    "Search books by title, author or subject, and wait until the page has answered. Give words as a reader would; "
+    "several of them have to stand in one book together. What is found is on the page afterwards and is best read "
+    "with the projection of the list, which has titles and addresses. Nothing is ordered, and nothing is kept. Where "
+    "the list is empty the page says so in a sentence of its own, and other words may help; the same words will not."
+)
+"""As long as descriptions are in published maps, which are written for models."""
 BOOKS: Final = "{'books': $append([], records.books.{'title': title, 'address': address})}"
 EXTRACT: Final = [
     {
@@ -57,7 +63,7 @@ def _tool(name: str) -> dict[str, Any]:
     centre = "steps.find.output.clickable_center"
     return {
         "name": name,
-        "description": "Search books by title, author or subject, and wait until the page has answered.",
+        "description": WORDS,
         "input_schema": {
             "type": "object",
             "properties": {"q": {"type": "string", "maxLength": 200, "description": f"Words for {name}."}},
@@ -135,7 +141,7 @@ async def _search_page() -> AsyncIterator[tuple[Any, Callable[[str], Awaitable[N
     """Give a page of the demo, and what only renders an address of it."""
     with TemporaryDirectory() as folder:
         app = create_app(url=URL, database=Path(folder) / "books.db")
-        site: Site = next(one.kwargs["site"] for one in app.user_middleware if "site" in one.kwargs)
+        site: Any = next(one.kwargs["site"] for one in app.user_middleware if "site" in one.kwargs)
         async with running(app) as state, in_process(app, site.catalog, state) as open_page, open_page() as page:
 
             async def render(path: str) -> None:

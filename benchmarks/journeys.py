@@ -106,6 +106,25 @@ async def by_woa(origin: str, http: httpx.AsyncClient) -> Purchase:
     return Purchase(asked["summary"], placed.json())
 
 
+async def by_llms_txt(origin: str, http: httpx.AsyncClient) -> Purchase:
+    """Buy by what llms.txt says of the calls, and nothing else."""
+    text = (await http.get(f"{origin}/llms.txt")).text
+    [address] = re.findall(r"POST (\S+) with JSON", text)
+    known = dict(re.findall(r"^- (\w+) \{([^}]*)\}", text, re.MULTILINE))
+    session: dict[str, str] = {}
+
+    async def call(name: str, given: Mapping[str, Any], **members: str) -> httpx.Response:
+        assert all(re.search(rf"\b{member}\b", known[name]) for member in given)
+        return await http.post(address.replace("NAME", name), json={"input": given, **session, **members})
+
+    found = (await call("search_books", {"q": TITLE})).json()
+    session["session"] = (await call("sign_in", ACCOUNT)).headers["awp-session"]
+    await call("add_to_basket", {"slug": named(found), "quantity": COPIES})
+    asked = (await call("check_out", PARCEL)).json()["confirmation"]
+    placed = await call("check_out", PARCEL, confirmation=asked["token"])
+    return Purchase(asked["summary"], placed.json())
+
+
 async def by_agent_json(origin: str, http: httpx.AsyncClient) -> Purchase:
     """Buy at the addresses that agent.json names."""
     document = (await http.get(f"{origin}/agent.json")).json()
@@ -365,6 +384,7 @@ def _keep_no_cookies(client: Any) -> None:
 _PLAIN: Final[Mapping[str, Callable[[str, httpx.AsyncClient], Awaitable[Purchase]]]] = {
     "Markdown pages": by_markdown,
     "HTML pages": by_html,
+    "llms.txt": by_llms_txt,
     "WoA": by_woa,
     "plain HTTP, agent.json": by_agent_json,
     "plain HTTP, AWAS": by_awas,
@@ -383,6 +403,7 @@ WAYS: Final = (*_PLAIN, *_LIVE)
 
 CHEAPEST: Final = 2500
 LIMITS: Final = {
+    "llms.txt": CHEAPEST,
     "WoA": 5000,
     "MCP 2025-11-25": 7000,
     "MCP 2026-07-28": 7000,

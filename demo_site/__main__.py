@@ -20,6 +20,7 @@ def main() -> None:
     options = read_options()
     for line in greeting(options.url, options.doors):
         print(line, flush=True)
+    os.environ.setdefault("AWP_PUBLISH_OVERVIEW", "1")  # a shop to look at shows its owner's side, too
     app = create_app(url=options.url, database=options.database, doors=options.doors)
     uvicorn.run(app, host=options.host, port=options.port)
 
@@ -58,6 +59,7 @@ def greeting(origin: str, doors: Sequence[str] = DOORS) -> list[str]:
         f"                     {origin}/.well-known/ai-actions.json",
         f"                     {origin}/agent.json",
         *open_doors,
+        f"  the owner's side   {origin}/agents",
         f"  what works         {origin}/agents/status",
         f"  OpenAPI            {origin}/openapi.json",
     ]

@@ -369,7 +369,7 @@ class Runtime:
             is_bound = _part(tool, "x_actions").get("scope") != "persistent"
             if is_bound and await self._here(target, known) is not None:
                 continue
-            if any(not can_run(self.page, name) for name in _texts(tool, "requires")):
+            if any(not can_run(self.page, name) for name in _texts(tool, "requires")) or not self._is_executable(tool):
                 continue
             action = {
                 "name": tool.get("name"),
@@ -383,6 +383,15 @@ class Runtime:
             for one in self._projections()
         ]
         return {"actions": actions, "projections": projections}
+
+    def _is_executable(self, tool: JsonObject) -> bool:
+        """Say whether something here carries a tool out; a page with scripts may have its handler."""
+        x_actions, name = _part(tool, "x_actions"), tool.get("name")
+        has_steps = bool(_part(x_actions, "execution").get("steps")) or isinstance(tool.get("workflow"), Mapping)
+        if has_steps or "static_output" in x_actions or name in PRIMITIVES or self.page.has_scripts:
+            return True
+        handler = x_actions.get("handler")
+        return handler in PRIMITIVES or (handler in self._handlers and name not in self.map.foreign)
 
     async def context(self, task: str = "") -> Sequence[JsonObject]:
         """Return the context blocks that the address, the states, the targets and the task select.

@@ -620,8 +620,20 @@ def unknown_attachments(document: JsonObject) -> Iterator[Finding]:
 
 
 # --- Workflows ---
+# Most maps have hundreds of steps with nothing wrong in them: those are looked at once without their places.
 
 Step: TypeAlias = Mapping[str, object]
+
+
+def _steps(document: JsonObject) -> Iterator[Step]:
+    """Yield the steps of all workflows."""
+    tools = document.get("tools")
+    for tool in tools if isinstance(tools, list) else ():
+        workflow = tool.get("workflow") if isinstance(tool, dict) else None
+        steps = workflow.get("steps") if isinstance(workflow, dict) else None
+        for step in steps if isinstance(steps, list) else ():
+            if isinstance(step, dict):
+                yield step
 
 
 @check("actions-workflow", ERROR, "workflow", hint='Write version 1, expression_language "jsonata" and known keys.')
@@ -650,10 +662,10 @@ def empty_workflows(document: JsonObject) -> Iterator[Finding]:
 @check("actions-step", ERROR, "workflow", hint="Correct the step; the set of its keys is closed.")
 def bad_steps(document: JsonObject) -> Iterator[Finding]:
     """Steps have known keys, an id without dots, and bounds for what they repeat."""
+    if all(step.keys() <= _PLAIN_STEP and rules.is_step_id(step.get("id")) for step in _steps(document)):
+        return
     for pointer, step in objects(document, _STEPS):
         identifier = step.get("id")
-        if step.keys() <= _PLAIN_STEP and rules.is_step_id(identifier):
-            continue
         for name in step.keys() - rules.STEP_KEYS:
             yield finding(child(pointer, name), f"The step {shown(identifier)} has no key {shown(name)}.")
         if isinstance(identifier, str) and not rules.is_step_id(identifier):
@@ -706,6 +718,8 @@ def _settling(pointer: str, given: object) -> Iterator[Finding]:
 @check("actions-primitive", ERROR, "workflow", hint="Name a primitive of the dictionary: pointer.click, text.insert.")
 def unknown_primitives(document: JsonObject) -> Iterator[Finding]:
     """The primitives of steps are known; between attempts only those that do not change the page."""
+    if all(str(step.get("primitive")) in PRIMITIVES and "after_each" not in step for step in _steps(document)):
+        return
     yield from _unknown(document, PRIMITIVES, "The primitive", f"{_STEPS}/primitive")
     for pointer, after in objects(document, f"{_STEPS}/after_each"):
         primitive = after.get("primitive")
@@ -718,12 +732,12 @@ def unknown_primitives(document: JsonObject) -> Iterator[Finding]:
 @check("actions-arguments", ERROR, "workflow", hint="Correct the argument.")
 def bad_arguments(document: JsonObject) -> Iterator[Finding]:
     """The arguments of primitives are those that the dictionary knows, as far as no expression stands for them."""
+    if all(_has_arguments(step) and "after_each" not in step for step in _steps(document)):
+        return
     for pattern in (_STEPS, f"{_STEPS}/after_each"):
         for pointer, step in objects(document, pattern):
             primitive, given = step.get("primitive"), step.get("args", {})
             if not isinstance(primitive, str) or primitive not in PRIMITIVES or not isinstance(given, dict):
-                continue
-            if _are_arguments(primitive, given):
                 continue
             schema = arguments_of(primitive)
             properties = members(schema["properties"])
@@ -743,8 +757,11 @@ def bad_arguments(document: JsonObject) -> Iterator[Finding]:
                             yield finding(f"{pointer}/args{wrong.pointer}", message)
 
 
-def _are_arguments(primitive: str, given: Mapping[str, object]) -> bool:
-    """Say at once of most arguments that nothing is wrong with them."""
+def _has_arguments(step: Step) -> bool:
+    """Say at once of most steps that nothing is wrong with their arguments."""
+    primitive, given = step.get("primitive"), step.get("args", {})
+    if not isinstance(given, dict) or not isinstance(primitive, str) or primitive not in PRIMITIVES:
+        return False
     known = _argument_names.get(primitive)
     if known is None:
         schema = arguments_of(primitive)
@@ -865,6 +882,8 @@ def unread_expressions(document: JsonObject) -> Iterator[Finding]:
 @check("actions-step-id", WARNING, "workflow", hint="Use _ instead: steps.find-it is a subtraction in JSONata.")
 def subtracting_ids(document: JsonObject) -> Iterator[Finding]:
     """Ids of steps can be written in expressions."""
+    if not any("-" in str(step.get("id")) for step in _steps(document)):
+        return
     for pointer, identifier in strings(document, f"{_STEPS}/id"):
         if "-" in identifier:
             yield finding(pointer, f"The id {shown(identifier)} needs backticks in expressions.")
@@ -873,6 +892,8 @@ def subtracting_ids(document: JsonObject) -> Iterator[Finding]:
 @check("actions-after-each", WARNING, "workflow", hint="Add retry_until, or leave it out.")
 def idle_after_each(document: JsonObject) -> Iterator[Finding]:
     """A recovery, which runs between attempts, stands in a step that has attempts."""
+    if not any("after_each" in step for step in _steps(document)):
+        return
     for pointer, step in objects(document, _STEPS):
         if "after_each" in step and "retry_until" not in step:
             yield finding(f"{pointer}/after_each", "There are no attempts without retry_until.")
@@ -912,7 +933,7 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
 
     These are a version in words or none; tools without an input_schema, which take nothing; tools that are named like a
     primitive, which runtimes execute themselves, or that have their output in `static_output`; whole sections in
-    another form than an array, which are passed over; and arguments that a primitive has not, which fail at run time.
+    another form than their own, which are passed over; and arguments that a primitive has not, which fail at run time.
     """
     version = document.get("version")
     is_named = version is None or isinstance(version, str)
@@ -933,5 +954,8 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
 
 _SECTIONS: Final = frozenset(
     f"/{name}"
-    for name in ("imports", "context", "states", "transitions", "signals", "attachments", "checks", "state_projections")
+    for name in (
+        *("imports", "context", "states", "transitions", "signals", "attachments", "checks", "state_projections"),
+        *("surface", "provenance", "composition"),
+    )
 )

@@ -18,7 +18,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from awp_publish.pages.elements import base_of, form_method
 from awp_publish.pages.regions import FormFields, is_layout, is_permalink, is_secret, read_form
 from awp_publish.pages.selectolax import parse
-from awp_publish.pages.tree import STRIPPED, Node, Template, Tree, Visibility, read_title
+from awp_publish.pages.tree import STRIPPED, Node, Template, Tree, Visibility, read_formulas, read_title
 
 # --- Elements of a page, as Markdown sees them ---
 
@@ -373,9 +373,10 @@ _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
 class Inline:
     """Writes running text of one page at `url`, whose relative addresses are resolved against `base`."""
 
-    def __init__(self, url: str, base: str, visible: VisibleNodes) -> None:
+    def __init__(self, url: str, base: str, visible: VisibleNodes, formulas: Mapping[Node, str]) -> None:
         self._url, self._base = url, base
         self._visible = visible
+        self._formulas = formulas
         self.later: set[Node] = set()
         """What is written in another place."""
         self._forms: dict[Node, FormFields] = {}
@@ -419,6 +420,8 @@ class Inline:
         tag, given = node.tag, node.attributes
         if not tag:
             return [escape_text(collapse(node.text), in_brackets=linked)]
+        if self._formulas and node in self._formulas:
+            return [Mark("markdown", code_span(self._formulas[node]))]
         if node in self.later or not self._visible.shows(node):
             return []
         if depth >= MAX_INLINE_DEPTH:
@@ -762,7 +765,8 @@ class _Page:
     def __init__(self, tree: Tree, url: str) -> None:
         self._tree = tree
         self._visible = VisibleNodes(tree)
-        self._inline = Inline(url, base_of(tree, url) or url, self._visible)
+        formulas = read_formulas(tree, self._visible.visibility)
+        self._inline = Inline(url, base_of(tree, url) or url, self._visible, formulas)
         self._lines = Lines()
         self._filled = 0
         """The number of empty cells."""
@@ -792,6 +796,7 @@ class _Page:
                 self._lines.block([f"# {title}"])
         later = self._inline.later
         navigation, forms = self._chrome()
+        skipping = set(later)
         later.update(navigation, forms)
         mains = (one for one in self._tree.tagged("main") if self._is_seen(one))
         main = next(mains, None)
@@ -804,6 +809,7 @@ class _Page:
             later.add(main)
         self._blocks(children_of(self._tree.body), 0)
         later.clear()
+        later.update(skipping)
         if navigation:
             # Each on a line; what an earlier one says is not said again.
             said, lines = set[str](), list[str]()
@@ -833,11 +839,14 @@ class _Page:
         )
 
     def _chrome(self) -> tuple[list[Node], list[Node]]:
-        """Return the links for getting about, with the one that skips them, and the forms of header and footer."""
+        """Return the links for getting about, and the forms of header and footer.
+
+        The link that skips them is left out: here the content comes first anyway.
+        """
         navigation, forms = list[Node](), list[Node]()
         first = next(iter(self._tree.tagged("a")), None)
-        if first is not None and first.attributes.get("href", "").startswith("#") and self._is_seen(first):
-            navigation += [first] if _SKIPS.match(self._visible.plain_text(first)) else []
+        if first is not None and first.attributes.get("href", "").startswith("#"):
+            self._inline.later.update([first] if _SKIPS.match(self._visible.plain_text(first)) else [])
         for tag, found in (("nav", navigation), ("form", forms)):
             for one in self._tree.tagged(tag)[:MAX_CHROME]:
                 around = list(islice(_ancestors(one), MAX_BLOCK_DEPTH))

@@ -111,7 +111,7 @@ _LITTLE: Final = 4
 _ID: Final = 15
 """Bytes of an id, which an element does not have while it is measured, and of the comma behind it."""
 
-_REGION: Final = 150
+_REGION: Final = 190
 """Bytes of a region beside its elements, with what is said of what is left out."""
 
 _OPERATED: Final = CONTROLS | {HIDDEN}

@@ -587,6 +587,11 @@ class AuthenticationGate:
             raise HandlerFailed("The site could not check the credentials.") from None
         if principal is None:
             if self.required or self.scopes:
+                if demand := [header for one in self.authenticators for header in getattr(one, "demands", ())]:
+                    problem = AuthenticationRequired("The action needs to know who calls.", headers=demand)
+                    if not self._challenges.kinds:  # a signature is asked for with a 403, which names no scheme
+                        problem.status = 403
+                    raise self._challenges.put_on(problem)
                 raise self._challenges.put_on(AuthenticationRequired("The action needs to know who calls."))
             return None
         missing = [scope for scope in self.scopes if scope not in principal.scopes]

@@ -4,10 +4,10 @@ import asyncio
 import base64
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from starlette.requests import cookie_parser
 
@@ -18,13 +18,24 @@ from awp_publish.stores.store import Add
 _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
 
 
+Label: TypeAlias = Literal["verified", "forged", "unsigned impostor", "unknown"]
+"""How a caller stands to the signature of its requests (Web Bot Auth).
+
+Its signature is right, or wrong; it goes by the name of an agent that signs, without a signature; or nothing is known.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A known caller. `id` is stable and no secret: it stands in logs and keys. `claims` are what else is known."""
+    """A known caller. `id` is stable and no secret: it stands in logs and keys. `claims` are what else is known.
+
+    `label` is "verified" for an agent that has signed its request.
+    """
 
     id: str
     scopes: frozenset[str] = frozenset()
     claims: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+    label: Label = field(default="unknown", compare=False)
 
     def __post_init__(self) -> None:
         if _NOT_TEXT.search(self.id):
@@ -45,7 +56,8 @@ class Credentials(NamedTuple):
     `session` is the application's own, `user` what its authentication middleware made of the request; both are None
     where there is no such middleware. `scopes` are what that middleware granted (Starlette keeps them beside the user).
     `address` is the client's, behind the trusted proxies. `signed` is what the caller has signed, at a door that gives
-    challenges; no header says it. `query` is the request's query, in which some keys are sent.
+    challenges; no header says it. `query` is the request's query, in which some keys are sent. `request` is the ASGI
+    scope of a request that is signed, None for others.
     """
 
     headers: Mapping[str, str]
@@ -55,6 +67,7 @@ class Credentials(NamedTuple):
     scopes: frozenset[str] = frozenset()
     signed: Signed | None = None
     query: bytes = b""
+    request: MutableMapping[str, Any] | None = None
 
 
 RawHeaders: TypeAlias = tuple[tuple[bytes, bytes], ...]
@@ -84,6 +97,7 @@ class Call:
     confirmation: str | None = None
     receipts: tuple[str, ...] = ()
     principal: Principal | None = None
+    label: Label = "unknown"
     session_id: str = ""
     address: str = ""
     headers: RawHeaders = ()
@@ -106,6 +120,8 @@ class Call:
     task: "asyncio.Task[Any] | None" = None
     answer: "Result | None" = None
     is_delivered: bool = False
+    started: float = 0.0
+    """When it was begun to be counted (seconds of perf_counter), 0.0 once it is counted."""
     interrupted: bool = False
     finisher: "asyncio.Future[None] | None" = None
     listener: "asyncio.Future[None] | None" = None

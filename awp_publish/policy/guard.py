@@ -33,7 +33,8 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
@@ -45,6 +46,7 @@ from starlette.exceptions import HTTPException
 from awp_publish import media
 from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential
 from awp_publish.policy.authentication import AuthenticationGate, Authenticator, set_caller
+from awp_publish.policy.botauth import ACCEPT_SIGNATURE, WebBotAuth
 from awp_publish.policy.call import Call, Claim, Content, Credentials, Outcome, RawHeaders, Result, never_disconnected
 from awp_publish.policy.summaries import cut, summarizer, visible
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
@@ -63,6 +65,7 @@ from awp_publish.problems import (
     HandlerTimeout,
     IdempotencyKeyInFlight,
     IdempotencyKeyReused,
+    InsufficientPermissions,
     InvalidIdempotencyKey,
     InvalidInput,
     InvalidOutput,
@@ -274,6 +277,7 @@ class Guard:
         self._durable = action.needs_confirmation or action.is_irreversible  # claims must outlive a loss of power
 
         self._authentication: AuthenticationGate | None = None
+        self._agents = next((one for one in guards.authenticators if isinstance(one, WebBotAuth)), None)
         if guards.authenticators:
             # A route with a security scheme of its own asks for credentials itself; ours tell who calls if we know it.
             ours = action.auth_required and not action.route_authenticates
@@ -307,8 +311,22 @@ class Guard:
             credentials = call.credentials()
             call.address = credentials.address
             if self._authentication is not None:
+                if (agents := self._agents) is not None:
+                    with suppress(Problem):  # which is raised again where it decides
+                        await agents(credentials)
+                    call.label = agents.label_of(credentials)
                 call.principal = await self._authentication(credentials)
+                if call.principal is not None and call.label != call.principal.label:
+                    call.principal = replace(call.principal, label=call.label)
                 set_caller(call.principal)
+            if (agents := self._agents) is not None and (allowed := self._action.allow_agents):
+                signer = agents.signer_of(credentials)
+                if call.label not in allowed and not (signer and {signer, signer.partition("://")[2]} & {*allowed}):
+                    raise InsufficientPermissions(
+                        f"Action {self._action.id} is for {', '.join(allowed)}; this caller is {call.label}.",
+                        recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
+                        headers=[ACCEPT_SIGNATURE],
+                    )
         principal = call.principal
 
         # What can be said without the store? It is told only if neither limits nor a recorded answer come before it.

@@ -1,24 +1,17 @@
 """Callers who send a JSON Web Token of an authorization server: RFC 7519, checked as RFC 8725 and RFC 9068 advise."""
 
 import logging
-import threading
 import time
-import urllib.request
-from asyncio import wrap_future
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import InitVar, dataclass, field
-from http.client import HTTPResponse
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, Protocol
-from urllib.error import HTTPError
 from urllib.parse import urlsplit
-
-import orjson
 
 from awp_publish.policy.authentication import BEARER, Scheme, read_bearer_token
 from awp_publish.policy.call import Credentials, Principal
-from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials, TemporarilyUnavailable
+from awp_publish.policy.fetching import FetchedKeys, fetch_json
+from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials
 
 if TYPE_CHECKING:
     from jwt import PyJWK
@@ -27,18 +20,6 @@ if TYPE_CHECKING:
 # --- The public keys of an authorization server (RFC 7517) ---
 
 logger: Final = logging.getLogger("awp_publish.calls")
-
-FETCH_TIMEOUT: Final = 5.0
-"""Seconds in which a server has to answer."""
-
-FRESH_FOR: Final = 600.0
-"""Seconds after which keys are fetched anew."""
-
-USABLE_FOR: Final = 3600.0
-"""Seconds that keys are good for while they cannot be fetched anew: a key that was withdrawn must not live on."""
-
-PAUSE: Final = 10.0
-"""Seconds between two fetches for keys that are not known, and after a fetch that failed."""
 
 LARGEST: Final = 1_048_576
 """Bytes of a key set."""
@@ -130,72 +111,9 @@ class GivenKeys:
         return self.known.find(key_id, algorithm)
 
 
-class FetchedKeys:
-    """Keys at an address, and nowhere else: redirects are not followed.
-
-    They are fetched when the first token comes, by a thread of their own, one fetch at a time; whoever needs it waits
-    for the same one. A key that is not known is looked for once in PAUSE: tokens with invented keys cost no more than
-    that. Serves several event loops at once. `clock` tells monotonic seconds.
-    """
-
-    def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._url = url
-        self._clock = clock
-        self._known: KeySet | None = None
-        self._known_since = 0.0
-        self._next_try = 0.0
-        self._failed = False
-        self._lock = threading.Lock()
-        self._under_way: Future[None] | None = None
-
-    async def find(self, key_id: str | None, algorithm: str) -> "PyJWK | None":
-        if self._is_stale():
-            await self._fetch()
-        key = self._usable().find(key_id, algorithm)
-        if key is None and await self._fetch(for_unknown=True):
-            key = self._usable().find(key_id, algorithm)
-        if key is None and self._failed:
-            raise _unreadable()
-        return key
-
-    def _is_stale(self) -> bool:
-        return self._known is None or self._age() >= FRESH_FOR
-
-    def _age(self) -> float:
-        return self._clock() - self._known_since
-
-    def _usable(self) -> KeySet:
-        if self._known is None or self._age() >= USABLE_FOR:
-            raise _unreadable()
-        return self._known
-
-    async def _fetch(self, for_unknown: bool = False) -> bool:
-        """Wait for a fetch, one's own or one under way. False where it is too soon for another, or none is needed."""
-        with self._lock:
-            if self._under_way is None:
-                if self._clock() < self._next_try or not (for_unknown or self._is_stale()):
-                    return False
-                if for_unknown:
-                    self._next_try = self._clock() + PAUSE
-                self._under_way = future = Future[None]()
-                future.set_running_or_notify_cancel()  # nobody who stops waiting can cancel it for the others
-                threading.Thread(target=self._run, args=(future,), name="awp-publish-keys", daemon=True).start()
-            under_way = self._under_way
-        await wrap_future(under_way)
-        return True
-
-    def _run(self, future: "Future[None]") -> None:
-        try:
-            self._known = read_key_set(_load(self._url))
-            self._known_since, self._failed = self._clock(), False
-        except Exception as error:
-            self._failed = True
-            self._next_try = self._clock() + PAUSE
-            logger.error("the keys at %s could not be read: %s", self._url, error)
-        finally:
-            with self._lock:
-                self._under_way = None
-            future.set_result(None)
+def load_key_set(url: str) -> KeySet:
+    """The keys of the JWK set at an address that the site names. Raises what `fetch_json` does."""
+    return read_key_set(fetch_json(url, most_bytes=LARGEST))
 
 
 def check_keys_url(url: str) -> str:
@@ -210,35 +128,6 @@ def check_keys_url(url: str) -> str:
     if not parts.hostname or parts.username or parts.scheme not in schemes:
         raise ValueError("it is not an https address")
     return url
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: object) -> None:
-        return None
-
-
-def _load(url: str) -> object:
-    """Raises OSError, ValueError and what http.client raises."""
-    opener = urllib.request.build_opener(_NoRedirects)
-    request = urllib.request.Request(url, headers={"Accept": "application/json"})
-    deadline = time.monotonic() + FETCH_TIMEOUT
-    body = bytearray()
-    try:
-        response: HTTPResponse = opener.open(request, timeout=FETCH_TIMEOUT)
-    except HTTPError as error:
-        error.close()  # it holds the connection
-        raise ValueError(f"the answer has the status {error.code}") from None
-    with response:
-        while piece := response.read1(65_536):
-            body += piece
-            if len(body) > LARGEST or time.monotonic() > deadline:
-                raise ValueError("it is too large or too slow")
-    return orjson.loads(body)
-
-
-def _unreadable() -> TemporarilyUnavailable:
-    detail = "The site cannot read the keys of its authorization server at the moment."
-    return TemporarilyUnavailable(detail, headers=[("Retry-After", f"{PAUSE:g}")])
 
 
 LEEWAY: Final = 30.0
@@ -312,7 +201,9 @@ class JwtBearer:
         if (url is None) == (jwks is None):
             _refuse("JwtBearer needs either jwks_url or jwks.", _EXAMPLE)
         try:
-            keys = GivenKeys(read_key_set(jwks)) if url is None else FetchedKeys(check_keys_url(url), clock)
+            keys: KeySource = GivenKeys(read_key_set(jwks)) if jwks is not None else GivenKeys(KeySet({}))
+            if url is not None:
+                keys = FetchedKeys(check_keys_url(url), load_key_set, clock)
         except ValueError as error:
             named = "jwks" if url is None else "jwks_url"
             _refuse(f"JwtBearer's {named} cannot be used: {error}.", _EXAMPLE)

@@ -52,8 +52,8 @@ NAMESPACE: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 def has_pages(catalog: Catalog) -> bool:
-    """Return True for a site that has declared pages of one address."""
-    return any(not page.is_template for page in catalog.pages)
+    """Return True for a site that has declared pages of one address, which robots may read."""
+    return bool(llms_txt.listed_pages(catalog))
 
 
 def has_sitemap(catalog: Catalog) -> bool:
@@ -67,8 +67,7 @@ def render_sitemap(catalog: Catalog) -> bytes:
     modified = f"<lastmod>{updated.date().isoformat()}</lastmod>" if updated is not None else ""
     urls = [
         f"<url><loc>{escape(catalog.absolute(page.path))}</loc>{modified}</url>"
-        for page in catalog.pages
-        if not page.is_template
+        for page in llms_txt.listed_pages(catalog)
     ]
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="{NAMESPACE}">{"".join(urls)}</urlset>\n'.encode()
 
@@ -76,9 +75,7 @@ def render_sitemap(catalog: Catalog) -> bytes:
 def render_sitemap_md(catalog: Catalog) -> bytes:
     """Return sitemap.md: a link for each declared page, to its Markdown where there is one."""
     listed = llms_txt.page_links(catalog) or [
-        f"- [{llms_txt.one_line(page.title)}]({catalog.absolute(page.path)})"
-        for page in catalog.pages
-        if not page.is_template
+        f"- [{llms_txt.one_line(page.title)}]({catalog.absolute(page.path)})" for page in llms_txt.listed_pages(catalog)
     ]
     return "\n".join([f"# Sitemap of {llms_txt.one_line(catalog.site.name)}", "", *listed, ""]).encode()
 

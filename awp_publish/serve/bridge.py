@@ -50,7 +50,6 @@ from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.endpoint import ProblemRenderer, read_request_id
 from awp_publish.serve.http import (
     NO_SNIFFING,
-    Message,
     Receive,
     Reply,
     Scope,
@@ -203,6 +202,16 @@ def error_item(failure: RuntimeFailure, call_id: str | None = None, runtime_id: 
         **{name: value for name, value in about.items() if value is not None},
         "error": failure.describe(),
     }
+
+
+def write_item(item: JsonObject) -> str:
+    """Write an item. What JSON cannot say becomes an action_error."""
+    try:
+        return orjson.dumps(item).decode()
+    except (TypeError, ValueError):
+        failure = RuntimeFailure("invalid_result", "The answer cannot be written as JSON.", recoverable=False)
+        call_id = item.get("call_id")
+        return orjson.dumps(error_item(failure, call_id if isinstance(call_id, str) else None)).decode()
 
 
 def read_error(item: JsonObject) -> RuntimeFailure:
@@ -423,13 +432,14 @@ class Bridge:
 
     async def _owner_of(self, scope: Scope) -> Owner:
         """Return who opens a connection. Raises Problem for credentials that are wrong."""
-        if self.door.carry is not None:
-            visited = await self.door.carry.visit(scope)
-        else:
-            visited = scope
+        shown, visited = read_fields(scope["headers"]).get(b"awp-session", b"").strip(), scope
+        if self.door.carry is not None and shown:
+            # What knows visitors by a session answers requests; the upgrade is one (RFC 6455 section 4.1).
+            scheme = "https" if scope.get("scheme") == "wss" else "http"
+            request = {**scope, "type": "http", "method": "GET", "scheme": scheme, "extensions": {}}
+            visited = await self.door.carry.visit(request)
         fields = read_fields(visited["headers"])
         principal = await self._identify(read_credentials(visited, fields, self.door.admission.trusted_proxies))
-        shown = read_fields(scope["headers"]).get(b"awp-session", b"").strip()
         session = hashlib.sha256(shown).hexdigest() if shown and visited is not scope else ""
         return self.owner(principal, session)
 
@@ -700,13 +710,10 @@ class Bridge:
             self._check_site_inputs(call.arguments)
         is_relayed = isinstance(runtime, PairedRuntime) and runtime.runtime is None
         if is_relayed:
-            self._check(cast(PairedRuntime, runtime), call)
-            return runtime, await runtime.run(call, lambda given: self._behind_gates(runtime, given, site))
-        mode = call.arguments.get("mode") if call.name == SITE_TOOL else None
-        work = call
-        if mode == "call":
-            name, arguments = call.arguments["action"], call.arguments.get("arguments", {})
-            work = replace(call, name=str(name), arguments=cast(JsonObject, arguments))
+            meant = call.meant
+            self._check(cast(PairedRuntime, runtime), meant)
+            return runtime, await runtime.run(call, lambda given: self._behind_gates(runtime, given, meant, site))
+        mode, work = call.arguments.get("mode") if call.name == SITE_TOOL else None, call.meant
         if isinstance(runtime, SiteRuntime):
             runtime.last_used = asyncio.get_running_loop().time()
             self._visits.move_to_end(runtime.id)
@@ -718,7 +725,7 @@ class Bridge:
                     home = self.door.catalog.absolute("/")
                     with suppress(PrimitiveError):  # a site need not have a page there
                         await runtime.runtime.page.perform("browser.navigate", {"url": home})
-            return await self._behind_gates(runtime, given, site)
+            return await self._behind_gates(runtime, given, given, site)
 
         result = await runtime.run(work, carry_out)
         if mode is None:
@@ -732,6 +739,15 @@ class Bridge:
             if isinstance(runtime, PairedRuntime):
                 output["dropped"] = runtime.dropped
         return runtime, ToolResult({**output, "runtime_id": runtime.id}, result.steps if mode != "call" else ())
+
+    def gives_once(self, call: BridgeCall, item: JsonObject) -> bool:
+        """Tell whether the answer to a call has what its action gives once, and nobody keeps."""
+        redact, output = self.door.invoker.answer_redactors.get(call.meant.name), item.get("output")
+        if redact is None or item["type"] == "action_error":
+            return False
+        if call.name == SITE_TOOL and isinstance(output, dict):
+            output = output.get("result")
+        return bool(redact(output) != output)
 
     def _check_site_inputs(self, arguments: JsonObject) -> None:
         if violations := self._site_inputs(arguments):
@@ -758,13 +774,15 @@ class Bridge:
             errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
             raise invalid(f"The arguments of {call.name} do not fit: {_told(errors)}", errors=errors)
 
-    async def _behind_gates(self, runtime: ReachableRuntime, call: BridgeCall, site: SiteClient) -> ToolResult:
-        """Carry out a call behind the gates of its action, where a workflow does what the action would.
+    async def _behind_gates(
+        self, runtime: ReachableRuntime, call: BridgeCall, meant: BridgeCall, site: SiteClient
+    ) -> ToolResult:
+        """Carry out a call behind the gates of the action that is meant, where a workflow does what that would.
 
         The handler `agents.invoke` meets them by itself, and so does a form that a visitor's page sends to a route
         that is guarded: none is met twice.
         """
-        tool, action = self.tools.get(call.name), self._actions.get(call.name)
+        tool, action = self.tools.get(meant.name), self._actions.get(meant.name)
         is_paired = isinstance(runtime, PairedRuntime)
         if (
             tool is None
@@ -774,9 +792,10 @@ class Bridge:
             or not self._gates.is_guarded(action)
         ):
             return await runtime.carry_out(call)
+        self._gates.set_status(self.door.published().status)
         trace = _new_trace()
         run = self._gated[trace] = GatedRun(lambda: runtime.carry_out(call))
-        inner = InnerCall(action, call.arguments, call.members, trace, invoker=self._gates)
+        inner = InnerCall(action, meant.arguments, call.members, trace, invoker=self._gates)
         session = runtime.session if isinstance(runtime, SiteRuntime) else None
         try:
             result, _ = await self._inner.send(inner, site, None, session)
@@ -853,14 +872,11 @@ class BridgeConnection(SocketConnection):
         self._pending.start(self._write_item(item), "awp_publish bridge item")
 
     async def _write_item(self, item: JsonObject) -> None:
-        try:
-            frame: Message = {"type": "websocket.send", "text": orjson.dumps(item).decode()}
-        except (TypeError, ValueError):
-            failure = RuntimeFailure("invalid_result", "The answer cannot be written as JSON.", recoverable=False)
-            told = error_item(failure, cast(str | None, item.get("call_id")))
-            frame = {"type": "websocket.send", "text": orjson.dumps(told).decode()}
+        await self._write_text(write_item(item))
+
+    async def _write_text(self, text: str) -> None:
         with suppress(OSError):  # nobody is there to be told; reading ends as well
-            await self.write(frame)
+            await self.write({"type": "websocket.send", "text": text})
 
     async def refuse_large(self, frame: Frame) -> None:
         """Answer a frame that is not read. What waited for it fails when the connection ends."""
@@ -1014,7 +1030,10 @@ class BridgeConnection(SocketConnection):
             known, answer = self.owner.answers[call_id]
             if known != fingerprint:
                 raise invalid("The call_id was used for another call.", member="call_id")
-            self.post(answer)
+            if answer is None:
+                words = "The first call of this call_id succeeded; its answer is given only once."
+                raise RuntimeFailure("handler_failed", words, {"code": "ANSWER_NOT_KEPT"}, recoverable=False)
+            self._pending.start(self._write_text(answer), "awp_publish bridge item")
             return
         if self._calls >= MAX_PENDING:
             details = {"limit": MAX_PENDING, "retry_after_ms": 1_000}
@@ -1027,12 +1046,14 @@ class BridgeConnection(SocketConnection):
 
     async def _answer(self, call: BridgeCall, selectors: Selectors, fingerprint: bytes) -> None:
         try:
-            answer = await self._carry_out(call, selectors)
-            self.owner.remember(call.call_id, fingerprint, answer)
+            item = await self._carry_out(call, selectors)
+            answer = write_item(item)
+            is_secret = self._bridge.gives_once(call, item)
+            self.owner.remember(call.call_id, fingerprint, None if is_secret else answer)
         finally:
             self.owner.running.discard(call.call_id)
             self._calls -= 1
-        await self._write_item(answer)
+        await self._write_text(answer)
 
     async def _carry_out(self, call: BridgeCall, selectors: Selectors) -> JsonObject:
         runtime: ReachableRuntime | None = None

@@ -1,6 +1,6 @@
 """The live endpoints of one public address of a site, and which of them a path means."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import partial
@@ -8,20 +8,26 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Final, Protocol, TypeAlias, cast
 
+from awp_publish.discover import Route
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door, Paths
+from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError
 from awp_publish.serve.credentials import read_credentials
+from awp_publish.serve.documents import Prepared
 from awp_publish.serve.endpoint import Admission, ProblemRenderer
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send, read_fields
 from awp_publish.serve.jobs import Background, Identify, JobsDoor
+from awp_publish.serve.metrics import MetricsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.plain import DIALECT, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import CookieSessions, SessionCalls
 from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.settings import SiteSettings
+from awp_publish.site import Site
+from awp_publish.traffic import TrafficRecord
 
 # --- Doors that a site has to ask for: each in its own file with its extra, opened only then ---
 
@@ -40,6 +46,8 @@ PACKAGES: Final = {"mcp": ("mcp",), "a2a": ("a2a",), "awp": ("selectolax", "msgp
 EXTRAS: Final = {"bridge": "actions"}
 """Doors of `Site(doors=...)`: where each is, the packages it needs, and its extra where that has another name."""
 
+OVERVIEW: Final = "awp_publish.serve.overview"
+
 ENTRANCE: Final = "awp_publish.entrance"
 """The member of a scope in which a framework of its own way says where requests come in from outside."""
 
@@ -53,7 +61,8 @@ class DoorContext:
 
     `published` is the catalog as it was published last, with what works at the moment. `keys` are what is signed with,
     the newest first. `pages` is None where pages are HTML only. `sessions` and `carry` are there where the site has
-    sessions: they keep those of callers without a cookie jar, and have them at hand in a call.
+    sessions: they keep those of callers without a cookie jar, and have them at hand in a call. For the overview there
+    are `site`, its `documents` (those of ours, and those that stand where the application has none) and the `routes`.
     """
 
     settings: SiteSettings
@@ -66,8 +75,12 @@ class DoorContext:
     background: Background | None
     entrance: Entrance
     pages: PageReader | None
+    site: Site
+    documents: Callable[[], tuple[Mapping[str, Prepared], Mapping[str, Prepared]]]
+    routes: Callable[[], Sequence[Route]]
     sessions: CookieSessions | None = None
     carry: SessionCalls | None = None
+    traffic: TrafficRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,13 @@ class DoorModule(Protocol):
 
     def open_door(self, context: DoorContext) -> LiveDoor:
         """Make the door."""
+
+
+class OverviewModule(Protocol):
+    """The file of the overview."""
+
+    def open_overview(self, door: DoorContext) -> LiveDoor:
+        """Make it."""
 
 
 def describe_live_doors(settings: SiteSettings) -> tuple[Door, ...]:
@@ -162,6 +182,9 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
     calls, cors = address.calls(catalog), Cors(admission.allow_origins)
     live = open_live_doors(context)
+    if context.settings.has_overview:
+        overview: OverviewModule = cast(OverviewModule, import_module(OVERVIEW))  # what is off is not even imported
+        live = (*live, overview.open_overview(context))
     below: dict[str, AnswerRest] = {}
     if background is not None:
         renderer = ProblemRenderer(catalog)
@@ -172,6 +195,14 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(catalog, status, admission.own_hosts)}
     if context.pages is not None:
         exact[catalog.paths.som] = SomDoor(context.pages, admission.own_hosts)
+    kept, traffic = context.settings.traffic, context.traffic
+    if kept is not None and kept.metrics and traffic is not None:
+        gate, guards = None, context.guards
+        if isinstance(kept.metrics, str):
+            scopes, metadata = (kept.metrics,), guards.metadata_url
+            gate = AuthenticationGate(guards.authenticators, True, scopes, guards.realm, metadata, store=guards.store)
+        asked = MetricsDoor(catalog, traffic, admission.own_hosts, gate, admission.trusted_proxies)
+        exact[catalog.paths.metrics] = asked
     said = ProblemRenderer(catalog, DIALECT)
     exact |= {catalog.plain_path_of(one): PlainDoor(one, invoker, admission, said, cors) for one in catalog.actions}
     below[f"{catalog.paths.actions}/"] = UnknownActionDoor(catalog, admission, said, cors)

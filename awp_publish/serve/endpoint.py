@@ -12,6 +12,7 @@ from urllib.parse import quote
 import orjson
 
 from awp_publish.model import Action, Catalog
+from awp_publish.policy.botauth import SIGNED
 from awp_publish.policy.call import Call, Outcome, Result
 from awp_publish.problems import AuthenticationRequired, MethodNotAllowed, Problem, below, code_of, slug_of
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
@@ -177,6 +178,8 @@ class DoorRequest:
         self.renderer = renderer
         self.scope = scope
         self.fields = fields = read_fields(scope["headers"])
+        if b"signature-input" in fields:
+            scope.setdefault(SIGNED, {})  # before anybody copies the scope: a signature is checked once
         given = fields.get(b"x-request-id")
         self.request_id = f"{_PROCESS}{next(_numbers):016x}" if given is None else read_request_id(fields)
         self.receive = receive

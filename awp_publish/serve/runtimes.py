@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Protocol, get_args
 
@@ -49,6 +49,8 @@ CHANGING: Final = frozenset({"insert", "perform", "invoke", "attach", "detach"})
 """Methods of a script of ours that are never asked for twice."""
 
 MAX_ANSWERS: Final = 64
+MAX_ANSWER_BYTES: Final = 1_000_000
+"""Of one owner, all together; the last one is remembered whatever its size."""
 MAX_OWNERS: Final = 1_000
 MAX_USED: Final = 1_000
 
@@ -80,13 +82,15 @@ class Owner:
         self.runtimes: dict[str, PairedRuntime] = {}
         self.visit: SiteRuntime | None = None
         self.running: set[str] = set()
-        self.answers: OrderedDict[str, tuple[bytes, JsonObject]] = OrderedDict()
+        self.answers: OrderedDict[str, tuple[bytes, str | None]] = OrderedDict()
+        self._bytes = 0
 
-    def remember(self, call_id: str, fingerprint: bytes, item: JsonObject) -> None:
-        """Keep the answer to a call, for one who asks again."""
-        self.answers[call_id] = fingerprint, item
-        while len(self.answers) > MAX_ANSWERS:
-            self.answers.popitem(last=False)
+    def remember(self, call_id: str, fingerprint: bytes, answer: str | None) -> None:
+        """Keep the answer to a call, as it was written, for one who asks again; None for what is given only once."""
+        self.answers[call_id] = fingerprint, answer
+        self._bytes += len(answer or "")
+        while len(self.answers) > 1 and (len(self.answers) > MAX_ANSWERS or self._bytes > MAX_ANSWER_BYTES):
+            self._bytes -= len(self.answers.popitem(last=False)[1][1] or "")
 
 
 @dataclass(slots=True, eq=False)
@@ -107,6 +111,14 @@ class BridgeCall:
     step_id: str | None = None
     has_changed: bool | None = False
     headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def meant(self) -> "BridgeCall":
+        """The call that `actions.site` makes in mode call; any other is meant itself."""
+        if self.name != SITE_TOOL or self.arguments.get("mode") != "call":
+            return self
+        given = self.arguments.get("arguments")
+        return replace(self, name=str(self.arguments.get("action")), arguments=given if isinstance(given, dict) else {})
 
     def note_step(self, step_id: str, changes: bool) -> None:
         """Take note of a step that begins."""

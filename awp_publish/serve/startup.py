@@ -24,7 +24,7 @@ MOST_LINES: Final = 10
 COMMAND: Final = "awp-publish check module:app"
 
 _LEVELS: Final = {"error": logging.ERROR, "warning": logging.WARNING}
-_OF_DEVELOPMENT: Final = frozenset({"woa-base", "woa-loopback", "woa-private-address"})
+DEVELOPMENT_CHECKS: Final = frozenset({"woa-base", "woa-loopback", "woa-private-address"})
 """Checks that say no more of a site on a loopback address than that it is one."""
 
 
@@ -45,7 +45,7 @@ def report(site: Site, documents: Mapping[str, Prepared], routes: Sequence[Route
     }
     found = [*check_addresses(catalog, documents, routes, root_path), *check_documents(json_documents)]
     if is_loopback(urlsplit(catalog.url).hostname or ""):
-        found = [one for one in found if one.check not in _OF_DEVELOPMENT]
+        found = [one for one in found if one.check not in DEVELOPMENT_CHECKS]
     for level, line in summarize(found):
         logger.log(level, "%s", line)
 

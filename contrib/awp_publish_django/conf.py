@@ -85,9 +85,11 @@ def load_site(options: Settings) -> Site:
     if not isinstance(found, Site):
         raise ImproperlyConfigured(f'{NAME}["SITE"] is {options.site!r}, which is a {type(found).__name__}, no Site.')
     if not found.is_frozen:
-        overrides = {**_signing_keys(found), **options.overrides}
+        overrides: dict[str, object] = {**_signing_keys(found), **options.overrides}
         if is_testing() and _is_database(overrides.get("store", found.settings.store)):
             overrides["store"] = "memory:"
+        if settings.DEBUG and found.settings.overview is None:
+            overrides["overview"] = True
         found.override(overrides)
     return found
 

@@ -59,6 +59,9 @@ LISTED_BOOKS = {
 SEARCH_FIELDS = {"q": "form.search-form input[name='q']", "sort": "form.search-form select[name='sort']"}
 
 
+ON_THE_FRONT_TABLE = {"moby-dick": "Moby-Dick", "emma": "Emma"}
+
+
 def register_books(app: FastAPI, site: Site, database: Database) -> None:
     """Add the search page and the page of each book."""
 
@@ -120,3 +123,6 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
             book = books.find(connection, slug)
             neighbours = books.neighbours(connection, book)
         return answer.page("book.html", book, {"neighbours": neighbours})
+
+    for slug, title in ON_THE_FRONT_TABLE.items():  # whoever reads one book's page knows them all
+        site.page(f"/books/{slug}", title=title, description=f"Read about {title}.")

@@ -132,6 +132,26 @@ def test_the_target_of_a_tool_is_on_the_page():
     assert [one["name"] for one in run.ask("list")["actions"]] == ["missing"]
 
 
+def test_only_what_something_here_carries_out_is_listed():
+    run = Driver(PAGES, map_of(tool("steps", INFO), handled("ours"), handled("theirs")), handlers={"ours": answer})
+    assert [one["name"] for one in run.ask("list")["actions"]] == ["steps", "ours"]
+    assert run.failure("theirs").code == "missing_handler"
+
+
+def test_a_page_that_changes_under_a_run_fails_the_step_and_clicks_nothing_else():
+    run = Driver(PAGES, map_of(tool("go", *click("next", "a"), INFO)))
+    tab = run.page._tab  # type: ignore[attr-defined]
+
+    def move(step_id: str, changes: bool) -> None:
+        if step_id == "next":  # somebody else has moved the page
+            run.web.drive(tab.navigate("/next"))
+
+    with pytest.raises(Exception, match="handler_failed") as failed:
+        run.result("go", {}, on_step=move)
+    assert failed.value.evidence["cause"]["stale"] is True  # type: ignore[attr-defined]
+    assert [one.path for one in run.web.asked] == ["/", "/next"]
+
+
 def test_a_fallback_that_wins_and_another_name_are_told_as_drift():
     target = {"selector": "#search", "fallback_selectors": ["form"], "name": "Site search"}
     result = Driver(PAGES, map_of(tool("go", INFO, target=target))).result("go", {})

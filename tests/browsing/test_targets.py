@@ -171,3 +171,11 @@ def test_of_two_buttons_the_one_whose_whole_text_it_is_is_pressed():
     forms = "<form action=/a><button>Add all</button></form><form action=/b><button>Add</button></form>"
     agent = Agent({"/": forms, "/b": "<p>B"})
     assert agent.act("click", {"text": "Add"})["resolved"]["text"] == "Add"
+
+
+def test_a_button_of_a_listing_is_meant_by_its_item_and_sends_what_is_hidden_there():
+    form = "<form action=/add method=post><input type=hidden name=sku value={}><button>Add</button></form>"
+    listing = "".join(f"<h3>{tea}</h3><p>$9</p>{form.format(tea[0])}" for tea in ("Assam", "Darjeeling"))
+    agent = Agent({"/": f"<main>{listing}</main>", "/add": "<p>Added"})
+    agent.click({"text": "Add Darjeeling"})
+    assert agent.web.last.body == b"sku=D"

@@ -33,7 +33,7 @@ def order(request: HttpRequest) -> JsonResponse:
 
 
 urlpatterns = [path("look", look), path("order", order)]
-overridden, signed, other, signalling, published = (make_shop() for _ in range(5))
+overridden, signed, other, signalling, published, debugged = (make_shop() for _ in range(6))
 
 
 @pytest.fixture(autouse=True)
@@ -87,3 +87,15 @@ def test_a_signal_tells_of_each_call_and_what_its_receivers_raise_harms_nobody()
     finally:
         agent_called.disconnect(hear)
     assert heard == [(signalling, "look", 200)]
+
+
+def test_the_overview_is_there_while_debugging():
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.published"}, DEBUG=False):
+        assert Client().get("/agents").status_code == 404
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.debugged"}, DEBUG=True):
+        client = Client(enforce_csrf_checks=True)
+        assert "default-src 'self'" in client.get("/agents")["content-security-policy"]
+        assert client.get("/agents", headers={"accept": "text/markdown"})["content-type"].startswith("text/markdown")
+        page = client.post("/agents/try/look", {"awp-do": "all"}).content.decode()
+        assert page.count("&quot;seen&quot;: true") >= 2
+        assert client.post("/agents/try/look", headers={"sec-fetch-site": "cross-site"}).status_code == 403

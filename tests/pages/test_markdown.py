@@ -131,7 +131,7 @@ WRITTEN = {
         "<a href=#m>Skip to content</a><header><nav><ul><li><a href=/>Home</a><li><a href=/b>Books</a></ul></nav>"
         "<form role=search action=/s><input name=q></form></header><main id=m><h1>Emma</h1><p>7.50</p></main>"
         "<footer><nav><a href=/b>Books</a> <a href=/p>Privacy</a></nav><address>1 Main St<br>London</address></footer>",
-        "# Emma\n\n7.50\n\n1 Main St  \nLondon\n\n## Navigation\n\n[Skip to content](#m)\n\n"
+        "# Emma\n\n7.50\n\n1 Main St  \nLondon\n\n## Navigation\n\n"
         "[Home](https://shop.example/) · [Books](https://shop.example/b)\n\n[Privacy](https://shop.example/p)\n\n"
         "## Forms\n\nForm: `GET https://shop.example/s`\n\n[text field `q`]\n",
     ),
@@ -263,3 +263,10 @@ def test_a_saved_encyclopedia_page_is_read_back_with_its_structure():
     assert written.index("# Rust (programming language)") == 0
     assert back.count("<table>") == back.count("</table>") >= 2
     assert "```rust\nfn main()" in written
+
+
+@pytest.mark.parametrize("url", ["http://[", "http://[::1", "//[", "http://x:99999/", "javascript:1", ""])
+def test_an_address_that_is_none_raises_nothing(url):
+    body = "<base href='http://['><h1>Tea</h1><a href=/x>Buy</a><form action='//['><input name=a></form>"
+    assert "# Tea" in write(body, url)
+    assert "Buy" in write("<a href='http://['>Buy</a><img src='//[' alt=x>", url)

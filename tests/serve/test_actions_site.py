@@ -43,9 +43,11 @@ async def search(request: Request) -> Response:
 
 
 async def sign_in(request: Request) -> Response:
+    if request.headers.get("content-type") == "application/json":
+        request.session["user_id"] = (await request.json())["name"]
+        return JSONResponse({"name": request.session["user_id"]})
     if request.method == "POST":
-        form = await request.form()
-        request.session["user_id"] = str(form["name"])
+        request.session["user_id"] = str((await request.form())["name"])
         return RedirectResponse("/account", 303)
     return html("Sign in", '<form method="post" action="/enter"><input name="name"><button>Go</button></form>')
 
@@ -315,3 +317,29 @@ def test_what_is_wrong_with_arguments_is_pointed_at():
         assert answer.json()["errors"][0]["pointer"] == "/arguments/slug"
         unknown = {"mode": "state_read", "projection_name": "nothing"}
         assert client.post("/agents/actions_site/invoke", json={"input": unknown}).status_code == 404
+
+
+def test_a_session_and_the_cookie_of_a_tab_are_one_visitor():
+    with (
+        TestClient(make_app(authenticate=SessionUser()), base_url="https://shop.example") as client,
+        ExitStack() as stack,
+    ):
+        answer = client.post("/agents/sign_in/invoke", json={"input": {"name": "ann"}})
+        session = answer.headers["awp-session"]
+        client.cookies.clear()
+        client.post("/enter", data={"name": "ann"})
+        cookie = {"cookie": f"session={client.cookies['session']}"}
+        client.cookies.clear()
+        tab = stack.enter_context(client.websocket_connect("/actions-bridge", headers=cookie))
+        tab.send_json({"type": "runtime_ready", "runtime_id": "tab", "url": "https://shop.example/"})
+        tab.send_json({"type": "nothing"})
+        assert tab.receive_json()["type"] == "action_error", "what came before it has been read"
+        headers = {"awp-session": session}
+        agent = stack.enter_context(client.websocket_connect("/actions-bridge", headers=headers))
+        item = {"type": "action_call", "call_id": "1", "name": "page.info", "arguments": {}, "runtime_id": "tab"}
+        agent.send_json({**item, "timeout_ms": 20})
+        assert agent.receive_json()["error"]["code"] == "handler_timeout"
+        assert tab.receive_json()["name"] == "page.info"
+        stranger = stack.enter_context(client.websocket_connect("/actions-bridge"))
+        stranger.send_json(item)
+        assert stranger.receive_json()["error"]["code"] == "runtime_not_found"

@@ -244,6 +244,36 @@ async def test_a_call_id_that_is_under_way_is_refused(ends):
     assert (await agent.hear())["output"] == 1
 
 
+async def test_what_is_given_once_is_not_kept_for_a_call_again(stack):
+    site = make_bridge()
+
+    @site.agent("issue", outputs={"type": "object", "properties": {"token": {"type": "string", "readOnce": True}}})
+    async def issue() -> dict[str, str]:
+        """Issue a token."""
+        return {"token": "given once"}
+
+    published = publish(site)
+    await stack.enter_async_context(running(published))
+    agent = await stack.enter_async_context(connected(published, ANN))
+    assert (await agent.ask("issue"))["output"] == {"token": "given once"}
+    assert (await agent.error("issue"))["evidence"] == {"code": "ANSWER_NOT_KEPT"}
+
+
+async def test_answers_that_are_kept_have_a_bound(app, stack, monkeypatch):
+    monkeypatch.setattr(runtimes, "MAX_ANSWER_BYTES", 2_000)
+    tab = await stack.enter_async_context(connected(app, ANN))
+    agent = await stack.enter_async_context(connected(app, ANN))
+    await tab.ready()
+    for number in (1, 2):
+        agent.call("page.info", call_id=f"c{number}")
+        tab.answer(await tab.hear(), "x" * 1_500)
+        await agent.hear()
+    agent.call("page.info", call_id="c2")
+    assert (await agent.hear())["output"] == "x" * 1_500
+    agent.call("page.info", call_id="c1")
+    assert (await tab.hear())["name"] == "page.info", "it was forgotten, so it is a call of its own"
+
+
 # --- Whose page may be moved ---
 
 

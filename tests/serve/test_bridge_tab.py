@@ -64,7 +64,7 @@ def make_app(url: str) -> AsgiApp:
     )
     nothing = {"type": "object", "properties": {}}
     known = {"type": "object", "properties": {"wrote": {"type": "integer"}}}
-    told = {"inputs": nothing, "outputs": known}
+    told: dict[str, Any] = {"inputs": nothing, "outputs": known}
     site.declare("who_am_i", method="GET", path="/whoami", description="Say what is known.", **told)
     count = Records("p.count", {"said": Value()}, many=False)
     site.page(

@@ -15,7 +15,7 @@ from awp_publish import AgentPublisher, ApiKey, Refused, current_caller
 from tests.serve.guarded import ANN, Caller, invoke, known_callers, make_shop, publish
 from tests.serve.test_prerequisites import poll
 
-LINE = {"door", "action", "principal", "outcome", "status", "ms", "request_id"}
+LINE = {"door", "action", "principal", "label", "outcome", "status", "ms", "request_id"}
 
 
 @pytest.fixture
@@ -70,6 +70,7 @@ def test_each_call_has_one_line_of_json(open_client, record):
         "door": "woa",
         "action": "order",
         "principal": "ann",
+        "label": "unknown",
         "outcome": "ok",
         "status": 200,
         "request_id": answer.headers["x-request-id"],

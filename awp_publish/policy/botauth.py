@@ -1,0 +1,523 @@
+"""Agents that sign their requests: Web Bot Auth over HTTP Message Signatures (RFC 9421).
+
+draft-meunier-http-message-signatures-directory and the Web Bot Auth protocol draft: `Signature-Agent` names a
+directory of keys, `Signature-Input` with the tag "web-bot-auth" what is signed and with which key, `Signature` is the
+signature. Both forms of `Signature-Agent` are read, the dictionary and the bare string. Of its types, `directory` and
+`jwks_uri` are. A body is not read here: what covers `content-digest` covers that header.
+
+A request without these headers costs nothing here. Which address is signed (`@authority`, `@target-uri`) is held
+against the site's own addresses: a signature that was made for another site is worth nothing.
+"""
+
+import asyncio
+import hashlib
+import logging
+import re
+import time
+from base64 import urlsafe_b64encode
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
+from threading import Lock
+from typing import Any, ClassVar, Final, NamedTuple
+from urllib.parse import quote, urlsplit
+
+import orjson
+
+from awp_publish.policy.call import Credentials, Label, Principal
+from awp_publish.policy.fetching import FetchedKeys, fetch_json
+from awp_publish.problems import DeclarationError, InvalidCredentials, Problem, RateLimited, TemporarilyUnavailable
+from awp_publish.stores.store import Add, Store
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+TAG: Final = "web-bot-auth"
+WELL_KNOWN: Final = "/.well-known/http-message-signatures-directory"
+MEDIA_TYPE: Final = "application/http-message-signatures-directory+json"
+
+ACCEPT_SIGNATURE: Final = (
+    "Accept-Signature",
+    f'sig1=("@authority" "signature-agent";key="sig1");created;expires;keyid;tag="{TAG}"',
+)
+"""How a signature is asked for (RFC 9421 section 5.1)."""
+
+SIGNED: Final = "awp_publish.signed"
+"""The member of an ASGI scope in which a signed request keeps what came of its signature, which is checked once."""
+
+LEEWAY: Final = 30.0
+"""Seconds by which clocks may differ."""
+
+LONGEST_LIFE: Final = 86_400
+"""Seconds from `created` to `expires`: the draft recommends no more than a day."""
+
+MAX_HEADER: Final = 8_192
+"""Characters of each header."""
+
+MAX_COMPONENTS: Final = 32
+MAX_SIGNATURES: Final = 4
+MAX_DIRECTORY_BYTES: Final = 65_536
+MAX_KEYS: Final = 100
+"""Keys of one directory that are looked at."""
+
+MAX_DIRECTORIES: Final = 256
+MAX_NEW: Final = 30
+NEW_WINDOW: Final = 60.0
+"""Directories that are kept, and how many that the site does not list may be new within so many seconds."""
+
+MAX_FETCHES: Final = 8
+"""Directories of agents that the site does not list, fetched at a time."""
+
+WAIT: Final = 6.0
+"""Seconds that a call waits for a directory."""
+
+SMALLEST_RSA: Final = 2048
+
+_REFUSED: Final = "The request's signature is not valid."
+_ADVICE: Final = (
+    "Sign the request as Accept-Signature says, each request anew: with a key of the directory that "
+    "Signature-Agent names, for this site's address, at the present time."
+)
+_NAME: Final = re.compile(r"[a-z0-9.-]+(:[0-9]+)?")
+_METADATA: Final = frozenset({"created", "expires", "keyid", "tag", "nonce", "alg"})
+
+
+class _Key(NamedTuple):
+    """A public key, what verifies with it, and from when until when it is good (seconds)."""
+
+    algorithm: type[Any]
+    key: object
+    not_before: float
+    expires: float
+
+
+class _Directory:
+    """The keys of one directory by their RFC 7638 thumbprints."""
+
+    def __init__(self, keys: Mapping[str, _Key]) -> None:
+        self._keys = keys
+
+    def find(self, key_id: str | None, algorithm: str) -> _Key | None:
+        return self._keys.get(key_id or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebBotAuth:
+    """Agents known by the signatures of their requests (Web Bot Auth, RFC 9421).
+
+    `signers` are the directories that are believed, each with the name under which its agent goes in `User-Agent`:
+    `{"https://signer.example": "SignerBot"}`; a list has each go by its host's name. Without it, whoever publishes
+    keys at a public https address is known by that address. `keys` are the JWK sets of directories that are not to be
+    fetched. `allow_private` is for directories in the site's own network, over http too.
+
+    The caller is a Principal whose id is the directory's address, `https://signer.example`, and whose label is
+    "verified". Needs the extra `botauth`. Raises DeclarationError.
+    """
+
+    scheme: ClassVar[None] = None
+    method: ClassVar[str] = "custom"
+    challenge: ClassVar[str] = ""
+    demands: ClassVar[tuple[tuple[str, str], ...]] = (ACCEPT_SIGNATURE,)
+    is_instant: ClassVar[bool] = True
+    """It limits its own waiting: what is not signed goes without a timer."""
+
+    signers: Mapping[str, str | Sequence[str]] | Sequence[str] | None = None
+    keys: InitVar[Mapping[str, Mapping[str, object]] | None] = None
+    allow_private: bool = False
+    clock: Callable[[], float] = field(default=time.time, repr=False, compare=False)
+    _known: "_Directories" = field(init=False, repr=False, compare=False)
+    _claims: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
+    _listed: frozenset[str] | None = field(init=False, repr=False, compare=False)
+    _origins: tuple[str, ...] = field(init=False, repr=False, compare=False, default=())
+    _store: Store | None = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self, keys: Mapping[str, Mapping[str, object]] | None) -> None:
+        try:
+            import http_message_signatures  # noqa: F401
+        except ImportError:
+            detail = "WebBotAuth needs http-message-signatures, which is not installed."
+            raise DeclarationError("site", detail, 'Run pip install "awp-publish[botauth]".') from None
+        remedy = 'Write WebBotAuth(signers={"https://signer.example": "SignerBot"}).'
+        listed: dict[str, tuple[str, ...]] | None = None
+        if self.signers is not None:
+            listed = {}
+            given = self.signers.items() if isinstance(self.signers, Mapping) else ((one, ()) for one in self.signers)
+            if isinstance(self.signers, str):
+                raise DeclarationError("site", "WebBotAuth's signers are a list or a mapping, not a text.", remedy)
+            for address, names in given:
+                directory = self._address_of(address)
+                said = (names,) if isinstance(names, str) else tuple(names)
+                if not all(isinstance(one, str) and one.strip() for one in said):
+                    raise DeclarationError("site", f"WebBotAuth: the names of {address} are not texts.", remedy)
+                listed[directory] = said or _names_of(directory)
+        fixed: dict[str, _Directory] = {}
+        for address, document in (keys or {}).items():
+            directory = self._address_of(address)
+            try:
+                fixed[directory] = read_directory(document)
+            except ValueError as error:
+                raise DeclarationError("site", f"WebBotAuth: the keys of {address}: {error}.", remedy) from None
+        names_of_all = [name for said in (listed or {}).values() for name in said]
+        patterns = tuple(re.compile(rf"(?<![a-z0-9]){re.escape(one.lower())}") for one in names_of_all)
+        object.__setattr__(self, "_claims", patterns)
+        object.__setattr__(self, "_listed", None if listed is None else frozenset({*listed, *fixed}))
+        object.__setattr__(self, "_known", _Directories(fixed, self._listed or frozenset(), self.allow_private))
+
+    def _address_of(self, given: object) -> str:
+        found = directory_of(given, self.allow_private) or directory_of(given, self.allow_private, "jwks_uri")
+        if found is None:
+            wrong = f"WebBotAuth: {given!r} is no address of a directory."
+            raise DeclarationError("site", wrong, 'Write WebBotAuth(signers={"https://signer.example": "SignerBot"}).')
+        return found
+
+    def bound_to(self, origins: Sequence[str], store: Store) -> "WebBotAuth":
+        """The same for a site at these addresses, whose store remembers the signatures that were used."""
+        bound = replace(self, keys=None)
+        object.__setattr__(bound, "_origins", tuple(origins))
+        object.__setattr__(bound, "_store", store)
+        for name in ("_known", "_claims", "_listed"):
+            object.__setattr__(bound, name, getattr(self, name))
+        return bound
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """The agent that signed a request, None for a request without such a signature, or by nobody who is believed.
+
+        Raises InvalidCredentials, RateLimited for a signature that was used, TemporarilyUnavailable while the keys of a
+        directory that the site lists cannot be read.
+        """
+        request = credentials.request
+        if request is None:
+            return None
+        noted: MutableMapping[str, object] = request.setdefault(SIGNED, {})
+        if "result" not in noted:  # several gates may ask about one request, and its signature counts once
+            try:
+                noted["result"] = await self._verify(credentials, request)
+            except Problem as problem:
+                noted["result"] = problem
+        result = noted["result"]
+        if isinstance(result, Problem):
+            raise result
+        return result if isinstance(result, Principal) else None
+
+    def signer_of(self, credentials: Credentials) -> str:
+        """The directory of the agent that signed a request, "" for none, after it was asked who makes it."""
+        found = credentials.request.get(SIGNED, {}).get("result") if credentials.request is not None else None
+        return found.id if isinstance(found, Principal) else ""
+
+    def label_of(self, credentials: Credentials) -> Label:
+        """How a request stands to its signature, after it was asked who makes it."""
+        if credentials.request is not None:
+            result = credentials.request.get(SIGNED, {}).get("result")
+            if isinstance(result, (InvalidCredentials, RateLimited)):
+                return "forged"
+            if isinstance(result, Principal):
+                return "verified"
+        agent = credentials.headers.get("user-agent", "")[:1000].lower() if self._claims else ""
+        return "unsigned impostor" if agent and any(one.search(agent) for one in self._claims) else "unknown"
+
+    async def _verify(self, credentials: Credentials, request: Mapping[str, Any]) -> Principal | None:
+        signature = self._read(credentials)
+        if signature is None:
+            return None
+        directory, address, parameters, raw = signature
+        if self._listed is not None and directory not in self._listed:
+            return None  # nobody whose word counts: its keys are not even looked for
+        is_listed = self._listed is not None or directory in self._known.fixed
+        key_id = str(parameters["keyid"])
+        try:
+            async with asyncio.timeout(WAIT):
+                key = await self._known.find(directory, address, key_id)
+        except (TemporarilyUnavailable, TimeoutError):
+            if not is_listed:
+                return None  # a Signature-Agent that cannot be resolved counts for nothing
+            detail = f"The keys of {directory} cannot be read at the moment."
+            raise TemporarilyUnavailable(detail, headers=[("Retry-After", "10")]) from None
+        now = self.clock()
+        if key is None or not key.not_before - LEEWAY <= now <= key.expires + LEEWAY:
+            raise _forged("Its key is not in the directory that Signature-Agent names.")
+        self._check(request, key, key_id)
+        nonce = parameters.get("nonce")
+        # One signature is good for one request. Only what has been verified is remembered: nobody else fills the store.
+        used = f"{directory}\n{key_id}\n{nonce}".encode() if isinstance(nonce, str) else raw
+        if self._store is not None:
+            left = max(1.0, float(str(parameters["expires"])) - now + 2 * LEEWAY)
+            step = Add(f"signature:{hashlib.sha256(used).hexdigest()}", b"1", left)
+            if (await self._store.run((step,))).failed is not None:
+                raise RateLimited(
+                    "This signature was used for a request before.",
+                    recovery="Wait for a second, then sign the request anew, with a new nonce, and send it once.",
+                    headers=[("Retry-After", "1"), ACCEPT_SIGNATURE],
+                    members={"retry_after": 1},
+                )
+        facts = {"directory": directory, "keyid": key_id, "name": directory.partition("://")[2]}
+        return Principal(directory, claims=facts, label="verified")
+
+    def _read(self, credentials: Credentials) -> "tuple[str, str, Mapping[str, object], bytes] | None":
+        """Directory, address of its keys, parameters and bytes of a signature, None where it is another kind.
+
+        Raises InvalidCredentials.
+        """
+        from http_sf import parse
+
+        headers = credentials.headers
+        given, signed, agent = (headers.get(name) or "" for name in ("signature-input", "signature", "signature-agent"))
+        if TAG not in given:
+            return None
+        if max(len(given), len(signed), len(agent)) > MAX_HEADER:
+            raise _forged(f"One of its headers has more than {MAX_HEADER} characters.")
+        try:
+            inputs = parse(given.encode("latin-1"), tltype="dictionary")
+            signatures = parse(signed.encode("latin-1"), tltype="dictionary")
+        except Exception:
+            raise _forged("Signature-Input or Signature is not a dictionary (RFC 9651).") from None
+        if not isinstance(inputs, dict) or not isinstance(signatures, dict) or len(inputs) > MAX_SIGNATURES:
+            raise _forged("There are too many signatures.")
+        tagged = [(name, one) for name, one in inputs.items() if isinstance(one, tuple) and one[1].get("tag") == TAG]
+        if not tagged:
+            return None
+        if len(tagged) > 1:
+            raise _forged(f'There is more than one with the tag "{TAG}".')
+        label, (components, parameters) = tagged[0]
+        value = signatures.get(label)
+        raw = value[0] if isinstance(value, tuple) else value
+        if not isinstance(components, list) or not isinstance(raw, bytes):
+            raise _forged("Signature-Input is no list of components, or Signature no bytes.")
+        self._check_parameters(parameters)
+        if not agent:
+            raise _forged("There is no Signature-Agent that says whose it is.")
+
+        # Whose it is: a dictionary with a member of the signature's own name, or (the older form) one string.
+        kind, is_bare = "directory", agent.lstrip().startswith('"')
+        try:
+            told = parse(agent.encode("latin-1"), tltype="item" if is_bare else "dictionary")
+        except Exception:
+            raise _forged("Signature-Agent is neither a string nor a dictionary (RFC 9651).") from None
+        member = told if is_bare else told.get(label) if isinstance(told, dict) else None
+        if isinstance(member, tuple):
+            kind = str(member[1].get("type", kind))
+            member = member[0]
+        if type(member) is not str:
+            raise _forged(f'Signature-Agent has no member "{label}" that is a string.')
+        directory = directory_of(member, self.allow_private, kind)
+        if directory is None or kind not in ("directory", "jwks_uri"):
+            raise _forged("Signature-Agent names no https address of a directory that is read here.")
+
+        # What it covers: our address, and the name of its own directory.
+        if len(components) > MAX_COMPONENTS:
+            raise _forged("It covers too many components.")
+        covered = [(one[0], dict(one[1])) if isinstance(one, tuple) else (one, {}) for one in components]
+        names = [name for name, told in covered if not told]
+        if "@authority" not in names and "@target-uri" not in names:
+            raise _forged("It covers neither @authority nor @target-uri.")
+        own = [("signature-agent", {})] if is_bare else [("signature-agent", {"key": label}), ("signature-agent", {})]
+        if not any(one in covered for one in own):
+            raise _forged("It does not cover its Signature-Agent.")
+        return directory, member if kind == "jwks_uri" else directory + WELL_KNOWN, parameters, raw
+
+    def _check_parameters(self, parameters: Mapping[str, object]) -> None:
+        created, expires, key_id = (parameters.get(name) for name in ("created", "expires", "keyid"))
+        if type(created) is not int or type(expires) is not int:
+            raise _forged("It has no times created and expires.")
+        if not isinstance(key_id, str) or not 0 < len(key_id) <= 200:
+            raise _forged("It names no key (keyid).")
+        if not _METADATA.issuperset(parameters):
+            raise _forged("It has parameters that are not known here.")
+        now = self.clock()
+        if created > now + LEEWAY:
+            raise _forged("It is not valid yet (created).")
+        if expires < now - LEEWAY:
+            raise _forged("It has expired (expires).")
+        if not 0 < expires - created <= LONGEST_LIFE:
+            raise _forged("It lives for more than a day, or ends before it begins.")
+
+    def _check(self, request: Mapping[str, Any], key: _Key, key_id: str) -> None:
+        """Verify the signature with a key, for the site's own address. Raises InvalidCredentials."""
+        from http_message_signatures import HTTPMessageVerifier, MappingKeyResolver
+
+        class Verifier(HTTPMessageVerifier):
+            def validate_created_and_expires(self, sig_input: object, max_age: object = None) -> None:
+                """They are checked already, by the site's own clock."""
+
+        message = _Message(request, self._origins)
+        resolver = MappingKeyResolver(public_keys={key_id: key.key}, private_keys={})  # type: ignore[dict-item]
+        try:
+            if not message.url:
+                raise ValueError("another site's")
+            Verifier(signature_algorithm=key.algorithm, key_resolver=resolver).verify(
+                message, expect_tag=TAG, max_age=None
+            )
+        except Exception as error:  # whatever a hostile signature makes of its verifier, it is what is wrong
+            logger.info("a signature of %s was not valid: %s", key_id[:100], type(error).__name__)
+            raise _forged("It does not match this request, its key and this site's address.") from None
+
+
+def _forged(detail: str) -> InvalidCredentials:
+    return InvalidCredentials(f"{_REFUSED} {detail}", status=403, recovery=_ADVICE, headers=[ACCEPT_SIGNATURE])
+
+
+class _Message:
+    """A request as the library reads it: at the site's own address of the same host, "" for a host that is not ours."""
+
+    def __init__(self, request: Mapping[str, Any], origins: Sequence[str]) -> None:
+        self.method = str(request.get("method", "GET"))
+        self._headers = request["headers"]
+        self.headers = self
+        hosts = [value.decode("latin-1").lower() for name, value in self._headers if name == b"host"]
+        self.url = ""
+        if len(hosts) != 1:
+            return
+        host = hosts[0]
+        for origin in origins:
+            parts = urlsplit(origin)
+            port = {"https": ":443", "http": ":80"}.get(parts.scheme, "")
+            if host.removesuffix(port) == parts.netloc.lower():
+                self.url = f"{parts.scheme}://{parts.netloc}" + self._target(request, parts.path.rstrip("/"))
+                return
+        if re.fullmatch(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", host):  # which nobody signs for but on this machine
+            self.url = f"{request.get('scheme', 'http')}://{host}{self._target(request, '')}"
+
+    def _target(self, request: Mapping[str, Any], prefix: str) -> str:
+        raw = request.get("raw_path") or quote(request.get("path", "/"), safe="/%:@!$&'()*+,;=~").encode()
+        path = raw.decode("latin-1").partition("?")[0]
+        if prefix and not (path == prefix or path.startswith(f"{prefix}/")):
+            path = prefix + path
+        query = request.get("query_string", b"").decode("latin-1")
+        return f"{path}?{query}" if query else path
+
+    def items(self) -> Iterator[tuple[str, str]]:
+        return ((name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers)
+
+
+# --- Directories of keys ---
+
+
+class _Directories:
+    """The keys of directories, each on the pair of its address and a key, fetched when they are first asked for."""
+
+    def __init__(self, fixed: Mapping[str, _Directory], listed: frozenset[str], allow_private: bool) -> None:
+        self.fixed = fixed
+        self._listed = listed
+        self._allow_private = allow_private
+        self._kept: OrderedDict[str, FetchedKeys[_Key]] = OrderedDict()
+        self._lock = Lock()
+        self._new: list[float] = []
+        self._fetching = 0
+
+    async def find(self, directory: str, address: str, key_id: str) -> _Key | None:
+        """The key of one directory. Raises TemporarilyUnavailable."""
+        if directory in self.fixed:
+            return self.fixed[directory].find(key_id, "")
+        with self._lock:
+            source = self._kept.get(address)
+            if source is None:
+                now = time.monotonic()
+                if directory not in self._listed:
+                    self._new = [one for one in self._new if now - one < NEW_WINDOW]
+                    if len(self._new) >= MAX_NEW or self._fetching >= MAX_FETCHES:
+                        raise TemporarilyUnavailable("Too many directories are new.")
+                    self._new.append(now)
+                source = self._kept[address] = FetchedKeys(address, self._load)
+                while len(self._kept) > MAX_DIRECTORIES:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(address)
+        return await source.find(key_id, "")
+
+    def _load(self, address: str) -> _Directory:
+        self._fetching += 1
+        try:
+            kinds = (MEDIA_TYPE, "application/jwk-set+json", "application/json")
+            limits = {"most_bytes": MAX_DIRECTORY_BYTES, "accept": ", ".join(kinds)}
+            is_public = not self._allow_private
+            return read_directory(fetch_json(address, is_public=is_public, media_types=kinds, **limits))  # type: ignore[arg-type]
+        finally:
+            self._fetching -= 1
+
+
+def directory_of(address: object, allow_private: bool = False, kind: str = "directory") -> str | None:
+    """A directory by its origin in lower case, or of a key set the whole address; None for what is no such address."""
+    if not isinstance(address, str) or len(address) > 500 or not re.fullmatch(r"[!-\[\]-~]+", address):
+        return None
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+    except ValueError:
+        return None
+    host = parts.hostname or ""
+    schemes = ("https", "http") if allow_private else ("https",)
+    if parts.scheme not in schemes or not host or parts.username is not None or parts.password is not None:
+        return None
+    if parts.fragment or not _NAME.fullmatch(host):
+        return None
+    default = {"https": 443, "http": 80}[parts.scheme]
+    origin = f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, default) else "")
+    if kind == "jwks_uri":  # never by the name of the directory of the same origin
+        is_own = parts.path not in ("", "/", WELL_KNOWN)
+        return origin + parts.path + (f"?{parts.query}" if parts.query else "") if is_own else None
+    return origin if parts.path in ("", "/", WELL_KNOWN) and not parts.query else None
+
+
+def _names_of(directory: str) -> tuple[str, ...]:
+    """The names that an agent goes by whose site gives none: its host, and what stands before the last dot of it."""
+    host = directory.partition("://")[2].partition(":")[0]
+    labels = host.split(".")
+    own = labels[-2] if len(labels) > 1 else ""
+    return (host, own) if len(own) >= 4 else (host,)
+
+
+def read_directory(document: object) -> _Directory:
+    """The public keys of a JWK set that verify signatures; others are passed over. Raises ValueError for none."""
+    listed = document.get("keys") if isinstance(document, Mapping) else None
+    if not isinstance(listed, (list, tuple)):
+        raise ValueError("it is not a JWK set: it has no list of keys")
+    keys: dict[str, _Key] = {}
+    for entry in listed[:MAX_KEYS]:
+        if not isinstance(entry, Mapping) or entry.get("use", "sig") != "sig":
+            continue
+        try:
+            read = _read_key(entry)
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
+            continue
+        if read is not None:
+            keys.setdefault(*read)
+    if not keys:
+        raise ValueError("it has no public key that checks signatures")
+    return _Directory(keys)
+
+
+def _read_key(entry: Mapping[str, Any]) -> tuple[str, _Key] | None:
+    """A key under its thumbprint (RFC 7638). Raises what a wrong one makes of it."""
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+    from http_message_signatures import algorithms
+
+    key: object
+    members: tuple[str, ...]
+    algorithm: type[algorithms.HTTPSignatureAlgorithm]
+    match entry["kty"], entry.get("crv"):
+        case "OKP", "Ed25519":
+            members, algorithm = ("crv", "kty", "x"), algorithms.ED25519
+            key = ed25519.Ed25519PublicKey.from_public_bytes(_decoded(entry["x"]))
+        case "EC", ("P-256" | "P-384") as curve:
+            members = ("crv", "kty", "x", "y")
+            x, y = (int.from_bytes(_decoded(entry[name])) for name in ("x", "y"))
+            made = ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1() if curve == "P-256" else ec.SECP384R1())
+            key = made.public_key()
+            algorithm = algorithms.ECDSA_P256_SHA256 if curve == "P-256" else algorithms.ECDSA_P384_SHA384
+        case "RSA", None:
+            members, algorithm = ("e", "kty", "n"), algorithms.RSA_PSS_SHA512
+            modulus = int.from_bytes(_decoded(entry["n"]))
+            if not SMALLEST_RSA <= modulus.bit_length() <= 8192:
+                return None
+            key = rsa.RSAPublicNumbers(int.from_bytes(_decoded(entry["e"])), modulus).public_key()
+        case _:
+            return None
+    told = orjson.dumps({name: entry[name] for name in members}, option=orjson.OPT_SORT_KEYS)
+    thumbprint = urlsafe_b64encode(hashlib.sha256(told).digest()).rstrip(b"=").decode()
+    # The drafts of directories give times in milliseconds or seconds; what is beyond the year 5000 is the former.
+    begins, ends = (float(entry.get(name, other)) for name, other in (("nbf", 0), ("exp", 1e11)))
+    begins, ends = (one / 1000 if 1e11 < one < 1e15 else one for one in (begins, ends))
+    return thumbprint, _Key(algorithm, key, begins, ends)
+
+
+def _decoded(text: str) -> bytes:
+    from base64 import urlsafe_b64decode
+
+    return urlsafe_b64decode(text + "=" * (-len(text) % 4))

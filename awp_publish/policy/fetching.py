@@ -1,0 +1,217 @@
+"""Keys at addresses, fetched without redirects and within bytes and seconds; what a caller names has to be public.
+
+An address is connected to as it was resolved and judged, so that no name can lead to another place meanwhile.
+"""
+
+import http.client
+import logging
+import socket
+import threading
+import time
+import urllib.request
+from asyncio import wrap_future
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Any, Final, Generic, Protocol, TypeVar
+from urllib.error import HTTPError
+
+import orjson
+
+from awp_publish.problems import TemporarilyUnavailable
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+FETCH_TIMEOUT: Final = 5.0
+"""Seconds in which a server has to answer."""
+
+FRESH_FOR: Final = 600.0
+"""Seconds after which keys are fetched anew."""
+
+USABLE_FOR: Final = 3600.0
+"""Seconds that keys are good for while they cannot be fetched anew: a key that was withdrawn must not live on."""
+
+PAUSE: Final = 10.0
+"""Seconds between two fetches for keys that are not known, and after a fetch that failed."""
+
+_TRANSLATED: Final = tuple(ip_network(one) for one in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32"))
+"""IPv6 addresses that mean an IPv4 address, which may be a private one (RFC 6052, RFC 3056, RFC 4380)."""
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def fetch_json(
+    url: str,
+    *,
+    most_bytes: int,
+    is_public: bool = False,
+    seconds: float = FETCH_TIMEOUT,
+    accept: str = "application/json",
+    media_types: tuple[str, ...] = (),
+) -> object:
+    """Return the JSON document at an address. Raises OSError, ValueError and what http.client raises.
+
+    With `is_public` every address that the host's name has must be a public one, and no proxy is asked. An answer has
+    one of `media_types`, if any are given.
+    """
+    handlers: list[Any] = [_NoRedirects]
+    if is_public:
+        handlers += [urllib.request.ProxyHandler({}), _PublicHttps()]
+    request = urllib.request.Request(url, headers={"Accept": accept, "User-Agent": "awp-publish"})
+    deadline = time.monotonic() + seconds
+    body = bytearray()
+    try:
+        response: http.client.HTTPResponse = urllib.request.build_opener(*handlers).open(request, timeout=seconds)
+    except HTTPError as error:
+        error.close()  # it holds the connection
+        raise ValueError(f"the answer has the status {error.code}") from None
+    with response:
+        if response.status != 200:
+            raise ValueError(f"the answer has the status {response.status}")
+        media_type = response.headers.get_content_type()
+        if media_types and media_type not in media_types:
+            raise ValueError(f"the answer is {media_type[:100]}, and no {media_types[0]}")
+        while piece := response.read1(65_536):
+            body += piece
+            if len(body) > most_bytes or time.monotonic() > deadline:
+                raise ValueError("it is too large or too slow")
+    return orjson.loads(body)
+
+
+class _PublicHttps(urllib.request.HTTPSHandler):
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_PublicConnection, request)
+
+
+class _PublicConnection(http.client.HTTPSConnection):
+    """A connection to a public address, which is cut when its time is up, however slowly it answers."""
+
+    def connect(self) -> None:
+        self._create_connection = connect_public
+        seconds = self.timeout if isinstance(self.timeout, (int, float)) else FETCH_TIMEOUT
+        super().connect()
+        timer = threading.Timer(seconds, partial(_cut, self.sock))
+        timer.daemon = True
+        timer.start()
+
+
+def _cut(connected: socket.socket) -> None:
+    try:
+        connected.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return  # it was closed in time
+
+
+def connect_public(
+    address: tuple[str, int], timeout: float | None = None, source_address: tuple[str, int] | None = None
+) -> socket.socket:
+    """Connect to a host whose addresses are all public. Raises OSError."""
+    host, port = address
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    if not found or not all(is_public_address(str(entry[4][0])) for entry in found):
+        raise OSError(f"{host} is in a network of its own")
+    return socket.create_connection((str(found[0][4][0]), port), timeout, source_address)
+
+
+def is_public_address(text: str) -> bool:
+    """Say whether an IP address is one that everybody reaches."""
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is not None:
+            return is_public_address(str(address.ipv4_mapped))
+        if any(address in network for network in _TRANSLATED):
+            return False
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+# --- Keys that are kept, and fetched anew ---
+
+Key = TypeVar("Key", covariant=True)
+
+
+class Keys(Protocol[Key]):
+    """Keys by name and algorithm."""
+
+    def find(self, key_id: str | None, algorithm: str) -> Key | None: ...
+
+
+class FetchedKeys(Generic[Key]):
+    """Keys at an address, and nowhere else: redirects are not followed.
+
+    They are fetched when the first token comes, by a thread of their own, one fetch at a time; whoever needs it waits
+    for the same one. A key that is not known is looked for once in PAUSE: tokens with invented keys cost no more than
+    that. Serves several event loops at once. `load` fetches them; `clock` tells monotonic seconds.
+    """
+
+    def __init__(self, url: str, load: Callable[[str], Keys[Key]], clock: Callable[[], float] = time.monotonic) -> None:
+        self._url = url
+        self._load = load
+        self._clock = clock
+        self._known: Keys[Key] | None = None
+        self._known_since = 0.0
+        self._next_try = 0.0
+        self._failed = False
+        self._lock = threading.Lock()
+        self._under_way: Future[None] | None = None
+
+    async def find(self, key_id: str | None, algorithm: str) -> Key | None:
+        """The key that is meant. Raises TemporarilyUnavailable while the keys cannot be read."""
+        if self._is_stale():
+            await self._fetch()
+        key = self._usable().find(key_id, algorithm)
+        if key is None and await self._fetch(for_unknown=True):
+            key = self._usable().find(key_id, algorithm)
+        if key is None and self._failed:
+            raise _unreadable()
+        return key
+
+    def _is_stale(self) -> bool:
+        return self._known is None or self._age() >= FRESH_FOR
+
+    def _age(self) -> float:
+        return self._clock() - self._known_since
+
+    def _usable(self) -> Keys[Key]:
+        if self._known is None or self._age() >= USABLE_FOR:
+            raise _unreadable()
+        return self._known
+
+    async def _fetch(self, for_unknown: bool = False) -> bool:
+        """Wait for a fetch, one's own or one under way. False where it is too soon for another, or none is needed."""
+        with self._lock:
+            if self._under_way is None:
+                if self._clock() < self._next_try or not (for_unknown or self._is_stale()):
+                    return False
+                if for_unknown:
+                    self._next_try = self._clock() + PAUSE
+                self._under_way = future = Future[None]()
+                future.set_running_or_notify_cancel()  # nobody who stops waiting can cancel it for the others
+                threading.Thread(target=self._run, args=(future,), name="awp-publish-keys", daemon=True).start()
+            under_way = self._under_way
+        await wrap_future(under_way)
+        return True
+
+    def _run(self, future: "Future[None]") -> None:
+        try:
+            self._known = self._load(self._url)
+            self._known_since, self._failed = self._clock(), False
+        except Exception as error:
+            self._failed = True
+            self._next_try = self._clock() + PAUSE
+            logger.error("the keys at %s could not be read: %s", self._url, error)
+        finally:
+            with self._lock:
+                self._under_way = None
+            future.set_result(None)
+
+
+def _unreadable() -> TemporarilyUnavailable:
+    detail = "The site cannot read the keys of its authorization server at the moment."
+    return TemporarilyUnavailable(detail, headers=[("Retry-After", f"{PAUSE:g}")])

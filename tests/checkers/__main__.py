@@ -1,0 +1,131 @@
+"""What public checkers of agent readiness say of the demo site: `make checkers`.
+
+Fails where one says less than is to be reached. A checker that asks for something that is not true of the site is left
+failing, and is listed in docs/discovery.md with the reason.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.request import urlopen
+
+from tests.redis_server import free_port
+
+CHROME_FLAGS: Final = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-features=WebMCP",
+)
+
+
+class Checker(NamedTuple):
+    """A checker: what it gives of 100, and what is to be reached."""
+
+    name: str
+    least: float
+    ask: Callable[[str], float]
+
+
+def main(node: str, modules: Path) -> int:
+    """Serve the demo site, ask every checker, print the table. Returns 1 where one says less than is to be reached."""
+
+    def run(*command: str, folder: str | None = None, **variables: str) -> str:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            cwd=folder,
+            env={**os.environ, **variables},
+        )
+        return done.stdout + done.stderr
+
+    def lighthouse(address: str) -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.json"
+            flags = " ".join([*CHROME_FLAGS, f"--user-data-dir={folder}/profile"])
+            script = str(modules / "lighthouse/cli/index.js")
+            options = ["--only-categories=agentic-browsing", "--output=json", f"--output-path={report}", "--quiet"]
+            chrome = shutil.which("chromium") or ""
+            said = run(node, script, address, *options, f"--chrome-flags={flags}", CHROME_PATH=chrome)
+            if not report.exists():
+                raise RuntimeError(said[-500:])
+            score: float = json.loads(report.read_text())["categories"]["agentic-browsing"]["score"]
+        return score * 100
+
+    def agent_readiness(address: str) -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            said = run(node, str(modules / ".bin/agent-ready"), address, folder=folder)
+        return _found(r"Agent-Readiness:\D*?(\d+)/100", said)
+
+    def afdocs(address: str) -> float:
+        command = [node, str(modules / ".bin/afdocs"), "check", address, "--format", "scorecard", "-q"]
+        return _found(r"Overall Score: (\d+)", run(*command))
+
+    def llms_txt_audit(address: str) -> float:
+        with tempfile.TemporaryDirectory() as folder, urlopen(address + "/llms.txt") as answer:
+            file = Path(folder) / "llms.txt"
+            file.write_bytes(answer.read())
+            return _found(r"Score: (\d+)", run(str(Path(sys.executable).parent / "llms-txt-audit"), str(file)))
+
+    checkers = [
+        Checker("Lighthouse 13.5, agentic browsing", 100, lighthouse),
+        Checker("agent-readiness 0.4.0", 100, agent_readiness),
+        Checker("afdocs 0.22.2", 97, afdocs),
+        Checker("llms-txt-audit 0.1.0", 96, llms_txt_audit),
+    ]
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    server = subprocess.Popen(
+        [sys.executable, "-m", "demo_site", "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        _wait_for(address)
+        failed = 0
+        print(f"{'checker':36} {'score':>5}  to reach")
+        for one in checkers:
+            score = one.ask(address)
+            failed += score < one.least
+            print(f"{one.name:36} {score:5.0f}  {one.least:.0f}{'' if score >= one.least else '  MISSED'}")
+    finally:
+        server.terminate()
+        server.wait(20)
+    return 1 if failed else 0
+
+
+def _found(pattern: str, said: str) -> float:
+    """The score that a checker tells. Raises RuntimeError with what it says instead."""
+    found = re.search(pattern, re.sub(r"\x1b\[\d*m", "", said))
+    if found is None:
+        raise RuntimeError(said[-500:])
+    return float(found[1])
+
+
+def _wait_for(address: str) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        with suppress(OSError):
+            urlopen(address + "/llms.txt").close()
+            return
+        time.sleep(0.1)
+    raise TimeoutError(address)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], Path(sys.argv[2])))

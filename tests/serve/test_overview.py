@@ -1,0 +1,509 @@
+"""The overview: what it shows, to whom, and how a form of its own is sent through each door."""
+
+import re
+import sys
+from collections.abc import Callable
+from html import unescape
+from types import ModuleType
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import BaseModel, Field, SecretStr
+from starlette.applications import Starlette
+from starlette.middleware.sessions import SessionMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Site, WebBotAuth
+from awp_publish.browsing.chromium_page import open_chromium, why_unavailable
+from tests.serve.live_server import serve
+
+DOORS: list[Literal["mcp", "a2a", "awp"]] = ["mcp", "a2a", "awp"]
+TITLES = ["WoA", "Plain HTTP", "MCP 2026-07-28", "MCP 2025-11-25", "A2A", "AWP"]
+
+
+class Order(BaseModel):
+    order_id: int = Field(description="Names the order.")
+    slug: str
+
+
+def make_site(**options) -> Site:
+    site = Site(name="Shop", description="Sells books.", url="https://shop.example", **options)
+
+    @site.agent("order_book", rate_limit="30/minute", confirm="Order {copies} of {slug}", examples=[{"slug": "emma"}])
+    def order_book(slug: str, copies: Annotated[int, Field(ge=1, le=20)] = 1) -> Order:
+        """Order a book by its slug."""
+        return Order(order_id=7, slug=slug)
+
+    @site.agent("find", effect="read", scopes=["staff"] if "authenticate" in options else [])
+    def find(words: list[str], deep: bool = False) -> dict[str, object]:
+        """Find books <by> words."""
+        return {"words": words, "deep": deep, "found": 2}
+
+    @site.prompt("gift")
+    def gift(reader: str) -> str:
+        """Choose a gift."""
+        return reader
+
+    return site
+
+
+def make_app(site: Site, routes=()) -> AgentPublisher:
+    return AgentPublisher(Starlette(routes=routes), site=site)
+
+
+def text_of(answer) -> str:
+    """What a page says, without its tags."""
+    assert answer.headers["content-type"] == "text/html; charset=utf-8", answer.text
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", answer.text)))
+
+
+def answers_of(answer) -> dict[str, str]:
+    """The answers on a page by door."""
+    found = re.findall(r'<h3 id="answer-[^"]+">([^<]+)</h3>(.*?)</article>', answer.text, re.DOTALL)
+    return {title: unescape(re.sub(r"<[^>]+>", "", content)) for title, content in found}
+
+
+@pytest.mark.parametrize("said", [None, False])
+def test_it_costs_nothing_where_nobody_asks_for_it(open_client, monkeypatch, said):
+    monkeypatch.delenv("AWP_PUBLISH_OVERVIEW", raising=False)
+    monkeypatch.delitem(sys.modules, "awp_publish.serve.overview", raising=False)
+    own = [Route("/agents", lambda request: PlainTextResponse("estate agents"))]
+    client = open_client(make_app(make_site(overview=said), own))
+    assert client.get("/agents").text == "estate agents"
+    assert client.get("/agents/try/find").status_code == 404
+    assert client.get("/agents/overview.css").status_code == 404
+    assert "awp_publish.serve.overview" not in sys.modules
+
+
+@pytest.mark.parametrize(("value", "status"), [("1", 200), ("true", 200), ("0", 404), ("", 404)])
+def test_the_environment_switches_it_on(open_client, monkeypatch, value, status):
+    monkeypatch.setenv("AWP_PUBLISH_OVERVIEW", value)
+    assert open_client(make_app(make_site())).get("/agents").status_code == status
+
+
+def test_a_site_that_says_no_is_not_overruled_by_the_environment(open_client, monkeypatch):
+    monkeypatch.setenv("AWP_PUBLISH_OVERVIEW", "1")
+    assert open_client(make_app(make_site(overview=False))).get("/agents").status_code == 404
+
+
+def test_an_environment_that_says_neither_yes_nor_no_is_refused(monkeypatch):
+    monkeypatch.setenv("AWP_PUBLISH_OVERVIEW", "perhaps")
+    with pytest.raises(DeclarationError, match="AWP_PUBLISH_OVERVIEW must be 1 or 0"):
+        make_site()
+
+
+def test_it_says_what_is_published_in_words(open_client):
+    client = open_client(make_app(make_site(overview=True, doors=DOORS, rate_limit="100/hour")))
+    said = text_of(client.get("/agents"))
+    for words in (
+        "Order a book by its slug.",
+        "30 a minute for each caller",
+        "with all other actions 100 an hour for each caller",
+        "a person confirms",
+        "at least 1, at most 20, 1 if left out",
+        "Names the order.",
+        "Find books <by> words.",
+        "list of text",
+        "Offered at WoA, Plain HTTP, MCP 2026-07-28, MCP 2025-11-25, A2A, AWP.",
+        "/.well-known/woa.json",
+        "/robots.txt",
+        "cache-control",
+        "Choose a gift.",
+    ):
+        assert words in said, words
+    assert "tokens" in said
+
+
+def test_it_says_what_the_checks_find_and_what_was_left_out(open_client):
+    site = Site(name="Shop", description="Sells books.", url="http://shop.test", overview=True)
+    site.include()
+    routes = [Route("/logout", lambda request: PlainTextResponse("bye"), methods=["POST"])]
+    said = text_of(open_client(make_app(site, routes)).get("/agents"))
+    assert re.search(r"Findings \([1-9]", said)
+    assert "https" in said
+    assert "Left out (1)" in said
+    assert "POST /logout" in said
+
+
+def test_every_page_keeps_strict_rules(open_client):
+    client = open_client(make_app(make_site(overview=True)))
+    for path in ("/agents", "/agents/try/find", "/agents/try/none"):
+        answer = client.get(path, headers={"accept": "text/html"})
+        assert answer.headers["content-security-policy"].startswith("default-src 'self';")
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert not re.search(r"<style|style=|<script>|\son\w+=|//(?!shop\.example)[^ \"]*\.(js|css)", answer.text)
+        for name in re.findall(r'(?:src|href)="(/agents/overview\.[a-z]+)"', answer.text):
+            file = client.get(name)
+            assert file.status_code == 200
+            assert client.get(name, headers={"if-none-match": file.headers["etag"]}).status_code == 304
+
+
+@pytest.mark.parametrize(
+    ("headers", "path", "kind"),
+    [
+        ({"accept": "text/markdown"}, "/agents", "text/markdown; charset=utf-8"),
+        ({}, "/agents.md", "text/markdown; charset=utf-8"),
+        ({"accept": "application/som+json"}, "/agents/try/order_book", "application/som+json"),
+        ({}, "/agents/try/order_book.md", "text/markdown; charset=utf-8"),
+    ],
+)
+def test_it_is_given_in_the_formats_of_pages(open_client, headers, path, kind):
+    answer = open_client(make_app(make_site(overview=True))).get(path, headers=headers)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
+    assert "Order a book by its slug." in answer.text
+
+
+def test_a_form_shows_the_exact_request_of_each_door(open_client):
+    client = open_client(make_app(make_site(overview=True, doors=DOORS)))
+    shown = unescape(client.get("/agents/try/find?words=sea&words=whale&deep=true").text)
+    assert '"words": [\n      "sea",\n      "whale"\n    ],\n    "deep": true' in shown
+    for line in (
+        "POST /agents/find/invoke HTTP/1.1",
+        "/agents/actions/find",
+        '"method": "tools/call"',
+        "MCP-Protocol-Version: 2026-07-28",
+        "MCP-Protocol-Version: 2025-11-25",
+        '"method": "SendMessage"',
+        '"method": "skills.invoke"',
+        "curl -i https://shop.example/agents/find/invoke",
+        "client.call(\"find\", words=['sea', 'whale'], deep=True)",
+        "def test_find():",
+        "with AgentClient(app) as client:",
+        "/agents/try/find?words=sea%0Awhale&deep=true",
+    ):
+        assert line in shown, line
+
+
+def test_a_call_is_sent_through_every_door_and_the_answers_agree(open_client):
+    client = open_client(make_app(make_site(overview=True, doors=DOORS)))
+    page = client.post("/agents/try/find", data={"words": "sea\nwhale", "deep": "true", "awp-do": "all"})
+    answers = answers_of(page)
+    assert list(answers) == TITLES
+    for title, said in answers.items():
+        assert "answered" in said, (title, said)
+        assert '"words": [\n    "sea",\n    "whale"\n  ],\n  "deep": true,\n  "found": 2' in said, (title, said)
+        assert title == "WoA" or "the same as WoA" in said, (title, said)
+        spent = re.search(r"gates [\d.]+ ms, handler [\d.]+ ms, validation [\d.]+ ms, door [\d.]+ ms", said)
+        assert spent is not None, (title, said)
+
+
+@pytest.mark.parametrize("given", [None, 5, "null", "héllo", [1, 2.5], {"result": 1}, True])
+def test_whatever_is_answered_is_the_same_at_every_door(open_client, given):
+    site = make_site(overview=True, doors=DOORS)
+
+    @site.agent("echo", effect="read")
+    def echo() -> int | str | list[float] | dict[str, int] | None:
+        """Answer."""
+        return given
+
+    answers = answers_of(open_client(make_app(site)).post("/agents/try/echo", data={"awp-do": "all"}))
+    assert [title for title, said in answers.items() if "the same as WoA" in said] == TITLES[1:]
+
+
+def test_a_picture_is_the_same_at_every_door(open_client):
+    site = Site(name="Shop", description="Sells books.", url="https://shop.example", overview=True, doors=DOORS)
+    site.declare("cover", method="GET", path="/cover", description="A cover.")
+    routes = [Route("/cover", lambda request: Response(b"\x89PNG\x00\xff", media_type="image/png"))]
+    answers = answers_of(open_client(make_app(site, routes)).post("/agents/try/cover", data={"awp-do": "all"}))
+    assert [title for title, said in answers.items() if "the same as WoA" in said] == TITLES[1:]
+
+
+def test_a_wrong_input_is_refused_alike_at_every_door(open_client):
+    client = open_client(make_app(make_site(overview=True, doors=DOORS)))
+    page = client.post("/agents/try/order_book", data={"slug": "emma", "copies": "many", "awp-do": "all"})
+    answers = answers_of(page)
+    assert list(answers) == TITLES
+    for said in answers.values():
+        assert "INVALID_INPUT" in said
+        assert "/copies" in said
+
+
+@pytest.mark.parametrize("key", ["woa", "plain", "mcp", "mcp-2025-11-25", "a2a", "awp"])
+def test_a_person_reads_the_question_and_agrees(open_client, key):
+    client = open_client(make_app(make_site(overview=True, doors=DOORS)))
+    filled = {"slug": "emma", "copies": "2", "awp-door": key}
+    page = client.post("/agents/try/order_book", data=filled)
+    assert "<blockquote>Order 2 of &quot;emma&quot;</blockquote>" in page.text
+    form = page.text[page.text.index("<blockquote>") :].partition("</form>")[0]
+    fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', form))
+    assert fields["awp-door"] == key
+    agreed = client.post("/agents/try/order_book", data={name: unescape(value) for name, value in fields.items()})
+    [said] = answers_of(agreed).values()
+    assert '"order_id": 7' in said
+
+
+def test_a_background_action_shows_its_job(open_client):
+    site = make_site(overview=True)
+
+    @site.agent("pack", execution="async")
+    def pack(box: int) -> str:
+        """Pack a box."""
+        return "packed"
+
+    client = open_client(make_app(site))
+    page = client.post("/agents/try/pack", data={"box": "3"})
+    assert "<progress" in page.text
+    job = re.search(r'"job_id": "([^"]+)"', unescape(page.text))
+    assert job is not None
+    for _ in range(100):
+        again = client.post("/agents/try/pack", data={"box": "3", "awp-do": "job", "awp-job": job[1]})
+        if "data-job" not in again.text:
+            break
+    assert "packed" in again.text
+
+
+@pytest.mark.parametrize("is_outermost", [True, False])
+def test_a_session_of_the_visitor_goes_on(open_client, is_outermost):
+    """Whether the middleware of sessions sees the overview's own answers too, or only those of the application."""
+    site = Site(name="Shop", description="Sells books.", url="https://shop.example", overview=True)
+
+    async def sign_in(request: Request) -> JSONResponse:
+        request.session["name"] = (await request.json())["name"]
+        request.session.pop("visitor", None)
+        return JSONResponse({"welcome": True})
+
+    async def look(request: Request) -> JSONResponse:
+        request.session.setdefault("visitor", True)
+        return JSONResponse({"seen": dict(request.session)})
+
+    site.declare("sign_in", method="POST", path="/in", inputs=dict[str, str], description="Sign in.")
+    site.declare("look", method="GET", path="/look", description="Look.")
+    app = Starlette(routes=[Route("/in", sign_in, methods=["POST"]), Route("/look", look)])
+    if is_outermost:
+        app.add_middleware(AgentPublisher, site=site)
+        app.add_middleware(SessionMiddleware, secret_key="x" * 32)
+    else:
+        app.add_middleware(SessionMiddleware, secret_key="x" * 32)
+        app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    client.get("/look")
+    client.post("/agents/try/sign_in", data={"name": "ann"})
+    assert client.get("/look").json() == {"seen": {"name": "ann", "visitor": True}}
+    [said] = answers_of(client.post("/agents/try/look", data={"awp-door": "plain"})).values()
+    assert '"name": "ann"' in said
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+    ],
+)
+def test_a_form_of_another_site_sends_nothing(open_client, headers):
+    site, calls = make_site(overview=True), list[object]()
+    site.on_call(calls.append)
+    client = open_client(make_app(site))
+    sent = {"words": "sea", "awp-do": "send"}
+    assert client.post("/agents/try/find", data=sent, headers=headers).status_code == 403
+    assert (
+        client.get("/agents/try/find", params=sent, headers=headers).status_code == 200
+    )  # a link, which sends nothing
+    assert calls == []
+    own = {"origin": "https://shop.example", "sec-fetch-site": "same-origin"}
+    assert client.post("/agents/try/find", data=sent, headers=own).status_code == 200
+    assert len(calls) == 1
+
+
+def test_only_cookies_of_the_visitor_go_along(open_client):
+    seen = []
+
+    def check(token: str) -> Principal | None:
+        seen.append(token)
+        return Principal(token, frozenset({"staff", "operator"}))
+
+    site = make_site(overview=True, authenticate=BearerToken(check))
+    client = open_client(make_app(site))
+    page = client.post("/agents/try/find", data={"words": "sea"}, headers={"authorization": "Bearer visitor"})
+    assert "AUTHENTICATION_REQUIRED" in page.text
+    page = client.post("/agents/try/find", data={"words": "sea", "awp-authorization": "Bearer typed-in"})
+    assert "&quot;found&quot;: 2" in page.text
+    assert seen[-1] == "typed-in"
+    assert "typed-in" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "told"),
+    [
+        ("find", {"words": "sea"}, "assert answer == {'words': ['sea'], 'deep': False, 'found': 2}"),
+        ("find", {"words": "sea", "awp-door": "mcp"}, 'with AgentClient(app, door="mcp") as client:'),
+        ("find", {"deep": "true"}, 'assert refused.value.code == "INVALID_INPUT"'),
+        ("order_book", {"slug": "emma"}, "with AgentClient(app, confirm=True) as client:"),
+        ("odd_names", {"class": "1", "x-y": "b"}, "client.call(\"odd_names\", {'class': 1, 'x-y': 'b'})"),
+    ],
+)
+def test_a_call_is_copied_as_a_test_that_passes(open_client, monkeypatch, path, data, told):
+    def make() -> AgentPublisher:
+        site = make_site(overview=True, doors=DOORS)
+        inputs = {"type": "object", "properties": {"class": {"type": "integer"}, "x-y": {"type": "string"}}}
+        site.declare("odd_names", method="POST", path="/odd", inputs=inputs, description="Odd names.")
+
+        async def odd(request: Request) -> JSONResponse:
+            return JSONResponse(await request.json())
+
+        return make_app(site, [Route("/odd", odd, methods=["POST"])])
+
+    page = unescape(open_client(make()).post(f"/agents/try/{path}", data=data).text)
+    written = re.search(r'id="panel-test">.*?<code>(.*?)</code>', page, re.DOTALL)
+    assert written is not None
+    assert told in written[1]
+    main = ModuleType("main")
+    vars(main)["app"] = make()
+    monkeypatch.setitem(sys.modules, "main", main)
+    made: dict[str, Callable[[], None]] = {}
+    exec(written[1], made)
+    made[f"test_{path}"]()
+
+
+def test_a_secret_input_is_sent_and_never_shown(open_client):
+    site, seen = make_site(overview=True, doors=DOORS), list[str]()
+
+    @site.agent("unlock", confirm=True)
+    def unlock(password: SecretStr, door: str) -> bool:
+        """Unlock a door."""
+        seen.append(password.get_secret_value())
+        return True
+
+    client = open_client(make_app(site))
+    page = client.post("/agents/try/unlock", data={"password": "open sesame", "door": "cave", "awp-do": "all"})
+    assert "sesame" not in page.text
+    assert "/agents/try/unlock?door=cave" in page.text
+    form = page.text[page.text.index("<blockquote>") :].partition("</form>")[0]
+    fields = dict(re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', form))
+    assert '<input type="password" name="password"' in form
+    client.post("/agents/try/unlock", data={**fields, "password": "open sesame"})
+    assert seen == ["open sesame"]
+
+
+def test_a_scope_stands_before_every_page(open_client):
+    def check(token: str) -> Principal | None:
+        return Principal(token, frozenset({token})) if token in ("operator", "staff") else None
+
+    client = open_client(make_app(make_site(overview="operator", authenticate=BearerToken(check))))
+    for path in ("/agents", "/agents/try/find", "/agents.md"):
+        nobody = client.get(path)
+        assert nobody.status_code == 401
+        assert "Bearer" in nobody.headers["www-authenticate"]
+        assert client.get(path, headers={"authorization": "Bearer staff"}).status_code == 403
+        assert client.get(path, headers={"authorization": "Bearer operator"}).status_code == 200
+    assert client.post("/agents/try/find", data={"words": "sea"}).status_code == 401
+    said = text_of(client.get("/agents", headers={"accept": "text/html"}))
+    assert "The action needs to know who calls" in said
+    assert "find" not in said
+
+
+def test_a_scope_that_nobody_can_have_is_refused_at_the_start(open_client):
+    with pytest.raises(DeclarationError, match='overview: asks for the scope "operator", and nothing here tells'):
+        open_client(make_app(make_site(overview="operator")))
+
+
+def test_it_shows_what_a_caller_with_a_scope_sees(open_client):
+    site = make_site(overview=True, authenticate=BearerToken({"secret": "ann"}), list_only_allowed=True)
+    client = open_client(make_app(site))
+    shown = {}
+    for sees in ("", "known", "scope:staff"):
+        text = client.get("/agents", params={"sees": sees}).text
+        tools = text[text.index("<caption>Tools that") :].partition("</table>")[0]
+        shown[sees] = re.findall(r'<th scope="row"><code>(\w+)</code>', tools)
+    assert shown == {"": ["order_book"], "known": ["order_book"], "scope:staff": ["order_book", "find"]}
+
+
+def test_it_shows_what_an_agent_that_signs_may_call(open_client):
+    site = make_site(overview=True, authenticate=WebBotAuth(signers={"https://signer.example": "SignerBot"}))
+
+    @site.agent("buy", allow_agents=["https://signer.example"])
+    def buy() -> bool:
+        """Buy."""
+        return True
+
+    client, told = open_client(make_app(site)), {}
+    assert "for https://signer.example only" in text_of(client.get("/agents"))
+    for sees in ("", "agent:https://signer.example", "agent:https://other.example"):
+        text = client.get("/agents", params={"sees": sees}).text
+        told[sees] = re.findall(r'<th scope="row"><code>buy</code></th><td>((?:yes|no)[^<]*)', text)
+    refusal = ["no, it is for https://signer.example"]
+    assert told == {"": refusal, "agent:https://signer.example": ["yes"], "agent:https://other.example": refusal}
+
+
+def test_it_tells_clients_how_to_connect(open_client):
+    said = text_of(open_client(make_app(make_site(overview=True, doors=DOORS))).get("/agents"))
+    for line in (
+        "claude mcp add --transport http shop https://shop.example/mcp",
+        "ChatGPT",
+        "code --add-mcp",
+        '"url": "https://shop.example/mcp"',
+        "npx @modelcontextprotocol/inspector",
+        'AgentClient("https://shop.example")',
+    ):
+        assert line in said, line
+
+
+def test_it_moves_with_the_paths_of_the_site(open_client):
+    site = make_site(overview=True, paths=Paths(root="/for-agents"))
+    client = open_client(make_app(site))
+    assert client.get("/agents").status_code == 404
+    page = client.get("/for-agents")
+    assert 'href="/for-agents/try/find"' in page.text
+    assert client.get("/for-agents/overview.js").status_code == 200
+    assert '"found": 2' in unescape(client.post("/for-agents/try/find", data={"words": "sea"}).text)
+
+
+def test_nothing_that_is_sent_breaks_it(open_client):
+    site = make_site(overview=True, doors=DOORS)
+
+    @site.agent("odd", name="<b>Odd</b>")
+    def odd(given: object = None, where: dict[str, object] | None = None) -> object:
+        """Take anything."""
+        raise RuntimeError("a bug")
+
+    client = open_client(make_app(site))
+    for body in (
+        {"given": "<script>alert(1)</script>", "where": "{", "awp-do": "all"},
+        {"where": '{"a": [1, {"b": null}]}', "unknown": "x", "awp-do": "all", "awp-door": "none"},
+        {"awp-do": "job", "awp-job": "../../etc"},
+        {"awp-key": "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), "awp-authorization": "a\r\nb: c"},
+    ):
+        page = client.post("/agents/try/odd", data=body)
+        assert page.status_code == 200, page.text
+        assert "<script>alert" not in page.text
+        assert "<b>Odd" not in page.text
+    assert client.post("/agents/try/odd", content=b"%ff=%ff", headers={"content-type": "text/plain"}).status_code == 415
+    assert client.post("/agents/try/order_book", data={"copies": ["1", "2"]}).status_code == 200
+    assert client.put("/agents").status_code == 405
+    assert client.get("/agents/try/none").status_code == 404
+    assert client.head("/agents").status_code == 200
+    assert client.get("/agents/").status_code == 200
+
+
+@pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
+async def test_a_browser_keeps_its_page_while_forms_are_sent_and_jobs_run():
+    def make(url: str) -> AgentPublisher:
+        site = Site("Shop", "Sells books.", url=url, overview=True, doors=["mcp"])
+
+        @site.agent("pack", execution="async")
+        async def pack(box: int) -> str:
+            """Pack a box."""
+            return f"packed {box}"
+
+        return make_app(site)
+
+    async with serve(make) as url, open_chromium([url]) as chromium:
+        page = (await chromium.open(f"{url}/agents/try/pack")).page
+        wrong: list[str] = []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        await page.set_viewport_size({"width": 390, "height": 800})
+        await page.evaluate("window.kept = true")
+        await page.fill("#in-box", "7")
+        await page.wait_for_selector("#panel-woa:has-text('\"box\": 7')")
+        await page.click("label[for=tab-curl]")
+        assert await page.is_visible("#panel-curl")
+        await page.click("text=Send through all doors")
+        await page.wait_for_selector(".job:has-text('packed 7')")  # which asks again by itself
+        assert await page.is_visible("#panel-curl")
+        assert await page.evaluate("window.kept && document.documentElement.scrollWidth <= innerWidth")
+        assert wrong == []
