@@ -432,6 +432,20 @@ class Prompt:
     complete: Complete | None = field(default=None, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """How something is done on the site, for agents to read before they do it (agentskills.io).
+
+    `facts` are the front matter of its SKILL.md. `files` are the bytes of all its files by their path in the skill,
+    SKILL.md first.
+    """
+
+    name: str
+    description: str
+    facts: JsonObject
+    files: Mapping[str, bytes] = field(repr=False)
+
+
 # --- Pages, and what can be done on them (actions.json V1) ---
 
 
@@ -701,6 +715,7 @@ class Catalog:
     actions: tuple[Action, ...]
     agents: tuple[Agent, ...]
     prompts: tuple[Prompt, ...] = ()
+    skills: tuple[Skill, ...] = ()
     pages: tuple[Page, ...] = ()
     status: Status = Status()
     paths: Paths = Paths()
