@@ -216,7 +216,9 @@ def test_file_names_say_something():
 def test_public_names_are_few_and_documented():
     import awp_publish
 
-    names = {name for name in vars(awp_publish) if name.isidentifier() and not name.startswith("_")} - {path.stem for path in PACKAGE.iterdir()}
+    names = {name for name in vars(awp_publish) if name.isidentifier() and not name.startswith("_")} - {
+        path.stem for path in PACKAGE.iterdir()
+    }
     assert names == {
         "About",
         "AgentPublisher",
