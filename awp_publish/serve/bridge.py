@@ -719,7 +719,9 @@ class Bridge:
         if is_relayed:
             meant = call.meant
             self._check(cast(PairedRuntime, runtime), meant)
-            return runtime, await runtime.run(call, lambda given: self._behind_gates(runtime, given, meant, site))
+            result = await runtime.run(call, lambda given: self._behind_gates(runtime, given, meant, site))
+            self._check_result(meant, result, is_wrapped=call.name == SITE_TOOL)
+            return runtime, result
         mode, work = call.arguments.get("mode") if call.name == SITE_TOOL else None, call.meant
         if isinstance(runtime, SiteRuntime):
             runtime.last_used = asyncio.get_running_loop().time()
@@ -810,13 +812,31 @@ class Bridge:
                 return
             shown = call.name[:100]
             raise RuntimeFailure("unknown_action", f"There is no action {shown!r}.", {"name": shown})
-        validator = self._validators.get(call.name)
-        if validator is None:
-            schema = cast(JsonObject, tool["input_schema"])
-            validator = self._validators[call.name] = compile_schema(schema, asserts_formats=True)
+        validator = self._validator(call.name, cast(JsonObject, tool["input_schema"]), asserts_formats=True)
         if violations := validator(call.arguments):
             errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
             raise invalid(f"The arguments of {call.name} do not fit: {_told(errors)}", errors=errors)
+
+    def _check_result(self, meant: BridgeCall, result: ToolResult, *, is_wrapped: bool) -> None:
+        """Check what another runtime says that a tool of ours has given. Raises RuntimeFailure `invalid_result`."""
+        tool = self.tools.get(meant.name, {})
+        x_actions = tool.get("x_actions")
+        schema = x_actions.get("result_schema") if isinstance(x_actions, dict) else None
+        output = result.output
+        if not isinstance(schema, dict) or (is_wrapped and not (isinstance(output, dict) and "result" in output)):
+            return
+        given = output["result"] if is_wrapped and isinstance(output, dict) else output
+        if violations := self._validator(f"result {meant.name}", schema)(given):
+            errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
+            message = f"What {meant.name} gives does not fit its result_schema: {_told(errors)}"
+            evidence = {"errors": errors, "steps": list(result.steps)}
+            raise RuntimeFailure("invalid_result", message, evidence, recoverable=False)
+
+    def _validator(self, name: str, schema: JsonObject, asserts_formats: bool = False) -> Validator:
+        validator = self._validators.get(name)
+        if validator is None:
+            validator = self._validators[name] = compile_schema(schema, asserts_formats)
+        return validator
 
     async def _behind_gates(
         self, runtime: ReachableRuntime, call: BridgeCall, meant: BridgeCall, site: SiteClient
@@ -1016,9 +1036,7 @@ class BridgeConnection(SocketConnection):
         schema = signal.get("payload")
         if isinstance(schema, dict):
             key = f"signal {name}"
-            if key not in bridge._validators:
-                bridge._validators[key] = compile_schema(schema)
-            if bridge._validators[key](payload):
+            if bridge._validator(key, schema)(payload):
                 runtime.dropped["events"] += 1
                 return
         else:

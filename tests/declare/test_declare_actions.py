@@ -478,7 +478,7 @@ def test_a_docstring_ends_at_a_form_feed(site, start):
 
 def test_options_that_have_moved_into_a_dictionary_are_refused_with_the_spelling_of_all_of_them() -> None:
     with pytest.raises(DeclarationError) as caught:
-        Site("Shop", "A shop.", "https://shop.example").action("search", selector="form", selectors={"q": "input"})  # type: ignore[call-overload]
+        Site("Shop", "A shop.", "https://shop.example").action("search", selector="form", selectors={"q": "input"})  # type: ignore[call-arg]
     said = 'action "search": selector and selectors: write awas={"selector": ..., "selectors": ...}.'
     assert str(caught.value) == said
     with pytest.raises(DeclarationError, match=re.escape('version: write about={"version": ...}.')):
