@@ -39,6 +39,7 @@ from awp_publish.problems import (
 )
 from awp_publish.redaction import Redact, answer_redactor, input_redactor
 from awp_publish.schema import UnusableSchema, Validator, compile_schema
+from awp_publish.traffic import UNANSWERED, TrafficRecord
 
 # --- OpenTelemetry spans of calls ---
 
@@ -97,16 +98,19 @@ def _api() -> ModuleType | None:
 access_logger: Final = logging.getLogger("awp_publish.access")
 failures: Final = logging.getLogger("awp_publish")
 
-UNANSWERED: Final = "UNANSWERED"
-"""The outcome of a call that ended without an answer, because its caller hung up or the server stops."""
-
 Carry: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
 
 
 class Observer:
-    """Watches calls, if anybody wants to know. `log_inputs` adds their inputs to the facts, without their secrets."""
+    """Watches calls, if anybody wants to know. `log_inputs` adds their inputs to the facts, without their secrets.
 
-    def __init__(self, log_inputs: bool = False, listeners: Sequence[CallListener] = ()) -> None:
+    `traffic` counts them, watched or not: in memory, at the cost of two functions for each call.
+    """
+
+    def __init__(
+        self, log_inputs: bool = False, listeners: Sequence[CallListener] = (), traffic: TrafficRecord | None = None
+    ) -> None:
+        self.traffic = traffic
         self._log_inputs = log_inputs
         self._listeners = listeners
         self._is_tracing = False
@@ -152,8 +156,20 @@ class Observer:
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
         """Note a request that a door refused before it was a call of any action."""
+        if self.traffic is not None:
+            self.traffic.add(door, "", "", "unknown", problem.code)
         if self._listeners or access_logger.isEnabledFor(logging.INFO):
             self._tell(_facts(door, request_id, "", "", problem, time.perf_counter()))
+
+    def counting(self, call: Call, deliver: Deliver, traffic: TrafficRecord) -> Deliver:
+        """Return a `deliver` that counts what it delivers."""
+        call.started = time.perf_counter()
+
+        def deliver_counted(result: Result) -> Awaitable[None]:
+            count_call(call, result.code if isinstance(result, Problem) else "ok", traffic)
+            return _deliver_and_write(deliver, result, traffic) if traffic.is_overdue else deliver(result)
+
+        return deliver_counted
 
     def _tell(self, facts: dict[str, object]) -> None:
         _write(facts)
@@ -162,6 +178,20 @@ class Observer:
                 listener(facts)
             except Exception:
                 failures.exception("a listener of calls has failed")
+
+
+def count_call(call: Call, outcome: str, traffic: TrafficRecord) -> None:
+    """Count a call that has ended."""
+    principal, spent = call.principal, (time.perf_counter() - call.started) * 1000
+    call.started = 0.0
+    caller = principal.id if principal is not None else ""
+    traffic.add(call.door, call.action.id, caller, call.label, outcome, spent)
+
+
+async def _deliver_and_write(deliver: Deliver, result: Result, traffic: TrafficRecord) -> None:
+    """Where no server keeps the record running, a call now and then writes it, once its caller has the answer."""
+    await deliver(result)
+    await traffic.flush()
 
 
 def _facts(
@@ -429,6 +459,8 @@ class Invoker:
 
         Delivers before it returns when a handler works on after its answer, or ignores its deadline.
         """
+        if (traffic := self._observer.traffic) is not None:
+            deliver = self._observer.counting(call, deliver, traffic)
         if self._observer.is_watching():
             return self._observer.watch(call, deliver, self._carry, self.input_redactors.get(call.action.id))
         return self._carry(call, deliver)
@@ -497,6 +529,8 @@ class Invoker:
             calls.discard(call)
             if call.listener is not None or call.finisher is not None or call.interrupted:
                 await _settle(call)
+            if call.started and (traffic := self._observer.traffic) is not None:
+                count_call(call, UNANSWERED, traffic)
 
     async def _deliver(self, call: Call, result: Result) -> None:
         """Validate what a handler answered (WoA section 5.2), record how the call ended, and deliver that."""

@@ -11,6 +11,7 @@ from typing import Final, Protocol, TypeAlias, cast
 from awp_publish.discover import Route
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door, Paths
+from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError
 from awp_publish.serve.credentials import read_credentials
@@ -18,6 +19,7 @@ from awp_publish.serve.documents import Prepared
 from awp_publish.serve.endpoint import Admission, ProblemRenderer
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send, read_fields
 from awp_publish.serve.jobs import Background, Identify, JobsDoor
+from awp_publish.serve.metrics import MetricsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.plain import DIALECT, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import CookieSessions, SessionCalls
@@ -25,6 +27,7 @@ from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.settings import SiteSettings
 from awp_publish.site import Site
+from awp_publish.traffic import TrafficRecord
 
 # --- Doors that a site has to ask for: each in its own file with its extra, opened only then ---
 
@@ -57,9 +60,9 @@ class DoorContext:
     """What the doors of one public address of a site are made of.
 
     `published` is the catalog as it was published last, with what works at the moment. `keys` are what is signed with,
-    the newest first. `pages` is None where pages are HTML only. `site`, its `documents` and the application's `routes`
-    are for the overview. `sessions` and `carry` are there where the site has sessions: they keep those of callers
-    without a cookie jar, and have them at hand in a call.
+    the newest first. `pages` is None where pages are HTML only. `sessions` and `carry` are there where the site has
+    sessions: they keep those of callers without a cookie jar, and have them at hand in a call. For the overview there
+    are `site`, its `documents` (those of ours, and those that stand where the application has none) and the `routes`.
     """
 
     settings: SiteSettings
@@ -73,10 +76,11 @@ class DoorContext:
     entrance: Entrance
     pages: PageReader | None
     site: Site
-    documents: Callable[[], Mapping[str, Prepared]]
+    documents: Callable[[], tuple[Mapping[str, Prepared], Mapping[str, Prepared]]]
     routes: Callable[[], Sequence[Route]]
     sessions: CookieSessions | None = None
     carry: SessionCalls | None = None
+    traffic: TrafficRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +195,14 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(catalog, status, admission.own_hosts)}
     if context.pages is not None:
         exact[catalog.paths.som] = SomDoor(context.pages, admission.own_hosts)
+    kept, traffic = context.settings.traffic, context.traffic
+    if kept is not None and kept.metrics and traffic is not None:
+        gate, guards = None, context.guards
+        if isinstance(kept.metrics, str):
+            scopes, metadata = (kept.metrics,), guards.metadata_url
+            gate = AuthenticationGate(guards.authenticators, True, scopes, guards.realm, metadata, store=guards.store)
+        asked = MetricsDoor(catalog, traffic, admission.own_hosts, gate, admission.trusted_proxies)
+        exact[catalog.paths.metrics] = asked
     said = ProblemRenderer(catalog, DIALECT)
     exact |= {catalog.plain_path_of(one): PlainDoor(one, invoker, admission, said, cors) for one in catalog.actions}
     below[f"{catalog.paths.actions}/"] = UnknownActionDoor(catalog, admission, said, cors)

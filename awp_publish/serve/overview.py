@@ -725,14 +725,22 @@ def connections(catalog: Catalog) -> Iterable[tuple[str, str, Html | None]]:
         cursor = base64.b64encode(orjson.dumps({"url": address})).decode()
         yield "Claude Code", f"claude mcp add --transport http {name} {address}", None
         told = "Settings, Connectors, Add custom connector; its address is"
-        yield "Claude (web, desktop, phone)", f"{told}\n{address}", None
+        link = tag("a", "Open the connectors of Claude", href="https://claude.ai/settings/connectors", class_="button")
+        yield "Claude (web, desktop, phone)", f"{told}\n{address}", link
         told = "Settings, Apps & Connectors, Advanced settings, Developer mode; then Create, with the address"
-        yield "ChatGPT", f"{told}\n{address}", None
-        link = f"vscode:mcp/install?{quote(json.dumps(in_code), safe='')}"
-        yield "VS Code", f"code --add-mcp {shlex.quote(json.dumps(in_code))}", tag("a", "Install in VS Code", href=link)
-        link = f"cursor://anysphere.cursor-deeplink/mcp/install?name={name}&config={quote(cursor, safe='')}"
+        link = tag(
+            "a", "Open the connectors of ChatGPT", href="https://chatgpt.com/#settings/Connectors", class_="button"
+        )
+        yield "ChatGPT", f"{told}\n{address}", link
+        install = f"vscode:mcp/install?{quote(json.dumps(in_code), safe='')}"
+        yield (
+            "VS Code",
+            f"code --add-mcp {shlex.quote(json.dumps(in_code))}",
+            tag("a", "Install in VS Code", href=install, class_="button"),
+        )
+        install = f"cursor://anysphere.cursor-deeplink/mcp/install?name={name}&config={quote(cursor, safe='')}"
         in_file = pretty({"mcpServers": {name: {"url": address}}})
-        yield "Cursor (.cursor/mcp.json)", in_file, tag("a", "Install in Cursor", href=link)
+        yield "Cursor (.cursor/mcp.json)", in_file, tag("a", "Install in Cursor", href=install, class_="button")
         inspector = "npx @modelcontextprotocol/inspector --cli"
         yield "MCP Inspector", f"{inspector} {address} --transport http --method tools/list", None
         yield (
@@ -962,7 +970,7 @@ def open_overview(door: DoorContext) -> LiveDoor:
                 '"...")) another address, or Site(overview=False).',
                 root,
             )
-    exact = {root: answer, **{f"{root}/{name}": overview.answer_file for name in FILES}}
+    exact = {root: answer, f"{root}/": answer, **{f"{root}/{name}": overview.answer_file for name in FILES}}
     exact |= {f"{root}.md": answer} if pages is not None else {}
     return LiveDoor(exact, {f"{root}/try/": answer_below})
 
@@ -1059,7 +1067,7 @@ class Overview(Endpoint):
                 raise
         path = route_path(scope).removeprefix(catalog.paths.root)
         action_id = path.removeprefix("/try/") if path.startswith("/try/") else None
-        if path and action_id is None:
+        if path not in ("", "/") and action_id is None:
             raise UnknownAction("There is no such page of the overview.")
         pairs = read_query(scope["query_string"])
         if action_id is None:
@@ -1081,7 +1089,7 @@ class Overview(Endpoint):
 
     async def _find(self) -> None:
         """Let the checks look at the documents, once for each time that they are published."""
-        door, documents = self._door, self._door.documents()
+        door, (documents, _) = self._door, self._door.documents()
         if self._found[0] is documents:
             return
         bodies = {
@@ -1100,9 +1108,10 @@ class Overview(Endpoint):
 
     def _overview(self, caller: Principal | None, sees: str) -> Html:
         door, catalog = self._door, self._door.published()
-        documents, findings, left_out = door.documents(), self._found[1], door.site.left_out
+        (documents, fallbacks), findings, left_out = door.documents(), self._found[1], door.site.left_out
         problems = f"{catalog.paths.problems}/"  # a page for each, of which nobody has to see the list
-        documents = {path: one for path, one in documents.items() if not f"{path}/".startswith(problems)}
+        listed = {**documents, **fallbacks}
+        documents = {path: one for path, one in listed.items() if not f"{path}/".startswith(problems)}
         sections: list[tuple[str, str, object]] = [
             ("actions", f"Actions ({len(catalog.actions)})", self._actions(catalog)),
             ("sees", "What does a caller see?", self._sees(catalog, documents, sees)),
@@ -1272,15 +1281,15 @@ class Overview(Endpoint):
         agents = {one for action in catalog.actions for one in action.allow_agents if one not in get_args(Label)}
         asks = any(action.auth_required or action.scopes for action in catalog.actions)
         choices = {
-            "": "anonymous",
-            **({"known": "known, without a scope"} if asks else {}),
-            **{f"scope:{one}": f'scope "{one}"' for one in known},
-            **({f"scope:{' '.join(known)}": "all scopes"} if len(known) > 1 else {}),
+            "": "an anonymous caller",
+            **({"known": "a known caller without a scope"} if asks else {}),
+            **{f"scope:{one}": f'a caller with the scope "{one}"' for one in known},
+            **({f"scope:{' '.join(known)}": "a caller with all scopes"} if len(known) > 1 else {}),
             **{f"agent:{one}": f"the agent {one}" for one in sorted(agents)},
         }
         kind, _, named = asked.partition(":")
         chosen = asked if asked in choices or (kind in ("scope", "agent") and named) else ""
-        choices.setdefault(chosen, f'{kind} "{named}"')
+        choices.setdefault(chosen, f'a caller with the {kind} "{named}"' if kind == "scope" else f"the agent {named}")
         scopes = frozenset(named.split()) if chosen.startswith("scope:") else frozenset()
         label, signer = ("verified", named) if chosen.startswith("agent:") else ("unknown", "")
         form = tag(
@@ -1338,6 +1347,8 @@ class Overview(Endpoint):
         hint = None
         if catalog.door("mcp") is None:
             hint = tag("p", "Clients of MCP connect where the site speaks it: ", code('Site(doors=["mcp"])'), ".")
+        elif is_loopback(catalog.domain):
+            hint = tag("p", "This is an address of one machine: Claude on the web and ChatGPT cannot reach it.")
         return hint, tag("dl", lines, class_="connect")
 
     # --- One form, every door ---

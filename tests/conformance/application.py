@@ -93,7 +93,7 @@ def make_application(url: str) -> AsgiApp:
         """Ask for something simple."""
         return "This is a simple prompt for testing."
 
-    @site.prompt("test_prompt_with_arguments")
+    @site.prompt("test_prompt_with_arguments", complete=lambda value: [f"{value}is", f"{value}k"])
     def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
         """Repeat what is filled in."""
         return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"

@@ -16,6 +16,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Site, WebBotAuth
+from awp_publish.browsing.chromium_page import open_chromium, why_unavailable
+from tests.serve.live_server import serve
 
 DOORS: list[Literal["mcp", "a2a", "awp"]] = ["mcp", "a2a", "awp"]
 TITLES = ["WoA", "Plain HTTP", "MCP 2026-07-28", "MCP 2025-11-25", "A2A", "AWP"]
@@ -106,6 +108,7 @@ def test_it_says_what_is_published_in_words(open_client):
         "list of text",
         "Offered at WoA, Plain HTTP, MCP 2026-07-28, MCP 2025-11-25, A2A, AWP.",
         "/.well-known/woa.json",
+        "/robots.txt",
         "cache-control",
         "Choose a gift.",
     ):
@@ -474,3 +477,33 @@ def test_nothing_that_is_sent_breaks_it(open_client):
     assert client.put("/agents").status_code == 405
     assert client.get("/agents/try/none").status_code == 404
     assert client.head("/agents").status_code == 200
+    assert client.get("/agents/").status_code == 200
+
+
+@pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
+async def test_a_browser_keeps_its_page_while_forms_are_sent_and_jobs_run():
+    def make(url: str) -> AgentPublisher:
+        site = Site("Shop", "Sells books.", url=url, overview=True, doors=["mcp"])
+
+        @site.agent("pack", execution="async")
+        async def pack(box: int) -> str:
+            """Pack a box."""
+            return f"packed {box}"
+
+        return make_app(site)
+
+    async with serve(make) as url, open_chromium([url]) as chromium:
+        page = (await chromium.open(f"{url}/agents/try/pack")).page
+        wrong: list[str] = []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        await page.set_viewport_size({"width": 390, "height": 800})
+        await page.evaluate("window.kept = true")
+        await page.fill("#in-box", "7")
+        await page.wait_for_selector("#panel-woa:has-text('\"box\": 7')")
+        await page.click("label[for=tab-curl]")
+        assert await page.is_visible("#panel-curl")
+        await page.click("text=Send through all doors")
+        await page.wait_for_selector(".job:has-text('packed 7')")  # which asks again by itself
+        assert await page.is_visible("#panel-curl")
+        assert await page.evaluate("window.kept && document.documentElement.scrollWidth <= innerWidth")
+        assert wrong == []
