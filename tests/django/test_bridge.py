@@ -1,12 +1,12 @@
 """The bridge of a Django project: over WebSocket under ASGI, and a sentence in its place under WSGI."""
 
 import pytest
+from awp_publish_django.asgi import get_asgi_application
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
 from django.urls import path
 
 from awp_publish import Site, State
-from awp_publish_django.asgi import get_asgi_application
 from tests.django.sites import make_site
 from tests.serve.bridge_client import connected
 
