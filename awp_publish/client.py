@@ -148,8 +148,9 @@ class AgentClient:
         """The door that calls go through."""
         if self._door is not None:
             return self._door
-        door = self._door = next((door for door in DOORS if door in self._addresses()), "woa")
-        return door
+        chosen: Door = next((door for door in DOORS if door in self._addresses()), "woa")
+        self._door = chosen
+        return chosen
 
     def _addresses(self) -> dict[str, str]:
         """The path of each door that the site's documents name, and of its `root`."""

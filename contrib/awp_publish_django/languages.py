@@ -1,7 +1,7 @@
 """Language prefixes (i18n_patterns): the caller's Accept-Language holds where it can, else the published path."""
 
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from django.conf import settings
@@ -25,7 +25,7 @@ def default_language() -> str:
         return str(settings.LANGUAGE_CODE)
 
 
-def in_language_of_caller(scope: Scope, urlconf: object = None) -> tuple[Scope, tuple[str, str] | None]:
+def in_language_of_caller(scope: Scope, urlconf: Any = None) -> tuple[Scope, tuple[str, str] | None]:
     """A call of a route of i18n_patterns, in the language that its caller accepts instead of the published one.
 
     Beside the scope there are the prefixes, that of the caller's language and the published one, where they differ.
@@ -47,7 +47,7 @@ def in_language_of_caller(scope: Scope, urlconf: object = None) -> tuple[Scope, 
     if accepted in (None, default) or not path.startswith(f"/{published}"):
         return scope, None
     there = f"/{spoken}{path[1 + len(published) :]}"
-    resolver = get_resolver(urlconf)  # type: ignore[arg-type]
+    resolver = get_resolver(urlconf)
     try:
         with translation.override(default):
             own = resolver.resolve(path)
