@@ -645,6 +645,8 @@ class Elements:
         node, role, attributes = candidate.node, candidate.role, candidate.node.attributes
         if role == HIDDEN:
             return {"id": "", "role": "text_input", "attrs": _hidden_attrs(node)}
+        if role == "paragraph" and node.tag in ("img", "svg"):  # the picture of a formula, as text
+            attributes = {}
         whole = "" if role in _WITHOUT_TEXT else self._survey.text(candidate)
         text = limits.shorten(whole, losses)
         label = (self._told.get(node) or self.names.label(node, whole)) if node.tag else ""

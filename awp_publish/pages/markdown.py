@@ -18,7 +18,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from awp_publish.pages.elements import base_of, form_method
 from awp_publish.pages.regions import FormFields, is_layout, is_permalink, is_secret, read_form
 from awp_publish.pages.selectolax import parse
-from awp_publish.pages.tree import STRIPPED, Node, Template, Tree, Visibility, read_title
+from awp_publish.pages.tree import STRIPPED, Node, Template, Tree, Visibility, read_formulas, read_title
 
 # --- Elements of a page, as Markdown sees them ---
 
@@ -373,9 +373,10 @@ _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
 class Inline:
     """Writes running text of one page at `url`, whose relative addresses are resolved against `base`."""
 
-    def __init__(self, url: str, base: str, visible: VisibleNodes) -> None:
+    def __init__(self, url: str, base: str, visible: VisibleNodes, formulas: Mapping[Node, str]) -> None:
         self._url, self._base = url, base
         self._visible = visible
+        self._formulas = formulas
         self.later: set[Node] = set()
         """What is written in another place."""
         self._forms: dict[Node, FormFields] = {}
@@ -419,6 +420,8 @@ class Inline:
         tag, given = node.tag, node.attributes
         if not tag:
             return [escape_text(collapse(node.text), in_brackets=linked)]
+        if self._formulas and node in self._formulas:
+            return [Mark("markdown", code_span(self._formulas[node]))]
         if node in self.later or not self._visible.shows(node):
             return []
         if depth >= MAX_INLINE_DEPTH:
@@ -762,7 +765,8 @@ class _Page:
     def __init__(self, tree: Tree, url: str) -> None:
         self._tree = tree
         self._visible = VisibleNodes(tree)
-        self._inline = Inline(url, base_of(tree, url) or url, self._visible)
+        formulas = read_formulas(tree, self._visible.visibility)
+        self._inline = Inline(url, base_of(tree, url) or url, self._visible, formulas)
         self._lines = Lines()
         self._filled = 0
         """The number of empty cells."""

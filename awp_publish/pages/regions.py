@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from awp_publish.pages.tree import COMMENT, INLINE, STRIPPED, Node, Template, Tree, Visibility, text_of
+from awp_publish.pages.tree import COMMENT, INLINE, STRIPPED, Node, Template, Tree, Visibility, read_formulas, text_of
 
 # --- Roles of elements: by the ARIA role first, then by the name (SOM 1.0, sections 4.2 and 4.5) ---
 
@@ -562,6 +562,7 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
     plain = _PLAIN - visibility.hidden
     summaries: dict[Node, Candidate] = {}
     forms: dict[Node, Node] = {}
+    formulas = read_formulas(tree, visibility) if tree.tagged("math") else {}
     hosts: dict[Node, Candidate] | None = {} if tree.tagged("template") else None
     structured = set[Node]()  # every element around something with a structure: each is come by once
     for tag in _STRUCTURE:
@@ -637,6 +638,11 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
                         continue
                     within = host.shadow = Region(CONTENT, node, shadows=region.shadows + 1)
                     flags = (state | IN_FORM) & ~COVERED
+            elif formulas and node in formulas:
+                if run is None and not state & COVERED:
+                    run, run_region = Candidate(node, "paragraph", state, len(pieces)), region
+                pieces.append(f" {formulas[node]} ")
+                continue
             elif ((not quiet or tag in _LOOKED_AT or suspicious) and visibility.hides(node)) or (
                 tag == "a" and "href" in attributes and is_permalink(node)
             ):

@@ -410,3 +410,66 @@ def text_of(node: Node, visibility: Visibility, without: Node | None = None, max
                 waiting.append(None)
             waiting.extend(reversed(found.children))
     return " ".join("".join(pieces).split())
+
+
+# --- Formulas: `<math>` for assistive technology, hidden, and beside it the picture that is seen ---
+
+_PICTURES: Final = ("img", "svg")
+_MAX_WRAPPERS: Final = 3
+"""Elements around a formula of which one may hide it, itself included."""
+_MAX_FORMULA_NODES: Final = 500
+
+
+def formula_of(math: Node) -> str:
+    """Return what a formula says in words or in TeX: its `alttext`, or its annotation in TeX (MathML Core, 2.1)."""
+    said = math.attributes.get("alttext", "")
+    waiting = list(reversed(math.children)) if not said.strip() else []
+    for _ in range(_MAX_FORMULA_NODES):
+        if not waiting:
+            break
+        node = waiting.pop()
+        if node.tag == "annotation" and "tex" in node.attributes.get("encoding", "").lower():
+            said = "".join(child.text for child in node.children)
+            break
+        waiting.extend(reversed(node.children))
+    return " ".join(said.split())
+
+
+def read_formulas(tree: Tree, visibility: Visibility) -> Mapping[Node, str]:
+    """Return for each picture of a formula that says nothing itself, what the formula says.
+
+    Encyclopedias hide the `<math>` beside its picture, and the picture from assistive technology.
+    """
+    found: dict[Node, str] = {}
+    places: dict[Node, int] = {}  # of siblings, so that a long row of formulas is counted once
+    for math in tree.tagged("math"):
+        node: Node | None = math
+        hidden: Node | None = None
+        for _ in range(_MAX_WRAPPERS):
+            if node is None or node.tag == "body":
+                break
+            if visibility.withdraws(node):
+                hidden = node
+            node = node.parent
+        if hidden is None or hidden.parent is None:
+            continue
+        siblings = hidden.parent.children
+        if hidden not in places:
+            places.update(zip(siblings, count(), strict=False))
+        place = places[hidden]
+        for beside in (siblings[place + 1 : place + 3], siblings[max(place - 2, 0) : place][::-1]):
+            picture = next((one for one in beside if one.tag or one.text.strip()), None)
+            while picture is not None and picture.tag not in _PICTURES and len(picture.children) == 1:
+                picture = None if visibility.withdraws(picture) else picture.children[0]
+            if picture is None or picture.tag not in _PICTURES:
+                continue
+            alternative = " ".join(picture.attributes.get("alt", "").split())
+            seen = {name: value for name, value in picture.attributes.items() if name != "aria-hidden"}
+            if visibility.withdraws(make_element(picture.tag, seen, picture.parent)):
+                continue
+            if visibility.hides(picture) or not alternative:
+                said = alternative or formula_of(math) or text_of(math, visibility, max_nodes=_MAX_FORMULA_NODES)
+                if said:
+                    found[picture] = said
+            break
+    return found

@@ -123,3 +123,38 @@ def test_a_rule_that_hides_only_sometimes_hides_nothing(form, sheet):
 def test_a_heading_that_nobody_sees_does_not_stand_for_the_title(heading):
     written = as_markdown(f"<title>The shop</title><style>.x {{display:none}}</style>{heading}<p>a")
     assert written == "# The shop\n\na\n"
+
+
+TEX = "E=mc^2"
+MATH = f"<math><semantics><mi>E</mi><annotation encoding=application/x-tex>{TEX}</annotation></semantics></math>"
+PICTURED = {
+    "as encyclopedias do": f"<span style='display:none'>{MATH}</span><img src=e.svg aria-hidden=true alt={TEX}>",
+    "a picture that says nothing": f"<span hidden>{MATH}</span><img src=e.svg alt=''>",
+    "a picture without a description": f"<math hidden alttext={TEX}><mi>E</mi></math><img src=e.svg>",
+    "a drawing": f"<span><svg aria-hidden=true><path d=M0/></svg></span> <span style='display:none'>{MATH}</span>",
+    "by a rule": f"<style>.m{{display:none}}</style><span class=m>{MATH}</span><img src=e.svg aria-hidden=true>",
+}
+
+
+@pytest.mark.parametrize("written", FORMS)
+@pytest.mark.parametrize("part", PICTURED.values(), ids=PICTURED)
+@pytest.mark.parametrize("around", ["<p>Mass {} holds</p>", "<dl><dd>{}</dd></dl>", "<h2>On {}</h2>", "{}"])
+def test_the_formula_of_a_picture_is_told_once(written, part, around):
+    told = written(page(around.format(part)))
+    assert told.count(TEX) == 1
+    assert '"hidden":true' not in told
+
+
+@pytest.mark.parametrize("written", FORMS)
+@pytest.mark.parametrize(
+    "part",
+    [
+        MATH,
+        f"<span hidden>{MATH}</span>",
+        f"<span hidden>{MATH}</span> text <img src=e.svg alt=''>",
+        f"<span hidden>{MATH}</span><img src=e.svg hidden>",
+        f"<div hidden>{MATH}<img src=e.svg></div>",
+    ],
+)
+def test_a_formula_without_a_picture_that_is_seen_is_what_the_page_shows(written, part):
+    assert TEX not in written(page(f"<p>Mass {part} holds</p>"))

@@ -263,3 +263,10 @@ def test_a_saved_encyclopedia_page_is_read_back_with_its_structure():
     assert written.index("# Rust (programming language)") == 0
     assert back.count("<table>") == back.count("</table>") >= 2
     assert "```rust\nfn main()" in written
+
+
+@pytest.mark.parametrize("url", ["http://[", "http://[::1", "//[", "http://x:99999/", "javascript:1", ""])
+def test_an_address_that_is_none_raises_nothing(url):
+    body = "<base href='http://['><h1>Tea</h1><a href=/x>Buy</a><form action='//['><input name=a></form>"
+    assert "# Tea" in write(body, url)
+    assert "Buy" in write("<a href='http://['>Buy</a><img src='//[' alt=x>", url)
