@@ -148,9 +148,9 @@ class AgentClient:
         """The door that calls go through."""
         if self._door is not None:
             return self._door
-        chosen: Door = next((door for door in DOORS if door in self._addresses()), "woa")
-        self._door = chosen
-        return chosen
+        door: Door = next((one for one in DOORS if one in self._addresses()), "woa")
+        self._door = door
+        return door
 
     def _addresses(self) -> dict[str, str]:
         """The path of each door that the site's documents name, and of its `root`."""
