@@ -66,6 +66,8 @@ from awp_publish.schema import check_dialect
 from awp_publish.selectors import selector_fault
 
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
+URL_SOURCES: Final[list[Callable[[], object]]] = []
+"""What a framework's settings say of the address of a site that does not say it itself; None for nothing."""
 OVERVIEW_VARIABLE: Final = "AWP_PUBLISH_OVERVIEW"
 
 # --- Addresses that a site owner writes ---
@@ -702,6 +704,7 @@ _strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=Tru
 
 def read_urls(given: object) -> tuple[str, ...]:
     """The site's addresses; the environment variable may hold several, separated by commas."""
+    given = next((told for source in URL_SOURCES if (told := source()) is not None), None) if given is None else given
     if given is None:
         listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
     else:

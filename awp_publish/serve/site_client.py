@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.browsing.errors import AwpError
@@ -261,7 +261,16 @@ class InnerCalls:
             browser = session.browser
             visitor = {"user-agent": browser.user_agent, "cookie": browser.jar.header_for(goal, browser.clock())}
             headers = [*(pair for pair in headers if pair[0] not in visitor), *visitor.items()]
-        fetch = Fetch("POST", home.target, tuple(pair for pair in headers if pair[1]), b"{}", home.origin)
+        keys = {one.name for one in action.route_credentials if one.place == "query"}
+        pairs = parse_qsl(site.scope.get("query_string", b"").decode("latin-1")) if keys else []
+        query = urlencode([pair for pair in pairs if pair[0] in keys])  # the caller's own keys, which are no inputs
+        fetch = Fetch(
+            "POST",
+            f"{home.target}?{query}" if query else home.target,
+            tuple(pair for pair in headers if pair[1]),
+            b"{}",
+            home.origin,
+        )
         fetched = await site.fetch(fetch, {INNER_CALL: inner_call})
         if session is not None:
             session.browser.jar.store_from(fetched.headers, goal, session.browser.clock())
