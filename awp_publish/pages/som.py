@@ -47,8 +47,8 @@ from awp_publish.pages.tree import NodePaths, Tree, Visibility, read_title
 _SHARES: Final = (0.15, 0.62, 0.12, 0.08, 0.01, 0.02, 0.0, 0.0)
 _AMPLE: Final = 48_000
 _AMPLE_SHARES: Final = (0.12, 0.25, 0.55, 0.05, 0.01, 0.02, 0.0, 0.0)
-"""Of the room, what each shelf has at least if it needs so much. With ample room all controls have a place; on a page that
-is a form they have the larger share."""
+"""Of the room, what each shelf has at least if it needs so much. With ample room all controls have a place; on a page
+that is a form they have the larger share."""
 
 _TEXTS: Final = (1, 4)
 """The shelves of texts."""

@@ -63,6 +63,12 @@ UNSUPPORTED: Final = (
 SAFE: Final = {method.name for method in METHODS.values() if method.scope == "som:read"} | {"session.cookies.get"}
 """Methods that change nothing: sent again, they are carried out again."""
 
+OF_ONE_PAGE: Final = METHODS.keys() - {
+    *("page.create", "page.close", "page.list"),
+    *("session.cookies.get", "session.cookies.set", "session.cookies.clear"),
+}
+"""Methods that are about one page only."""
+
 WAITS: Final = ("dom_content_loaded", "load", "network_idle", "som_stable")
 """Draft, Page Lifecycle. Without JavaScript a page that has come is all of these."""
 
@@ -90,6 +96,7 @@ class AwpClient:
         self._site = site
         self._answers = AnswerCache()
         self._wanted: frozenset[str] = frozenset()
+        self._is_concurrent = False
         self._challenge = new_challenge()
         # Calls of skills on one connection have one session, unless they name a session of pages.
         self._conversation = service.session_ids.new_id() if service.session_ids is not None else None
@@ -123,19 +130,20 @@ class AwpClient:
             refuse(f"wait.until must be one of {', '.join(WAITS)}.", param="wait.until", known=list(WAITS))
         wanted = read_milliseconds(request.params, "timeout_ms", read_milliseconds(wait or {}, "timeout_ms", 0.0))
         opened = self._find(self.identity, request)
+        page = self._page_of(opened, request) if self._is_concurrent else None
         session, seconds = opened.session, min(self.service.max_seconds, wanted or opened.timeout)
 
         async def run() -> JsonObject:
             cursors: Mapping[str, int] = {}
             if MUTATION in self._wanted and method.scope == "page:act":
-                pages = session.tabs.values()
+                pages = [tab for tab in session.tabs.values() if page is None or tab.id == page]
                 cursors = {tab.id: tab.history.cursor for tab in pages if tab.history.current is not None}
             steps, is_large = method.run(session, request.params), has_large_page(session)
-            result = await drive(steps, self._site.fetch, name, seconds, in_thread=is_large)
+            result = await drive(steps, self._site.fetch, name, seconds, in_thread=is_large, alone=opened.stepping)
             self.events += mutations_since(session, cursors, request.trace)
             return result
 
-        async with opened.lock:
+        async with opened.turns.take(page):
             self._check_open(opened)
             result = await opened.answers.answer_once(request, run, is_safe=name in SAFE)
             self.service.sessions.touch(opened)
@@ -162,7 +170,7 @@ class AwpClient:
                 words = "This connection belongs to another caller, or has sessions."
                 raise AwpError("CONFLICT", words, {"method": HELLO})
             self.identity = identity
-        self._wanted = hello.events
+        self._wanted, self._is_concurrent = hello.events, hello.concurrency
         described = {
             "method": identity.method,
             "principal": identity.id or None,
@@ -184,6 +192,16 @@ class AwpClient:
 
     def _find(self, caller: Identity, request: AwpRequest) -> OpenSession:
         return self.service.sessions.find(self, caller.id, _read_session_id(request))
+
+    def _page_of(self, opened: OpenSession, request: AwpRequest) -> str | None:
+        """Return the page that a request is about alone. None for one about the session, or about any of its pages."""
+        if request.method not in OF_ONE_PAGE:
+            return None
+        page = request.params.get("page_id")
+        if isinstance(page, str):
+            return page
+        # Which page is the oldest may change with what is carried out before.
+        return None if opened.turns.has_whole else next(iter(opened.session.tabs), None)
 
     def _check_open(self, opened: OpenSession) -> None:
         """Refuse a session that was closed, or resumed elsewhere, while a request waited for its turn."""
@@ -230,7 +248,7 @@ class AwpClient:
     async def close_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
         """Answer session.close."""
         opened = self._find(caller, request)
-        async with opened.lock:
+        async with opened.turns.take():
             self._check_open(opened)
             self.service.sessions.close(opened)
         return {"closed": True}
@@ -252,7 +270,7 @@ class AwpClient:
     async def export_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
         """Answer session.export: all that is worth carrying, signed for this caller."""
         opened = self._find(caller, request)
-        async with opened.lock:
+        async with opened.turns.take():
             self._check_open(opened)
             state, expires = self.service.exports.write({"p": caller.id, "s": opened.session.export()})
         return {"session_id": opened.id, "state": state, "expires_at": int(expires)}
@@ -297,7 +315,7 @@ class AwpClient:
         redact = self.service.skills.answer_redactors.get(call.action.id)
         if opened is None:
             return await self._answers.answer_once(request, run, redact)
-        async with opened.lock:
+        async with opened.turns.take():
             self._check_open(opened)
             return await opened.answers.answer_once(request, run, redact)
 
