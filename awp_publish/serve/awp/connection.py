@@ -15,6 +15,7 @@ from awp_publish.browsing.acting import RESERVED
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import METHODS
 from awp_publish.model import Catalog, JsonObject
+from awp_publish.policy.guard import read_key
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
 from awp_publish.problems import Problem
 from awp_publish.serve.awp.callers import AwpCallers, Identity, new_challenge, read_hello, render_hello
@@ -69,6 +70,9 @@ OF_ONE_PAGE: Final = METHODS.keys() - {
 }
 """Methods that are about one page only."""
 
+MAX_METHODS: Final = 1_000
+"""Idempotency keys of one connection whose methods are remembered."""
+
 WAITS: Final = ("dom_content_loaded", "load", "network_idle", "som_stable")
 """Draft, Page Lifecycle. Without JavaScript a page that has come is all of these."""
 
@@ -97,6 +101,8 @@ class AwpClient:
         self._answers = AnswerCache()
         self._wanted: frozenset[str] = frozenset()
         self._is_concurrent = False
+        self._methods: dict[str, str] = {}
+        """By idempotency key, the method that it was used for."""
         self._challenge = new_challenge()
         # Calls of skills on one connection have one session, unless they name a session of pages.
         self._conversation = service.session_ids.new_id() if service.session_ids is not None else None
@@ -110,17 +116,31 @@ class AwpClient:
             raise AwpError("INVALID_REQUEST", "Must send awp.hello before any other method")
         if (invoked := _read_skill_intent(request)) is not None:
             request, name = invoked, invoked.method
+        if request.key is None:
+            return await self._carry_out(self.identity, request)
+        key = read_key(request.key)
+        if self._methods.get(key, name) != name:
+            words = "The idempotency key was used for another method."
+            raise AwpError("CONFLICT", words, {"idempotency_key": key, "method": self._methods[key]})
+        result = await self._carry_out(self.identity, request)
+        self._methods[key] = name
+        if len(self._methods) > MAX_METHODS:
+            del self._methods[next(iter(self._methods))]
+        return result
+
+    async def _carry_out(self, identity: Identity, request: AwpRequest) -> JsonObject:
+        name = request.method
         if name in OWN_METHODS:
             scope, answer = OWN_METHODS[name]
-            self.identity.need(scope, name)
-            return await answer(self, self.identity, request)
+            identity.need(scope, name)
+            return await answer(self, identity, request)
         method = METHODS.get(name)
         if method is None:
             shown = name[:100]
             if name.startswith(UNSUPPORTED):
                 raise AwpError("UNSUPPORTED", f"Not supported: {shown}", {"method": shown})
             raise AwpError("INVALID_REQUEST", f"Unknown method: {shown}", {"method": shown})
-        self.identity.need(method.scope, name)
+        identity.need(method.scope, name)
         # What is wrong with the request is told before its session is looked for.
         method.check(request.params)
         wait = request.params.get("wait")
@@ -129,7 +149,7 @@ class AwpClient:
         if wait and wait.get("until", "load") not in WAITS:
             refuse(f"wait.until must be one of {', '.join(WAITS)}.", param="wait.until", known=list(WAITS))
         wanted = read_milliseconds(request.params, "timeout_ms", read_milliseconds(wait or {}, "timeout_ms", 0.0))
-        opened = self._find(self.identity, request)
+        opened = self._find(identity, request)
         page = self._page_of(opened, request) if self._is_concurrent else None
         session, seconds = opened.session, min(self.service.max_seconds, wanted or opened.timeout)
 
@@ -229,6 +249,9 @@ class AwpClient:
                 details = {"param": "persist", "recovery": recovery}
                 raise AwpError("UNSUPPORTED", "Sessions are not kept over a restart.", details)
             network, profile = params.get("network"), params.get("profile")
+            for name, given in (("network", network), ("profile", profile)):
+                if given is not None and not isinstance(given, dict):
+                    refuse(f"{name} must be an object.", param=name)
             asked = {"proxy": params.get("proxy")}
             asked |= {"network.proxy": network.get("proxy")} if isinstance(network, dict) else {}
             for name, proxy in asked.items():
