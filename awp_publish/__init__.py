@@ -49,5 +49,6 @@ from awp_publish.settings import (
     OAuth as OAuth,
     Pages as Pages,
     Proxies as Proxies,
+    Traffic as Traffic,
 )
 from awp_publish.site import Site as Site

@@ -12,10 +12,14 @@ import http.client
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from typing import Any, Final, Literal, Protocol, TypeAlias, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
+from awp_publish.model import Paths
+from awp_publish.policy.fetching import connect_public
 from awp_publish.serve.http import AsgiApp
 from awp_publish.serve.in_process import InProcess, Response, TalkFailed
 
@@ -27,6 +31,19 @@ MCP_VERSION: Final = "2026-07-28"
 POLL_SECONDS: Final = 0.05
 LONGEST_POLL: Final = 2.0
 """Seconds between two looks at a job, at first and at most."""
+
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of one answer over the network, at most."""
+
+MOST_REDIRECTS: Final = 3
+LONGEST_RETRY: Final = 5.0
+"""Seconds that a refusal may ask to wait, for the call to be sent once more."""
+
+RETRIED: Final = frozenset({"RATE_LIMITED", "TEMPORARILY_UNAVAILABLE", "STORE_UNAVAILABLE", "HANDLER_UNAVAILABLE"})
+"""Refusals of calls that were not made, which tell when to come back."""
+
+ASKED_ANEW: Final = frozenset({"CONFIRMATION_EXPIRED", "CONFIRMATION_STALE", "CONFIRMATION_SPENT"})
+"""Refusals of a confirmation, with a new question."""
 
 
 class CallFailed(Exception):
@@ -66,31 +83,39 @@ class _Transport(Protocol):
 class AgentClient:
     """Calls the actions of a site through one door.
 
-    `target` is an ASGI application, or the address of a site (`https://books.example`). `token` is sent as a bearer
-    token, `headers` with every request. `confirm` answers what a person would be asked, given the summary: a function,
-    or True or False for every question; without it a question is the CallFailed of CONFIRMATION_REQUIRED. Sessions and
-    receipts are carried from call to call, and background jobs waited for, up to `timeout` seconds.
+    `target` is an ASGI application, or the address of a site (`https://books.example`). Where its doors are is read
+    from its documents, from /agent.json before all; without a `door` the first of DOORS is taken that they name.
+    `token` is sent as a bearer token, `headers` with every request. `confirm` answers what a person would be asked,
+    given the summary: a function, or True or False for every question; without it a question is the CallFailed of
+    CONFIRMATION_REQUIRED. Sessions and receipts are carried from call to call, background jobs waited for, up to
+    `timeout` seconds, and what a refusal says to do (to wait a moment, to begin a session anew) is done once.
+
+    Requests go to the target and nowhere else, whatever its documents and redirects say (WoA section 8.2): of a
+    published address only the path counts. A name that leads to a private address is refused without `allow_private`;
+    `localhost`, a name without a dot and an IP address say themselves what they are.
     """
 
     def __init__(
         self,
         target: AsgiApp | str,
         *,
-        door: Door = "woa",
+        door: Door | None = None,
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
         confirm: Confirm | None = None,
         timeout: float = 30.0,
+        allow_private: bool = False,
     ) -> None:
-        if door not in DOORS:
+        if door is not None and door not in DOORS:
             raise ValueError(f"There is no door {door!r}. There are: {', '.join(DOORS)}.")
         if isinstance(target, str):
-            self._transport: _Transport = _Network(target, timeout)
+            self._transport: _Transport = _Network(target, timeout, allow_private)
         elif callable(target):
             self._transport = InProcess(target, timeout)
         else:
             raise TypeError(f"AgentClient takes an ASGI application or an address, not a {type(target).__name__}.")
-        self.door: Door = door
+        self._door = door
+        self._found: dict[str, str] | None = None
         self.headers = {name.lower(): value for name, value in (headers or {}).items()}
         if token is not None:
             self.headers["authorization"] = f"Bearer {token}"
@@ -115,8 +140,62 @@ class AgentClient:
         """The same caller at another door: with a session and receipts of its own, and the same application."""
         other = object.__new__(AgentClient)
         other.__dict__.update(self.__dict__)
-        other.door, other.session, other.receipts = door, None, {}
+        other._door, other.session, other.receipts = door, None, {}
         return other
+
+    @property
+    def door(self) -> Door:
+        """The door that calls go through."""
+        if self._door is not None:
+            return self._door
+        door = self._door = next((door for door in DOORS if door in self._addresses()), "woa")
+        return door
+
+    def _addresses(self) -> dict[str, str]:
+        """The path of each door that the site's documents name, and of its `root`."""
+        if self._found is not None:
+            return self._found
+        site, named = self._read("/agent.json"), {}
+        protocols = _members(site.get("protocols"))
+        own = urlsplit(str(_members(protocols.get("x-woa")).get("document", ""))).path
+        prefix = own.removesuffix("/.well-known/woa.json") if own.endswith("/.well-known/woa.json") else ""
+        for door, name in (("woa", "x-woa"), ("mcp", "mcp"), ("a2a", "a2a"), ("awp", "x-awp")):
+            named[door] = _members(protocols.get(name)).get("endpoint")
+        if not named["woa"]:
+            rest = _members(_members(self._read("/.well-known/woa.json").get("transports")).get("rest"))
+            if rest:
+                path = str(rest.get("invoke_path") or "/agents/{agent_id}/invoke")
+                named["woa"] = f"{str(rest.get('base') or '').rstrip('/')}{path}"
+        if not named["mcp"]:
+            remotes = self._read("/.well-known/mcp/server-card.json").get("remotes")
+            first = remotes[0] if isinstance(remotes, list) and remotes else None
+            named["mcp"] = _members(first).get("url")
+        if not named["a2a"]:
+            offered = self._read("/.well-known/agent-card.json").get("supportedInterfaces")
+            spoken = [_members(one) for one in offered] if isinstance(offered, list) else []
+            named["a2a"] = next((one.get("url") for one in spoken if one.get("protocolBinding") == "JSONRPC"), None)
+        below = [(_members(protocols.get("x-som")).get("endpoint"), "/som"), (site.get("agent_status"), "/status")]
+        actions = site.get("actions")
+        for action in actions if isinstance(actions, list) else ():
+            below.append((_members(action).get("endpoint"), f"/actions/{_members(action).get('id')}"))
+        for address, end in below:
+            if isinstance(address, str) and "root" not in named and urlsplit(address).path.endswith(end):
+                named["root"] = address.removesuffix(end)
+        self._found = {}
+        for name, address in named.items():
+            if isinstance(address, str) and address:
+                parts = urlsplit(address)
+                path = f"/{parts.path.removeprefix(self._transport.prefix or prefix).lstrip('/')}"
+                self._found[name] = f"{path}?{parts.query}" if parts.query else path
+        if actions:
+            self._found["plain"] = ""
+        return self._found
+
+    def _read(self, path: str) -> Mapping[str, Any]:
+        """A document of the site; nothing for what there is not, or cannot be read."""
+        with suppress(CallFailed, ValueError, RecursionError):
+            return _members(self.document(path))
+        return {}
 
     def call(self, action: str, inputs: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
         """Call an action with these inputs, and return its output. Raises CallFailed."""
@@ -124,16 +203,27 @@ class AgentClient:
 
     def send(self, action: str, inputs: Mapping[str, Any] | None = None, *, key: str | None = None) -> Answer:
         """The same with an idempotency `key`, for the whole answer. Raises CallFailed."""
-        try:
-            answer = self._call(action, dict(inputs or {}), key, None)
-        except CallFailed as failed:
-            question = failed.problem.get("confirmation")
-            if failed.status != 428 or not isinstance(question, Mapping) or self.confirm is None:
-                raise
-            summary = str(question.get("summary", ""))
-            if not (self.confirm(summary) if callable(self.confirm) else self.confirm):
-                raise
-            answer = self._call(action, dict(inputs or {}), key, str(question.get("token")))
+        given, confirmation, followed = dict(inputs or {}), None, set[str]()
+        while True:
+            try:
+                answer = self._call(action, given, key, confirmation)
+                break
+            except CallFailed as failed:
+                question = failed.problem.get("confirmation")
+                if failed.code in followed:
+                    raise
+                followed.add(failed.code)
+                if isinstance(question, Mapping) and (failed.status == 428 or failed.code in ASKED_ANEW):
+                    summary = str(question.get("summary", ""))
+                    if self.confirm is None or not (self.confirm(summary) if callable(self.confirm) else self.confirm):
+                        raise
+                    confirmation = str(question.get("token"))
+                elif failed.code == "SESSION_UNKNOWN" and self.session is not None:
+                    self.session = None
+                elif failed.code in RETRIED and (pause := _seconds(failed.headers.get("retry-after"))) is not None:
+                    time.sleep(pause)
+                else:
+                    raise
         self.session = answer.headers.get("awp-session", self.session)
         if receipt := answer.headers.get("awp-receipt"):
             self.receipts[action] = receipt
@@ -177,12 +267,14 @@ class AgentClient:
             agent, _, operation = action.partition(".")
             envelope = {"input": inputs, **({"operation": operation} if operation else {})}
             envelope |= {"session": self.session} if self.session is not None else {}
-            answer = self._post(f"/agents/{agent}/invoke", envelope, headers)
+            template = self._addresses().get("woa", Paths().invoke)
+            answer = self._post(template.replace("{agent_id}", quote(agent, safe="")), envelope, headers)
         else:
-            answer = self._post(f"/agents/actions/{action}", inputs, headers)
+            path = f"{self._root}/actions/{quote(action, safe='')}"
+            answer = self._post(path, inputs, headers)
             if answer.status == 405:  # it is called with the method of its route
                 method = answer.headers.get("allow", "GET").partition(",")[0]
-                answer = self._post(f"/agents/actions/{action}", inputs, headers, method)
+                answer = self._post(path, inputs, headers, method)
         kind = answer.headers.get("content-type", "").partition(";")[0]
         if answer.status >= 400 or kind == "application/problem+json":
             raise CallFailed(action, _problem_in(answer), answer.headers)
@@ -208,7 +300,7 @@ class AgentClient:
             "mcp-method": "tools/call",
             "mcp-name": action,
         }
-        answer = self._post("/mcp", message, headers)
+        answer = self._post(self._addresses().get("mcp", Paths().mcp), message, headers)
         told = answer.json()
         if "error" in told or "result" not in told:
             error = told.get("error", {})
@@ -259,7 +351,7 @@ class AgentClient:
 
     def _ask_a2a(self, action: str, method: str, params: object) -> Any:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        answer = self._post("/a2a", body, {**self.headers, "a2a-version": "1.0"})
+        answer = self._post(self._addresses().get("a2a", Paths().a2a), body, {**self.headers, "a2a-version": "1.0"})
         told = answer.json()
         if "error" in told:
             data = told["error"].get("data") or [{}]
@@ -280,7 +372,7 @@ class AgentClient:
             {"id": "2", "type": "request", "method": "skills.invoke", "params": params, **meta},
         ]
         try:
-            answers = self._transport.talk("/awp", self.headers, messages)
+            answers = self._transport.talk(self._addresses().get("awp", Paths().awp), self.headers, messages)
         except TalkFailed as failed:
             raise CallFailed(action, {"status": failed.status, "detail": str(failed)}) from failed
         for told in answers:
@@ -297,12 +389,17 @@ class AgentClient:
         sent = json.dumps(body).encode()
         return self._transport.request(method, path, {**headers, "content-type": "application/json"}, sent)
 
+    @property
+    def _root(self) -> str:
+        return self._addresses().get("root", Paths().root)
+
     # --- Jobs ---
 
     def _wait(self, action: str, address: str) -> Any:
         """The result of a background job, once it is there. Raises CallFailed, TimeoutError."""
         path = urlsplit(address).path.removeprefix(self._transport.prefix)
-        path = path[path.index("/agents/jobs/") :] if "/agents/jobs/" in path else path
+        jobs = f"{self._root}/jobs/"
+        path = path[path.index(jobs) :] if jobs in path else path
         until, pause = time.monotonic() + self.timeout, POLL_SECONDS
         while True:
             answer = self._transport.request("GET", path, self.headers, b"")
@@ -319,6 +416,15 @@ class AgentClient:
                 )
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_POLL)
+
+
+def _members(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _seconds(told: str | None) -> float | None:
+    """What Retry-After asks for, if it is a moment."""
+    return float(told) if told is not None and told.isdecimal() and float(told) <= LONGEST_RETRY else None
 
 
 def _with_hyphens(members: Mapping[str, str]) -> dict[str, str]:
@@ -340,50 +446,125 @@ def _problem_in(answer: Response) -> dict[str, Any]:
 
 
 class _Network:
-    """A site at an address, over HTTP."""
+    """A site at an address, over HTTP, and no other: its redirects are followed as far as they stay there."""
 
-    def __init__(self, address: str, timeout: float) -> None:
+    def __init__(self, address: str, timeout: float, allow_private: bool) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{address!r} is no address of a site. Write https://books.example, for instance.")
         self._parts = parts
         self._timeout = timeout
+        self._has_to_be_public = not (allow_private or _says_what_it_is(parts.hostname))
         self.prefix = parts.path.rstrip("/")
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Response:
-        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
-        connection = kind(cast(str, self._parts.hostname), self._parts.port, timeout=self._timeout)
+        address, until = (
+            f"{self._parts.scheme}://{self._parts.netloc}{self.prefix}{path}",
+            time.monotonic() + self._timeout,
+        )
+        for _ in range(MOST_REDIRECTS + 1):
+            answer = self._request_once(method, address, headers, body, until)
+            location = answer.headers.get("location")
+            if answer.status not in (301, 302, 303, 307, 308) or location is None:
+                return answer
+            address = urljoin(address, location)
+            if not self._is_ours(address):
+                raise _network_failed(path, "OFF_SITE_REDIRECT", f"{path} redirects to another site, {address[:200]}.")
+            if answer.status not in (307, 308) and method not in ("GET", "HEAD"):
+                detail = f"{path} redirects to {address[:200]}: the call was not made. Give AgentClient that address."
+                raise _network_failed(path, "REDIRECTED", detail)
+        raise _network_failed(path, "REDIRECTED", "Too many redirects.")
+
+    def _is_ours(self, address: str) -> bool:
+        """Whether an address has the target's authority; a step up from http to https is none away."""
         try:
-            connection.request(method, self.prefix + path, body, dict(headers))
-            answer = connection.getresponse()
-            fields = {name.lower(): value for name, value in answer.getheaders()}
-            return Response(answer.status, fields, answer.read())
+            parts = urlsplit(address)
+            ports = [one.port or {"http": 80, "https": 443}.get(one.scheme) for one in (self._parts, parts)]
+        except ValueError:
+            return False
+        if parts.hostname != self._parts.hostname or parts.scheme not in ("http", "https"):
+            return False
+        steps_up = (self._parts.scheme, parts.scheme) == ("http", "https") and ports == [80, 443]
+        return steps_up or (parts.scheme == self._parts.scheme and ports[0] == ports[1])
+
+    def _request_once(
+        self, method: str, address: str, headers: Mapping[str, str], body: bytes, until: float
+    ) -> Response:
+        parts = urlsplit(address)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(cast(str, parts.hostname), parts.port, timeout=self._timeout)
+        if self._has_to_be_public:
+            connection._create_connection = self._connect  # type: ignore[attr-defined]
+        try:
+            connection.request(method, parts._replace(scheme="", netloc="").geturl(), body, dict(headers))
+            with connection.getresponse() as answer:
+                fields = {name.lower(): value for name, value in answer.getheaders()}
+                read = bytearray()
+                while piece := answer.read1(65_536):
+                    read += piece
+                    if len(read) > MOST_BYTES:
+                        detail = f"The answer of {parts.path} has more than {MOST_BYTES} bytes."
+                        raise _network_failed(parts.path, "ANSWER_TOO_LARGE", detail)
+                    if time.monotonic() > until:
+                        raise TimeoutError(f"{parts.path} was not answered within {self._timeout:g} seconds.")
+                return Response(answer.status, fields, bytes(read))
         finally:
             connection.close()
 
+    def _connect(self, *given: Any, **named: Any) -> Any:
+        try:
+            return connect_public(*given, **named)
+        except OSError as error:
+            if "network of its own" not in str(error):
+                raise
+            told = (
+                f"{error}: an address that is not public. If that is meant, write AgentClient(..., allow_private=True)."
+            )
+            raise _network_failed(cast(str, self._parts.hostname), "PRIVATE_ADDRESS", told) from None
+
     def talk(self, path: str, headers: Mapping[str, str], messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         try:
+            from websockets.exceptions import InvalidStatus
             from websockets.sync.client import connect
         except ModuleNotFoundError:
             wanted = 'The AWP door of a site needs the package websockets: pip install "awp-publish[awp]".'
             raise RuntimeError(wanted) from None
         scheme = "wss" if self._parts.scheme == "https" else "ws"
         told: list[dict[str, Any]] = []
-        with connect(
-            f"{scheme}://{self._parts.netloc}{self.prefix}{path}",
-            additional_headers=dict(headers),
-            open_timeout=self._timeout,
-        ) as socket:
-            for message in messages:
-                socket.send(json.dumps(message))
-                while True:
-                    heard = json.loads(socket.recv(timeout=self._timeout))
-                    if heard.get("id") == message["id"]:
+        port = self._parts.port or (443 if scheme == "wss" else 80)
+        opened = {"sock": self._connect((self._parts.hostname, port), self._timeout)} if self._has_to_be_public else {}
+        try:
+            with connect(
+                f"{scheme}://{self._parts.netloc}{self.prefix}{path}",
+                additional_headers=dict(headers),
+                open_timeout=self._timeout,
+                max_size=MOST_BYTES,
+                **opened,
+            ) as socket:
+                for message in messages:
+                    socket.send(json.dumps(message))
+                    while True:
+                        heard = json.loads(socket.recv(timeout=self._timeout))
+                        if heard.get("id") == message["id"]:
+                            break
+                    told.append(heard)
+                    if "error" in heard:
                         break
-                told.append(heard)
-                if "error" in heard:
-                    break
+        except InvalidStatus as refused:
+            raise TalkFailed("The connection was refused.", refused.response.status_code) from None
         return told
 
     def close(self) -> None:
         """No connection stays open."""
+
+
+def _says_what_it_is(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return "." not in host or host.endswith(".localhost")
+    return True
+
+
+def _network_failed(subject: str, code: str, detail: str) -> CallFailed:
+    return CallFailed(subject, {"code": code, "status": 0, "detail": detail})

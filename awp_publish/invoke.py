@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
 from types import ModuleType
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -39,6 +39,7 @@ from awp_publish.problems import (
 )
 from awp_publish.redaction import Redact, answer_redactor, input_redactor
 from awp_publish.schema import UnusableSchema, Validator, compile_schema
+from awp_publish.traffic import UNANSWERED, TrafficRecord
 
 # --- OpenTelemetry spans of calls ---
 
@@ -97,16 +98,19 @@ def _api() -> ModuleType | None:
 access_logger: Final = logging.getLogger("awp_publish.access")
 failures: Final = logging.getLogger("awp_publish")
 
-UNANSWERED: Final = "UNANSWERED"
-"""The outcome of a call that ended without an answer, because its caller hung up or the server stops."""
-
 Carry: TypeAlias = Callable[[Call, Deliver], Awaitable[None]]
 
 
 class Observer:
-    """Watches calls, if anybody wants to know. `log_inputs` adds their inputs to the facts, without their secrets."""
+    """Watches calls, if anybody wants to know. `log_inputs` adds their inputs to the facts, without their secrets.
 
-    def __init__(self, log_inputs: bool = False, listeners: Sequence[CallListener] = ()) -> None:
+    `traffic` counts them, watched or not: in memory, at the cost of two functions for each call.
+    """
+
+    def __init__(
+        self, log_inputs: bool = False, listeners: Sequence[CallListener] = (), traffic: TrafficRecord | None = None
+    ) -> None:
+        self.traffic = traffic
         self._log_inputs = log_inputs
         self._listeners = listeners
         self._is_tracing = False
@@ -152,8 +156,20 @@ class Observer:
 
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
         """Note a request that a door refused before it was a call of any action."""
+        if self.traffic is not None:
+            self.traffic.add(door, "", "", "unknown", problem.code)
         if self._listeners or access_logger.isEnabledFor(logging.INFO):
             self._tell(_facts(door, request_id, "", "", problem, time.perf_counter()))
+
+    def counting(self, call: Call, deliver: Deliver, traffic: TrafficRecord) -> Deliver:
+        """Return a `deliver` that counts what it delivers."""
+        call.started = time.perf_counter()
+
+        def deliver_counted(result: Result) -> Awaitable[None]:
+            count_call(call, result.code if isinstance(result, Problem) else "ok", traffic)
+            return _deliver_and_write(deliver, result, traffic) if traffic.is_overdue else deliver(result)
+
+        return deliver_counted
 
     def _tell(self, facts: dict[str, object]) -> None:
         _write(facts)
@@ -162,6 +178,20 @@ class Observer:
                 listener(facts)
             except Exception:
                 failures.exception("a listener of calls has failed")
+
+
+def count_call(call: Call, outcome: str, traffic: TrafficRecord) -> None:
+    """Count a call that has ended."""
+    principal, spent = call.principal, (time.perf_counter() - call.started) * 1000
+    call.started = 0.0
+    caller = principal.id if principal is not None else ""
+    traffic.add(call.door, call.action.id, caller, call.label, outcome, spent)
+
+
+async def _deliver_and_write(deliver: Deliver, result: Result, traffic: TrafficRecord) -> None:
+    """Where no server keeps the record running, a call now and then writes it, once its caller has the answer."""
+    await deliver(result)
+    await traffic.flush()
 
 
 def _facts(
@@ -246,6 +276,9 @@ Reach: TypeAlias = Callable[[Call], Awaitable[Result]]
 
 Accept: TypeAlias = Callable[[Call], Awaitable[Outcome]]
 """Takes a call of a background action in, to be performed later. Raises StoreUnavailable."""
+
+Handle: TypeAlias = Callable[[Any], Awaitable[Any]]
+"""A handler, of an input or of a whole call."""
 
 CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
 """Carries a call on its way with the cookies of its session, if it has one."""
@@ -403,6 +436,16 @@ class Invoker:
 
         self._reach = choose
 
+    def surround(self, carry: Callable[[Carry], Carry], handle: Callable[[Handle], Handle]) -> None:
+        """Have something stand around all of a call (`carry`) and around each handler (`handle`), to time them."""
+        self._carry, self._reach = carry(self._carry), handle(self._reach)
+        self._actions = {
+            name: one._replace(action=replace(one.action, function=handle(one.action.function)))
+            if one.action.function is not None
+            else one
+            for name, one in self._actions.items()
+        }
+
     def is_guarded(self, action: Action) -> bool:
         """Say whether more of a call is needed than its input: for gates, or because its job counts as its caller's."""
         return self._has_sessions or self._actions[action.id].asks_for_caller
@@ -416,6 +459,8 @@ class Invoker:
 
         Delivers before it returns when a handler works on after its answer, or ignores its deadline.
         """
+        if (traffic := self._observer.traffic) is not None:
+            deliver = self._observer.counting(call, deliver, traffic)
         if self._observer.is_watching():
             return self._observer.watch(call, deliver, self._carry, self.input_redactors.get(call.action.id))
         return self._carry(call, deliver)
@@ -484,6 +529,8 @@ class Invoker:
             calls.discard(call)
             if call.listener is not None or call.finisher is not None or call.interrupted:
                 await _settle(call)
+            if call.started and (traffic := self._observer.traffic) is not None:
+                count_call(call, UNANSWERED, traffic)
 
     async def _deliver(self, call: Call, result: Result) -> None:
         """Validate what a handler answered (WoA section 5.2), record how the call ended, and deliver that."""

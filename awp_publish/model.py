@@ -4,6 +4,7 @@ Protocol files read a `Catalog` and nothing else. Nothing here checks anything: 
 value is made. JSON Schemas are JSON Schema 2020-12 with their own `$defs`, so that each can stand alone.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -372,13 +373,18 @@ class Agent:
 # --- Prompts ---
 
 
+Complete: TypeAlias = Callable[[str, str, Mapping[str, str]], Awaitable[Sequence[str] | None]]
+"""Suggests values of an argument, given its name, what is typed so far and the other arguments; None for no idea."""
+
+
 @dataclass(frozen=True, slots=True)
 class PromptArgument:
-    """What a person fills in."""
+    """What a person fills in. `choices` are all its values, where these are few."""
 
     name: str
     description: str | None
     required: bool
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -394,6 +400,7 @@ class Prompt:
     description: str | None
     arguments: tuple[PromptArgument, ...]
     write: Function = field(compare=False, repr=False)
+    complete: Complete | None = field(default=None, compare=False, repr=False)
 
 
 # --- Pages, and what can be done on them (actions.json V1) ---
@@ -531,7 +538,7 @@ class Page:
 
     `path` is percent-encoded, below the site's url; a page of several addresses has placeholders in it
     (`/books/{slug}`). `id` goes before the names of everything that is declared on the page. `actions` are the ids of
-    the actions whose forms stand on it.
+    the actions whose forms stand on it. `choices` are the values of its placeholders, where these are few.
     """
 
     path: str
@@ -547,6 +554,13 @@ class Page:
     signals: Mapping[str, Signal] = field(default_factory=dict)
     attachments: Mapping[str, Attachment] = field(default_factory=dict)
     checks: Mapping[str, PageCheck] = field(default_factory=dict)
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    complete: Complete | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """The names in its path, in their order."""
+        return tuple(re.findall(r"\{([A-Za-z_]\w*)\}", self.path))
 
     @property
     def is_template(self) -> bool:
@@ -593,6 +607,10 @@ class Paths:
     @property
     def som(self) -> str:
         return f"{self.root}/som"
+
+    @property
+    def metrics(self) -> str:
+        return f"{self.root}/metrics"
 
     @property
     def script(self) -> str:

@@ -6,6 +6,7 @@ schema is ever fetched: a `$ref` must resolve inside the schema itself.
 
 import base64
 import binascii
+import contextlib
 import copy
 import json
 import re
@@ -165,37 +166,47 @@ def _settle_closed(root: JsonObject) -> None:
             part["additionalProperties"] = False
 
 
-def drops_unknown(kind: object) -> bool:
-    """Return True for a type that reads its members by the names in its schema, and drops all others in silence."""
-    try:
-        return write_schema(kind).get("additionalProperties") is False
-    except UnusableSchema:
-        return False
+def write_readable(*kinds: object) -> tuple[dict[str, object], ...]:
+    """The JSON Schemas of those of the types that have one, for `drops_unknown` and `close_like`."""
+    written = []
+    for kind in kinds:
+        with contextlib.suppress(UnusableSchema):
+            written.append(write_schema(kind))
+    return tuple(written)
 
 
-def close_like(schema: JsonObject, *kinds: object) -> JsonObject:
-    """A schema that somebody else has written of these types, closed inside wherever `write_schema` closes them.
+def drops_unknown(*written: JsonObject) -> bool:
+    """Return True for types that read their members by the names in their schemas, and drop all others in silence."""
+    return bool(written) and all(one.get("additionalProperties") is False for one in written)
+
+
+def close_like(schema: JsonObject, *written: JsonObject) -> JsonObject:
+    """A schema that somebody else has written of some types, closed inside wherever `write_schema` closed them.
 
     Objects are told by the names of their members. The root is left as it is: it may have been put together of several.
     """
     closed: dict[frozenset[str], bool] = {}
-    for kind in kinds:
-        try:
-            written = write_schema(kind)
-        except UnusableSchema:
-            continue
-        for part in subschemas(written):
-            if "properties" in part:
-                names = frozenset(_table(part, "properties"))
-                closed[names] = closed.get(names, True) and part.get("additionalProperties") is False
+    for part in subschemas(written):
+        if "properties" in part:
+            names = _names(part)
+            closed[names] = closed.get(names, True) and part.get("additionalProperties") is False
     if not any(closed.values()):
         return schema
+
+    def open_parts(root: JsonObject) -> list[JsonObject]:
+        found = (part for part in subschemas(root) if part is not root and "properties" in part)
+        return [part for part in found if "additionalProperties" not in part and closed.get(_names(part))]
+
+    if not open_parts(schema):
+        return schema
     copied = copy.deepcopy(schema)
-    for part in subschemas(copied):
-        is_open = part is not copied and "properties" in part and "additionalProperties" not in part
-        if is_open and closed.get(frozenset(_table(part, "properties"))):
-            part["additionalProperties"] = False  # type: ignore[index]
+    for part in open_parts(copied):
+        part["additionalProperties"] = False  # type: ignore[index]
     return copied
+
+
+def _names(schema: JsonObject) -> frozenset[str]:
+    return frozenset(_table(schema, "properties"))
 
 
 _UNDESCRIBABLE: Final = (PydanticUserError, PydanticSchemaGenerationError, NameError, TypeError, AttributeError)

@@ -272,6 +272,21 @@ def check_agent(value: str) -> str:
     raise ValueError(f'{value!r} is neither "verified", "unknown" nor an agent such as "https://signer.example"')
 
 
+def read_traffic(value: object) -> object:
+    """What is kept of traffic: False keeps nothing."""
+    if isinstance(value, bool):
+        return Traffic() if value else None
+    if value is not None and not isinstance(value, Traffic):
+        raise ValueError("write Traffic(days=90), or False to keep nothing")
+    return unpack(value)
+
+
+def check_metrics(value: bool | str) -> bool | str:
+    if isinstance(value, str) and not re.fullmatch(r"[!#-\[\]-~]+", value):
+        raise ValueError(f"{value!r} is no scope: write metrics=True, or the name of a scope")
+    return value
+
+
 def read_idempotency(value: object) -> Idempotency | None:
     """Read an idempotency window: "24h", True for 24 hours, {"window": "24h", "key_field": "..."} or an Idempotency."""
     if value is None or isinstance(value, bool):
@@ -567,6 +582,9 @@ _SPELT: Final[Mapping[str, str]] = {
 }
 """Words that people may take for options, and the options that say it."""
 
+_DICTIONARIES: Final = ("awas", "about")
+"""Options that are dictionaries, of which such words are members."""
+
 
 def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "", known: Collection[str] = ()) -> T:
     """Check a value against an adapter. Raises DeclarationError that names the subject and the field.
@@ -590,7 +608,20 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
             words = [*known, *(word for word, option in _SPELT.items() if option in known)]
             near = get_close_matches(name, words, n=1) if len(first["loc"]) == 1 else []
             meant = [_SPELT.get(word, word) for word in near]
-            said += f'; did you mean "{meant[0]}"?' if meant else ""
+            moved = [
+                str(one["loc"][-1])
+                for one in wrong
+                if _WORDS.get(one["type"]) == _NO_SUCH_OPTION and len(one["loc"]) == 1
+                if _SPELT.get(str(one["loc"][-1])) in _DICTIONARIES and _SPELT[str(one["loc"][-1])] in known
+            ]
+            if name in moved:
+                option = _SPELT[name]
+                moved = [word for word in moved if _SPELT[word] == option]
+                spelling = ", ".join(f'"{word}": ...' for word in moved)
+                where, said = " and ".join(moved), f"write {option}={{{spelling}}}"
+                wrong = [first, *(one for one in wrong if str(one["loc"][-1]) not in moved)]
+            elif meant:
+                said += f'; did you mean "{meant[0]}"?'
         said += f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         end = "" if said.endswith("?") else "."
         raise DeclarationError(subject, f"{where}: {said}{end}" if where else f"{said}{end}") from error
@@ -847,6 +878,18 @@ class Browsing:
 
 @_strict
 @dataclass(frozen=True, slots=True)
+class Traffic:
+    """What is kept of who calls what: sums for so many `days`, and whether `/agents/metrics` tells totals.
+
+    `metrics` is True for everybody, or the scope that a caller needs for them.
+    """
+
+    days: Annotated[int, Strict(), Field(ge=1, le=400)] = 90
+    metrics: Annotated[bool | str, AfterValidator(check_metrics)] = False
+
+
+@_strict
+@dataclass(frozen=True, slots=True)
 class SiteSettings:
     """Everything a `Site` may say. See docs/site.md for one line on each."""
 
@@ -1037,6 +1080,16 @@ class SiteSettings:
         ),
     ] = None
 
+    traffic: Annotated[
+        Traffic | None,
+        BeforeValidator(read_traffic),
+        Option(
+            "`Traffic(days=90, metrics=False)`: for how many days sums of calls are kept in the store, and whether "
+            "`/agents/metrics` tells totals as OpenMetrics (`True`, or the scope it takes); `False` keeps nothing, see "
+            "[traffic](traffic.md)",
+            "not published",
+        ),
+    ] = Traffic()
     log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")] = False
 
     @property
@@ -1351,6 +1404,12 @@ class PageSettings(TypedDict, total=False):
     checks: Annotated[
         Mapping[Id, Annotated[PageCheck, BeforeValidator(_of_place("visible"))]],
         Option("what must be visible: `PageCheck(description, visible=, severity=)`", "none"),
+    ]
+    complete: Annotated[
+        Any,
+        Option(
+            "suggests values of placeholders to [MCP clients](mcp.md#completion): a function, or one by name", "none"
+        ),
     ]
 
 

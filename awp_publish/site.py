@@ -7,13 +7,18 @@ site = Site(name="Bookshop", description="Find and order books.", url="https://b
 async def search(q: str) -> SearchResults: ...
 """
 
+import inspect
 import logging
 import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from enum import Enum
+from functools import partial
 from importlib.util import find_spec
+from itertools import islice
 from typing import Any, Final, Literal, Protocol, TypeVar, Unpack, cast
 from urllib.parse import quote, unquote
 
@@ -26,6 +31,7 @@ from awp_publish.model import (
     Action,
     Authentication,
     Catalog,
+    Complete,
     Contact,
     Door,
     JsonObject,
@@ -40,8 +46,9 @@ from awp_publish.model import (
 from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
 from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import CallListener
-from awp_publish.problems import DeclarationError
+from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.protocols import actions_json
+from awp_publish.protocols.schema_reading import resolved
 from awp_publish.resolve import (
     SUBJECT as INCLUDE,
     Declaration,
@@ -76,10 +83,14 @@ from awp_publish.settings import (
     takes_id,
 )
 from awp_publish.stores import ForeignStore, Store, open_store
+from awp_publish.threads import run_in_thread
+from awp_publish.traffic import TrafficRecord
 
 logger: Final = logging.getLogger("awp_publish")
 
-MODEL_KINDS: Final[list[Callable[["Site", type, Sequence[str], Sequence[str], list[Callable[[], Any]]], bool]]] = []
+MODEL_KINDS: Final[
+    list[Callable[["Site", type, Sequence[str], Sequence[str], list[Callable[[], Any]], bool], bool]]
+] = []
 """Declare the actions of a model of some framework, and answer whether it is one; see `Site.model`."""
 
 # --- What `site.agent(...)` returns ---
@@ -137,7 +148,7 @@ class AgentHandle:
 _PLAIN: Final = "/%:@!$&'()*+,;=~"
 """Characters of a path that stay as they are."""
 
-_MAPPED: Final = PageSettings.__annotations__.keys() - {"title", "description"}
+_MAPPED: Final = PageSettings.__annotations__.keys() - {"title", "description", "complete"}
 """Options of a page that make it a part of the site's actions.json."""
 
 
@@ -209,6 +220,8 @@ class DeclaredPages:
                 description=options.get("description") or plain.description,
             )
             path = page.path
+            if (complete := options.get("complete")) is not None:
+                page = replace(page, complete=read_complete(declared.subject, complete, page.placeholders))
             if path in found:
                 raise DeclarationError(declared.subject, f'the page "{path}" is declared twice.', "Leave one out.")
             if not _MAPPED.isdisjoint(options):
@@ -229,7 +242,18 @@ def _page_of(template: str, handlers: Iterable[object], site_name: str) -> Page:
     path = quote(template, safe=_PLAIN + "{}")
     end = next((part for part in reversed(unquote(path).split("/")) if part and "{" not in part), "")
     described = next((text for text in map(docstring_of, filter(None, handlers)) if text), None)
-    return Page(path, title_of(end.replace("-", "_")) if end else site_name, described)
+    page = Page(path, title_of(end.replace("-", "_")) if end else site_name, described)
+    if not page.placeholders:
+        return page
+    choices = dict[str, tuple[str, ...]]()
+    for handler in handlers:
+        if not inspect.isroutine(handler):
+            continue
+        with suppress(UnusableSchema):
+            inputs = cast(Mapping[str, Any], describe_function(handler).inputs)
+            known = {name: choices_of(inputs.get("properties", {}).get(name), inputs) for name in page.placeholders}
+            choices |= {name: found for name, found in known.items() if found}
+    return replace(page, choices=choices)
 
 
 def _with_map(subject: str, page: Page, options: PageSettings) -> Page:
@@ -323,6 +347,74 @@ def _route_of(declared: _DeclaredPage, index: RouteIndex) -> Route:
     raise DeclarationError(subject, wrong, "Declare what it does as an action.")
 
 
+# --- `complete=` ---
+# A function suggests values of what is filled in. It takes as many of these as it names, in this order: the argument's
+# name (not where a mapping has said it), what is typed so far, and the arguments that are filled in already.
+
+
+def read_complete(subject: str, given: object, names: Sequence[str]) -> Complete:
+    """Read `complete=`: a function, or a mapping of arguments to functions. Raises DeclarationError."""
+    remedy = "Give a function of what is typed so far, or a mapping of argument names to such functions."
+    if not names:
+        raise DeclarationError(subject, "complete: there are no arguments to be filled in.", "Leave it out.")
+    by_name = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
+    arities = dict[str, int]()
+    for name, function in by_name.items():
+        if name not in names:
+            raise DeclarationError(subject, f'complete: there is no argument "{name}".', f"There are {listing(names)}.")
+        if not callable(function):
+            raise DeclarationError(subject, f"complete: {function!r} is not a function.", remedy)
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError) as error:
+            raise DeclarationError(subject, f"complete: {name_of(function)} cannot be read.", remedy) from error
+        most = 2 if isinstance(given, Mapping) else 3
+        kinds = [one.kind for one in parameters]
+        positional = sum(
+            kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds
+        )
+        arities[name] = most if inspect.Parameter.VAR_POSITIONAL in kinds else positional
+        if not 1 <= arities[name] <= most:
+            raise DeclarationError(subject, f"complete: {name_of(function)} takes {positional} arguments.", remedy)
+
+    async def complete(argument: str, value: str, others: Mapping[str, str]) -> Sequence[str] | None:
+        function = by_name.get(argument)
+        if function is None:
+            return None
+        values = (value, others) if isinstance(given, Mapping) or arities[argument] == 1 else (argument, value, others)
+        taken = values[: arities[argument]]
+        if inspect.iscoroutinefunction(function):
+            answer = await function(*taken)
+        else:
+            answer = await run_in_thread(partial(function, *taken))
+            if inspect.isawaitable(answer):
+                answer = await answer
+        if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
+            raise InvalidOutput("complete= returns a list of texts.")
+        return [str(one.value if isinstance(one, Enum) else one) for one in islice(answer, MAX_SUGGESTIONS)]
+
+    return complete
+
+
+MAX_SUGGESTIONS: Final = 10_000
+"""Values of which the suggestions are counted."""
+
+
+def choices_of(schema: object, root: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return all values that a schema allows, as texts; none where they are not few and known."""
+    if not isinstance(schema, Mapping):
+        return ()
+    facts: Mapping[str, Any] = resolved(schema, root)
+    if facts.get("type") == "boolean":
+        return ("true", "false")
+    values = facts.get("enum", [facts["const"]] if "const" in facts else None)
+    if isinstance(values, list):
+        return tuple(str(one) for one in values if one is not None and not isinstance(one, (dict, list)))
+    parts = [one for one in facts.get("anyOf", ()) if isinstance(one, Mapping) and one.get("type") != "null"]
+    found = [choices_of(one, root) for one in parts]
+    return tuple(choice for one in found for choice in one) if found and all(found) else ()
+
+
 # --- `@site.prompt(...)` ---
 # A prompt is a plain function. Its parameters are what a person fills in, each a word or a number. It returns a text,
 # or a list of (role, text) pairs for a conversation that has begun, in which a role is "user" or "assistant".
@@ -339,6 +431,7 @@ class _DeclaredPrompt:
     id: str
     title: str | None
     description: str | None
+    complete: object
     function: Callable[..., object]
 
 
@@ -348,7 +441,9 @@ class Prompts:
     def __init__(self) -> None:
         self._declared: dict[str, _DeclaredPrompt] = {}
 
-    def declare(self, prompt_id: str, title: str | None, description: str | None) -> Callable[[P], P]:
+    def declare(
+        self, prompt_id: str, title: str | None, description: str | None, complete: object = None
+    ) -> Callable[[P], P]:
         """A decorator that notes a function, and returns it unchanged. Raises DeclarationError."""
         if callable(prompt_id):
             raise DeclarationError("site.prompt", 'needs an id: write @site.prompt("its_id").')
@@ -363,14 +458,14 @@ class Prompts:
                 raise DeclarationError(subject, f"decorates {function!r}, which is not a function.")
             if prompt_id in self._declared:
                 raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
-            self._declared[prompt_id] = _DeclaredPrompt(subject, prompt_id, title, description, function)
+            self._declared[prompt_id] = _DeclaredPrompt(subject, prompt_id, title, description, complete, function)
             return function
 
         return mark
 
     def resolve(self) -> tuple[Prompt, ...]:
         """All prompts, in the order of their declaration. Raises DeclarationError."""
-        resolved: list[Prompt] = []
+        prompts: list[Prompt] = []
         for declared in self._declared.values():
             try:
                 described = describe_function(declared.function)
@@ -387,17 +482,22 @@ class Prompts:
                         declared.subject, f"its parameter {name} cannot be filled in as a text.", _REMEDY
                     )
                 required = name in inputs.get("required", [])
-                arguments.append(PromptArgument(name, schema.get("description"), required))
-            resolved.append(
+                choices = choices_of(schema, inputs)
+                arguments.append(PromptArgument(name, schema.get("description"), required, choices))
+            complete = None
+            if declared.complete is not None:
+                complete = read_complete(declared.subject, declared.complete, [one.name for one in arguments])
+            prompts.append(
                 Prompt(
                     id=declared.id,
                     name=declared.title or title_of(declared.id),
                     description=declared.description or docstring_of(declared.function),
                     arguments=tuple(arguments),
                     write=described.call,
+                    complete=complete,
                 )
             )
-        return tuple(resolved)
+        return tuple(prompts)
 
 
 def _is_fillable(schema: Mapping[str, Any], inputs: JsonObject) -> bool:
@@ -495,6 +595,9 @@ class Site:
             read_authenticators(given_authenticators) if given_authenticators is not None else ()
         )
         self.facts: SiteFacts = _facts_of(self.settings, self.authenticators)
+        kept = self.settings.traffic
+        self.traffic = TrafficRecord(lambda: self.store, kept.days) if kept is not None else None
+        """What is kept of calls: who makes which, how they end. None for a site that keeps nothing."""
         self.liveness = Liveness(self.settings.paths.status)
         self._declarations: dict[str, Declaration] = {}
         self._agents: dict[str, AgentSettings] = {}
@@ -543,19 +646,22 @@ class Site:
         return AgentHandle(self._declaring, agent_id, given)
 
     def model(
-        self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = ()
+        self, model: type, /, *, fields: Sequence[str], search: Sequence[str] = (), read_only: bool = True
     ) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
         """Declare what agents may read of a database model: an action that lists and searches, one that gets a row.
 
         `fields` are shown, `search` looked through. Decorates a function that returns the rows there are for agents,
-        or stands alone: then they are those of the model's default manager. Models are Django's.
+        or stands alone: then they are those of the model's default manager. Models are Django's. With
+        `read_only=False` there are actions that create, update and delete a row too.
         """
         subject = f"site.model({getattr(model, '__name__', model)})"
         self._refuse_when_frozen(subject)
         shown, searched = check(subject, TEXTS, fields, "fields"), check(subject, TEXTS, search, "search")
+        if not isinstance(read_only, bool):
+            raise DeclarationError(subject, f"read_only: is {read_only!r}.", "Write True or False.")
         rows: list[Callable[[], Any]] = []
         if not isinstance(model, type) or not any(
-            declare(self, model, shown, searched, rows) for declare in MODEL_KINDS
+            declare(self, model, shown, searched, rows, not read_only) for declare in MODEL_KINDS
         ):
             remedy = 'Give a model of Django, with "awp_publish_django" in INSTALLED_APPS.'
             raise DeclarationError(subject, "is no model that is known here.", remedy)
@@ -567,11 +673,20 @@ class Site:
         return decorate
 
     def prompt(
-        self, prompt_id: str, /, *, title: str | None = None, description: str | None = None
+        self,
+        prompt_id: str,
+        /,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        complete: Callable[..., object] | Mapping[str, Callable[..., object]] | None = None,
     ) -> Callable[[F], F]:
-        """Declare a prompt: a function that makes a text for a person's own model of what the person fills in."""
+        """Declare a prompt: a function that makes a text for a person's own model of what the person fills in.
+
+        `complete` suggests values of its arguments: a function of what is typed so far, or one for each by name.
+        """
         self._refuse_when_frozen(f'prompt "{prompt_id}"')
-        return self._prompts.declare(prompt_id, title, description)
+        return self._prompts.declare(prompt_id, title, description, complete)
 
     def page(self, path: str | None = None, /, **options: Unpack[PageSettings]) -> Callable[[F], F]:
         """Declare a page: decorate its route handler, or call it with the `path` of a page that was not written here.
@@ -683,6 +798,13 @@ class Site:
                 f"{workers} workers serve it, and each would keep {' and '.join(what)} in a memory of its own.",
                 'Give Site(store="sqlite:///agents.db"), or "redis://..." for several machines; or run one worker.',
             )
+        traffic = self.settings.traffic
+        if traffic is not None and isinstance(traffic.metrics, str) and not self.authenticators:
+            wrong = f'traffic: nothing here tells who has the scope "{traffic.metrics}".'
+            raise DeclarationError("site", wrong, "Give Site(authenticate=...), or metrics=True.")
+        if traffic is not None and traffic.metrics and find_spec("prometheus_client") is None:
+            wrong = "traffic: metrics need prometheus-client, which is not installed."
+            raise DeclarationError("site", wrong, 'Run pip install "awp-publish[metrics]".')
         for action in actions:
             subject = f'action "{action.id}"'
             if action.auth_required and not (self.authenticators or action.route_authenticates):

@@ -2,9 +2,14 @@
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from awp_publish import __version__
 
 ROOT = Path(__file__).parents[1]
 
@@ -90,3 +95,190 @@ def test_what_is_no_application_gets_a_sentence(tmp_path):
     }.items():
         done = run_in(tmp_path, "show", target)
         assert (done.returncode, done.stderr) == (2, f"awp-publish: {words}\n")
+
+
+SHOP = """
+from enum import Enum
+from typing import Annotated
+from fastapi import FastAPI
+from pydantic import Field
+from awp_publish import AgentPublisher, Site
+
+site = Site(name="Shop", description="A shop.", url="https://shop.example", doors=["mcp", "a2a"])
+app = FastAPI()
+
+class Sort(Enum):
+    new = "new"
+    cheap = "cheap"
+
+@app.get("/books")
+@site.action("search_books", rate_limit="30/minute", examples=[{"q": "emma"}])
+async def search(q: Annotated[str, Field(description="Words of the title.")], sort: Sort = Sort.new) -> list[str]:
+    "Search books by title."
+    return [q, sort.value]
+
+@app.post("/data")
+@site.action("process", confirm="Order {data}.")
+async def process(data: str) -> str:
+    "The endpoint."
+    return f"ordered {data}"
+
+app.add_middleware(AgentPublisher, site=site)
+"""
+
+
+def run_shop(folder: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    (folder / "shop.py").write_text(SHOP)
+    command = [sys.executable, "-m", "awp_publish", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, cwd=folder, input=given, capture_output=True, text=True, check=False, env=environment
+    )
+
+
+def test_the_version_is_told():
+    assert run("--version").stdout == f"awp-publish {__version__}\n"
+
+
+def test_documents_actions_and_their_policy_are_listed_for_programs(tmp_path):
+    told = json.loads(run_shop(tmp_path, "show", "shop:app", "--json").stdout)
+    actions = {one["id"]: one for one in told["actions"]}
+    assert actions["search_books"]["policy"] == "at most 30/minute"
+    assert actions["process"]["policy"] == "a person confirms"
+    assert "/.well-known/agent-card.json" in [one["path"] for one in told["documents"]]
+    plain = run_shop(tmp_path, "show", "shop:app").stdout
+    assert "/.well-known/woa.json\n" in plain
+    assert "search_books" in plain
+
+
+def test_each_document_has_its_price_and_copies_are_counted_once(tmp_path):
+    told = json.loads(run_shop(tmp_path, "show", "shop:app", "--tokens", "--json").stdout)
+    woa = next(one for one in told["documents"] if one["path"] == "/.well-known/woa.json")
+    assert woa["tokens"] == -(-woa["bytes"] // told["bytes_per_token"])
+    awas = next(one for one in told["documents"] if one["path"] == "/.well-known/ai-actions.json")
+    assert awas["also_at"] == ["/.well-known/awas.json"]
+
+
+def test_descriptions_are_judged_as_a_model_reads_them_each_with_a_fix(tmp_path):
+    done = run_shop(tmp_path, "check", "--as-model", "shop:app", "--json")
+    assert done.returncode == 1
+    told = json.loads(done.stdout)
+    found = {(one["subject"].split('"')[1], one["check"]) for one in told["findings"]}
+    assert ("search_books", "model-enum-words") in found
+    bad = {"description", "verb-first", "examples", "input-words", "ambiguous-name"}
+    assert {("process", f"model-{rule}") for rule in bad} <= found
+    assert all(one["hint"] for one in told["findings"])
+    scores = told["scores"]["shop:app"]["actions"]
+    assert scores["search_books"] > scores["process"]
+    assert run_shop(tmp_path, "check", "--as-model", "shop:app", "--json").stdout == done.stdout
+
+
+def test_a_manifest_of_anybody_is_judged_as_a_model_reads_it(tmp_path):
+    good = {"name": "search_books", "description": "Search books by their title.", "inputSchema": {"type": "object"}}
+    listed = tmp_path / "tools.json"
+    listed.write_text(json.dumps({"tools": [good]}))
+    assert run("check", "--as-model", str(listed)).returncode == 0
+    listed.write_text(json.dumps({"tools": [{**good, "name": f"search_{n}"} for n in range(41)]}))
+    many = run("check", "--as-model", str(listed))
+    assert "41 actions" in many.stdout
+    assert "model-twins" in many.stdout
+    listed.write_text("[]")
+    assert run("check", "--as-model", str(listed)).returncode == 2
+
+
+@pytest.mark.parametrize("door", ["woa", "plain", "mcp", "a2a"])
+def test_an_action_is_called_through_any_door(tmp_path, door):
+    done = run_shop(tmp_path, "call", "shop:app", "search_books", "--door", door, "q=emma", "sort=cheap")
+    assert (done.returncode, json.loads(done.stdout)) == (0, ["emma", "cheap"]), done.stderr
+
+
+def test_a_refused_call_says_why_and_what_to_do(tmp_path):
+    wrong = run_shop(tmp_path, "call", "shop:app", "search_books", "sort=new")
+    assert wrong.returncode == 1
+    assert "INVALID_INPUT" in wrong.stderr
+    as_json = run_shop(tmp_path, "call", "shop:app", "search_books", "--json")
+    assert json.loads(as_json.stdout)["code"] == "INVALID_INPUT"
+    unknown = run_shop(tmp_path, "call", "shop:app", "nothing")
+    assert (unknown.returncode, "UNKNOWN" in unknown.stderr) == (1, True)
+    assert run_shop(tmp_path, "call", "shop:app", "search_books", "emma").returncode == 2
+    assert run_shop(tmp_path, "call", "http://127.0.0.1:1", "search_books", "q=1").returncode == 2
+
+
+def test_a_confirmation_is_not_given_by_itself(tmp_path):
+    asked = run_shop(tmp_path, "call", "shop:app", "process", "data=tea")
+    assert asked.returncode == 1
+    assert 'Order "tea".' in asked.stderr
+    assert run_shop(tmp_path, "call", "shop:app", "process", "data=tea", "--yes").stdout == "ordered tea\n"
+
+
+def test_at_a_terminal_missing_inputs_and_consent_are_asked_for(tmp_path):
+    (tmp_path / "shop.py").write_text(SHOP)
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "awp_publish", "call", "shop:app", "process"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=follower, stdout=follower, stderr=follower, env=environment
+    ) as process:
+        os.close(follower)
+        shown = b""
+        for awaited, answer in ((b"data (string)", b"tea\n"), (b"[y/N]", b"y\n"), (b"ordered tea", b"")):
+            while awaited not in shown:
+                shown += os.read(leader, 1000)
+            os.write(leader, answer)
+        process.wait(30)
+        os.close(leader)
+    assert b'Order "tea".' in shown
+    assert process.returncode == 0
+
+
+def test_documents_are_exported_with_their_headers(tmp_path):
+    done = run_shop(tmp_path, "export", "shop:app", "out")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "out" / ".well-known" / "woa.json").read_text())["woa_version"] == "1"
+    blocks = dict(
+        block.split("\n", 1) for block in (tmp_path / "out" / "_headers").read_text().split("\n\n") if "\n" in block
+    )
+    assert "  Content-Type: application/woa+json" in blocks["/.well-known/woa.json"]
+    assert "  Access-Control-Allow-Origin: *" in blocks["/agent.json"]
+    assert "Content-Length" not in blocks["/agent.json"]
+
+
+PAGE = "<html><head><title>Tea</title></head><body><h1>Green tea</h1><p>Hot <a href='/x'>water</a>.</p></body></html>"
+
+
+def test_any_page_is_shown_as_som_and_as_markdown(tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text(PAGE)
+    som = json.loads(run("som", str(page), "--url", "https://tea.example/green").stdout)
+    assert (som["title"], som["url"]) == ("Tea", "https://tea.example/green")
+    text = run("markdown", "-", "--url", "https://tea.example/green", given=PAGE).stdout
+    assert text.startswith("# Green tea\n")
+    assert "https://tea.example/x" in text or "](/x)" in text
+    assert json.loads(run("markdown", str(page), "--json").stdout)["markdown"].startswith("# Green tea")
+    assert run("som", str(tmp_path / "none.html")).returncode == 2
+
+
+@pytest.mark.parametrize("framework", ["fastapi", "starlette"])
+def test_the_file_to_begin_with_runs_and_has_nothing_to_correct(tmp_path, framework):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def at(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "awp_publish", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
+
+    assert at("init", framework).returncode == 0
+    assert at("check", "main:app").returncode == 0
+    judged = at("check", "--as-model", "main:app")
+    assert judged.returncode == 0, judged.stdout
+    assert "Emma" in at("call", "main:app", "search_books", "q=emma").stdout
+    again = at("init", framework)
+    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+
+
+def test_the_records_to_paste_into_the_zone_are_printed(tmp_path):
+    told = run_shop(tmp_path, "dns", "shop:app").stdout
+    assert '_index._agents.shop.example. 3600 IN SVCB 1 shop.example. alpn="h2" port="443"' in told
+    assert "_a2a._agents.shop.example. " in told
+    assert '_agent.shop.example. 3600 IN TXT "v=aid2;u=https://shop.example/mcp;p=mcp;s=Shop"' in told
+    assert told.count(" TXT ") == 1  # two of a version are ambiguous
+    assert run("dns", "demo_site.app:app").returncode == 2  # its address is no https address

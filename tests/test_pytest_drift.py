@@ -33,7 +33,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         "-p",
         "no:cacheprovider",
         "-p",
-        "awp_publish.pytest_drift",
+        "awp_publish_pytest",
         *arguments,
     ]
     environment = {"PYTHONPATH": f"{ROOT}:{ROOT / 'contrib'}:{folder}", "PATH": "", "NO_COLOR": "1"}

@@ -933,7 +933,7 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
 
     These are a version in words or none; tools without an input_schema, which take nothing; tools that are named like a
     primitive, which runtimes execute themselves, or that have their output in `static_output`; whole sections in
-    another form than an array, which are passed over; and arguments that a primitive has not, which fail at run time.
+    another form than their own, which are passed over; and arguments that a primitive has not, which fail at run time.
     """
     version = document.get("version")
     is_named = version is None or isinstance(version, str)
@@ -954,5 +954,8 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
 
 _SECTIONS: Final = frozenset(
     f"/{name}"
-    for name in ("imports", "context", "states", "transitions", "signals", "attachments", "checks", "state_projections")
+    for name in (
+        *("imports", "context", "states", "transitions", "signals", "attachments", "checks", "state_projections"),
+        *("surface", "provenance", "composition"),
+    )
 )

@@ -9,6 +9,7 @@ import http.client
 import socket
 import ssl
 import time
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import SplitResult, urljoin
@@ -25,11 +26,36 @@ class FetchRefused(OSError):
     """A document that is not fetched, or not to be had. The message says why."""
 
 
-def fetch(url: str, *, max_bytes: int, allow_private: bool = False, seconds: float = SECONDS) -> tuple[bytes, str]:
-    """Return the body at an address and the address that it came from. Raises FetchRefused.
+@dataclass(frozen=True, slots=True)
+class FetchedDocument:
+    """A document, the address that it came from, and its media type and charset as the server told them, or ""."""
 
-    With `allow_private` it may be on this machine or in its network. No credentials are sent, a redirect is judged like
-    an address, and nothing that is longer than `max_bytes` or slower than `seconds` is read.
+    body: bytes
+    url: str
+    media_type: str = ""
+    charset: str = ""
+
+
+def fetch(url: str, *, max_bytes: int, allow_private: bool = False, seconds: float = SECONDS) -> tuple[bytes, str]:
+    """Return the body at an address and the address that it came from. Raises FetchRefused."""
+    fetched = fetch_document(url, max_bytes=max_bytes, allow_private=allow_private, seconds=seconds)
+    return fetched.body, fetched.url
+
+
+def fetch_document(
+    url: str,
+    *,
+    max_bytes: int,
+    allow_private: bool = False,
+    seconds: float = SECONDS,
+    accept: str = "application/json",
+    stay: bool = False,
+) -> FetchedDocument:
+    """Return the document at an address. Raises FetchRefused.
+
+    With `allow_private` it may be on this machine or in its network, with `stay` no redirect leads to another origin.
+    No credentials are sent, a redirect is judged like an address, and nothing that is longer than `max_bytes` or slower
+    than `seconds` is read.
     """
     deadline = time.monotonic() + seconds
     for _ in range(MAX_REDIRECTS + 1):
@@ -41,7 +67,7 @@ def fetch(url: str, *, max_bytes: int, allow_private: bool = False, seconds: flo
         connection = _connect(parts, allow_private, deadline)
         try:
             path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            headers = {"Host": parts.netloc, "Accept": "application/json", "User-Agent": "awp-publish"}
+            headers = {"Host": parts.netloc, "Accept": accept, "User-Agent": "awp-publish"}
             connection.request("GET", path, headers=headers | {"Accept-Encoding": "identity", "Connection": "close"})
             response = connection.getresponse()
             location = response.headers.get("Location")
@@ -49,6 +75,9 @@ def fetch(url: str, *, max_bytes: int, allow_private: bool = False, seconds: flo
                 there = urljoin(url, location)
                 if parts.scheme == "https" and not there.startswith("https:"):
                     raise FetchRefused(f"{url} leads to an address that is not encrypted.")
+                target = split(there)
+                if stay and (target is None or origin_of(target) != origin_of(parts)):
+                    raise FetchRefused(f"{url} leads to another site: {there[:200]}.")
                 url = there
                 continue
             if response.status != 200:
@@ -60,7 +89,9 @@ def fetch(url: str, *, max_bytes: int, allow_private: bool = False, seconds: flo
                     raise FetchRefused(f"{url} has more than {max_bytes} bytes.")
                 if time.monotonic() > deadline:
                     raise FetchRefused(f"{url} took longer than {seconds:g} seconds.")
-            return bytes(body), url
+            charset = response.headers.get_content_charset("")
+            kind = response.headers.get_content_type() if "Content-Type" in response.headers else ""
+            return FetchedDocument(bytes(body), url, kind, charset)
         except (http.client.HTTPException, ValueError) as error:
             raise FetchRefused(f"{url} did not answer as a web server does: {error}.") from error
         except (TimeoutError, ssl.SSLError, ConnectionError) as error:
@@ -68,6 +99,11 @@ def fetch(url: str, *, max_bytes: int, allow_private: bool = False, seconds: flo
         finally:
             connection.close()
     raise FetchRefused(f"{url} leads to more than {MAX_REDIRECTS} other addresses.")
+
+
+def origin_of(parts: SplitResult) -> tuple[str, str, int]:
+    """Scheme, host and port of an address, the usual port of its scheme where it names none."""
+    return parts.scheme, (parts.hostname or "").rstrip("."), parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def _connect(parts: SplitResult, allow_private: bool, deadline: float) -> http.client.HTTPConnection:

@@ -45,7 +45,7 @@ from awp_publish.discover.routes import (
     walk_routes,
 )
 from awp_publish.model import Arrival, JsonObject, OpenApi
-from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_schema
+from awp_publish.schema import UnusableSchema, close_like, drops_unknown, reason_of, write_readable, write_schema
 
 DescribedRoute: TypeAlias = "fastapi.routing.RouteContext | APIRoute"
 """An API route as it stands in the application: within its routers, or by itself."""
@@ -191,15 +191,17 @@ class _Document:
             except Exception as error:
                 raise UnusableSchema(f"FastAPI cannot describe {context.path}: {reason_of(error)}") from error
             components, found = Components(document), _operation(document, context, method)
-        body, kind = context.body_field, None
+        body, written = context.body_field, ()
         if body is not None:
-            kind = Annotated[body.field_info.annotation, body.field_info]
+            kind, beside = body.field_info.annotation, body.field_info
+            # A model as it stands has been read by pydantic already; validators and bounds beside it have not.
+            written = write_readable(Annotated[kind, beside] if beside.metadata or beside.json_schema_extra else kind)
         read = read_operation(
             found,
             components,
             self._prefix + (context.path or ""),
             document.get("security"),
-            drops_unknown=kind is not None and drops_unknown(kind),
+            drops_unknown=drops_unknown(*written),
             drops_empty=True,  # fastapi.dependencies.utils, `_get_value`: it refuses the field, or takes the default
         )
         outputs = read.outputs  # what the route writes may differ from what FastAPI documents of it
@@ -216,7 +218,7 @@ class _Document:
         # Single parameters that are called so: a model of headers is what somebody has declared as a whole.
         headers = (field for one in _flat(context.dependant) for field in one.header_params)
         secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
-        inputs = read.inputs if kind is None else close_like(read.inputs, kind)
+        inputs = close_like(read.inputs, *written)
         read = without_credentials(dataclasses.replace(read, inputs=inputs), of_route=secret)
         return dataclasses.replace(
             read,

@@ -120,6 +120,8 @@ class Call:
     task: "asyncio.Task[Any] | None" = None
     answer: "Result | None" = None
     is_delivered: bool = False
+    started: float = 0.0
+    """When it was begun to be counted (seconds of perf_counter), 0.0 once it is counted."""
     interrupted: bool = False
     finisher: "asyncio.Future[None] | None" = None
     listener: "asyncio.Future[None] | None" = None

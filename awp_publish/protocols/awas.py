@@ -125,7 +125,8 @@ def render(catalog: Catalog) -> dict[str, object]:
     site, actions, limit = catalog.site, catalog.actions, catalog.site.rate_limit
     updated = site.updated and (site.updated if site.updated.tzinfo else site.updated.replace(tzinfo=UTC))
     level = _site_level(catalog, actions)
-    described = [_action(catalog, action, level) for action in actions]
+    methods = _methods(catalog)
+    described = [_action(catalog, action, level, methods.get("methods")) for action in actions]
     workflows = [
         present({"id": flow.id, "name": flow.name, "description": flow.description, "steps": list(flow.steps)})
         for flow in site.workflows
@@ -236,12 +237,12 @@ def _methods(catalog: Catalog) -> dict[str, object]:
     return present({"methods": known or None, "x-methods": others or None})
 
 
-def _action(catalog: Catalog, action: Action, level: str | None) -> dict[str, object]:
+def _action(catalog: Catalog, action: Action, level: str | None, methods_of_site: object) -> dict[str, object]:
     method, path = catalog.endpoint_of(action)
     address = located(catalog, path)
     # The site's methods hold where an action names none.
     methods = methods_of_route(action)
-    own_methods = methods if methods != _methods(catalog).get("methods") else None
+    own_methods = methods if methods != methods_of_site else None
     preconditions = [*action.preconditions, *(f"{one} has been called successfully." for one in action.depends_on)]
     limit = _rate_limit(action.rate_limit)
     fields = request_fields(catalog, action)

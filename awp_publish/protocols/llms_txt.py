@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from awp_publish.model import Action, Catalog, JsonObject, Page
+from awp_publish.model import Action, Agent, Catalog, JsonObject, Page
 from awp_publish.protocols import som
 from awp_publish.protocols.actions_json import SITE_ACTION
 from awp_publish.protocols.members import credentials_of, whole
@@ -64,14 +64,14 @@ def usage(catalog: Catalog) -> list[str]:
         return []
     template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
     lines = [f'Call: POST {template} with JSON {{"input": {{...}}}}. Errors are problem+json with a `recovery`.', ""]
-    lines += [f"- {_line(catalog, action)}" for action in actions]
+    agents = {agent.id: agent for agent in catalog.agents}
+    lines += [f"- {_line(agents[action.agent_id], action)}" for action in actions]
     rules = list(_rules(catalog))
     return [*lines, "", *(f"- {rule}" for rule in rules)] if rules else lines
 
 
-def _line(catalog: Catalog, action: Action) -> str:
+def _line(agent: Agent, action: Action) -> str:
     """One action: `search_books {q, page?: 1..50}: Search the books. 30/minute, confirm.`"""
-    agent = next(one for one in catalog.agents if one.id == action.agent_id)
     name = action.agent_id
     if list(agent.operations) != ["default"]:
         name += f' ("operation": "{action.operation}")'

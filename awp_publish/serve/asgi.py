@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
@@ -15,6 +16,7 @@ from awp_publish.health import count_workers
 from awp_publish.invoke import Invoker, Observer
 from awp_publish.model import Catalog, seconds_of
 from awp_publish.policy.botauth import WebBotAuth
+from awp_publish.policy.call import Credentials, Label
 from awp_publish.policy.guard import Guards
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
@@ -27,7 +29,18 @@ from awp_publish.serve.documents import Prepared, prepare, problem_documents
 from awp_publish.serve.doors import ENTRANCE, Answer, DoorContext, Doors, describe_live_doors, open_doors
 from awp_publish.serve.endpoint import read_admission_of
 from awp_publish.serve.guarded_routes import ARRIVED, GuardedRoutes
-from awp_publish.serve.http import AsgiApp, Receive, Reply, Scope, Send, ask_first, read_fields, route_path, send_reply
+from awp_publish.serve.http import (
+    AsgiApp,
+    Fields,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    ask_first,
+    read_fields,
+    route_path,
+    send_reply,
+)
 from awp_publish.serve.jobs import BACKGROUNDS, Background
 from awp_publish.serve.lifespan import run_lifespan
 from awp_publish.serve.negotiation import Guide, NegotiatedPages, NegotiatedRequest, PageRenderer, negotiate
@@ -94,7 +107,7 @@ class AgentPublisher:
         self._link_headers = link_headers
         self._check = check
         self._status = StatusKeeper(site.liveness, site.probe)
-        self._observer = Observer(site.settings.log_inputs, site.call_listeners)
+        self._observer = Observer(site.settings.log_inputs, site.call_listeners, site.traffic)
         self._background: Background | None = None
         self._renderer: PageRenderer | None = None
         self._whole: AsgiApp = app
@@ -222,6 +235,8 @@ class AgentPublisher:
             for door in (door for published in self._published for door in published.doors.live):
                 if door.running is not None:
                     await stack.enter_async_context(door.running())
+            if self.site.traffic is not None:
+                await stack.enter_async_context(self.site.traffic.keeping())
             if self.site.liveness.probes:
                 await stack.enter_async_context(self._status.keeping())
             yield
@@ -265,6 +280,7 @@ class AgentPublisher:
             self._background = Background(settings, catalog, guards, self._observer, self._whole, application, sessions)
         if settings.page_formats is not None:
             self._renderer = PageRenderer()
+            self._renderer.on_reading = self._count_reading if self.site.traffic is not None else None
         self.site.on_refresh(self._publish)
         self._publish(self.site)
         return self._published
@@ -381,12 +397,31 @@ class AgentPublisher:
             routes=partial(find_routes, self._called.routes),
             sessions=sessions,
             carry=carry,
+            traffic=site.traffic,
         )
         return open_doors(context, self._status)
 
-    def _documents_of(self, host: str) -> Mapping[str, Prepared]:
-        """The documents of one address as they were published last."""
-        return next(one for one in self._published if one.host == host).documents
+    def _documents_of(self, host: str) -> tuple[Mapping[str, Prepared], Mapping[str, Prepared]]:
+        """The documents of one address as they were published last, and those that stand where the application's do."""
+        published = next(one for one in self._published if one.host == host)
+        return published.documents, published.fallbacks
+
+    def _count_reading(self, url: str, requested: str, status: int, fields: Fields) -> None:
+        """Count a reading of a page; of what is no page of the site without its address, which anybody may invent."""
+        if (traffic := self.site.traffic) is not None:
+            label: Label = "unknown"
+            for one in self.site.authenticators:
+                if isinstance(one, WebBotAuth):
+                    label = one.label_of(Credentials({"user-agent": fields.get(b"user-agent", b"").decode("latin-1")}))
+            is_page = status < 400
+            path = urlsplit(url).path or "/"
+            traffic.add(
+                "som" if requested == "som" else "markdown",
+                path if is_page else "",
+                "",
+                label,
+                "ok" if is_page else str(status),
+            )
 
     def _sessions(self, guards: Guards, catalog: Catalog) -> CookieSessions | None:
         """The sessions that are kept for callers without a cookie jar, None for a site that knows nobody by cookies."""

@@ -11,13 +11,15 @@ from typing import Final, Protocol, TypeAlias, cast
 from awp_publish.discover import Route
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door, Paths
+from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.documents import Prepared
 from awp_publish.serve.endpoint import Admission, ProblemRenderer
 from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send, read_fields
-from awp_publish.serve.jobs import Background, JobsDoor
+from awp_publish.serve.jobs import Background, Identify, JobsDoor
+from awp_publish.serve.metrics import MetricsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.plain import DIALECT, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import CookieSessions, SessionCalls
@@ -25,6 +27,7 @@ from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import InvokeAddress, WoaDoor
 from awp_publish.settings import SiteSettings
 from awp_publish.site import Site
+from awp_publish.traffic import TrafficRecord
 
 # --- Doors that a site has to ask for: each in its own file with its extra, opened only then ---
 
@@ -57,9 +60,9 @@ class DoorContext:
     """What the doors of one public address of a site are made of.
 
     `published` is the catalog as it was published last, with what works at the moment. `keys` are what is signed with,
-    the newest first. `pages` is None where pages are HTML only. `site`, its `documents` and the application's `routes`
-    are for the overview. `sessions` and `carry` are there where the site has sessions: they keep those of callers
-    without a cookie jar, and have them at hand in a call.
+    the newest first. `pages` is None where pages are HTML only. `sessions` and `carry` are there where the site has
+    sessions: they keep those of callers without a cookie jar, and have them at hand in a call. For the overview there
+    are `site`, its `documents` (those of ours, and those that stand where the application has none) and the `routes`.
     """
 
     settings: SiteSettings
@@ -73,10 +76,11 @@ class DoorContext:
     entrance: Entrance
     pages: PageReader | None
     site: Site
-    documents: Callable[[], Mapping[str, Prepared]]
+    documents: Callable[[], tuple[Mapping[str, Prepared], Mapping[str, Prepared]]]
     routes: Callable[[], Sequence[Route]]
     sessions: CookieSessions | None = None
     carry: SessionCalls | None = None
+    traffic: TrafficRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,33 +162,47 @@ class Doors:
         return partial(self.woa, named=self.address.agent_of(matched, scope["query_string"]))
 
 
+def identify_caller(context: DoorContext) -> Identify:
+    """Return what tells who makes a request, with the cookies of the session that it shows."""
+    gate, carry, proxies = context.guards.identify(), context.carry, context.admission.trusted_proxies
+
+    async def identify(scope: Scope, fields: Fields) -> str:
+        if carry is not None:
+            scope = await carry.visit(scope)
+            fields = read_fields(scope["headers"])
+        principal = await gate(read_credentials(scope, fields, proxies))
+        return principal.id if principal is not None else ""
+
+    return identify
+
+
 def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
     """Open the doors of one public address of a site."""
     catalog, invoker, admission, background = context.catalog, context.invoker, context.admission, context.background
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
-    calls, cors, carry = address.calls(catalog), Cors(admission.allow_origins), context.carry
+    calls, cors = address.calls(catalog), Cors(admission.allow_origins)
     live = open_live_doors(context)
     if context.settings.has_overview:
         overview: OverviewModule = cast(OverviewModule, import_module(OVERVIEW))  # what is off is not even imported
         live = (*live, overview.open_overview(context))
     below: dict[str, AnswerRest] = {}
     if background is not None:
-        gate = context.guards.identify()
-
-        async def identify(scope: Scope, fields: Fields) -> str:
-            if carry is not None:
-                scope = await carry.visit(scope)
-                fields = read_fields(scope["headers"])
-            principal = await gate(read_credentials(scope, fields, admission.trusted_proxies))
-            return principal.id if principal is not None else ""
-
         renderer = ProblemRenderer(catalog)
         jobs = catalog.absolute(catalog.paths.jobs)
+        identify = identify_caller(context)
         door = JobsDoor(background.jobs, jobs, renderer, cors, identify, admission.own_hosts, context.sessions)
         below[f"{catalog.paths.jobs}/"] = door
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(catalog, status, admission.own_hosts)}
     if context.pages is not None:
         exact[catalog.paths.som] = SomDoor(context.pages, admission.own_hosts)
+    kept, traffic = context.settings.traffic, context.traffic
+    if kept is not None and kept.metrics and traffic is not None:
+        gate, guards = None, context.guards
+        if isinstance(kept.metrics, str):
+            scopes, metadata = (kept.metrics,), guards.metadata_url
+            gate = AuthenticationGate(guards.authenticators, True, scopes, guards.realm, metadata, store=guards.store)
+        asked = MetricsDoor(catalog, traffic, admission.own_hosts, gate, admission.trusted_proxies)
+        exact[catalog.paths.metrics] = asked
     said = ProblemRenderer(catalog, DIALECT)
     exact |= {catalog.plain_path_of(one): PlainDoor(one, invoker, admission, said, cors) for one in catalog.actions}
     below[f"{catalog.paths.actions}/"] = UnknownActionDoor(catalog, admission, said, cors)

@@ -216,6 +216,8 @@ class PageRenderer:
         self._cache: OrderedDict[RenderKey, Rendering] = OrderedDict()
         self._size = 0
         self._lock = Lock()
+        self.on_reading: Callable[[str, str, int, Fields], None] | None = None
+        """Is told of every reading: the page's address, the format, the status and the reader's headers."""
 
     def cached(self, key: RenderKey) -> Rendering | None:
         """The rendering of the same page, made before."""
@@ -489,6 +491,8 @@ class NegotiatedRequest:
             if self.location is not None:
                 kept.append((b"content-location", self.location))
             status = self._condition(fields.get(b"last-modified", b""), rendering.etag)
+        if self.renderer.on_reading is not None:
+            self.renderer.on_reading(self.url, self.requested.format, status, self.fields)
         if status in (304, 412):
             own = [pair for pair in kept if pair[0] not in _NOT_IN_304]
             return Reply(status, tuple(own) if status == 304 else ((b"content-length", b"0"), *own))

@@ -14,23 +14,26 @@ import re
 import secrets
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
 from html import escape
+from keyword import iskeyword
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast, get_args
 from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
 
 from awp_publish.checks import Finding, check_documents
 from awp_publish.checks.urls import is_loopback
+from awp_publish.invoke import Carry, Handle
 from awp_publish.model import DEFAULT_OPERATION, UNIT_NAMES, Action, Catalog, Effect, JsonObject, RateLimit
 from awp_publish.policy.authentication import AuthenticationGate
-from awp_publish.policy.call import Principal
+from awp_publish.policy.call import Call, Deliver, Label, Principal, Result
 from awp_publish.problems import (
     CrossSiteCookies,
     DeclarationError,
@@ -96,6 +99,8 @@ MAX_DETAILED: Final = 100
 MAX_FORM_BYTES: Final = 4_194_304
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_COMPARED_LINES: Final = 400
+MAX_EXPECTED: Final = 2000
+"""Characters of an answer that a test compares with."""
 TOKEN_BYTES: Final = 4
 """Bytes of JSON or English that make a token of a model, about."""
 
@@ -225,6 +230,8 @@ def policy_words(catalog: Catalog, action: Action) -> list[str]:
         said.append(f"callers need the scope{'s' * (len(action.scopes) > 1)} {', '.join(action.scopes)}")
     elif action.auth_required:
         said.append("callers have to be known")
+    if action.allow_agents:
+        said.append(f"for {', '.join(action.allow_agents)} only")
     if action.requires:
         said.append(f"only after a success of {', '.join(action.requires)}")
     if before := [one for one in action.depends_on if one not in action.requires]:
@@ -442,21 +449,35 @@ def fields_of(given: Mapping[str, object]) -> list[tuple[str, str]]:
     return found
 
 
-def python_call(target: str, action: Action, given: Mapping[str, object]) -> str:
+def python_call(action: Action, given: Mapping[str, object]) -> str:
     """Return a call of the Python client."""
-    named = all(name.isidentifier() for name in given)
-    arguments = (
-        [f"{name}={value!r}" for name, value in given.items()] if named else [f"**{dict(given)!r}"] * bool(given)
-    )
-    return f"{target}.call({', '.join([json.dumps(action.id), *arguments])})"
+    named = all(name.isidentifier() and not iskeyword(name) for name in given)
+    arguments = [f"{name}={value!r}" for name, value in given.items()] if named else [repr(dict(given))]
+    return f"client.call({', '.join([json.dumps(action.id), *arguments])})"
 
 
-def write_test(action: Action, given: Mapping[str, object]) -> str:
-    """Return a call as a test."""
+def write_test(action: Action, filled: Filled, chosen: Wire, answer: "WireAnswer | None") -> str:
+    """Return a call as a test, which expects what `answer` was if the call was sent."""
+    options = [f"door={json.dumps(chosen.door or chosen.key)}"] if chosen is not WIRES[0] else []
+    options += ["confirm=True"] if action.needs_confirmation else []
+    options += ['token="..."'] if any(name == "Authorization" for name, _ in filled.secrets) else []
+    opened = f"    with AgentClient({', '.join(['app', *options])}) as client:\n"
+    call, end = python_call(action, filled.given), "    assert answer is not None\n"
+    problem = answer.problem if answer is not None else None
+    if problem is not None and problem.get("code") and answer is not None and answer.question is None:
+        return (
+            "import pytest\n\nfrom awp_publish.client import AgentClient, CallFailed\n\n"
+            f"from main import app  # your application\n\n\ndef test_{action.id}():\n{opened}"
+            f"        with pytest.raises(CallFailed) as refused:\n            {call}\n"
+            f"    assert refused.value.code == {json.dumps(str(problem['code']))}\n"
+        )
+    if answer is not None and problem is None and not action.is_background:
+        expected = repr(aligned(answer.output, None))
+        if len(expected) <= MAX_EXPECTED:
+            end = f"    assert answer {'is' if answer.output is None else '=='} {expected}\n"
     return (
         "from awp_publish.client import AgentClient\n\nfrom main import app  # your application\n\n\n"
-        f"def test_{action.id}():\n    client = AgentClient(app)\n"
-        f"    answer = {python_call('client', action, given)}\n    assert answer is not None\n"
+        f"def test_{action.id}():\n{opened}        answer = {call}\n{end}"
     )
 
 
@@ -472,6 +493,7 @@ class WireAnswer:
     headers: tuple[tuple[str, str], ...]
     text: str
     milliseconds: float
+    spent: str = ""
     output: object = None
     problem: Mapping[str, Any] | None = None
 
@@ -589,6 +611,8 @@ async def send_request(
     started, status, body = time.perf_counter(), 0, b""
     scope, content_type, failed = inside.scope(outer), "application/json", ""
     exchange = PageExchange(inside.body, MAX_ANSWER_BYTES)
+    steps = Steps()
+    timing = _STEPS.set(steps)
     try:
         async with asyncio.timeout(seconds):
             if request.frames:
@@ -600,6 +624,8 @@ async def send_request(
     except Exception as error:
         logger.exception("a call of %s from the overview failed at %s", action.id, request.wire.title)
         failed = f"The application failed with {type(error).__name__}; its log says more."
+    finally:
+        _STEPS.reset(timing)
     if exchange.answered.done():  # what the application still does after its answer is its own affair
         answer, failed = exchange.collected(), ""
         status, body = answer.status, answer.body
@@ -621,7 +647,9 @@ async def send_request(
         except (KeyError, AttributeError, TypeError):
             problem = {"detail": "The answer is not what this door gives."}
     passed = (time.perf_counter() - started) * 1000
-    return WireAnswer(request, status, told, body.decode("utf-8", "replace"), passed, output, problem)
+    return WireAnswer(
+        request, status, told, body.decode("utf-8", "replace"), passed, steps.words(passed), output, problem
+    )
 
 
 async def _talk(app: AsgiApp, scope: Scope, frames: Sequence[JsonObject]) -> tuple[int, bytes]:
@@ -697,14 +725,22 @@ def connections(catalog: Catalog) -> Iterable[tuple[str, str, Html | None]]:
         cursor = base64.b64encode(orjson.dumps({"url": address})).decode()
         yield "Claude Code", f"claude mcp add --transport http {name} {address}", None
         told = "Settings, Connectors, Add custom connector; its address is"
-        yield "Claude (web, desktop, phone)", f"{told}\n{address}", None
+        link = tag("a", "Open the connectors of Claude", href="https://claude.ai/settings/connectors", class_="button")
+        yield "Claude (web, desktop, phone)", f"{told}\n{address}", link
         told = "Settings, Apps & Connectors, Advanced settings, Developer mode; then Create, with the address"
-        yield "ChatGPT", f"{told}\n{address}", None
-        link = f"vscode:mcp/install?{quote(json.dumps(in_code), safe='')}"
-        yield "VS Code", f"code --add-mcp {shlex.quote(json.dumps(in_code))}", tag("a", "Install in VS Code", href=link)
-        link = f"cursor://anysphere.cursor-deeplink/mcp/install?name={name}&config={quote(cursor, safe='')}"
+        link = tag(
+            "a", "Open the connectors of ChatGPT", href="https://chatgpt.com/#settings/Connectors", class_="button"
+        )
+        yield "ChatGPT", f"{told}\n{address}", link
+        install = f"vscode:mcp/install?{quote(json.dumps(in_code), safe='')}"
+        yield (
+            "VS Code",
+            f"code --add-mcp {shlex.quote(json.dumps(in_code))}",
+            tag("a", "Install in VS Code", href=install, class_="button"),
+        )
+        install = f"cursor://anysphere.cursor-deeplink/mcp/install?name={name}&config={quote(cursor, safe='')}"
         in_file = pretty({"mcpServers": {name: {"url": address}}})
-        yield "Cursor (.cursor/mcp.json)", in_file, tag("a", "Install in Cursor", href=link)
+        yield "Cursor (.cursor/mcp.json)", in_file, tag("a", "Install in Cursor", href=install, class_="button")
         inspector = "npx @modelcontextprotocol/inspector --cli"
         yield "MCP Inspector", f"{inspector} {address} --transport http --method tools/list", None
         yield (
@@ -848,6 +884,67 @@ def shown_value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+# --- Where the time of a call goes ---
+
+_STEPS: Final[ContextVar["Steps | None"]] = ContextVar("awp_publish_steps", default=None)
+"""The steps of the call that the overview sends; None for everybody else's."""
+
+
+@dataclass(slots=True)
+class Steps:
+    """When a call began, when its handler did, and when both ended: in seconds, 0 for what did not happen."""
+
+    begun: float = 0.0
+    handled: float = 0.0
+    answered: float = 0.0
+    ended: float = 0.0
+
+    def words(self, milliseconds: float) -> str:
+        """Say how the time of a call through a door was spent."""
+        if not self.ended:
+            return ""
+        gates = (self.handled or self.ended) - self.begun
+        parts = {"gates": gates}
+        if self.handled:
+            parts |= {"handler": self.answered - self.handled, "validation": self.ended - self.answered}
+        parts["door"] = milliseconds / 1000 - (self.ended - self.begun)
+        return ", ".join(f"{name} {max(0.0, seconds) * 1000:.1f} ms" for name, seconds in parts.items())
+
+
+def time_call(carry: Carry) -> Carry:
+    """Return what carries calls, and notes when those of the overview begin and are answered."""
+
+    def carry_timed(call: Call, deliver: Deliver) -> Awaitable[None]:
+        steps = _STEPS.get()
+        if steps is None:
+            return carry(call, deliver)
+        steps.begun = time.perf_counter()
+
+        async def deliver_timed(result: Result) -> None:
+            steps.ended = time.perf_counter()
+            await deliver(result)
+
+        return carry(call, deliver_timed)
+
+    return carry_timed
+
+
+def time_handler(handle: Handle) -> Handle:
+    """Return a handler, whose beginning and end are noted in calls of the overview."""
+
+    async def handle_timed(given: Any) -> Any:
+        steps = _STEPS.get()
+        if steps is None:
+            return await handle(given)
+        steps.handled = time.perf_counter()
+        try:
+            return await handle(given)
+        finally:
+            steps.answered = time.perf_counter()
+
+    return handle_timed
+
+
 # --- The endpoint ---
 
 
@@ -857,6 +954,7 @@ def open_overview(door: DoorContext) -> LiveDoor:
         wrong = f'overview: asks for the scope "{door.settings.overview}", and nothing here tells who calls.'
         raise DeclarationError("site", wrong, "Give Site(authenticate=...), or write overview=True for everybody.")
     overview, root = Overview(door), door.catalog.paths.root
+    door.invoker.surround(time_call, time_handler)
     pages = None
     if door.pages is not None and door.settings.page_formats is not None:
         pages = NegotiatedPages(door.catalog, door.settings.page_formats, door.pages.renderer)
@@ -872,7 +970,7 @@ def open_overview(door: DoorContext) -> LiveDoor:
                 '"...")) another address, or Site(overview=False).',
                 root,
             )
-    exact = {root: answer, **{f"{root}/{name}": overview.answer_file for name in FILES}}
+    exact = {root: answer, f"{root}/": answer, **{f"{root}/{name}": overview.answer_file for name in FILES}}
     exact |= {f"{root}.md": answer} if pages is not None else {}
     return LiveDoor(exact, {f"{root}/try/": answer_below})
 
@@ -969,7 +1067,7 @@ class Overview(Endpoint):
                 raise
         path = route_path(scope).removeprefix(catalog.paths.root)
         action_id = path.removeprefix("/try/") if path.startswith("/try/") else None
-        if path and action_id is None:
+        if path not in ("", "/") and action_id is None:
             raise UnknownAction("There is no such page of the overview.")
         pairs = read_query(scope["query_string"])
         if action_id is None:
@@ -991,7 +1089,7 @@ class Overview(Endpoint):
 
     async def _find(self) -> None:
         """Let the checks look at the documents, once for each time that they are published."""
-        door, documents = self._door, self._door.documents()
+        door, (documents, _) = self._door, self._door.documents()
         if self._found[0] is documents:
             return
         bodies = {
@@ -1010,9 +1108,10 @@ class Overview(Endpoint):
 
     def _overview(self, caller: Principal | None, sees: str) -> Html:
         door, catalog = self._door, self._door.published()
-        documents, findings, left_out = door.documents(), self._found[1], door.site.left_out
+        (documents, fallbacks), findings, left_out = door.documents(), self._found[1], door.site.left_out
         problems = f"{catalog.paths.problems}/"  # a page for each, of which nobody has to see the list
-        documents = {path: one for path, one in documents.items() if not f"{path}/".startswith(problems)}
+        listed = {**documents, **fallbacks}
+        documents = {path: one for path, one in listed.items() if not f"{path}/".startswith(problems)}
         sections: list[tuple[str, str, object]] = [
             ("actions", f"Actions ({len(catalog.actions)})", self._actions(catalog)),
             ("sees", "What does a caller see?", self._sees(catalog, documents, sees)),
@@ -1135,6 +1234,7 @@ class Overview(Endpoint):
         )
         heading = tag("h3", action.name, " ", code(action.id), id=f"action-{action.id}")
         words = tag("ul", (tag("li", one) for one in policy_words(catalog, action)), class_="facts")
+        bridged = ["the Actions Bridge"] if catalog.door("bridge") is not None else []
         is_degraded = action.id in catalog.status.degraded_actions
         return tag(
             "article",
@@ -1142,7 +1242,7 @@ class Overview(Endpoint):
             tag("p", action.description),
             tag("p", tag("strong", "It does not work at the moment."), class_="error") if is_degraded else None,
             words,
-            tag("p", "Offered at ", ", ".join(one.title for one in self._wires), "."),
+            tag("p", "Offered at ", ", ".join([*(one.title for one in self._wires), *bridged]), "."),
             about if len(catalog.actions) <= MAX_DETAILED else None,
             tag("p", tag("a", f"Try {action.id}", href=here, class_="button")),
             class_="card",
@@ -1176,18 +1276,22 @@ class Overview(Endpoint):
         )
 
     def _sees(self, catalog: Catalog, documents: Mapping[str, Prepared], asked: str) -> object:
-        """What a caller with a scope, or anybody, reads and may call; and what it costs a model to read it."""
+        """What anybody, a caller with scopes, or an agent that signs reads and may call; and what it costs a model."""
         known = sorted({scope for action in catalog.actions for scope in action.scopes})
+        agents = {one for action in catalog.actions for one in action.allow_agents if one not in get_args(Label)}
         asks = any(action.auth_required or action.scopes for action in catalog.actions)
         choices = {
-            "": "anonymous",
-            **({"known": "known, without a scope"} if asks else {}),
-            **{f"scope:{one}": f'scope "{one}"' for one in known},
+            "": "an anonymous caller",
+            **({"known": "a known caller without a scope"} if asks else {}),
+            **{f"scope:{one}": f'a caller with the scope "{one}"' for one in known},
+            **({f"scope:{' '.join(known)}": "a caller with all scopes"} if len(known) > 1 else {}),
+            **{f"agent:{one}": f"the agent {one}" for one in sorted(agents)},
         }
-        chosen = asked if asked in choices or asked.startswith("scope:") else ""
-        if chosen not in choices:
-            choices[chosen] = f'scope "{chosen.removeprefix("scope:")}"'
-        scopes = frozenset({chosen.removeprefix("scope:")} if chosen.startswith("scope:") else ())
+        kind, _, named = asked.partition(":")
+        chosen = asked if asked in choices or (kind in ("scope", "agent") and named) else ""
+        choices.setdefault(chosen, f'a caller with the {kind} "{named}"' if kind == "scope" else f"the agent {named}")
+        scopes = frozenset(named.split()) if chosen.startswith("scope:") else frozenset()
+        label, signer = ("verified", named) if chosen.startswith("agent:") else ("unknown", "")
         form = tag(
             "form",
             tag("label", "Caller", for_="sees-who"),
@@ -1205,7 +1309,11 @@ class Overview(Endpoint):
         for action in catalog.actions:
             needs = action.auth_required or action.scopes
             may = not needs or (chosen != "" and scopes.issuperset(action.scopes))
-            if hides and not may and not action.route_authenticates:
+            is_listed = may or not hides or action.route_authenticates
+            is_agent = not action.allow_agents or not {label, signer, signer.partition("://")[2]}.isdisjoint(
+                action.allow_agents
+            )
+            if not is_listed:
                 continue
             tool = {
                 "name": action.id,
@@ -1215,13 +1323,12 @@ class Overview(Endpoint):
             }
             size = len(orjson.dumps({**tool, "outputSchema": answer_schema(action)}))
             total += size
-            why = (
-                "yes"
-                if may
-                else f"no, without {', '.join(action.scopes)}"
-                if action.scopes and chosen
-                else "no, not without credentials"
-            )
+            why = "yes"
+            if not may:
+                lacks = action.scopes and chosen
+                why = f"no, without {', '.join(action.scopes)}" if lacks else "no, not without credentials"
+            elif not is_agent:
+                why = f"no, it is for {', '.join(action.allow_agents)}"
             rows.append((code(action.id), why, f"{size:,}", f"{tokens_of(size):,}"))
         read = {path: len(one.body) for path, one in documents.items()}
         listed = tag("ul", (tag("li", code(path), f": {size_of(size)}") for path, size in read.items()))
@@ -1240,6 +1347,8 @@ class Overview(Endpoint):
         hint = None
         if catalog.door("mcp") is None:
             hint = tag("p", "Clients of MCP connect where the site speaks it: ", code('Site(doors=["mcp"])'), ".")
+        elif is_loopback(catalog.domain):
+            hint = tag("p", "This is an address of one machine: Claude on the web and ChatGPT cannot reach it.")
         return hint, tag("dl", lines, class_="connect")
 
     # --- One form, every door ---
@@ -1276,6 +1385,7 @@ class Overview(Endpoint):
         requests = {one.key: write_request(one, catalog, action, filled) for one in self._wires}
         shown_requests = {one.key: write_request(one, catalog, action, shown) for one in self._wires}
         told: object = None
+        answers: list[WireAnswer] = []
         cookies: dict[str, tuple[bytes, bytes]] = {}
         if is_sent and wrong is None:
             app, seconds, do = door.entrance(scope), action.timeout + 5.0, controls.get("awp-do", "send")
@@ -1308,7 +1418,7 @@ class Overview(Endpoint):
                     aria_labelledby="answers-title",
                     aria_live="polite",
                 ),
-                self._requests(action, shown_requests, shown.given, chosen, link),
+                self._requests(action, shown_requests, shown, chosen, answers, link),
                 tag(
                     "section",
                     tag("h2", "Inputs and outputs", id="schemas"),
@@ -1414,16 +1524,23 @@ class Overview(Endpoint):
         )
 
     def _requests(
-        self, action: Action, requests: Mapping[str, WireRequest], given: Mapping[str, object], chosen: Wire, link: str
+        self,
+        action: Action,
+        requests: Mapping[str, WireRequest],
+        filled: Filled,
+        chosen: Wire,
+        answers: Sequence[WireAnswer],
+        link: str,
     ) -> Html:
         origin = self._door.catalog.url
         client = f"from awp_publish.client import AgentClient\n\nclient = AgentClient({json.dumps(origin)})\n"
+        sent = next((one for one in answers if one.request.wire is chosen), None)
         shown = {key: (one.wire.title, one.text(origin)) for key, one in requests.items()}
         curl = next((one for one in (requests[chosen.key],) if not one.frames), requests["woa"])
         shown |= {
             "curl": ("curl", curl.curl(origin)),
-            "python": ("Python", f"{client}answer = {python_call('client', action, given)}"),
-            "test": ("As a test", write_test(action, given)),
+            "python": ("Python", f"{client}answer = {python_call(action, filled.given)}"),
+            "test": ("As a test", write_test(action, filled, chosen, sent)),
         }
         tabs = [
             (
@@ -1515,6 +1632,7 @@ class Overview(Endpoint):
                 f"{answer.milliseconds:.1f} ms",
                 (" · ", compared) if compared else None,
             ),
+            tag("p", answer.spent, class_="hint") if answer.spent else None,
             tag(
                 "pre",
                 tag("code", lines),

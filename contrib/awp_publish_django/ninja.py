@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from awp_publish.discover.openapi import Components, as_object, read_operation
 from awp_publish.discover.routes import Operation
 from awp_publish.model import JsonObject
-from awp_publish.schema import close_like, drops_unknown
+from awp_publish.schema import close_like, drops_unknown, write_readable
 
 
 def operations_of(callback: object) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -33,9 +33,9 @@ def describe_operation(operation: Any, method: str, path: str) -> Operation | No
         if found.get("operationId") == wanted:
             kinds = [field.annotation for model in operation.models for field in model.model_fields.values()]
             models = [one for one in kinds if isinstance(one, type) and issubclass(one, BaseModel)]
-            drops = bool(kinds) and all(map(drops_unknown, models))
+            drops = bool(kinds) and all(drops_unknown(*write_readable(model)) for model in models)
             read = read_operation(found, components, path, document.get("security"), drops_unknown=drops)
-            return replace(read, inputs=close_like(read.inputs, *kinds))
+            return replace(read, inputs=close_like(read.inputs, *write_readable(*kinds)))
     return None
 
 

@@ -1,19 +1,22 @@
 """`@site.model(Book, fields=..., search=...)`: what a model has, as actions that list, search and read.
 
 Through the model's default manager, or the queryset that a decorated function returns; where the site knows its
-callers, for those with the permission to view. Nothing is written here.
+callers, for those with the permission to view. Nothing is written, unless `read_only=False` says so.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from django.core.exceptions import FieldDoesNotExist, FieldError, ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import Model, Q
+from django.db import DataError, IntegrityError, router, transaction
+from django.db.models import Model, ProtectedError, Q, RestrictedError
+from django.forms import FileField
 
 from awp_publish import DeclarationError, Site
 from awp_publish.problems import InvalidInput, Refused, Violation
+from awp_publish_django.forms import describe_field
 
 MOST: Final = 100
 """Rows of one page, at most."""
@@ -27,10 +30,12 @@ def declare_model(
     fields: Sequence[str],
     search: Sequence[str],
     rows: Sequence[Callable[[], Any]],
+    writes: bool = False,
 ) -> bool:
     """Declare `list_books` and `get_book` for a model; False for what is none. `rows` may have a function of its rows.
 
-    Raises DeclarationError for a field that there is not.
+    With `writes` there are `create_book`, `update_book` and `delete_book` too. Raises DeclarationError for a field that
+    there is not or that cannot be written, and for a site that knows no callers, whose rows everybody could write.
     """
     if not issubclass(model, Model):
         return False
@@ -47,6 +52,18 @@ def declare_model(
     one, many = _word(options.verbose_name), _word(options.verbose_name_plural)
     columns = list(dict.fromkeys((options.pk.name, *fields)))
     key = options.pk.name
+
+    written: dict[str, Any] = {}
+    if writes and not site.authenticators:
+        remedy = "Write Site(authenticate=ApplicationUser()): callers need the permissions to add, change and delete."
+        raise DeclarationError(subject, "read_only: is False, and the site does not know its callers.", remedy)
+    for name in dict.fromkeys(fields) if writes else ():
+        column: Any = options.get_field(name)
+        written[name] = None if name == key and column.get_internal_type().endswith("AutoField") else column.formfield()
+        if isinstance(written[name], FileField):
+            raise DeclarationError(subject, f'fields: "{name}" is a file, which is not written here.', "Leave it out.")
+        if written[name] is None:  # a key or a value that the database makes: shown, not written
+            del written[name]
 
     def found_rows() -> Any:
         return rows[0]() if rows else model._default_manager.all()
@@ -74,14 +91,51 @@ def declare_model(
         shown = [show(row) for row in query[(page - 1) * size : page * size]]
         return {"count": count, "page": page, "pages": max(1, -(-count // size)), "results": shown}
 
-    def get_one(given: Mapping[str, Any]) -> dict[str, object]:
+    def find(given: Mapping[str, Any]) -> Any:
         try:
             row = found_rows().filter(pk=given[key]).first()
         except (ValueError, ValidationError, OverflowError) as error:
             raise InvalidInput(f"{key} is none of these.", errors=[Violation(f"/{key}", "is not valid")]) from error
         if row is None:
             raise Refused(f"There is no {options.verbose_name} {given[key]}.", status=404)
+        return row
+
+    def get_one(given: Mapping[str, Any]) -> dict[str, object]:
+        return show(find(given))
+
+    def save(row: Any, given: Mapping[str, Any]) -> dict[str, object]:
+        for name in given:
+            if name in written and (name != key or row.pk is None):
+                setattr(row, options.get_field(name).attname, given[name])  # type: ignore[union-attr]
+        try:
+            with transaction.atomic(using=router.db_for_write(model)):
+                row.full_clean()
+                row.save()
+                if rows and not found_rows().filter(pk=row.pk).exists():
+                    raise Refused(f"This would be no {options.verbose_name} that agents may write.", status=403)
+        except ValidationError as error:
+            raise InvalidInput("The row is not valid.", errors=list(_violations(error, columns))) from error
+        except IntegrityError as error:
+            raise Refused(f"The database takes no such {options.verbose_name}.", status=409) from error
+        except (OverflowError, TypeError, ValueError, DataError) as error:
+            raise InvalidInput(f"The row is not valid: {error}") from error
+        row.refresh_from_db()
         return show(row)
+
+    def create(given: Mapping[str, Any]) -> dict[str, object]:
+        return save(model(), given)
+
+    def update(given: Mapping[str, Any]) -> dict[str, object]:
+        return save(find(given), given)
+
+    def delete(given: Mapping[str, Any]) -> dict[str, object]:
+        row, gone = find(given), {key: given[key]}
+        try:
+            with transaction.atomic(using=router.db_for_write(model)):
+                row.delete()
+        except (IntegrityError, ProtectedError, RestrictedError) as error:
+            raise Refused(f"Other rows need this {options.verbose_name}: it stays.", status=409) from error
+        return gone
 
     known: dict[str, object] = {
         "page": _whole(None, "Which page, from 1 on."),
@@ -93,8 +147,11 @@ def declare_model(
         "enum": [f"{sign}{name}" for name in columns for sign in ("", "-")],
         "description": "What to order by; a minus turns it around.",
     }
-    guarded = {"auth_required": True, "scopes": [f"{options.app_label}.view_{options.model_name}"]}
-    shared: dict[str, Any] = {"effect": "read", **(guarded if site.authenticators else {})}
+
+    def guarded(permission: str) -> dict[str, Any]:
+        return {"auth_required": True, "scopes": [f"{options.app_label}.{permission}_{options.model_name}"]}
+
+    shared: dict[str, Any] = {"effect": "read", **(guarded("view") if site.authenticators else {})}
     row_schema = {"type": "object", "properties": {name: {} for name in columns}, "required": columns}
     answers = {"type": "object", "properties": {"results": {"type": "array", "items": row_schema}}}
     listed = {"type": "object", "properties": known, "additionalProperties": False}
@@ -114,7 +171,32 @@ def declare_model(
     site.agent(
         f"get_{one}", description=f"Show one {options.verbose_name}.", inputs=asked, outputs=row_schema, **shared
     )(get_one)
+    if not writes:
+        return True
+    subject_of = f"one {options.verbose_name}"
+    properties: dict[str, Any] = {}
+    for name, field in written.items():
+        properties[name] = describe_field(name, field, model)
+        if options.get_field(name).null:  # type: ignore[union-attr]
+            properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
+    needed = [name for name, field in written.items() if field.required and not options.get_field(name).has_default()]  # type: ignore[union-attr]
+    inputs: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    told: dict[str, Any] = {"inputs": {**inputs, "required": needed}, "outputs": row_schema}
+    site.agent(f"create_{one}", description=f"Add {subject_of}.", effect="write", **told, **guarded("add"))(create)
+    told["inputs"] = {**inputs, "properties": {key: _schema_of(options.pk), **properties}, "required": [key]}
+    about = f"Change {subject_of}: the fields that are given."
+    site.agent(f"update_{one}", description=about, effect="write", **told, **guarded("change"))(update)
+    told = {"inputs": asked, "outputs": asked}
+    site.agent(f"delete_{one}", description=f"Delete {subject_of}.", effect="delete", **told, **guarded("delete"))(
+        delete
+    )
     return True
+
+
+def _violations(error: ValidationError, columns: Sequence[str]) -> Iterator[Violation]:
+    for name, messages in (error.message_dict if hasattr(error, "error_dict") else {"": error.messages}).items():
+        for message in messages:
+            yield Violation(f"/{name}" if name in columns else "", str(message))
 
 
 def _word(name: object) -> str:

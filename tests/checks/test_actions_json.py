@@ -76,7 +76,12 @@ def test_a_lenient_reader_passes_over_what_it_cannot_use() -> None:
         "input_schema": {"type": "object"},
         "x_actions": {"static_output": {"ok": True}},
     }
-    edits = {"/tools/-": tool, "/context": {"home": "The home page."}, "/tools/0/workflow/steps/0/args/speed": 1}
+    edits = {
+        "/tools/-": tool,
+        "/context": {"home": "The home page."},
+        "/surface": "inbox",
+        "/tools/0/workflow/steps/0/args/speed": 1,
+    }
     document = edited(ACTIONS_JSON, edits)
     strict = {"actions-executable", "actions-type", "actions-arguments"}
     assert {check for check, _ in errors(check_document(document))} == strict

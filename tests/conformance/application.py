@@ -1,10 +1,12 @@
 """What the conformance scenarios are run against: a site with what some of them ask for by name."""
 
+import asyncio
 from typing import Any
 
 from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Site
+from awp_publish.problems import Refused
 from awp_publish.serve.http import AsgiApp
 
 SCHEMA_2020_12: dict[str, Any] = {
@@ -53,6 +55,32 @@ def make_application(url: str) -> AsgiApp:
         """Take an input whose schema uses the keywords of JSON Schema 2020-12."""
         return "done"
 
+    @site.agent("greet", effect="read")
+    async def greet(name: str):
+        """Greet somebody."""
+        return f"Hello, {name}!"
+
+    @site.agent("slow_compute", execution="async", effect="read")
+    async def slow_compute(seconds: float = 0, label: str = "") -> str:
+        """Take a while."""
+        await asyncio.sleep(seconds)
+        return f"computed {label}"
+
+    @site.agent("failing_job", execution="async")
+    async def failing_job() -> str:
+        """Refuse, as it should."""
+        raise Refused("This job always refuses.")
+
+    @site.agent("protocol_error_job", execution="async")
+    async def protocol_error_job() -> str:
+        """Crash, as it should."""
+        raise RuntimeError("This job always crashes.")
+
+    @site.agent("confirm_delete", execution="async", confirm="Delete {filename}?", effect="delete")
+    async def confirm_delete(filename: str) -> str:
+        """Delete a file once a person has agreed."""
+        return f"deleted {filename}"
+
     for name in ("tampered_state", "request_state"):
 
         @site.agent(f"test_input_required_result_{name}", confirm=True)
@@ -65,7 +93,7 @@ def make_application(url: str) -> AsgiApp:
         """Ask for something simple."""
         return "This is a simple prompt for testing."
 
-    @site.prompt("test_prompt_with_arguments")
+    @site.prompt("test_prompt_with_arguments", complete=lambda value: [f"{value}is", f"{value}k"])
     def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
         """Repeat what is filled in."""
         return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"

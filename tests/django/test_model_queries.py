@@ -13,6 +13,8 @@ from tests.django.sites import make_site, view
 
 urlpatterns = [path("view", view)]
 site, own, known = make_site(), make_site(), make_site(authenticate=ApplicationUser())
+written, bounded = make_site(authenticate=ApplicationUser()), make_site(authenticate=ApplicationUser())
+written.model(Book, fields=["title", "pages"], read_only=False)
 site.model(Book, fields=["title", "pages"], search=["title"])
 known.model(Book, fields=["title"])
 
@@ -20,6 +22,11 @@ known.model(Book, fields=["title"])
 @own.model(Book, fields=["title"])
 def long_books():
     return Book.objects.filter(pages__gt=100)
+
+
+@bounded.model(Book, fields=["title", "pages"], read_only=False)
+def short_books():
+    return Book.objects.filter(pages__lte=100)
 
 
 def call(agent: str, client: Client | None = None, **given: object):
@@ -79,8 +86,58 @@ def test_callers_that_the_site_knows_need_the_permission_to_view(books):
         (Book, {"fields": ["tilte"]}, 'there is no field "tilte"'),
         (Book, {"fields": ["title"], "search": ["tilte"]}, "search"),
         (dict, {"fields": ["title"]}, "no model"),
+        (Book, {"fields": ["title"], "read_only": False}, "does not know its callers"),
+        (Book, {"fields": ["title"], "read_only": "no"}, "read_only"),
     ],
 )
 def test_typing_errors_are_told_where_they_are(model, options, words):
     with pytest.raises(DeclarationError, match=words):
         make_site().model(model, **options)
+
+
+def signed_in(*permissions: str) -> Client:
+    user, client = User.objects.create_user("ann"), Client()
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client.force_login(user)
+    return client
+
+
+def test_rows_are_written_where_that_is_said_by_those_who_may():
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.written"}):
+        client = signed_in("add_book", "change_book", "view_book")
+        assert call("create_book", title="Emma").status_code == 401
+        made = call("create_book", client, title="Emma", pages=90).json()
+        assert (made["title"], made["pages"]) == ("Emma", 90)
+        changed = call("update_book", client, id=made["id"], pages=91).json()
+        assert changed == {"id": made["id"], "title": "Emma", "pages": 91}
+        assert call("delete_book", client, id=made["id"]).status_code == 403
+        user = User.objects.get(username="ann")
+        user.user_permissions.add(Permission.objects.get(codename="delete_book"))
+        assert call("delete_book", client, id=made["id"]).json() == {"id": made["id"]}
+        assert call("delete_book", client, id=made["id"]).status_code == 404
+        assert not Book.objects.exists()
+
+
+def test_what_a_model_refuses_is_told_by_its_fields_and_nothing_is_written(books):
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.written"}):
+        client = signed_in("add_book", "change_book")
+        wrong: list[dict[str, object]] = [{}, {"title": ""}, {"title": "x" * 10_000}, {"title": "Emma", "id": 1}]
+        for given in (*wrong, {"title": "Emma", "pages": "many"}, {"title": "Emma", "secret": 1}):
+            assert call("create_book", client, **given).status_code == 422, given
+        assert Book.objects.count() == 3
+        assert call("update_book", client, id=books[0].pk, title="").status_code == 422
+        assert call("update_book", client, id=999, title="No").status_code == 404
+
+
+def test_no_row_is_written_that_the_function_would_not_show(books):
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.bounded"}):
+        client = signed_in("add_book", "change_book", "delete_book")
+        assert call("create_book", client, title="Long", pages=101).status_code == 403
+        assert call("update_book", client, id=books[0].pk, pages=101).status_code == 403
+        assert call("update_book", client, id=books[1].pk, pages=1).status_code == 404
+        assert call("delete_book", client, id=books[1].pk).status_code == 404
+        assert sorted(Book.objects.values_list("pages", flat=True)) == [90, 200, 300]
+
+
+def test_a_model_is_only_read_unless_something_else_is_said():
+    assert {one["id"] for one in Client().get("/.well-known/woa.json").json()["agents"]} == {"list_books", "get_book"}

@@ -162,7 +162,9 @@ def test_a_kind_of_authentication_that_nobody_told_is_not_made_up() -> None:
 
 def test_errors_are_the_problems_of_a_call_under_the_sites_own_words() -> None:
     everything = make_action("job", execution="async", requires=("search_books",), idempotency=Idempotency())
-    errors = _document(replace(BOOKSHOP, actions=(*BOOKSHOP.actions, everything)))["errors"]
+    bridge = Door("bridge", "1", "/actions-bridge")
+    shop = replace(BOOKSHOP, actions=(*BOOKSHOP.actions, everything), doors=(*BOOKSHOP.doors, bridge))
+    errors = _document(shop)["errors"]
     assert {problems.code_of(problem.slug) for problem in problems.ALL} | {"SOLD_OUT"} == errors.keys()
     assert errors["BODY_TOO_LARGE"] == {"recovery": problems.BodyTooLarge.default_recovery}
     assert errors["INVALID_INPUT"] == {"recovery": "Read errors."}

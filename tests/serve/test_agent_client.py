@@ -1,8 +1,11 @@
 """`AgentClient`: a site's own tests call its actions as agents do, through any door."""
 
+import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Annotated, Any
 
 import pytest
@@ -15,15 +18,17 @@ from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import AgentPublisher, Site
 from awp_publish.client import DOORS, AgentClient, CallFailed
+from awp_publish.model import Paths
 
 
-def shop() -> Any:
+def shop(**options: Any) -> Any:
     site = Site(
         name="Shop",
         description="Sells books.",
         url="http://127.0.0.1",
         doors=["mcp", "a2a", "awp"],
         secret_keys=["s" * 32],
+        **options,
     )
     app = FastAPI(middleware=[Middleware(SessionMiddleware, secret_key="s" * 32)])
     bearer = HTTPBearer()
@@ -174,3 +179,158 @@ def test_what_is_no_target_is_told(target, words):
         AgentClient(target)
     with pytest.raises(ValueError, match="There is no door"):
         AgentClient("https://books.example", door="phone")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_doors_that_have_been_moved_are_found(door):
+    paths = Paths(root="/bots", mcp="/tools", a2a="/friends", awp="/socket")
+    with AgentClient(shop(paths=paths), door=door, confirm=True) as client:
+        assert client.call("order_book", slug="emma") == {"ordered": "emma"}
+        assert client.call("report", pages=3) == {"pages": 3}
+
+
+def test_without_a_door_the_first_is_taken_that_the_documents_name():
+    documents: dict[str, Any] = {
+        "/.well-known/mcp/server-card.json": {"remotes": [{"url": "https://elsewhere.example/tools"}]}
+    }
+
+    async def tools_only(scope, receive, send):
+        document = documents.get(scope.get("path", ""))
+        if scope["type"] != "http":
+            return
+        if scope["path"] == "/tools":
+            document = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "Found."}]}}
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 200 if document else 404, "headers": headers})
+        await send({"type": "http.response.body", "body": json.dumps(document).encode()})
+
+    with AgentClient(tools_only) as client:
+        assert client.door == "mcp"
+        assert client.call("search") == "Found."
+    with AgentClient(shop()) as client:
+        assert client.door == "woa"
+
+
+@contextmanager
+def server(answer: "Callable[[BaseHTTPRequestHandler], None]") -> Iterator[tuple[str, list[str]]]:
+    seen: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            seen.append(f"{self.command} {self.path}")
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            answer(self)
+
+        do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    listening = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.server_port}", seen
+    finally:
+        listening.shutdown()
+        thread.join()
+        listening.server_close()
+
+
+def reply(handler: BaseHTTPRequestHandler, status: int, body: object, **headers: str) -> None:
+    sent = json.dumps(body).encode()
+    handler.send_response(status)
+    for name, value in {"content-type": "application/json", "content-length": str(len(sent)), **headers}.items():
+        handler.send_header(name, value)
+    handler.end_headers()
+    handler.wfile.write(sent)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_call_leaves_the_site_by_a_document_or_a_redirect(status):
+    with server(lambda handler: reply(handler, 200, {"secret": 1})) as (inside, visited):
+
+        def lead_away(handler):
+            if handler.path == "/.well-known/woa.json":
+                return reply(handler, 200, {"transports": {"rest": {"base": inside, "invoke_path": "/in/{agent_id}"}}})
+            return reply(handler, status, {}, location=f"{inside}{handler.path}")
+
+        with server(lead_away) as (site, seen), AgentClient(site, token="t") as client:
+            with pytest.raises(CallFailed, match="redirects to another site") as failed:
+                client.call("steal")
+            assert failed.value.code == "OFF_SITE_REDIRECT"
+            assert seen[-1] == "POST /in/steal"
+        assert visited == []
+
+
+def test_a_redirect_inside_of_the_site_is_followed_where_it_keeps_the_call():
+    def add_slash(handler):
+        if handler.path.endswith("/invoke/"):
+            return reply(handler, 200, {"done": True})
+        return reply(handler, 308 if "order" in handler.path else 301, {}, location=f"{handler.path}/")
+
+    with server(add_slash) as (site, _), AgentClient(site, door="woa") as client:
+        assert client.call("order") == {"done": True}
+        with pytest.raises(CallFailed, match="the call was not made"):
+            client.call("other")
+
+
+def test_an_answer_that_does_not_end_is_left(monkeypatch):
+    monkeypatch.setattr("awp_publish.client.MOST_BYTES", 100_000)
+
+    def pour(handler):
+        handler.send_response(200)
+        handler.end_headers()
+        try:
+            while True:
+                handler.wfile.write(b" " * 10_000)
+        except OSError:
+            return
+
+    with server(pour) as (site, _), AgentClient(site) as client, pytest.raises(CallFailed) as failed:
+        client.call("read")
+    assert failed.value.code == "ANSWER_TOO_LARGE"
+
+
+def test_a_name_that_leads_to_a_private_address_is_refused_unless_it_is_meant(monkeypatch):
+    def resolve(host, port, *args, **more):
+        return [(2, 1, 6, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr("socket.getaddrinfo", resolve)
+    with server(lambda handler: reply(handler, 200, {"done": True})) as (site, seen):
+        named = site.replace("127.0.0.1", "books.example")
+        for door in DOORS:
+            with AgentClient(named, door=door) as client, pytest.raises(CallFailed, match="allow_private=True"):
+                client.call("read")
+        assert seen == []
+        with AgentClient(named, allow_private=True) as client:
+            assert client.call("read") == {"done": True}
+
+
+def test_what_a_refusal_says_to_do_is_done_once():
+    asked: list[str] = []
+
+    def refuse(handler):
+        if not handler.path.endswith("/invoke"):
+            return reply(handler, 404, {})
+        asked.append(handler.path)
+        if len(asked) in (2, 3, 4):
+            return reply(handler, 200, {"calls": len(asked)}, **{"AWP-Session": "old"})
+        problem = {"code": "RATE_LIMITED", "status": 429, "detail": "Too many calls."}
+        return reply(handler, 429, problem, **{"Retry-After": "0"})
+
+    with server(refuse) as (site, _), AgentClient(site) as client:
+        assert client.call("read") == {"calls": 2}
+        assert client.call("read") == {"calls": 3}
+        assert client.call("read") == {"calls": 4}
+        with pytest.raises(CallFailed) as failed:
+            client.call("read")
+        assert (failed.value.code, len(asked)) == ("RATE_LIMITED", 6)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_session_that_is_unknown_begins_anew(app, door):
+    with AgentClient(app, door=door) as client:
+        client.session = "s" * 43
+        assert client.call("visit") == {"visits": 1}
+        assert client.session != "s" * 43

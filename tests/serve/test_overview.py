@@ -2,7 +2,9 @@
 
 import re
 import sys
+from collections.abc import Callable
 from html import unescape
+from types import ModuleType
 from typing import Annotated, Literal
 
 import pytest
@@ -13,7 +15,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Site
+from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Site, WebBotAuth
+from awp_publish.browsing.chromium_page import open_chromium, why_unavailable
+from tests.serve.live_server import serve
 
 DOORS: list[Literal["mcp", "a2a", "awp"]] = ["mcp", "a2a", "awp"]
 TITLES = ["WoA", "Plain HTTP", "MCP 2026-07-28", "MCP 2025-11-25", "A2A", "AWP"]
@@ -104,6 +108,7 @@ def test_it_says_what_is_published_in_words(open_client):
         "list of text",
         "Offered at WoA, Plain HTTP, MCP 2026-07-28, MCP 2025-11-25, A2A, AWP.",
         "/.well-known/woa.json",
+        "/robots.txt",
         "cache-control",
         "Choose a gift.",
     ):
@@ -166,7 +171,7 @@ def test_a_form_shows_the_exact_request_of_each_door(open_client):
         "curl -i https://shop.example/agents/find/invoke",
         "client.call(\"find\", words=['sea', 'whale'], deep=True)",
         "def test_find():",
-        "AgentClient(app)",
+        "with AgentClient(app) as client:",
         "/agents/try/find?words=sea%0Awhale&deep=true",
     ):
         assert line in shown, line
@@ -181,6 +186,8 @@ def test_a_call_is_sent_through_every_door_and_the_answers_agree(open_client):
         assert "answered" in said, (title, said)
         assert '"words": [\n    "sea",\n    "whale"\n  ],\n  "deep": true,\n  "found": 2' in said, (title, said)
         assert title == "WoA" or "the same as WoA" in said, (title, said)
+        spent = re.search(r"gates [\d.]+ ms, handler [\d.]+ ms, validation [\d.]+ ms, door [\d.]+ ms", said)
+        assert spent is not None, (title, said)
 
 
 @pytest.mark.parametrize("given", [None, 5, "null", "héllo", [1, 2.5], {"result": 1}, True])
@@ -294,6 +301,9 @@ def test_a_form_of_another_site_sends_nothing(open_client, headers):
     client = open_client(make_app(site))
     sent = {"words": "sea", "awp-do": "send"}
     assert client.post("/agents/try/find", data=sent, headers=headers).status_code == 403
+    assert (
+        client.get("/agents/try/find", params=sent, headers=headers).status_code == 200
+    )  # a link, which sends nothing
     assert calls == []
     own = {"origin": "https://shop.example", "sec-fetch-site": "same-origin"}
     assert client.post("/agents/try/find", data=sent, headers=own).status_code == 200
@@ -315,6 +325,39 @@ def test_only_cookies_of_the_visitor_go_along(open_client):
     assert "&quot;found&quot;: 2" in page.text
     assert seen[-1] == "typed-in"
     assert "typed-in" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "told"),
+    [
+        ("find", {"words": "sea"}, "assert answer == {'words': ['sea'], 'deep': False, 'found': 2}"),
+        ("find", {"words": "sea", "awp-door": "mcp"}, 'with AgentClient(app, door="mcp") as client:'),
+        ("find", {"deep": "true"}, 'assert refused.value.code == "INVALID_INPUT"'),
+        ("order_book", {"slug": "emma"}, "with AgentClient(app, confirm=True) as client:"),
+        ("odd_names", {"class": "1", "x-y": "b"}, "client.call(\"odd_names\", {'class': 1, 'x-y': 'b'})"),
+    ],
+)
+def test_a_call_is_copied_as_a_test_that_passes(open_client, monkeypatch, path, data, told):
+    def make() -> AgentPublisher:
+        site = make_site(overview=True, doors=DOORS)
+        inputs = {"type": "object", "properties": {"class": {"type": "integer"}, "x-y": {"type": "string"}}}
+        site.declare("odd_names", method="POST", path="/odd", inputs=inputs, description="Odd names.")
+
+        async def odd(request: Request) -> JSONResponse:
+            return JSONResponse(await request.json())
+
+        return make_app(site, [Route("/odd", odd, methods=["POST"])])
+
+    page = unescape(open_client(make()).post(f"/agents/try/{path}", data=data).text)
+    written = re.search(r'id="panel-test">.*?<code>(.*?)</code>', page, re.DOTALL)
+    assert written is not None
+    assert told in written[1]
+    main = ModuleType("main")
+    vars(main)["app"] = make()
+    monkeypatch.setitem(sys.modules, "main", main)
+    made: dict[str, Callable[[], None]] = {}
+    exec(written[1], made)
+    made[f"test_{path}"]()
 
 
 def test_a_secret_input_is_sent_and_never_shown(open_client):
@@ -370,6 +413,23 @@ def test_it_shows_what_a_caller_with_a_scope_sees(open_client):
     assert shown == {"": ["order_book"], "known": ["order_book"], "scope:staff": ["order_book", "find"]}
 
 
+def test_it_shows_what_an_agent_that_signs_may_call(open_client):
+    site = make_site(overview=True, authenticate=WebBotAuth(signers={"https://signer.example": "SignerBot"}))
+
+    @site.agent("buy", allow_agents=["https://signer.example"])
+    def buy() -> bool:
+        """Buy."""
+        return True
+
+    client, told = open_client(make_app(site)), {}
+    assert "for https://signer.example only" in text_of(client.get("/agents"))
+    for sees in ("", "agent:https://signer.example", "agent:https://other.example"):
+        text = client.get("/agents", params={"sees": sees}).text
+        told[sees] = re.findall(r'<th scope="row"><code>buy</code></th><td>((?:yes|no)[^<]*)', text)
+    refusal = ["no, it is for https://signer.example"]
+    assert told == {"": refusal, "agent:https://signer.example": ["yes"], "agent:https://other.example": refusal}
+
+
 def test_it_tells_clients_how_to_connect(open_client):
     said = text_of(open_client(make_app(make_site(overview=True, doors=DOORS))).get("/agents"))
     for line in (
@@ -417,3 +477,33 @@ def test_nothing_that_is_sent_breaks_it(open_client):
     assert client.put("/agents").status_code == 405
     assert client.get("/agents/try/none").status_code == 404
     assert client.head("/agents").status_code == 200
+    assert client.get("/agents/").status_code == 200
+
+
+@pytest.mark.skipif(why_unavailable() is not None, reason=str(why_unavailable()))
+async def test_a_browser_keeps_its_page_while_forms_are_sent_and_jobs_run():
+    def make(url: str) -> AgentPublisher:
+        site = Site("Shop", "Sells books.", url=url, overview=True, doors=["mcp"])
+
+        @site.agent("pack", execution="async")
+        async def pack(box: int) -> str:
+            """Pack a box."""
+            return f"packed {box}"
+
+        return make_app(site)
+
+    async with serve(make) as url, open_chromium([url]) as chromium:
+        page = (await chromium.open(f"{url}/agents/try/pack")).page
+        wrong: list[str] = []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        await page.set_viewport_size({"width": 390, "height": 800})
+        await page.evaluate("window.kept = true")
+        await page.fill("#in-box", "7")
+        await page.wait_for_selector("#panel-woa:has-text('\"box\": 7')")
+        await page.click("label[for=tab-curl]")
+        assert await page.is_visible("#panel-curl")
+        await page.click("text=Send through all doors")
+        await page.wait_for_selector(".job:has-text('packed 7')")  # which asks again by itself
+        assert await page.is_visible("#panel-curl")
+        assert await page.evaluate("window.kept && document.documentElement.scrollWidth <= innerWidth")
+        assert wrong == []

@@ -102,7 +102,11 @@ def invoke(address: str, seconds: float, mark: Path, timeout: float = 30) -> htt
 
 
 def test_workers_agree_on_documents_and_etags(server, tmp_path):
-    workers = {invoke(server, 0, tmp_path / "mark").json() for _ in range(40)}
+    workers = set[int]()
+    for _ in range(400):  # which of the two takes a connection is the system's choice
+        workers.add(invoke(server, 0, tmp_path / "mark").json())
+        if len(workers) == 2:
+            break
     seen = {httpx2.get(f"{server}/.well-known/woa.json", verify=NO_CERTIFICATES).headers["etag"] for _ in range(40)}
     assert len(workers) == 2
     assert len(seen) == 1

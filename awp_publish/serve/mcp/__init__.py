@@ -35,7 +35,8 @@ from awp_publish.serve.http import (
     send_reply,
 )
 from awp_publish.serve.mcp.calls import CALL, EXCHANGE, PROTOCOL, RECOVERIES, McpExchange, Tools
-from awp_publish.serve.mcp.resources import PromptHandlers, Resources
+from awp_publish.serve.mcp.resources import CompletionHandler, PromptHandlers, Resources
+from awp_publish.serve.mcp.tasks import TaskExtension
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
 from mcp.server.lowlevel.server import Server
@@ -204,12 +205,18 @@ def make_server(door: DoorContext) -> Server[Any]:
     server.middleware[:] = [*(partial(observe_if_traced, observe) for observe in server.middleware), tools]
     tools.stamp = {types.SERVER_INFO_META_KEY: server.server_info_stamp}
     server.add_request_handler("tools/list", PaginatedRequestParams, tools.list_tools)
+    if door.background is not None:
+        tools.tasks = TaskExtension(door, door.background, tools)
+        tools.tasks.register(server)
     server.add_request_handler("resources/list", PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
     if door.pages is not None:
         server.add_request_handler("resources/templates/list", PaginatedRequestParams, resources.list_templates)
+    prompts = PromptHandlers(catalog, door.settings.timeout)
+    if catalog.prompts or door.pages is not None:
+        completion = CompletionHandler(prompts, resources, door.settings.timeout)
+        server.add_request_handler("completion/complete", types.CompleteRequestParams, completion.complete)
     if catalog.prompts:
-        prompts = PromptHandlers(catalog, door.settings.timeout)
         server.add_request_handler("prompts/list", PaginatedRequestParams, prompts.list_prompts)
         server.add_request_handler("prompts/get", types.GetPromptRequestParams, prompts.get_prompt)
     return server

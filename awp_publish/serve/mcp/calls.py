@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from urllib.parse import quote
 
 import mcp_types as types
@@ -64,6 +64,9 @@ from awp_publish.serve.woa import read_admission
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
+
+if TYPE_CHECKING:
+    from awp_publish.serve.mcp.tasks import TaskExtension
 
 PROTOCOL: Final = "mcp"
 CALL: Final = "tools/call"
@@ -321,6 +324,7 @@ class Tools:
         self._admission = door.admission
         self._proxies = door.admission.trusted_proxies
         self._jobs = door.background.jobs if door.background is not None else None
+        self.tasks: TaskExtension | None = None
         self._challenges = protected_resource.is_published(door.catalog)
         differs = door.settings.list_only_allowed and door.guards.authenticators
         self._identify = door.guards.identify() if differs else None
@@ -360,6 +364,8 @@ class Tools:
             ]
         cache_scope = "public" if self._identify is None else "private"
         entries = [tool.entry for tool in shown]
+        if self.tasks is not None:
+            entries += self.tasks.own_tools.values()
         return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": cache_scope, "resultType": "complete"}
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
@@ -384,6 +390,8 @@ class Tools:
         tools = self._modern if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
         tool = tools.get(params["name"])
         if tool is None:
+            if self.tasks is not None and params["name"] in self.tasks.own_tools:
+                return await self.tasks.call_get_job(ctx, params)
             meant = did_you_mean(params["name"], tools)
             unknown = UnknownAgent(f'This site has no tool "{params["name"][:100]}". {meant}'.rstrip())
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
@@ -399,7 +407,7 @@ class Tools:
             self._admission.check_size(tool.action, exchange.size)
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-            return self._render(exchange, tool, call, ctx, problem)
+            return self.render(exchange, tool, call, ctx, problem)
         if self._invoker.is_guarded(tool.action):
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
             key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
@@ -412,7 +420,7 @@ class Tools:
                 read_reply(call, params)
             except Problem as problem:
                 self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-                return self._render(exchange, tool, call, ctx, problem)
+                return self.render(exchange, tool, call, ctx, problem)
         own, results = asyncio.current_task(), list[Result]()
         ended = exchange.ended = asyncio.Event()
 
@@ -424,7 +432,7 @@ class Tools:
                 return
             message: WireResult = {"jsonrpc": "2.0", "id": ctx.request_id}
             try:
-                message["result"] = self._render(exchange, tool, call, ctx, result)
+                message["result"] = await self._answer(exchange, tool, call, ctx, result)
             except MCPError as refused:
                 message["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
             await exchange.answer(orjson.dumps(message))
@@ -441,9 +449,24 @@ class Tools:
             raise MCPError(CANCELLED, "The client has disconnected.")
         if exchange.is_answered:
             return {"isError": isinstance(outcome, Problem)}
-        return self._render(exchange, tool, call, ctx, outcome)
+        return await self._answer(exchange, tool, call, ctx, outcome)
 
-    def _render(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> WireResult:
+    def tool_of(self, action_id: str, context: Context) -> Tool:
+        """Return the tool of an action as the client's generation has it."""
+        tools = self._modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+        return tools[action_id]
+
+    async def _answer(
+        self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result
+    ) -> WireResult:
+        if self.tasks is not None and tool.action.is_background:
+            task = await self.tasks.answer(context, call, result)
+            if task is not None:
+                exchange.meta_for(result, call.headers)
+                return task
+        return self.render(exchange, tool, call, context, result)
+
+    def render(self, exchange: McpExchange, tool: Tool, call: Call, context: Context, result: Result) -> WireResult:
         """Render a result as the client's revision has it (specification, Server/Tools).
 
         An answer is structured, and the same JSON as text; a string that is not structured is plain text, and what is
@@ -507,6 +530,8 @@ class Tools:
         async with notify_progress(context.session) as note:
             accepted = await run()
             if exchange.is_answered or self._jobs is None or not call.action.is_background:
+                return accepted
+            if self.tasks is not None and self.tasks.is_declared(context):
                 return accepted
             if not isinstance(accepted, Outcome):
                 return accepted

@@ -7,14 +7,14 @@ somebody sees them who is not known, and nothing else than pages of this site.
 import asyncio
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import mcp_types as types
 import orjson
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from awp_publish.model import Catalog
+from awp_publish.model import Catalog, Complete
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem
 from awp_publish.protocols import ALL, catalogues, crawling, mcp_server_card
 from awp_publish.protocols.protocol import Document, published
@@ -65,7 +65,14 @@ class Resources:
         return {"resources": listed, **_LISTED}
 
     async def list_templates(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
-        """Answer `resources/templates/list`: one template of all pages (RFC 6570, section 3.2.3)."""
+        """Answer `resources/templates/list`: the pages of several addresses, then one template of all (RFC 6570)."""
+        catalog, listed = self._catalog(), list[WireResult]()
+        for page in (
+            page for page in catalog.pages if page.is_template and len(page.placeholders) == page.path.count("{")
+        ):
+            described = {"description": page.description} if page.description else {}
+            known = {"uriTemplate": catalog.absolute(page.path), "name": page.path, "title": page.title}
+            listed.append({**known, **described, "mimeType": MEDIA_TYPE})
         template = {
             "uriTemplate": self._url + "/{+path}",
             "name": "page",
@@ -73,7 +80,20 @@ class Resources:
             "description": "A page as Markdown, as somebody sees it who is not signed in. A query may be part of path.",
             "mimeType": MEDIA_TYPE,
         }
-        return {"resourceTemplates": [template], **_LISTED}
+        return {"resourceTemplates": [*listed, template], **_LISTED}
+
+    async def complete(self, uri: str, argument: str, value: str, others: Mapping[str, str]) -> Sequence[str] | None:
+        """Return what fits into an argument of a template; None for a template or an argument that there is not."""
+        catalog = self._catalog()
+        if self._pages is None:
+            return None
+        if uri == self._url + "/{+path}":
+            paths = [page.path.removeprefix("/") for page in catalog.pages if not page.is_template]
+            return matching(paths, value) if argument == "path" else None
+        page = next((page for page in catalog.pages if page.is_template and catalog.absolute(page.path) == uri), None)
+        if page is None or argument not in page.placeholders:
+            return None
+        return await suggest(page.complete, page.choices.get(argument, ()), argument, value, others)
 
     async def read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> WireResult:
         """Answer `resources/read`. Raises MCPError for what is no document and no page of the site."""
@@ -175,6 +195,14 @@ class PromptHandlers:
             listed.append(entry)
         return {"prompts": listed, **_LISTED}
 
+    async def complete(self, name: str, argument: str, value: str, others: Mapping[str, str]) -> Sequence[str] | None:
+        """Return what fits into an argument of a prompt; None for a prompt or an argument that there is not."""
+        prompt = self._prompts.get(name)
+        found = next((one for one in prompt.arguments if one.name == argument), None) if prompt is not None else None
+        if prompt is None or found is None:
+            return None
+        return await suggest(prompt.complete, found.choices, argument, value, others)
+
     async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> WireResult:
         """Answer `prompts/get`. Raises MCPError."""
         prompt = self._prompts.get(params.name)
@@ -204,3 +232,54 @@ class PromptHandlers:
         described = {"description": prompt.description} if prompt.description else {}
         messages = [{"role": role, "content": {"type": "text", "text": text}} for role, text in pairs]
         return {**described, "messages": messages, "resultType": "complete"}
+
+
+# --- Completion (specification, Server/Utilities/Completion) ---
+
+MAX_VALUES: Final = 100
+"""Values of one answer, at most."""
+
+
+def matching(choices: Sequence[str], value: str) -> list[str]:
+    """Return the choices that begin with what is typed, then those that hold it; letters count alike in both cases."""
+    typed = value.casefold()
+    first = [one for one in choices if one.casefold().startswith(typed)]
+    return first + [one for one in choices if typed in one.casefold() and not one.casefold().startswith(typed)]
+
+
+async def suggest(
+    complete: Complete | None, choices: Sequence[str], argument: str, value: str, others: Mapping[str, str]
+) -> Sequence[str]:
+    """Return what fits: by the declared function, or of all values where they are known."""
+    suggested = await complete(argument, value, others) if complete is not None else None
+    return matching(choices, value) if suggested is None else suggested
+
+
+class CompletionHandler:
+    """Answers `completion/complete`. `timeout` in seconds."""
+
+    def __init__(self, prompts: PromptHandlers, resources: Resources, timeout: float) -> None:
+        self._prompts = prompts
+        self._resources = resources
+        self._timeout = timeout
+
+    async def complete(self, context: Context, params: types.CompleteRequestParams) -> WireResult:
+        """Suggest values for what a person fills in. Raises MCPError."""
+        argument, others = params.argument, (params.context.arguments if params.context is not None else None) or {}
+        asked = (argument.name, argument.value, others)
+        try:
+            async with asyncio.timeout(self._timeout):
+                if isinstance(params.ref, types.PromptReference):
+                    named, values = params.ref.name, await self._prompts.complete(params.ref.name, *asked)
+                else:
+                    named, values = params.ref.uri, await self._resources.complete(params.ref.uri, *asked)
+        except Exception as error:
+            request_id = exchange_of(context).request_id
+            logger.exception("complete= of %s failed (request_id=%s)", argument.name, request_id)
+            words = "did not answer in time" if isinstance(error, TimeoutError) else "failed"
+            raise MCPError(types.INTERNAL_ERROR, f"The completion of {argument.name[:100]} {words}.") from error
+        if values is None:
+            told = f'This site has no prompt or template "{named[:200]}" with an argument "{argument.name[:100]}".'
+            raise MCPError(types.INVALID_PARAMS, told)
+        shown = {"values": list(values[:MAX_VALUES]), "total": len(values), "hasMore": len(values) > MAX_VALUES}
+        return {"completion": shown, "resultType": "complete"}

@@ -1,0 +1,387 @@
+"""What a model reads of a site's actions before it chooses one, and fills it in: judged by fixed rules, no model asked.
+
+Each rule that an action keeps counts the same; its score is the share that it keeps, in percent. Every finding says
+what to write instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from awp_publish.checks.engine import WARNING, Finding, JsonObject, shown
+from awp_publish.model import Catalog
+
+SOURCE: Final = "as a model reads"
+SHORTEST: Final = 20
+"""Characters of a description that can say what an action does."""
+LONGEST: Final = 1024
+"""Characters after which clients cut: the shortest such limit of the large ones."""
+MOST_TOOLS: Final = 40
+"""Actions among which models still choose well; some clients take no more."""
+
+RULES: Final = {
+    "model-description": "Write what it does, for whom and with what result, in 20 to 1,024 characters.",
+    "model-verb-first": 'Begin with the verb that says what it does: "Search books by title or author."',
+    "model-examples": 'Give one whole input: examples=[{"name": value}].',
+    "model-input-words": "Say what it means, with unit and format: Annotated[str, Field(description=...)].",
+    "model-enum-words": "Say in its description what each value does.",
+    "model-ambiguous-name": "Use a name that says what it holds or does, and of what: order_id, search_books.",
+    "model-twins": "Say in each description when to use it and not the other one, or merge them.",
+    "model-too-many": "Give fewer, deeper actions, or show each caller only their own: audience= and scopes=.",
+}
+"""Each rule and what to do where it is broken."""
+
+_VAGUE_INPUTS: Final = frozenset(
+    {
+        "arg",
+        "args",
+        "argument",
+        "arguments",
+        "blob",
+        "body",
+        "content",
+        "data",
+        "details",
+        "entity",
+        "field",
+        "foo",
+        "info",
+        "input",
+        "item",
+        "items",
+        "key",
+        "kwargs",
+        "object",
+        "obj",
+        "options",
+        "other",
+        "param",
+        "parameter",
+        "params",
+        "payload",
+        "stuff",
+        "thing",
+        "things",
+        "val",
+        "value",
+        "values",
+        "var",
+    }
+)
+_VAGUE_ACTIONS: Final = frozenset(
+    {
+        "action",
+        "call",
+        "do",
+        "execute",
+        "function",
+        "get",
+        "handle",
+        "handler",
+        "index",
+        "invoke",
+        "list",
+        "main",
+        "manage",
+        "op",
+        "operation",
+        "perform",
+        "post",
+        "process",
+        "put",
+        "query",
+        "request",
+        "run",
+        "submit",
+        "task",
+        "tool",
+        "update",
+    }
+)
+_NOT_VERBS: Final = frozenset(
+    {
+        "a",
+        "all",
+        "an",
+        "and",
+        "any",
+        "api",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "can",
+        "each",
+        "endpoint",
+        "every",
+        "for",
+        "from",
+        "function",
+        "handler",
+        "has",
+        "helper",
+        "here",
+        "how",
+        "i",
+        "if",
+        "in",
+        "is",
+        "it",
+        "its",
+        "many",
+        "may",
+        "method",
+        "my",
+        "no",
+        "not",
+        "of",
+        "on",
+        "one",
+        "or",
+        "our",
+        "page",
+        "route",
+        "simple",
+        "some",
+        "such",
+        "that",
+        "the",
+        "their",
+        "them",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "to",
+        "tool",
+        "use",
+        "used",
+        "user",
+        "utility",
+        "view",
+        "we",
+        "what",
+        "when",
+        "where",
+        "which",
+        "who",
+        "will",
+        "with",
+        "you",
+        "your",
+    }
+)
+_ENDINGS_OF_NOUNS: Final = ("tion", "sion", "ment", "ness", "ity", "ance", "ence", "ing", "ism", "ship", "ology")
+_VERBS_LIKE_NOUNS: Final = frozenset(
+    {
+        "bring",
+        "mention",
+        "implement",
+        "document",
+        "comment",
+        "complement",
+        "question",
+        "position",
+        "condition",
+        "reference",
+        "balance",
+        "silence",
+        "ping",
+        "string",
+        "ring",
+        "sing",
+        "finance",
+        "sequence",
+        "commission",
+        "provision",
+        "station",
+        "supplement",
+        "experience",
+    }
+)
+_SAME_VERBS: Final = {
+    verb: group[0]
+    for group in (
+        ("show", "get", "read", "fetch", "retrieve", "view", "load", "display"),
+        ("search", "find", "lookup", "query"),
+        ("create", "add", "new", "make", "insert"),
+        ("update", "edit", "change", "modify", "set", "patch"),
+        ("delete", "remove", "destroy", "drop", "erase"),
+    )
+    for verb in group
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAction:
+    """An action as a model gets it."""
+
+    id: str
+    description: str
+    inputs: JsonObject
+    has_examples: bool
+    pointer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was found, the score of each action, and that of the site: 100 is the best."""
+
+    findings: tuple[Finding, ...]
+    scores: Mapping[str, int]
+
+    @property
+    def score(self) -> int:
+        found = fmean(self.scores.values()) if self.scores else 100
+        return max(0, round(found) - (10 if any(one.check == "model-too-many" for one in self.findings) else 0))
+
+
+def judge_descriptions(tools: Sequence[JudgedAction]) -> Judgement:
+    """Judge the actions of a site: each by itself, and beside the others."""
+    findings: list[Finding] = []
+    broken: dict[str, set[str]] = {tool.id: set() for tool in tools}
+
+    def note(tool: JudgedAction, rule: str, message: str, pointer: str = "") -> None:
+        broken[tool.id].add(rule)
+        subject = f"action {shown(tool.id)}"
+        findings.append(Finding(WARNING, rule, tool.pointer + pointer, message, RULES[rule], SOURCE, "", subject))
+
+    if len(tools) > MOST_TOOLS:
+        message = f"There are {len(tools)} actions; with more than {MOST_TOOLS} models choose worse."
+        findings.append(Finding(WARNING, "model-too-many", "", message, RULES["model-too-many"], SOURCE))
+    for tool in tools:
+        for rule, message, pointer in _faults(tool):
+            note(tool, rule, message, pointer)
+    meant: dict[tuple[str, ...], JudgedAction] = {}
+    said: dict[str, JudgedAction] = {}
+    for tool in tools:
+        words = tuple(re.findall(r"[a-z0-9]+", re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", tool.id).lower()))
+        meaning = (_SAME_VERBS.get(words[0], words[0]), *sorted(words[1:])) if words else ()
+        text = " ".join(tool.description.lower().split())
+        if (other := said.get(text) if text else None) is not None:
+            note(tool, "model-twins", f"Its description is that of {shown(other.id)}.")
+        elif (other := meant.get(meaning)) is not None:
+            note(tool, "model-twins", f"Its name says the same as {shown(other.id)}.")
+        said.setdefault(text, tool)
+        meant.setdefault(meaning, tool)
+    of_each = len(RULES) - 1  # one is about the site
+    return Judgement(
+        tuple(findings), {name: round(100 * (of_each - len(one)) / of_each) for name, one in broken.items()}
+    )
+
+
+def _faults(tool: JudgedAction) -> Iterator[tuple[str, str, str]]:
+    """Rule, message and pointer of what is wrong with one action."""
+    text = tool.description.strip()
+    if len(text) < SHORTEST:
+        yield "model-description", f"Its description has {len(text)} characters.", "/description"
+    elif len(text) > LONGEST:
+        yield "model-description", f"Its description has {len(text)} characters; clients cut it.", "/description"
+    first = re.match(r"[^\W\d_]+", text)
+    if text and not _may_be_verb(first[0] if first is not None else ""):
+        begun = text.split()[0]
+        yield "model-verb-first", f"Its description begins with {shown(begun)}, which is no verb.", "/description"
+    if tool.id.lower() in _VAGUE_ACTIONS:
+        yield "model-ambiguous-name", f"{shown(tool.id)} does not say of what.", ""
+    properties = tool.inputs.get("properties")
+    inputs = properties if isinstance(properties, Mapping) else {}
+    if inputs and not tool.has_examples:
+        yield "model-examples", "No example shows how its inputs go together.", ""
+    for name, given in inputs.items():
+        schema, pointer = _resolved(given, tool.inputs), f"/inputs/{name}"
+        words = " ".join(str(one.get("description") or "") for one in (given, schema) if isinstance(one, Mapping))
+        if str(name).lower() in _VAGUE_INPUTS or (len(str(name)) == 1 and not words.strip()):
+            yield "model-ambiguous-name", f"The input {shown(name)} could be anything.", pointer
+        if not words.strip():
+            yield "model-input-words", f"The input {shown(name)} has no description.", pointer
+        missing = [shown(one) for one in _values(schema, tool.inputs) if not _mentions(f"{words} {text}", one)]
+        if missing:
+            told = f"{', '.join(missing[:5])}{', ...' if len(missing) > 5 else ''}"
+            yield "model-enum-words", f"The input {shown(name)} has values without a word: {told}.", pointer
+
+
+def _may_be_verb(word: str) -> bool:
+    """Whether a first word can be a verb. Words that are not English are not judged."""
+    low = word.lower()
+    if not low or not low.isascii():
+        return bool(low)
+    if low in _VERBS_LIKE_NOUNS:
+        return True
+    return low not in _NOT_VERBS and not low.endswith(_ENDINGS_OF_NOUNS)
+
+
+def _mentions(words: str, value: str) -> bool:
+    found = re.escape(value).replace("_", "[_ -]").replace(r"\-", "[_ -]")
+    return re.search(rf"(?<!\w){found}(?!\w)", words, re.IGNORECASE) is not None
+
+
+def _resolved(schema: object, root: JsonObject) -> JsonObject:
+    """A member's schema, where it stands or where it points to."""
+    for _ in range(8):
+        if not isinstance(schema, Mapping):
+            return {}
+        reference = schema.get("$ref")
+        if not isinstance(reference, str) or not reference.startswith("#/"):
+            break
+        found: object = root
+        for step in reference[2:].split("/"):
+            found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+        schema = found
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _values(schema: JsonObject, root: JsonObject, depth: int = 0) -> Iterator[str]:
+    """The texts among which a caller chooses and of which the schema itself does not speak."""
+    listed = schema.get("enum")
+    if isinstance(listed, list) and len(listed) > 1:
+        yield from (one for one in listed if isinstance(one, str) and one)
+    inner: list[object] = [schema.get("items")] if depth == 0 else []
+    for name in ("anyOf", "oneOf", "allOf"):
+        among = schema.get(name)
+        inner += among if isinstance(among, list) and depth < 3 else []
+    for one in inner:
+        yield from _values(_resolved(one, root), root, depth + 1)
+
+
+# --- Where actions come from ---
+
+
+def tools_of(catalog: Catalog) -> list[JudgedAction]:
+    """The actions of a site of ours."""
+    return [JudgedAction(one.id, one.description, one.inputs, bool(one.examples)) for one in catalog.actions]
+
+
+def tools_in(document: JsonObject | None) -> list[JudgedAction]:
+    """The actions in somebody's manifest: WoA, AWAS, agent.json, or the answer of MCP's `tools/list`."""
+    if document is None:
+        return []
+    result = document.get("result")
+    for holder, place in ((document, ""), (result, "/result")):
+        if not isinstance(holder, Mapping):
+            continue
+        for member in ("agents", "actions", "tools"):
+            listed = holder.get(member)
+            if isinstance(listed, list) and listed:
+                return list(_read(listed, f"{place}/{member}"))
+    return []
+
+
+def _read(listed: Iterable[object], place: str) -> Iterator[JudgedAction]:
+    for number, one in enumerate(listed):
+        if not isinstance(one, Mapping):
+            continue
+        schemas = [one.get(name) for name in ("inputSchema", "input_schema", "inputs")]
+        schema = next((found for found in schemas if isinstance(found, Mapping)), {})
+        if schema and not isinstance(schema.get("properties"), Mapping):  # agent.json: name by name
+            schema = {"properties": schema} if all(isinstance(value, Mapping) for value in schema.values()) else {}
+        parts = one.get("parameters")
+        of_parts = isinstance(parts, list) and any(isinstance(part, Mapping) and "example" in part for part in parts)
+        described = isinstance(schema.get("examples"), list) or bool(one.get("examples"))
+        name = str(one.get("id") or one.get("name") or "")
+        yield JudgedAction(name, str(one.get("description") or ""), schema, described or of_parts, f"{place}/{number}")

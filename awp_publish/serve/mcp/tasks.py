@@ -1,0 +1,429 @@
+"""Background actions as tasks: the extension `io.modelcontextprotocol/tasks` (SEP-2663), beside revision 2026-07-28.
+
+A task is a job under the job's own id, so it is kept, run and forgotten as jobs are, and nobody but who started it sees
+it. A call whose person has yet to be asked is a task without a job: `input_required`, until `tasks/update` brings the
+reply. Then the call is made with that confirmation, through every gate. `tasks/result` and `tasks/list` are not part of
+the extension. Deliberately not sent: `notifications/tasks`, which are optional.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import Any, Final, cast
+
+import mcp_types as types
+import orjson
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from awp_publish.invoke import Invoker
+from awp_publish.jobs import Job
+from awp_publish.model import seconds_of
+from awp_publish.policy.call import Call, Outcome, Result, never_disconnected
+from awp_publish.problems import (
+    ConfirmationRequired,
+    HandlerFailed,
+    HandlerTimeout,
+    InvalidInput,
+    InvalidOutput,
+    JobEnded,
+    JobInterrupted,
+    Problem,
+    StoreUnavailable,
+    UnknownJob,
+    Violation,
+)
+from awp_publish.serve.credentials import read_credentials
+from awp_publish.serve.doors import DoorContext, identify_caller
+from awp_publish.serve.jobs import Background, describe_job
+from awp_publish.serve.mcp.calls import (
+    PROTOCOL,
+    QUESTION,
+    Context,
+    McpExchange,
+    Tools,
+    WireResult,
+    exchange_of,
+    question_for,
+)
+from awp_publish.stores.store import Add, Look, Swap
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
+
+EXTENSION: Final = "io.modelcontextprotocol/tasks"
+
+GET_JOB: Final = "get_job"
+"""The tool by which clients without the extension poll, which may have no way to make a GET request."""
+
+GET_JOB_ENTRY: Final[Mapping[str, object]] = {
+    "name": GET_JOB,
+    "title": "Get job",
+    "description": (
+        "Look at a background job by the job_id that its tool has answered. Call it again every few seconds until "
+        "status is done, failed or cancelled."
+    ),
+    "inputSchema": {
+        "type": "object",
+        "properties": {"job_id": {"type": "string", "description": "The job_id of the tool's answer."}},
+        "required": ["job_id"],
+        "additionalProperties": False,
+    },
+    "outputSchema": {
+        "type": "object",
+        "properties": {
+            "job_id": {"type": "string"},
+            "action": {"type": "string"},
+            "status": {"enum": ["accepted", "running", "done", "failed", "cancelled"]},
+            "result": {"description": "What the action has answered, once status is done."},
+            "problem": {"type": "object", "description": "Why it has failed, once status is failed or cancelled."},
+        },
+        "required": ["job_id", "action", "status"],
+    },
+    "annotations": {
+        "title": "Get job",
+        "readOnlyHint": True,
+        "destructiveHint": False,
+        "idempotentHint": True,
+        "openWorldHint": False,
+    },
+}
+
+MAX_POLL_MS: Final = 5_000
+YOUNG_SECONDS: Final = 15
+"""Every so many seconds of a task's life, a client is asked to wait a second longer between two looks."""
+
+_CRASHES: Final = (HandlerFailed, HandlerTimeout, InvalidOutput, JobInterrupted, StoreUnavailable)
+"""How a call ends that has no result at all; every other problem is a result with `isError`."""
+
+
+class TaskParams(types.RequestParams):
+    """Params of `tasks/get` and `tasks/cancel`."""
+
+    task_id: str
+
+
+class UpdateTaskParams(TaskParams):
+    """Params of `tasks/update`."""
+
+    input_responses: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A call that its person has to agree to, and what has become of it.
+
+    `question` is the token and the summary that the person is asked with, None once they have answered; `round` counts
+    the questions. `job` is the job that the call has become, `result` the result of a call that has become none.
+    """
+
+    action: str
+    given: Mapping[str, Any] = field(repr=False)
+    principal: str
+    receipts: tuple[str, ...] = field(default=(), repr=False)
+    session: str | None = field(default=None, repr=False)
+    key: str | None = field(default=None, repr=False)
+    created: str
+    updated: str
+    question: tuple[str, str] | None = field(default=None, repr=False)
+    round: int = 1
+    job: str = ""
+    result: Mapping[str, Any] | None = None
+    is_cancelled: bool = False
+
+    @property
+    def name(self) -> str:
+        """The key of the question that is open: each has one of its own (Task Update Requests)."""
+        return QUESTION if self.round == 1 else f"{QUESTION}_{self.round}"
+
+
+class TaskExtension:
+    """The tasks of one public address of a site that has background actions."""
+
+    def __init__(self, door: DoorContext, background: Background, tools: Tools) -> None:
+        self._invoker: Invoker = door.invoker
+        self._jobs = background.jobs
+        self._identify = identify_caller(door)
+        self._proxies = door.admission.trusted_proxies
+        self._address = door.catalog.absolute(door.catalog.paths.jobs)
+        self._seconds = float(seconds_of(door.settings.jobs.results))
+        self._tools = tools
+        self._actions = {action.id: action for action in door.catalog.actions if action.is_background}
+        taken = any(action.id == GET_JOB for action in door.catalog.actions)
+        self.own_tools: Mapping[str, Mapping[str, object]] = {} if taken else {GET_JOB: GET_JOB_ENTRY}
+
+    def register(self, server: Server[Any]) -> None:
+        """Have the SDK's server offer the extension."""
+        server.extensions[EXTENSION] = {}
+        server.add_request_handler("tasks/get", TaskParams, self.get_task)
+        server.add_request_handler("tasks/update", UpdateTaskParams, self.update_task)
+        server.add_request_handler("tasks/cancel", TaskParams, self.cancel_task)
+
+    # --- What a call is answered with ---
+
+    def is_declared(self, context: Context) -> bool:
+        """Return True if the client of this very request takes tasks."""
+        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            return False
+        capabilities = context.session.client_capabilities
+        return capabilities is not None and EXTENSION in (capabilities.extensions or {})
+
+    async def answer(self, context: Context, call: Call, result: Result) -> WireResult | None:
+        """Return the task that a call of a background action has become; None if it is to be answered as any other."""
+        if not self.is_declared(context):
+            return None
+        if isinstance(result, Outcome):
+            described = orjson.loads(result.body)
+            task = {"taskId": described["job_id"], "status": "working"}
+            task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
+            return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.stamp}
+        if question_for(result, context) is None:
+            return None
+        asked, now = cast(dict[str, str], result.members["confirmation"]), self._now()
+        pending = Pending(
+            action=call.action.id,
+            given=call.input,
+            principal=call.caller_id,
+            receipts=call.receipts,
+            session=call.session,
+            key=call.idempotency_key,
+            created=now,
+            updated=now,
+            question=(asked["token"], asked["summary"]),
+        )
+        task_id = secrets.token_urlsafe(16)
+        ran = await self._jobs.store.run((Add(_key(task_id), _write(pending), self._seconds),), durable=True)
+        if ran.failed is not None:
+            return None
+        task = {"taskId": task_id, "status": "input_required", "createdAt": now, "lastUpdatedAt": now}
+        return {"resultType": "task", **task, **self._times(0.0), "_meta": self._tools.stamp}
+
+    # --- The methods ---
+
+    async def get_task(self, context: Context, params: TaskParams) -> WireResult:
+        """Answer `tasks/get` (Task Polling). Raises MCPError."""
+        caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
+        try:
+            pending = await self._find(params.task_id, caller)
+            if pending is None or pending.job:
+                job = await self._jobs.show(pending.job if pending is not None else params.task_id, caller)
+                task = self._describe_job(context, exchange, job)
+                if pending is not None:
+                    task |= {"taskId": params.task_id, "createdAt": pending.created}
+            else:
+                task = self._describe_pending(params.task_id, pending)
+        except Problem as problem:
+            raise self._refusal(exchange, problem) from problem
+        return {"resultType": "complete", **task, "_meta": self._tools.stamp}
+
+    async def update_task(self, context: Context, params: UpdateTaskParams) -> WireResult:
+        """Answer `tasks/update` (Task Update Requests); replies that nobody asked for are ignored."""
+        caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
+        try:
+            pending = await self._find(params.task_id, caller)
+            if pending is None:
+                await self._jobs.show(params.task_id, caller)
+            elif pending.question is not None and pending.name in params.input_responses:
+                reply = params.input_responses[pending.name]
+                action = reply.get("action") if isinstance(reply, dict) else None
+                if action not in ("accept", "decline", "cancel"):
+                    told = f'inputResponses.{pending.name}: "action" must be "accept", "decline" or "cancel".'
+                    raise MCPError(types.INVALID_PARAMS, told)
+                await self._resume(context, exchange, params.task_id, pending, agrees=action == "accept")
+        except Problem as problem:
+            raise self._refusal(exchange, problem) from problem
+        return {"resultType": "complete", "_meta": self._tools.stamp}
+
+    async def cancel_task(self, context: Context, params: TaskParams) -> WireResult:
+        """Answer `tasks/cancel` (Task Cancellation): also for a task that has ended. Raises MCPError."""
+        caller, exchange = await self._admit(context, params.task_id), exchange_of(context)
+        try:
+            pending = await self._find(params.task_id, caller)
+            if pending is None or pending.job:
+                await self._jobs.cancel(pending.job if pending is not None else params.task_id, caller)
+            elif pending.question is not None:
+                cancelled = replace(pending, question=None, is_cancelled=True, updated=self._now())
+                await self._replace(params.task_id, pending, cancelled)
+        except JobEnded:
+            pass
+        except Problem as problem:
+            raise self._refusal(exchange, problem) from problem
+        return {"resultType": "complete", "_meta": self._tools.stamp}
+
+    async def call_get_job(self, context: Context, params: Mapping[str, Any]) -> WireResult:
+        """Answer a call of the tool `get_job`."""
+        exchange, given = exchange_of(context), params.get("arguments") or {}
+        is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        try:
+            if set(given) != {"job_id"} or not isinstance(given["job_id"], str):
+                violation = Violation("/job_id", "must be the job_id that the tool has answered.")
+                raise InvalidInput("get_job takes one input, job_id, a text.", errors=[violation])
+            job = await self._jobs.show(given["job_id"], await self._identify(exchange.scope, exchange.fields))
+        except Problem as problem:
+            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+            tool = self._tools.tool_of(next(iter(self._actions)), context)
+            return self._tools.render(
+                exchange, tool, Call(tool.action, {}, exchange.request_id, PROTOCOL), context, problem
+            )
+        described = self._described(exchange, job)
+        text = orjson.dumps(described).decode()
+        meta = {**(self._tools.stamp if is_modern else {}), **exchange.meta_for(Outcome(b"", None))}
+        rendered = {"content": [{"type": "text", "text": text}], "isError": False, "_meta": meta}
+        rendered["structuredContent"] = orjson.loads(text)
+        return {**rendered, "resultType": "complete"} if is_modern else rendered
+
+    # --- Inside ---
+
+    async def _admit(self, context: Context, task_id: str) -> str:
+        """Return the id of who asks. Raises MCPError for a request that the extension does not allow."""
+        if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
+        exchange = exchange_of(context)
+        # Streamable HTTP: Routing Headers. The official clients do not write it for methods of extensions yet.
+        header = exchange.fields.get(MCP_NAME_HEADER.encode())
+        if header is not None and decode_header_value(header.decode("latin-1").strip(" \t")) != task_id:
+            told = f"{MCP_NAME_HEADER} header does not match the request body's 'taskId' parameter"
+            raise MCPError(types.HEADER_MISMATCH, told)
+        if not self.is_declared(context):
+            required: WireResult = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
+            raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", required)
+        try:
+            return await self._identify(exchange.scope, exchange.fields)
+        except Problem as problem:
+            exchange.refusal = problem
+            exchange.meta_for(problem)
+            raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
+
+    async def _find(self, task_id: str, caller: str) -> Pending | None:
+        """The record of a task that has begun with a question; None for any other. Raises UnknownJob."""
+        raw = (await self._jobs.store.run((Look(_key(task_id)),))).seen[0] if len(task_id) <= 40 else None
+        pending = _read(raw) if isinstance(raw, bytes) else None
+        if pending is not None and pending.principal not in ("", caller):
+            raise UnknownJob("There is no such task.")
+        return pending
+
+    async def _replace(self, task_id: str, old: Pending, new: Pending) -> bool:
+        step = Swap(_key(task_id), _write(old), _write(new), self._seconds)
+        return (await self._jobs.store.run((step,), durable=True)).failed is None
+
+    async def _resume(
+        self, context: Context, exchange: McpExchange, task_id: str, pending: Pending, *, agrees: bool
+    ) -> None:
+        """Make the call that a person was asked about, or end it. Whoever answers first decides."""
+        assert pending.question is not None
+        token, tool = pending.question[0], self._tools.tool_of(pending.action, context)
+        taken = replace(pending, question=None, updated=self._now())
+        if not await self._replace(task_id, pending, taken):
+            return
+        call = Call(tool.action, dict(pending.given), exchange.request_id, PROTOCOL, exchange.scope, never_disconnected)
+        call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
+        call.receipts, call.session, call.idempotency_key = pending.receipts, pending.session, pending.key
+        call.confirmation = token
+        results: list[Result] = []
+
+        async def keep(result: Result) -> None:
+            results.append(result)
+
+        try:
+            if agrees:
+                await self._invoker.run(call, keep)
+            else:
+                recovery = "Do not repeat the call unless your user asks for it anew."
+                results.append(ConfirmationRequired("The person who was asked did not agree.", recovery=recovery))
+            result = results[0]
+            if isinstance(result, Outcome):
+                done = replace(taken, job=orjson.loads(result.body)["job_id"])
+            elif agrees and question_for(result, context) is not None:  # what they agreed to reads differently by now
+                asked = cast(dict[str, str], result.members["confirmation"])
+                done = replace(taken, question=(asked["token"], asked["summary"]), round=pending.round + 1)
+            else:
+                rendered = self._tools.render(exchange, tool, call, context, result)
+                done = replace(taken, result=orjson.loads(orjson.dumps(rendered)))
+        except BaseException:
+            await self._replace(task_id, taken, pending)
+            raise
+        await self._replace(task_id, taken, done)
+
+    def _describe_pending(self, task_id: str, pending: Pending) -> WireResult:
+        task: WireResult = {"taskId": task_id, "status": "working"}
+        task |= {"createdAt": pending.created, "lastUpdatedAt": pending.updated}
+        age = (self._jobs.clock() - datetime.fromisoformat(pending.created)).total_seconds()
+        task |= self._times(age)
+        if pending.question is not None:
+            form = {"mode": "form", "message": pending.question[1]}
+            form["requestedSchema"] = {"type": "object", "properties": {}}  # type: ignore[assignment]
+            asked = {pending.name: {"method": "elicitation/create", "params": form}}
+            return task | {"status": "input_required", "inputRequests": asked}
+        if pending.is_cancelled:
+            return task | {"status": "cancelled"}
+        return task | ({"status": "completed", "result": pending.result} if pending.result is not None else {})
+
+    def _describe_job(self, context: Context, exchange: McpExchange, job: Job) -> WireResult:
+        """Describe a job as a task with what has become of it (Task Status)."""
+        described = describe_job(job, f"{self._address}/{job.id}")
+        task: WireResult = {"taskId": job.id, "status": "working"}
+        task |= {"createdAt": described["created"], "lastUpdatedAt": described["updated"]}
+        now = self._jobs.clock()
+        task |= self._times(
+            (now - job.created).total_seconds(), (job.updated - job.created).total_seconds() if job.has_ended else 0.0
+        )
+        if not job.has_ended:
+            if job.progress is not None and job.progress.message:
+                task["statusMessage"] = job.progress.message
+            return task
+        if job.status == "cancelled":
+            return task | {"status": "cancelled"}
+        tool = self._tools.tool_of(job.action, context)
+        call = Call(tool.action, {}, job.request_id, PROTOCOL)
+        if job.problem is None:
+            result: Result = Outcome(orjson.dumps(described), None, 200, job.result.headers if job.result else ())
+        else:
+            result = job.problem
+        try:
+            if not isinstance(result, _CRASHES):
+                rendered = self._tools.render(exchange, tool, call, context, result)
+                return task | {"status": "completed", "result": rendered}
+            error = {"code": types.INTERNAL_ERROR, "message": result.detail}
+            error["data"] = orjson.loads(exchange.render(result))
+        except MCPError as refused:
+            exchange.refusal = None
+            error = refused.error.model_dump(by_alias=True, exclude_none=True)
+        return task | {"status": "failed", "statusMessage": error["message"], "error": error}
+
+    def _described(self, exchange: McpExchange, job: Job) -> dict[str, object]:
+        described = describe_job(job, f"{self._address}/{job.id}")
+        if job.problem is not None:
+            described["problem"] = orjson.loads(exchange.render(job.problem))
+        return described
+
+    def _times(self, age: float, ran: float = 0.0) -> WireResult:
+        """How long a task is there, from its creation, and how often to look at it, in milliseconds."""
+        pause = min(MAX_POLL_MS, 1_000 * (1 + max(0, int(age // YOUNG_SECONDS))))
+        return {"ttlMs": int((self._seconds + ran) * 1000), "pollIntervalMs": pause}
+
+    def _refusal(self, exchange: McpExchange, problem: Problem) -> MCPError:
+        self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+        if isinstance(problem, UnknownJob):
+            return MCPError(
+                types.INVALID_PARAMS, "Unknown task: there is none of this id, it has expired, or is not yours."
+            )
+        return MCPError(types.INTERNAL_ERROR, problem.detail, orjson.loads(exchange.render(problem)))
+
+    def _now(self) -> str:
+        return self._jobs.clock().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _key(task_id: str) -> str:
+    return f"mcp-task:{task_id}"
+
+
+def _write(pending: Pending) -> bytes:
+    return orjson.dumps(pending)
+
+
+def _read(raw: bytes) -> Pending:
+    members = orjson.loads(raw)
+    question = tuple(members.pop("question") or ()) or None
+    receipts = tuple(members.pop("receipts"))
+    return Pending(**members, question=question, receipts=receipts)

@@ -1,0 +1,450 @@
+"""Traffic: who calls what, through which door, how it ends and how long it takes; and how pages are read by agents.
+
+A call is one entry in a list of this process. Every FLUSH_SECONDS the entries become sums in the site's store: one
+value for each day and shard, replaced only where it is as it was read, so that many workers add up. No inputs, no
+tokens. Sums are bounded: what is more than MAX_CALLERS in one place is counted as OTHERS. A day is forgotten after
+`days`; totals without callers, for counters that never go back, stay.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from html import escape
+from typing import Final, NamedTuple, TypeAlias
+from zlib import crc32
+
+import orjson
+
+from awp_publish.problems import StoreUnavailable
+from awp_publish.stores.store import Add, Look, Step, Store, Swap
+from awp_publish.threads import make_lock
+
+logger: Final = logging.getLogger("awp_publish")
+
+FLUSH_SECONDS: Final = 5.0
+MAX_PENDING: Final = 1_000
+"""Entries that are summed up at a time, so that no pause is long."""
+
+SHARDS: Final = 4
+"""Values of the store among which a day is divided: workers that write at once seldom meet."""
+
+MAX_CELLS: Final = 250
+MAX_CALLERS: Final = 100
+"""Doors and actions in one shard of a day; callers and outcomes of one of them. All further ones are OTHERS."""
+
+MAX_NAME: Final = 200
+"""Characters of a name."""
+
+ATTEMPTS: Final = 20
+MAX_LISTED: Final = 20
+"""Lines of each table on a terminal."""
+
+OTHERS: Final = "(others)"
+UNANSWERED: Final = "UNANSWERED"
+"""The outcome of a call that ended without an answer, because its caller hung up or the server stops."""
+
+PAGES: Final = frozenset({"markdown", "som"})
+"""The doors of readings of pages."""
+
+JOB: Final = "job"
+"""The door of background jobs that run."""
+
+TOTALS: Final = "totals"
+TOTALS_SECONDS: Final = 10 * 365 * 86_400.0
+
+BOUNDS: Final = (1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000)
+"""Upper bounds of the buckets of latencies, in milliseconds; one more bucket has what took longer."""
+
+LABELS: Final = ("verified", "unknown", "unsigned impostor", "forged")
+
+_Who: TypeAlias = tuple[str, str, str]
+"""Caller, label and outcome."""
+
+
+class TrafficRow(NamedTuple):
+    """So many calls (or readings of pages) of one day, door, action, caller, label and outcome."""
+
+    day: str
+    door: str
+    action: str
+    caller: str
+    label: str
+    outcome: str
+    calls: int
+
+
+class _Cell:
+    """The sums of one action at one door."""
+
+    __slots__ = ("buckets", "counts", "milliseconds")
+
+    def __init__(self) -> None:
+        self.counts: dict[_Who, int] = {}
+        self.buckets = [0] * (len(BOUNDS) + 1)
+        self.milliseconds = 0.0
+
+    def add(self, who: _Who, count: int) -> None:
+        for key in (who, (OTHERS, *who[1:]), (OTHERS, who[1], OTHERS)):
+            if key in self.counts or len(self.counts) < MAX_CALLERS or key[2] == OTHERS:
+                self.counts[key] = self.counts.get(key, 0) + count
+                return
+
+    def merge(self, other: "_Cell", with_callers: bool = True) -> None:
+        for who, count in other.counts.items():
+            self.add(who if with_callers else ("", *who[1:]), count)
+        self.buckets = [mine + its for mine, its in zip(self.buckets, other.buckets, strict=True)]
+        self.milliseconds += other.milliseconds
+
+
+_Cells: TypeAlias = dict[tuple[str, str], _Cell]
+"""Cells by door and action."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficReport:
+    """What the store knows of some days, the oldest first. `latencies` are buckets by day, door and action."""
+
+    days: tuple[str, ...]
+    rows: tuple[TrafficRow, ...]
+    latencies: Mapping[tuple[str, str, str], Sequence[int]] = field(default_factory=dict)
+    milliseconds: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+
+    def sum_by(self, *names: str, only: Callable[[TrafficRow], bool] = lambda row: True) -> dict[tuple[str, ...], int]:
+        """Calls by some members of their rows, the most first."""
+        sums: dict[tuple[str, ...], int] = {}
+        for row in filter(only, self.rows):
+            key = tuple(str(getattr(row, name)) for name in names)
+            sums[key] = sums.get(key, 0) + row.calls
+        return dict(sorted(sums.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    def quantiles(self, door: str | None = None, action: str | None = None) -> dict[str, float] | None:
+        """Milliseconds in which half, nine tenths and 99 of 100 calls end, None where nothing was measured."""
+        buckets = [0] * (len(BOUNDS) + 1)
+        for (_, of_door, of_action), counted in self.latencies.items():
+            if door in (None, of_door) and action in (None, of_action):
+                buckets = [mine + its for mine, its in zip(buckets, counted, strict=True)]
+        if not any(buckets):
+            return None
+        return {name: quantile(buckets, share) for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))}
+
+    def lines(self) -> Iterable[dict[str, object]]:
+        """Everything as objects for JSON lines: sums of calls, then latencies."""
+        for row in self.rows:
+            yield {"type": "pages" if row.door in PAGES else "jobs" if row.door == JOB else "calls", **row._asdict()}
+        for (day, door, action), buckets in self.latencies.items():
+            if any(buckets):
+                shares = {name: quantile(buckets, share) for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))}
+                named = {"type": "latency", "day": day, "door": door, "action": action}
+                yield {**named, "calls": sum(buckets), "milliseconds": shares, "buckets": list(buckets)}
+
+
+def quantile(buckets: Sequence[int], share: float) -> float:
+    """The milliseconds within which a share of the calls ended, as exactly as the buckets tell."""
+    wanted, seen = share * sum(buckets), 0
+    for index, count in enumerate(buckets):
+        if count and seen + count >= wanted:
+            low = BOUNDS[index - 1] if index else 0.0
+            if index == len(BOUNDS):
+                return float(low)
+            return round(low + (BOUNDS[index] - low) * (wanted - seen) / count, 3)
+        seen += count
+    return 0.0
+
+
+class TrafficRecord:
+    """Counts the calls of one site in this process, and keeps their sums in its store for `days`.
+
+    `store` gives the site's store; `clock` tells seconds since 1970.
+    """
+
+    def __init__(self, store: Callable[[], Store], days: int = 90, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._clock = clock
+        self.days = days
+        self._pending: list[tuple[float, str, str, str, str, str, float | None]] = []
+        self._sums: dict[str, _Cells] = {}
+        self._lock = make_lock()
+        self._is_kept = False
+        self._is_well = True
+        self._flushed = time.monotonic()
+
+    # --- Counting: on the path of every call ---
+
+    def add(
+        self, door: str, action: str, caller: str, label: str, outcome: str, milliseconds: float | None = None
+    ) -> None:
+        """Count one call, or one reading of a page, which has no time."""
+        pending = self._pending
+        pending.append((self._clock(), door, action, caller, label, outcome, milliseconds))
+        if len(pending) >= MAX_PENDING:
+            self._sum_up()
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether nobody has written for a while, because no server keeps the record running."""
+        return not self._is_kept and time.monotonic() - self._flushed >= FLUSH_SECONDS
+
+    def _sum_up(self) -> None:
+        with self._lock:
+            pending, self._pending = self._pending, []
+            today, until = "", 0.0
+            for moment, door, action, caller, label, outcome, milliseconds in pending:
+                if not until - 86_400 <= moment < until:
+                    day = datetime.fromtimestamp(moment, UTC).date()
+                    today, until = day.isoformat(), (day - date(1970, 1, 1)).days * 86_400.0 + 86_400
+                cells = self._sums.setdefault(today, {})
+                key = (door, action[:MAX_NAME])
+                cell = cells.get(key)
+                if cell is None:
+                    if len(cells) >= MAX_CELLS * SHARDS:
+                        key = (door, OTHERS)
+                    cell = cells.setdefault(key, _Cell())
+                cell.add((caller[:MAX_NAME], label, outcome[:MAX_NAME]), 1)
+                if milliseconds is not None:
+                    cell.buckets[bisect_left(BOUNDS, milliseconds)] += 1
+                    cell.milliseconds += milliseconds
+
+    # --- Writing ---
+
+    @asynccontextmanager
+    async def keeping(self) -> AsyncIterator[None]:
+        """Write every FLUSH_SECONDS as long as the application runs, and what is left when it ends."""
+        stopped = asyncio.Event()
+        task = asyncio.create_task(self._keep(stopped), name="awp_publish traffic")
+        self._is_kept = True
+        try:
+            yield
+        finally:
+            self._is_kept = False
+            stopped.set()
+            await asyncio.wait({task})
+
+    async def _keep(self, stopped: asyncio.Event) -> None:
+        while not stopped.is_set():
+            try:
+                async with asyncio.timeout(FLUSH_SECONDS):
+                    await stopped.wait()
+            except TimeoutError:
+                pass
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what was counted. What the store does not take is kept for the next time."""
+        self._flushed = time.monotonic()
+        self._sum_up()
+        with self._lock:
+            sums, self._sums = self._sums, {}
+        if not sums:
+            return
+        values: dict[str, tuple[_Cells, float, bool]] = {}
+        for day, cells in sums.items():
+            for (door, action), cell in cells.items():
+                shard = crc32(f"{door}\n{action}".encode("utf-8", "replace")) % SHARDS
+                left = (self.days + 1) * 86_400.0
+                for name, seconds, with_callers in ((day, left, True), (TOTALS, TOTALS_SECONDS, False)):
+                    own = values.setdefault(_key(name, shard), ({}, seconds, with_callers))[0]
+                    own.setdefault((door, action), _Cell()).merge(cell, with_callers)
+        try:
+            if await self._write(values):
+                self._note(None)
+                return
+            self._note("other processes write all the time")
+        except StoreUnavailable as problem:
+            self._note(problem.detail)
+        except Exception:
+            logger.exception("traffic could not be written")
+            return
+        with self._lock:
+            for day, cells in sums.items():
+                kept = self._sums.setdefault(day, {})
+                for key, cell in cells.items():
+                    kept.setdefault(key, _Cell()).merge(cell)
+
+    async def _write(self, values: Mapping[str, tuple[_Cells, float, bool]]) -> bool:
+        """Add to each value what is new, all in one step. False where others were quicker, again and again."""
+        store, keys = self._store(), list(values)
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(random.uniform(0, 0.02 * attempt))
+            found = (await store.run([Look(key) for key in keys])).seen
+            steps: list[Step] = []
+            for key, old in zip(keys, found, strict=True):
+                cells, seconds, _ = values[key]
+                before = old if isinstance(old, bytes) else None
+                new = _merged(before, cells)
+                steps.append(Add(key, new, seconds) if before is None else Swap(key, before, new, seconds))
+            if (await store.run(steps)).failed is None:
+                return True
+        return False
+
+    def _note(self, trouble: str | None) -> None:
+        """Log the beginning and the end of trouble."""
+        if trouble is not None and self._is_well:
+            logger.warning("traffic is not written at the moment: %s", trouble)
+        self._is_well = trouble is None
+
+    # --- Reading ---
+
+    async def read(self, days: int | None = None) -> TrafficReport:
+        """What all workers have written of the last days, today among them. Raises StoreUnavailable."""
+        today = datetime.fromtimestamp(self._clock(), UTC).date()
+        wanted = max(1, min(days or self.days, self.days))
+        return await self._read([(today - timedelta(ago)).isoformat() for ago in reversed(range(wanted))])
+
+    async def read_totals(self) -> TrafficReport:
+        """The sums of all days, without callers: they only ever grow. Raises StoreUnavailable."""
+        return await self._read([TOTALS])
+
+    async def _read(self, names: Sequence[str]) -> TrafficReport:
+        await self.flush()
+        keys = [(name, _key(name, shard)) for name in names for shard in range(SHARDS)]
+        rows: list[TrafficRow] = []
+        latencies: dict[tuple[str, str, str], Sequence[int]] = {}
+        spent: dict[tuple[str, str, str], float] = {}
+        for start in range(0, len(keys), 100):
+            some = keys[start : start + 100]
+            found = (await self._store().run([Look(key) for _, key in some])).seen
+            for (name, _), value in zip(some, found, strict=True):
+                for (door, action), cell in _unpacked(value if isinstance(value, bytes) else None).items():
+                    rows += (TrafficRow(name, door, action, *who, count) for who, count in cell.counts.items())
+                    latencies[name, door, action], spent[name, door, action] = cell.buckets, cell.milliseconds
+        return TrafficReport(tuple(names), tuple(sorted(rows)), latencies, spent)
+
+
+def _key(name: str, shard: int) -> str:
+    return f"traffic:{name}:{shard}"
+
+
+def _merged(before: bytes | None, cells: _Cells) -> bytes:
+    known = _unpacked(before)
+    for (door, action), cell in cells.items():
+        key = (door, action)
+        if key not in known and len(known) >= MAX_CELLS:
+            key = (door, OTHERS)
+        known.setdefault(key, _Cell()).merge(cell)
+    return orjson.dumps(
+        [
+            [door, action, [[*who, count] for who, count in cell.counts.items()], cell.buckets, cell.milliseconds]
+            for (door, action), cell in known.items()
+        ]
+    )
+
+
+def _unpacked(value: bytes | None) -> _Cells:
+    """The cells of a value; a damaged one, or one of another version, begins anew."""
+    cells: _Cells = {}
+    try:
+        for door, action, counts, buckets, milliseconds in orjson.loads(value) if value is not None else ():
+            cell = cells[door, action] = _Cell()
+            cell.counts = {(caller, label, outcome): int(count) for caller, label, outcome, count in counts}
+            cell.milliseconds = float(milliseconds)
+            if len(buckets) == len(BOUNDS) + 1:
+                cell.buckets = [int(one) for one in buckets]
+    except (ValueError, TypeError):
+        logger.error("a record of traffic cannot be read, and begins anew")
+        return {}
+    return cells
+
+
+def describe_traffic(report: TrafficReport) -> str:
+    """Return a report as text for a terminal: each table with the most calls first."""
+    total = sum(row.calls for row in report.rows)
+    lines = [f"{total} calls and readings of pages, {report.days[0]} to {report.days[-1]}"]
+    tables: tuple[tuple[str, tuple[str, ...], Callable[[TrafficRow], bool]], ...] = (
+        ("day", ("day",), lambda row: True),
+        ("door", ("door",), lambda row: True),
+        ("action or page", ("action",), lambda row: bool(row.action)),
+        ("caller", ("caller", "label"), lambda row: row.door not in PAGES and row.door != JOB),
+        ("outcome", ("outcome",), lambda row: row.outcome == "ok"),
+        ("refusals", ("outcome",), lambda row: row.outcome != "ok"),
+        ("jobs", ("action", "outcome"), lambda row: row.door == JOB),
+    )
+    for title, names, only in tables:
+        sums = report.sum_by(*names, only=only)
+        if sums:
+            lines += ["", title]
+        for key, count in sorted(sums.items()) if title == "day" else list(sums.items())[:MAX_LISTED]:
+            told = "  ".join(one or "(nobody known)" for one in key)
+            lines.append(f"{count:>10}  {''.join(one if one.isprintable() else '?' for one in told)}")
+        if title != "day" and len(sums) > MAX_LISTED:
+            lines.append(f"            and {len(sums) - MAX_LISTED} more: --json has them all")
+    measured = [(door, report.quantiles(door)) for (door,) in report.sum_by("door")]
+    if any(times for _, times in measured):
+        lines += ["", "milliseconds  (p50, p90, p99)"]
+        lines += ["  ".join(f"{one:>9g}" for one in times.values()) + f"  {door}" for door, times in measured if times]
+    return "\n".join(lines)
+
+
+# --- Pictures and tables ---
+
+KINDS: Final = (("ok", "#2f855a"), ("refused", "#b7791f"), ("failed", "#c53030"))
+_FAILED: Final = frozenset({"HANDLER_FAILED", "HANDLER_TIMEOUT", "HANDLER_UNAVAILABLE", "INVALID_OUTPUT", UNANSWERED})
+
+
+def kind_of(outcome: str) -> str:
+    """Whether a call went well, was refused, or failed because of the site."""
+    if outcome == "ok":
+        return "ok"
+    is_ours = outcome in _FAILED or outcome.endswith("UNAVAILABLE") or (outcome.isdecimal() and outcome >= "500")
+    return "failed" if is_ours else "refused"
+
+
+def figures(report: TrafficReport) -> list[tuple[str, dict[str, int]]]:
+    """By day, how many calls and readings went well, were refused, and failed: what picture and table show."""
+    by_day = {day: {kind: 0 for kind, _ in KINDS} for day in report.days}
+    for row in report.rows:
+        by_day[row.day][kind_of(row.outcome)] += row.calls
+    return list(by_day.items())
+
+
+def traffic_svg(report: TrafficReport, width: int = 720, height: int = 220) -> str:
+    """Return a picture of the days as bars, in SVG without styles or scripts: any content security policy takes it."""
+    days = figures(report)
+    most = max((sum(counts.values()) for _, counts in days), default=0) or 1
+    left, bottom, top = 48, 24, 12
+    step = (width - left - 8) / max(1, len(days))
+    tall = height - bottom - top
+    total = sum(sum(counts.values()) for _, counts in days)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        'role="img" aria-labelledby="traffic-title" fill="currentColor" font-family="system-ui, sans-serif" '
+        'font-size="11">',
+        f'<title id="traffic-title">{total} calls and readings of pages in {len(days)} days</title>',
+        f'<path d="M{left} {top}V{top + tall}H{width - 8}" fill="none" stroke="currentColor" stroke-opacity="0.4"/>',
+        f'<text x="{left - 6}" y="{top + 8}" text-anchor="end">{most if total else 0}</text>',
+        f'<text x="{left - 6}" y="{top + tall}" text-anchor="end">0</text>',
+    ]
+    for index, (day, counts) in enumerate(days):
+        x, y = left + index * step + step * 0.1, float(top + tall)
+        for kind, colour in KINDS:
+            if counts[kind]:
+                high = tall * counts[kind] / most
+                y -= high
+                told = f"{escape(day)}: {counts[kind]} {kind}"
+                parts.append(
+                    f'<rect x="{x:.1f}" y="{y:.1f}" width="{step * 0.8:.1f}" height="{high:.1f}" fill="{colour}">'
+                    f"<title>{told}</title></rect>"
+                )
+    for index in sorted({0, len(days) - 1}) if days else ():
+        anchor = "start" if index == 0 else "end"
+        x = left if index == 0 else width - 8
+        parts.append(f'<text x="{x}" y="{height - 8}" text-anchor="{anchor}">{escape(days[index][0])}</text>')
+    return "".join([*parts, "</svg>"])
+
+
+def traffic_table(report: TrafficReport) -> str:
+    """Return the figures of the picture as an HTML table, the newest day first; days without any are left out."""
+    head = "".join(f'<th scope="col">{kind}</th>' for kind, _ in KINDS)
+    body = "".join(
+        f'<tr><th scope="row">{escape(day)}</th>' + "".join(f"<td>{counts[kind]}</td>" for kind, _ in KINDS) + "</tr>"
+        for day, counts in reversed(figures(report))
+        if any(counts.values())
+    )
+    caption = "<caption>Calls and readings of pages by day</caption>"
+    return f'<table>{caption}<thead><tr><th scope="col">day</th>{head}</tr></thead><tbody>{body}</tbody></table>'

@@ -1,0 +1,372 @@
+"""Traffic: what is kept of calls, how workers add up, and who is told."""
+
+import asyncio
+import json
+import sys
+from datetime import UTC, datetime
+from xml.etree import ElementTree
+
+import httpx
+import orjson
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Refused, Site, Traffic
+from awp_publish.cli import main
+from awp_publish.stores.memory import MemoryStore
+from awp_publish.stores.sqlite import SqliteStore
+from awp_publish.traffic import (
+    MAX_CALLERS,
+    MAX_CELLS,
+    OTHERS,
+    SHARDS,
+    TrafficRecord,
+    TrafficReport,
+    TrafficRow,
+    figures,
+    quantile,
+    traffic_svg,
+    traffic_table,
+)
+from tests.serve.guarded import Caller
+
+SHOP = "https://shop.example"
+TOKENS = BearerToken({"token-of-ann": Principal("ann"), "token-of-olga": Principal("olga", frozenset({"operator"}))})
+ANN, OLGA = ({"authorization": f"Bearer token-of-{name}"} for name in ("ann", "olga"))
+TODAY = datetime.now(UTC).date().isoformat
+
+
+def make_site(**options):
+    site = Site("Shop", "Sells things.", url=SHOP, **{"authenticate": TOKENS, **options})
+
+    @site.agent("word")
+    async def word(how: str = "") -> str:
+        """Say a word."""
+        if how == "refuse":
+            raise Refused("No.", code="NO_WORDS")
+        if how == "fail":
+            raise RuntimeError("a bug")
+        return how
+
+    @site.agent("slow")
+    async def slow() -> str:
+        """Take one's time."""
+        await asyncio.sleep(30)
+        return ""
+
+    @site.agent("later", execution="async")
+    async def later() -> str:
+        """Do it later."""
+        return "done"
+
+    return site
+
+
+def make_app(site):
+    async def page(request):
+        return HTMLResponse("<title>Books</title><h1>Books</h1>", 404 if request.url.path == "/none" else 200)
+
+    return AgentPublisher(Starlette(routes=[Route("/{path:path}", page)]), site=site)
+
+
+async def call(app, agent="word", given=None, headers=None):
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, base_url=SHOP) as client:
+        return await client.post(f"/agents/{agent}/invoke", json={"input": given or {}}, headers=headers)
+
+
+async def test_calls_are_counted_by_door_action_caller_and_outcome():
+    site = make_site()
+    app = make_app(site)
+    for _ in range(2):
+        await call(app, headers=ANN)
+    await call(app, given={"how": "refuse"})
+    await call(app, given={"how": "fail"})
+    await call(app, given={"how": 5})
+    await call(app, "nobody")
+    await call(app, headers={"authorization": "Bearer wrong"})
+    report = await site.traffic.read()
+    assert {row[1:] for row in report.rows} == {
+        ("woa", "word", "ann", "unknown", "ok", 2),
+        ("woa", "word", "", "unknown", "NO_WORDS", 1),
+        ("woa", "word", "", "unknown", "HANDLER_FAILED", 1),
+        ("woa", "word", "", "unknown", "INVALID_INPUT", 1),
+        ("woa", "word", "", "unknown", "INVALID_CREDENTIALS", 1),
+        ("woa", "", "", "unknown", "UNKNOWN_AGENT", 1),
+    }
+    assert {row.day for row in report.rows} == {TODAY()}
+    assert sum(report.latencies[TODAY(), "woa", "word"]) == 6
+    assert set(report.quantiles(action="word")) == {"p50", "p90", "p99"}
+
+
+async def test_every_http_door_is_counted_under_its_name():
+    site = make_site(doors=["mcp"])
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(make_app(site)), base_url=SHOP) as client:
+        await client.post("/agents/actions/word", json={})
+        params = {"name": "word", "arguments": {}}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        accept = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
+        await client.post("/mcp", json=body, headers=accept)
+    report = await site.traffic.read()
+    assert {(row.door, row.action, row.outcome) for row in report.rows} >= {("mcp", "word", "ok")}
+    assert sum(row.calls for row in report.rows if row.action == "word") == 2
+
+
+async def test_who_hangs_up_is_counted_as_unanswered():
+    site = make_site()
+    caller = Caller(make_app(site), "slow", {})
+    task = asyncio.create_task(caller.call())
+    await asyncio.sleep(0.05)
+    caller.hang_up()
+    await task
+    assert (await site.traffic.read()).sum_by("action", "outcome") == {("slow", "UNANSWERED"): 1}
+
+
+async def test_pages_are_counted_where_they_are_read_as_markdown_or_som():
+    site = make_site()
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(make_app(site)), base_url=SHOP) as client:
+        for accept in ("text/markdown", "application/som+json", "text/html"):
+            await client.get("/books", headers={"accept": accept})
+        await client.get("/none", headers={"accept": "text/markdown"})
+        await client.get("/agents/som", params={"url": f"{SHOP}/books"})
+    rows = {row[1:] for row in (await site.traffic.read()).rows}
+    assert rows == {
+        ("markdown", "/books", "", "unknown", "ok", 1),
+        ("markdown", "", "", "unknown", "404", 1),
+        ("som", "/books", "", "unknown", "ok", 2),
+    }
+
+
+def test_jobs_are_counted_when_they_run():
+    site = make_site()
+    with TestClient(make_app(site), base_url=SHOP) as client:
+        accepted = client.post("/agents/later/invoke", json={"input": {}})
+        assert accepted.status_code == 202
+        for _ in range(200):
+            if client.get(accepted.headers["location"]).json().get("status") not in ("accepted", "running", None):
+                break
+    report = asyncio.run(site.traffic.read())
+    assert report.sum_by("door", "action", "outcome")["job", "later", "ok"] == 1
+    assert report.sum_by("door", "action")["woa", "later"] == 1
+
+
+def test_nothing_that_a_caller_sent_is_kept(tmp_path):
+    site = make_site(store=f"sqlite:///{tmp_path}/agents.db", secret_keys=["a secret of this test alone"])
+    with TestClient(make_app(site), base_url=SHOP) as client:
+        client.post("/agents/word/invoke", json={"input": {"how": "private-input"}}, headers=ANN)
+    data = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b'"word",[["ann","unknown","ok",1]]' in data
+    assert b"private-input" not in data
+    assert b"token-of-ann" not in data
+
+
+async def test_many_workers_add_up(tmp_path):
+    stores = [SqliteStore(str(tmp_path / "agents.db"), "shop") for _ in range(4)]
+    records = [TrafficRecord(lambda store=store: store) for store in stores]
+    for record in records:
+        for number in range(50):
+            record.add("mcp", f"action_{number % 5}", "", "unknown", "ok", 3.0)
+    await asyncio.gather(*(record.flush() for record in records))
+    report = await records[0].read()
+    assert report.sum_by("door") == {("mcp",): 200}
+    assert sum(map(sum, report.latencies.values())) == 200
+    for store in stores:
+        await store.close()
+
+
+async def test_what_a_store_does_not_take_is_kept_for_the_next_time():
+    class Sometimes(MemoryStore):
+        is_away = True
+
+        async def run(self, steps, *, durable=False):
+            if self.is_away:
+                from awp_publish.stores.store import unavailable
+
+                raise unavailable("away")
+            return await super().run(steps, durable=durable)
+
+    store = Sometimes()
+    record = TrafficRecord(lambda: store)
+    record.add("woa", "word", "", "unknown", "ok", 1.0)
+    await record.flush()
+    store.is_away = False
+    assert (await record.read()).sum_by("action") == {("word",): 1}
+
+
+async def test_days_are_forgotten_after_their_time():
+    now = [1_700_000_000.0]
+    store = MemoryStore(clock=lambda: now[0])
+    record = TrafficRecord(lambda: store, days=3, clock=lambda: now[0])
+    for _ in range(5):
+        record.add("woa", "word", "ann", "unknown", "ok", 1.0)
+        await record.flush()
+        now[0] += 86_400
+    now[0] -= 86_400
+    report = await record.read(30)
+    assert len(report.days) == len(report.sum_by("day")) == 3
+    now[0] += 5 * 86_400
+    await record.flush()
+    assert (await record.read()).rows == ()
+    assert (await record.read_totals()).sum_by("caller") == {("",): 5}  # which have no callers
+
+
+async def test_sums_are_bounded_whoever_calls():
+    store = MemoryStore()
+    record = TrafficRecord(lambda: store)
+    for number in range(3 * MAX_CALLERS):
+        record.add("woa", "word", f"caller {number}", "unknown", "ok", 1.0)
+    for number in range(2 * MAX_CELLS * SHARDS):
+        record.add("markdown", f"/{number}" + "x" * 500, "", "unknown", "ok")
+    report = await record.read()
+    assert report.sum_by("door") == {("markdown",): 2 * MAX_CELLS * SHARDS, ("woa",): 3 * MAX_CALLERS}
+    assert len(report.rows) < MAX_CELLS * SHARDS + MAX_CALLERS + 10
+    assert report.sum_by("caller")[(OTHERS,)] > MAX_CALLERS
+    assert max(len(row.action) for row in report.rows) <= 200
+
+
+async def test_a_damaged_record_begins_anew():
+    from awp_publish.stores.store import Add
+
+    store = MemoryStore()
+    record = TrafficRecord(lambda: store)
+    await store.run([Add(f"traffic:{TODAY()}:{shard}", b'{"x":[', 60.0) for shard in range(SHARDS)])
+    record.add("woa", "word", "", "unknown", "ok", 1.0)
+    assert (await record.read()).sum_by("action") == {("word",): 1}
+
+
+async def test_a_site_may_keep_nothing():
+    site = make_site(traffic=False)
+    assert (await call(make_app(site))).status_code == 200
+    assert site.traffic is None
+
+
+@pytest.mark.parametrize("wrong", [{"traffic": 30}, {"traffic": Traffic(days=30), "authenticate": None}])
+def test_wrong_options_are_told(wrong):
+    if isinstance(wrong["traffic"], int):
+        with pytest.raises(DeclarationError, match="traffic"):
+            make_site(**wrong)
+        with pytest.raises(DeclarationError, match="days"):
+            make_site(traffic=Traffic(days=0))
+    else:
+        site = Site("Shop", "Sells things.", url=SHOP, traffic=Traffic(metrics="operator"))
+        with pytest.raises(DeclarationError, match="operator"):
+            site.freeze(Starlette())
+
+
+def test_quantiles_are_read_from_buckets():
+    assert quantile([0, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 0.5) == 3.75
+    assert quantile([0] * 14 + [3], 0.99) == 30_000
+    assert quantile([0] * 15, 0.5) == 0
+
+
+# --- OpenMetrics ---
+
+
+async def get(app, path, headers=None):
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=SHOP) as client:
+        return await client.get(path, headers=headers)
+
+
+async def test_metrics_are_there_only_where_somebody_asks_for_them():
+    assert (await get(make_app(make_site()), "/agents/metrics")).headers["content-type"].startswith("text/html")
+
+
+async def test_metrics_are_openmetrics_without_callers():
+    app = make_app(make_site(traffic=Traffic(metrics=True)))
+    await call(app, headers=ANN)
+    await call(app, given={"how": "refuse"})
+    answer = await get(app, "/agents/metrics")
+    assert answer.headers["content-type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    families = {one.name: one for one in text_string_to_metric_families(answer.text)}
+    # a parser for OpenMetrics itself is stricter: it wants the end
+    assert answer.text.endswith("# EOF\n")
+    calls = {(one.labels["action"], one.labels["outcome"]): one.value for one in families["awp_publish_calls"].samples}
+    assert calls == {("word", "ok"): 1, ("word", "NO_WORDS"): 1}
+    timed = {one.name: one.value for one in families["awp_publish_call_duration_seconds"].samples}
+    assert timed["awp_publish_call_duration_seconds_count"] == 2
+    assert "ann" not in answer.text
+
+
+async def test_metrics_for_a_scope_are_for_nobody_else():
+    app = make_app(make_site(traffic=Traffic(metrics="operator")))
+    assert (await get(app, "/agents/metrics")).status_code == 401
+    assert (await get(app, "/agents/metrics", ANN)).status_code == 403
+    assert (await get(app, "/agents/metrics", OLGA)).status_code == 200
+
+
+# --- Pictures, tables, the command line ---
+
+
+ROWS = TrafficReport(
+    ("2026-11-21", "2026-11-22"),
+    (
+        TrafficRow("2026-11-21", "woa", "<b>", "", "unknown", "ok", 3),
+        TrafficRow("2026-11-22", "woa", "word", "", "unknown", "NO_WORDS", 2),
+        TrafficRow("2026-11-22", "woa", "word", "", "unknown", "HANDLER_FAILED", 1),
+    ),
+)
+
+
+def test_the_picture_and_the_table_show_the_same():
+    picture = ElementTree.fromstring(traffic_svg(ROWS))
+    shown = {one.text for one in picture.iter("{http://www.w3.org/2000/svg}title")}
+    assert shown >= {"2026-11-21: 3 ok", "2026-11-22: 2 refused", "2026-11-22: 1 failed"}
+    assert "style" not in traffic_svg(ROWS)
+    table = ElementTree.fromstring(traffic_table(ROWS))
+    lines = [[cell.text for cell in row] for row in table.iter("tr")]
+    assert lines == [
+        ["day", "ok", "refused", "failed"],
+        ["2026-11-22", "0", "2", "1"],
+        ["2026-11-21", "3", "0", "0"],
+    ]
+    assert figures(ROWS)[1] == ("2026-11-22", {"ok": 0, "refused": 2, "failed": 1})
+    assert ElementTree.fromstring(traffic_svg(TrafficReport((), ()))) is not None
+
+
+APP = """
+from starlette.applications import Starlette
+from awp_publish import AgentPublisher, Site
+
+site = Site("Shop", "Sells things.", url="https://shop.example", store="sqlite:///{path}/agents.db",
+            secret_keys=["a secret of this test alone"])
+
+@site.agent("word")
+async def word() -> str:
+    "Say a word."
+    return "word"
+
+app = AgentPublisher(Starlette(), site=site)
+"""
+
+
+def test_the_command_line_prints_what_other_processes_have_kept(tmp_path, monkeypatch, capsys):
+    (tmp_path / "traffic_shop.py").write_text(APP.replace("{path}", str(tmp_path)))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import importlib
+
+    shop = importlib.import_module("traffic_shop")
+    with TestClient(shop.app, base_url=SHOP) as client:
+        client.post("/agents/word/invoke", json={"input": {}})
+    del sys.modules["traffic_shop"]
+    assert main(["traffic", "traffic_shop:app"]) == 0
+    assert "1  word" in capsys.readouterr().out
+    assert main(["traffic", "traffic_shop:app", "--json", "--days", "7"]) == 0
+    calls, latency = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert calls == {
+        "type": "calls",
+        "day": TODAY(),
+        "door": "woa",
+        "action": "word",
+        "caller": "",
+        "label": "unknown",
+        "outcome": "ok",
+        "calls": 1,
+    }
+    assert latency["type"] == "latency"
+    assert orjson.dumps(latency["milliseconds"])
+    with pytest.raises(SystemExit):
+        main(["traffic", "traffic_shop:app", "--days", "none"])
