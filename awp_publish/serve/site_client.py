@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -148,10 +149,11 @@ async def drive(
     seconds: float,
     *,
     in_thread: bool = False,
+    alone: asyncio.Lock | None = None,
 ) -> JsonObject:
     """Drive a method to its result. Raises its AwpError; TIMEOUT when its time is up, and then its page is as it was.
 
-    `in_thread` says that its first step takes long already.
+    `in_thread` says that its first step takes long already. `alone` is held for each step, but not for its fetches.
     """
 
     def advance(fetched: Fetched | None) -> Fetch | JsonObject:
@@ -165,18 +167,19 @@ async def drive(
     try:
         async with asyncio.timeout(seconds):
             while True:
-                if is_large:
-                    job = _READERS.submit(advance, fetched)
-                    advancing = asyncio.wrap_future(job)
-                    try:
-                        step = await asyncio.shield(advancing)
-                    except asyncio.CancelledError:
-                        # A thread cannot be interrupted: only when it has ended can `steps` be closed.
-                        if not job.cancel():
-                            await asyncio.wait({advancing})
-                        raise
-                else:
-                    step = advance(fetched)
+                async with alone or nullcontext():
+                    if is_large:
+                        job = _READERS.submit(advance, fetched)
+                        advancing = asyncio.wrap_future(job)
+                        try:
+                            step = await asyncio.shield(advancing)
+                        except asyncio.CancelledError:
+                            # A thread cannot be interrupted: only when it has ended can `steps` be closed.
+                            if not job.cancel():
+                                await asyncio.wait({advancing})
+                            raise
+                    else:
+                        step = advance(fetched)
                 if not isinstance(step, Fetch):
                     return step
                 fetched = await fetch(step)
