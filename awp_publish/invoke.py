@@ -21,7 +21,7 @@ import orjson
 from starlette.exceptions import HTTPException
 
 from awp_publish import media
-from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, Status
+from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject, Status
 from awp_publish.policy.call import Call, CallListener, Content, Deliver, Label, Outcome, RawHeaders, Result
 from awp_publish.policy.guard import Guard, Guards
 from awp_publish.problems import (
@@ -385,7 +385,8 @@ class Invoker:
         check: Callable[[Call], None] | None = None,
         rehearse: Callable[[Call], Awaitable[None]] | None = None,
     ) -> None:
-        self._agents = {agent.id: agent for agent in catalog.agents}
+        self._catalog = catalog
+        self._found: dict[tuple[str, bool], Mapping[str, Agent]] = {}
         self._actions: Mapping[str, _Prepared] = {
             action.id: _prepare(action, guards, accept, check, rehearse) for action in catalog.actions
         }
@@ -408,22 +409,39 @@ class Invoker:
         """From now on refuse what does not work (agent.json section 13)."""
         self._unavailable = status.degraded_actions if status.operational else frozenset(self._actions)
 
-    def find(self, agent_id: str, operation: str | None) -> Action:
-        """The action that an agent and operation name mean. Raises UnknownAgent, UnknownOperation.
+    def find(self, door: str, agent_id: str, operation: str | None) -> Action:
+        """The action that an agent and operation name mean at a door. Raises UnknownAgent, UnknownOperation.
 
-        An omitted operation means "default" (WoA section 5.1).
+        An omitted operation means "default" (WoA section 5.1). Whether its caller may know of it, its guard decides.
         """
-        agent = self._agents.get(agent_id)
-        if agent is None:
-            meant = did_you_mean(agent_id, self._agents) or _known("agents", self._agents)
-            raise UnknownAgent(f'This site has no agent "{agent_id[:100]}". {meant}')
-        action_id = agent.operations.get(DEFAULT_OPERATION if operation is None else operation)
+        agent = self._agents(door, of_all=True).get(agent_id)
+        action_id = None
+        if agent is not None:
+            action_id = agent.operations.get(DEFAULT_OPERATION if operation is None else operation)
         if action_id is None:
-            named = "no default operation" if operation is None else f'no operation "{operation[:100]}"'
-            meant = did_you_mean(operation or "", agent.operations)
-            known = _known("operations", agent.operations)
-            raise UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{known}')
+            raise self.unknown(door, agent_id, operation)
         return self._actions[action_id].action
+
+    def unknown(self, door: str, agent_id: str, operation: str | None) -> Problem:
+        """What a caller is told for whom there is no such agent or operation: of others, what everybody may know."""
+        agents = self._agents(door, of_all=False)
+        agent = agents.get(agent_id)
+        if agent is None:
+            meant = did_you_mean(agent_id, agents) or _known("agents", agents)
+            return UnknownAgent(f'This site has no agent "{agent_id[:100]}". {meant}')
+        named = "no default operation" if operation is None else f'no operation "{operation[:100]}"'
+        meant = did_you_mean(operation or "", agent.operations)
+        known = _known("operations", agent.operations)
+        return UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{known}')
+
+    def _agents(self, door: str, *, of_all: bool) -> Mapping[str, Agent]:
+        """The agents that are offered at a door, by id: all of them, or those of which everybody may know."""
+        found = self._found.get((door, of_all))
+        if found is None:
+            shown = self._catalog.exposed_at(door)
+            found = {one.id: one for one in (shown if of_all else shown.public).agents}
+            self._found[door, of_all] = found
+        return found
 
     def attach(self, action_id: str, reach: Reach) -> None:
         """Have the calls of one action carried out by a door of ours, behind the gates of all."""
@@ -475,7 +493,7 @@ class Invoker:
         try:
             if self._unavailable and action.id in self._unavailable:
                 retry = [("Retry-After", str(RETRY_UNAVAILABLE))]
-                raise TemporarilyUnavailable(f"Action {action.id} does not work at the moment.", headers=retry)
+                call.refuse(TemporarilyUnavailable(f"Action {action.id} does not work at the moment.", headers=retry))
             if guard is not None:
                 result = await guard.admit(call)
             elif not inputs.is_valid(call.input):

@@ -37,6 +37,9 @@ from typing_extensions import TypedDict
 
 from awp_publish.model import (
     EXTENDED_DOCUMENTS,
+    KNOWN,
+    OPERATOR,
+    PUBLIC,
     ActionType,
     Attachment,
     Effect,
@@ -228,6 +231,16 @@ def check_id(value: str) -> str:
     return value
 
 
+def check_audience(value: str) -> str:
+    """Refuse what is no scope (RFC 6749 section 3.3), and what was meant to be one of the words."""
+    if not re.fullmatch(r"[!#-\[\]-~]+", value):
+        raise ValueError(f'{value!r} is not an audience; write "public", "known", "operator", or one scope')
+    close = get_close_matches(value.lower(), (PUBLIC, KNOWN, OPERATOR), 1, 0.8)
+    if close and close[0] != value:
+        raise ValueError(f'{value!r} would be a scope of that name; did you mean "{close[0]}"?')
+    return value
+
+
 def check_token(value: str) -> str:
     """WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ); operation names are held to the same."""
     if not re.fullmatch(r"[A-Za-z0-9_-]+", value):
@@ -322,6 +335,15 @@ def read_updated(value: object) -> datetime | None:
     if not isinstance(moment, datetime):
         raise ValueError(f"must be a date or a datetime, not {value!r}")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def read_approval(value: object) -> bool | str:
+    """Read whether actions are published only once they are approved; a text is the path of the file that says so."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, bool) or (isinstance(value, str) and value.strip() and "\0" not in value):
+        return value
+    raise ValueError('must be True, False or the path of a file, such as "agents-approved.json"')
 
 
 def read_pages(value: object) -> object:
@@ -571,7 +593,7 @@ _WORDS: Final[Mapping[str, str]] = {
 _SPELT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("intent", "side_effect", "sensitivity", "reversible"), "effect"),
     **dict.fromkeys(("requires_human_confirmation", "confirmation_summary"), "confirm"),
-    **dict.fromkeys(("type", "selector", "selectors", "result", "preview_url", "dry_run"), "awas"),
+    **dict.fromkeys(("type", "selector", "selectors", "result", "preconditions", "preview_url", "dry_run"), "awas"),
     "enforce_prerequisites": "requires",
     "authentication": "oauth",
     **dict.fromkeys(("job_queue", "job_concurrency", "job_results"), "jobs"),
@@ -607,7 +629,7 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
             name = str(first["loc"][-1])
             words = [*known, *(word for word, option in _SPELT.items() if option in known)]
             near = get_close_matches(name, words, n=1) if len(first["loc"]) == 1 else []
-            meant = [_SPELT.get(word, word) for word in near]
+            meant = [word if word in known else _SPELT.get(word, word) for word in near]
             moved = [
                 str(one["loc"][-1])
                 for one in wrong
@@ -642,6 +664,8 @@ SelectorsOption: TypeAlias = Annotated[
     Literal["data-awas", "data-ai"] | Mapping[str, str], PlainValidator(read_selectors)
 ]
 Path: TypeAlias = Annotated[str, AfterValidator(check_path)]
+Audience: TypeAlias = Annotated[str, AfterValidator(check_audience)]
+DoorName: TypeAlias = Literal["woa", "plain", "mcp", "a2a", "awp", "bridge"]
 Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
 
 
@@ -1090,6 +1114,15 @@ class SiteSettings:
             "not published",
         ),
     ] = Traffic()
+    approval: Annotated[
+        bool | str,
+        PlainValidator(read_approval),
+        Option(
+            "`True`: nothing is published that you have not approved with `awp-publish approve`, in the file "
+            "`agents-approved.json` or the one that is named here, see [guards](guards.md#approval)",
+            "not published",
+        ),
+    ] = False
     log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")] = False
 
     @property
@@ -1149,6 +1182,7 @@ class AwasSettings(TypedDict, total=False):
             "none",
         ),
     ]
+    preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")]
     preview_url: Annotated[Link, Option("a page that shows what would happen", "none")]
     dry_run: Annotated[Flag, Option("whether it can be tried without effect", "`False`")]
 
@@ -1193,11 +1227,22 @@ class ActionSettings:
         ),
     ] = None
     agent: Annotated[str | None, Option("the agent whose operation it is", "an agent of its own")] = None
-    operation: Annotated[
-        Annotated[str, AfterValidator(check_token)] | None,
-        Option("its name as an operation of `agent`", "the action's id"),
+    tags: Annotated[Sequence[Text], Option("categories: words to group it and to find it by", "none")] = ()
+    audience: Annotated[
+        Audience,
+        Option(
+            'for whom it is: `"public"`, `"known"` (callers who are known), `"operator"` or any other scope, see '
+            "[guards](guards.md#who-sees-what)",
+            '`"public"`',
+        ),
+    ] = PUBLIC
+    expose: Annotated[
+        Sequence[DoorName] | None,
+        Option(
+            'the doors at which it is offered: of `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, `"bridge"`',
+            "every door",
+        ),
     ] = None
-    tags: Annotated[Sequence[Text], Option("words to find it by", "none")] = ()
     examples: Annotated[
         Sequence[Annotated[JsonObject, AfterValidator(check_json)]],
         Option("whole inputs; they must match the inputs", "none"),
@@ -1248,7 +1293,6 @@ class ActionSettings:
             "`False`; irreversible actions are always confirmed",
         ),
     ] = None
-    preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")] = ()
     depends_on: Annotated[Sequence[str], Option("ids of actions that come before it", "none")] = ()
     requires: Annotated[
         Sequence[str],
@@ -1432,6 +1476,7 @@ DURATION: Final[TypeAdapter[str]] = TypeAdapter(Duration)
 ID: Final[TypeAdapter[str]] = TypeAdapter(Id)
 PAGE: Final = TypeAdapter(PageSettings)
 PATH: Final[TypeAdapter[str]] = TypeAdapter(Path)
+TOKEN: Final[TypeAdapter[str]] = TypeAdapter(Annotated[str, AfterValidator(check_token)])
 TEXTS: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
 
 

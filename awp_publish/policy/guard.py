@@ -1,9 +1,10 @@
 """`Guard`: all that stands before the handler of one action, in its order, and the record of how a call ended.
 
-authenticate -> limits -> validate input -> replay -> prerequisites -> confirmation. Who calls is known before anything
-is counted; a replay is looked up before the confirmation, because a retried call carries one that is spent;
-prerequisites come before the confirmation, so that no person is asked about a call that cannot go through. A caller
-over the limit costs no more of the input than a look at whether it conforms.
+authenticate -> audience -> limits -> validate input -> replay -> prerequisites -> confirmation. Who calls is known
+before anything is counted, and whoever may not know of the action is told that there is none. A replay is looked up
+before the confirmation, because a retried call carries one that is spent; prerequisites come before the confirmation,
+so that no person is asked about a call that cannot go through. A caller over the limit costs no more of the input than
+a look at whether it conforms.
 
 Most calls need the store once. Where consent or remembered successes are at stake the first round trip only counts and
 looks, and the second claims: a call that is refused claims nothing.
@@ -276,6 +277,7 @@ class Guard:
         self._summary_takes_call = callable(words) and takes_call(words)
         self._durable = action.needs_confirmation or action.is_irreversible  # claims must outlive a loss of power
 
+        self._is_everywhere = action.is_public and action.expose is None
         self._authentication: AuthenticationGate | None = None
         self._agents = next((one for one in guards.authenticators if isinstance(one, WebBotAuth)), None)
         if guards.authenticators:
@@ -301,24 +303,39 @@ class Guard:
             or self._confirmations
             or self._requires
             or self._authentication
+            or not self._is_everywhere
             or action.id in guards.receipted
         )
 
     async def admit(self, call: Call) -> Outcome | None:
         """Let a call pass (None) or answer it with what is recorded. Raises the Problem of what refuses it."""
-        # Who calls?
+        # Who calls, and may they know of the action?
+        gate = None
         if call.credentials is not None:
             credentials = call.credentials()
             call.address = credentials.address
-            if self._authentication is not None:
+            if (gate := self._authentication) is not None:
                 if (agents := self._agents) is not None:
                     with suppress(Problem):  # which is raised again where it decides
                         await agents(credentials)
                     call.label = agents.label_of(credentials)
-                call.principal = await self._authentication(credentials)
+                try:
+                    call.principal = await gate.identify(credentials)
+                except Problem:
+                    if self._action.is_public:
+                        raise
                 if call.principal is not None and call.label != call.principal.label:
                     call.principal = replace(call.principal, label=call.label)
                 set_caller(call.principal)
+        principal = call.principal
+        if not self._is_everywhere:
+            scopes = None if principal is None else principal.scopes
+            if not (self._action.is_exposed_at(call.door) and self._action.is_for(scopes)):
+                raise call.unknown()
+            if call.objection is not None:
+                raise call.objection
+        if gate is not None:
+            gate.require(principal)
             if (agents := self._agents) is not None and (allowed := self._action.allow_agents):
                 signer = agents.signer_of(credentials)
                 if call.label not in allowed and not (signer and {signer, signer.partition("://")[2]} & {*allowed}):
@@ -327,7 +344,6 @@ class Guard:
                         recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
                         headers=[ACCEPT_SIGNATURE],
                     )
-        principal = call.principal
 
         # What can be said without the store? It is told only if neither limits nor a recorded answer come before it.
         if self._takes_keys and self._key_field in call.input:

@@ -122,6 +122,8 @@ def _unheard(catalog: Catalog) -> tuple[str, ...]:
     has_limit = site.rate_limit is not None or any(action.rate_limit for action in actions)
     reasons: tuple[tuple[bool, tuple[str, ...]], ...] = (
         (False, ("invalid-url", "page-not-found")),  # of pages as SOM, and of no action
+        # The addresses of this document take inputs without WoA's envelope.
+        (False, ("envelope-", "invalid-envelope", "missing-input", "agent-mismatch", "unknown-operation")),
         (asks_who, ("authentication-required", "invalid-credentials", "auth-expired")),
         (any(action.scopes for action in actions), ("insufficient-scope",)),
         (has_limit or asks_who, ("rate-limited",)),  # guesses of credentials are counted, too
@@ -212,6 +214,7 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
             "requires_human_confirmation": action.needs_confirmation or None,
             "reversible": False if action.is_irreversible else None,
             "x-encoding": encoding if encoding != awas.JSON_TYPE else None,
+            "x-tags": list(action.tags) or None,
         }
     )
     return extended(described, action.extensions, NAME)
@@ -424,5 +427,5 @@ def _models_in(schema: JsonObject) -> dict[str, _Model]:
 
 PROTOCOL = Protocol(
     NAME,
-    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "agent.json"),),
+    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "agent.json", door="plain"),),
 )

@@ -67,14 +67,15 @@ _INDEX: Final = to_json(render)
 PROTOCOL = Protocol(
     "agent_skills",
     documents=(
-        Document(PATH, MEDIA_TYPE, _INDEX, condition=has_actions),
-        Document(ALIAS_PATH, MEDIA_TYPE, _INDEX, condition=has_actions),
+        Document(PATH, MEDIA_TYPE, _INDEX, condition=has_actions, door="woa"),
+        Document(ALIAS_PATH, MEDIA_TYPE, _INDEX, condition=has_actions, door="woa"),
         Document(
             "/.well-known/agent-skills/site/SKILL.md",
             SKILL_MEDIA_TYPE,
             render_skill,
             condition=has_actions,
             moved=skill_path,
+            door="woa",
         ),
     ),
 )

@@ -134,6 +134,11 @@ def test_documents_have_a_price_and_descriptions_a_score(capsys):
         assert line.startswith("warning: ") or " of 100; " in line
 
 
+def test_what_the_owner_has_approved_is_a_site_s_own_choice():
+    with pytest.raises(CommandError, match="publishes every action without approval"):
+        call_command("agents", "approve")
+
+
 # --- Templates ---
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -101,7 +101,7 @@ def signed(
         created=begins,
         expires=begins + timedelta(seconds=lives),
         covered_component_ids=covered,
-        **options,
+        **cast(Any, options),
     )
     return message.headers
 

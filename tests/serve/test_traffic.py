@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from xml.etree import ElementTree
 
 import httpx
@@ -164,9 +165,13 @@ def test_nothing_that_a_caller_sent_is_kept(tmp_path):
     assert b"token-of-ann" not in data
 
 
+def _same(store: SqliteStore) -> SqliteStore:
+    return store
+
+
 async def test_many_workers_add_up(tmp_path):
     stores = [SqliteStore(str(tmp_path / "agents.db"), "shop") for _ in range(4)]
-    records = [TrafficRecord(lambda store=store: store) for store in stores]
+    records = [TrafficRecord(partial(_same, store)) for store in stores]
     for record in records:
         for number in range(50):
             record.add("mcp", f"action_{number % 5}", "", "unknown", "ok", 3.0)

@@ -17,7 +17,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from awp_publish.model import Catalog, Complete
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem
 from awp_publish.protocols import ALL, catalogues, crawling, mcp_server_card
-from awp_publish.protocols.protocol import Document, published
+from awp_publish.protocols.protocol import Document, published, views_of
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Message, read_fields, wait_for_disconnect
 from awp_publish.serve.mcp.calls import LIST_TTL, Context, McpExchange, WireResult, exchange_of
@@ -100,7 +100,7 @@ class Resources:
         uri = params.uri
         for catalog, document in self._documents():
             if catalog.absolute(document.path_in(catalog)) == uri:
-                text, milliseconds = document.render(catalog).decode(), document.max_age * 1000
+                text, milliseconds = document.render(views_of(catalog)(document)).decode(), document.max_age * 1000
                 contents = [{"uri": uri, "mimeType": document.media_type, "text": text}]
                 return {"contents": contents, **_LISTED, "ttlMs": milliseconds}
         page = await self._read_page(exchange_of(context), uri)
