@@ -122,6 +122,8 @@ def _unheard(catalog: Catalog) -> tuple[str, ...]:
     has_limit = site.rate_limit is not None or any(action.rate_limit for action in actions)
     reasons: tuple[tuple[bool, tuple[str, ...]], ...] = (
         (False, ("invalid-url", "page-not-found")),  # of pages as SOM, and of no action
+        # The addresses of this document take inputs without WoA's envelope.
+        (False, ("envelope-", "invalid-envelope", "missing-input", "agent-mismatch", "unknown-operation")),
         (asks_who, ("authentication-required", "invalid-credentials", "auth-expired")),
         (any(action.scopes for action in actions), ("insufficient-scope",)),
         (has_limit or asks_who, ("rate-limited",)),  # guesses of credentials are counted, too
