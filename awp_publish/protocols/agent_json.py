@@ -204,6 +204,7 @@ def _action(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
             "requires_human_confirmation": action.needs_confirmation or None,
             "reversible": False if action.is_irreversible else None,
             "x-encoding": encoding if encoding != awas.JSON_TYPE else None,
+            "x-tags": list(action.tags) or None,
         }
     )
     return extended(described, action.extensions, NAME)
@@ -416,5 +417,5 @@ def _models_in(schema: JsonObject) -> dict[str, _Model]:
 
 PROTOCOL = Protocol(
     NAME,
-    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "agent.json"),),
+    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "agent.json", door="plain"),),
 )

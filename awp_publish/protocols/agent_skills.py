@@ -128,14 +128,15 @@ _INDEX: Final = to_json(render)
 PROTOCOL = Protocol(
     "agent_skills",
     documents=(
-        Document(PATH, MEDIA_TYPE, _INDEX, condition=has_skills),
-        Document(ALIAS_PATH, MEDIA_TYPE, _INDEX, condition=has_skills),
+        Document(PATH, MEDIA_TYPE, _INDEX, condition=has_skills, door="woa"),
+        Document(ALIAS_PATH, MEDIA_TYPE, _INDEX, condition=has_skills, door="woa"),
         Document(
             "/.well-known/agent-skills/site/SKILL.md",
             SKILL_MEDIA_TYPE,
             render_skill,
             condition=has_own_skill,
             moved=skill_path,
+            door="woa",
         ),
     ),
     further=_declared_files,

@@ -373,8 +373,8 @@ _MANIFEST: Final = to_json(render)
 PROTOCOL = Protocol(
     NAME,
     documents=(
-        Document(PATH, MEDIA_TYPE, _MANIFEST, "ai-actions", "AWAS actions", MAX_AGE, HEADERS),
-        Document(ALIAS_PATH, MEDIA_TYPE, _MANIFEST, max_age=MAX_AGE, headers=HEADERS),
+        Document(PATH, MEDIA_TYPE, _MANIFEST, "ai-actions", "AWAS actions", MAX_AGE, HEADERS, door="plain"),
+        Document(ALIAS_PATH, MEDIA_TYPE, _MANIFEST, max_age=MAX_AGE, headers=HEADERS, door="plain"),
         # The text names no media type for the schema; JSON is what the manifest is served as.
         Document(SCHEMA_PATH, MEDIA_TYPE, to_json(render_schema), max_age=MAX_AGE, headers=HEADERS),
     ),

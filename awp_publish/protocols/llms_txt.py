@@ -68,7 +68,13 @@ def usage(catalog: Catalog) -> list[str]:
     template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
     lines = [f'Call: POST {template} with JSON {{"input": {{...}}}}. Errors are problem+json with a `recovery`.', ""]
     agents = {agent.id: agent for agent in catalog.agents}
-    lines += [f"- {_line(agents[action.agent_id], action)}" for action in actions]
+    groups = dict[str, list[str]]()  # by category, the first of an action's tags; what has none stands first
+    for action in sorted(actions, key=lambda one: bool(one.tags)):
+        tag = one_line(action.tags[0]) if action.tags else ""
+        groups.setdefault(tag, []).append(f"- {_line(agents[action.agent_id], action)}")
+    for tag, told in groups.items():
+        is_headed = bool(tag) and len(groups) > 1
+        lines += [*([""] if lines[-1] else []), *([f"{tag}:", ""] if is_headed else []), *told]
     rules = list(_rules(catalog))
     return [*lines, "", *(f"- {rule}" for rule in rules)] if rules else lines
 
@@ -225,7 +231,7 @@ def _json(value: object) -> str:
 PROTOCOL = Protocol(
     "llms_txt",
     documents=(
-        Document(PATH, MEDIA_TYPE, render, rel="describedby", title="llms.txt", is_fallback=True),
-        Document(FULL_PATH, MEDIA_TYPE, render_full, is_fallback=True),
+        Document(PATH, MEDIA_TYPE, render, rel="describedby", title="llms.txt", is_fallback=True, door="woa"),
+        Document(FULL_PATH, MEDIA_TYPE, render_full, is_fallback=True, door="woa"),
     ),
 )

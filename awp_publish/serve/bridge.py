@@ -78,6 +78,9 @@ VERSION: Final = "1"
 
 CODES: Final[tuple[str, ...]] = get_args(Code)
 SEVERITIES: Final = ("info", "minor", "major", "critical")
+MAX_MAPS: Final = 100
+"""Maps that are kept ready for callers who may see different actions."""
+
 ANSWERS: Final = ("action_call_output", "action_error")
 ITEMS: Final = ("runtime_ready", "runtime_status", "action_call", "action_call_output", "dom_event", "action_error")
 
@@ -332,6 +335,7 @@ class Bridge:
         self._origins = Origins.of(*own_urls(door))
         self._site_inputs = compile_schema(actions_json.SITE_INPUTS)
         self._validators: dict[str, Validator] = {}
+        self._maps: dict[tuple[str, ...], ActionMap] = {}
         # A workflow runs where a handler would, behind the same gates. Its page's answer is not the action's.
         actions = tuple(replace(one, outputs={}, function=None, execution="sync") for one in catalog.actions)
         self._gates = Invoker(replace(catalog, actions=actions), self._run_gated, door.guards, sessions=door.carry)
@@ -342,20 +346,30 @@ class Bridge:
             one.id for one in actions if (guards_by_site if one.guards_route is None else one.guards_route)
         }
 
-    @cached_property
-    def map(self) -> ActionMap:
-        """The site's own map, as it is published."""
-        return ActionMap.read(actions_json.render(self.door.catalog))
+    def map_of(self, owner: Owner) -> ActionMap:
+        """The site's own map as its owner may see it: for nobody known, as it is published."""
+        catalog = self.door.catalog.visible_to(owner.scopes)
+        shown = tuple(action.id for action in catalog.actions)
+        known = self._maps.get(shown)
+        if known is None:
+            known = ActionMap.read(actions_json.render(catalog))
+            if len(self._maps) < MAX_MAPS:
+                self._maps[shown] = known
+        return known
+
+    def tool_of(self, owner: Owner, name: str) -> JsonObject | None:
+        """A tool of the map by its name, None for one that its owner may not see either."""
+        action = self._actions.get(name)
+        return self._tools.get(name) if action is None or action.is_for(owner.scopes) else None
 
     @cached_property
-    def tools(self) -> Mapping[str, JsonObject]:
-        """The tools of the map, by name."""
-        return _by_name(self.map.document.get("tools"))
+    def _tools(self) -> Mapping[str, JsonObject]:
+        return _by_name(actions_json.render(self.door.catalog).get("tools"))
 
     @cached_property
     def signals(self) -> Mapping[str, JsonObject]:
         """The signals that the map enables, by name."""
-        found = _by_name(self.map.document.get("signals"))
+        found = _by_name(actions_json.render(self.door.catalog).get("signals"))
         return {name: one for name, one in found.items() if one.get("ingestion") == "enabled"}
 
     # --- HTTP at the same addresses ---
@@ -449,6 +463,7 @@ class Bridge:
         if not key:
             return Owner()
         owner = self._owners.setdefault(key, Owner(key))
+        owner.scopes = principal.scopes if principal is not None else None
         self._owners.move_to_end(key)
         if len(self._owners) > MAX_OWNERS:
             idle = (one for one in self._owners.values() if not one.agents and not one.runtimes and one is not owner)
@@ -557,7 +572,8 @@ class Bridge:
             raise failure_of(status if isinstance(status, int) else 500, body if isinstance(body, dict) else {})
 
         page = ScriptPage(runtime.ask_script, url=runtime.url)
-        runtime.runtime = Runtime(self.map, page, handlers={HANDLER: invoke}, seconds=self.door.settings.timeout)
+        ours = self.map_of(runtime.owner or Owner())
+        runtime.runtime = Runtime(ours, page, handlers={HANDLER: invoke}, seconds=self.door.settings.timeout)
 
     def leave(self, connection: "BridgeConnection") -> None:
         """Let go of what a connection had. A runtime with a key may come back within GRACE seconds."""
@@ -618,7 +634,9 @@ class Bridge:
                 return await self._invoke(visit, handled)
 
             page = SitePage(session, visit.drive)
-            visit.runtime = Runtime(self.map, page, handlers={HANDLER: invoke}, seconds=self.door.settings.timeout)
+            visit.runtime = Runtime(
+                self.map_of(owner), page, handlers={HANDLER: invoke}, seconds=self.door.settings.timeout
+            )
         return owner.visit
 
     async def _invoke(self, visit: SiteRuntime, handled: HandlerCall) -> object:
@@ -631,7 +649,7 @@ class Bridge:
         listed = receipts if isinstance(receipts, list) else []
         members["receipts"] = [*listed, *visit.receipts.values()]
         try:
-            action = self.door.invoker.find(agent, operation if isinstance(operation, str) else None)
+            action = self.door.invoker.find(PROTOCOL, agent, operation if isinstance(operation, str) else None)
             if not action.requires:
                 del members["receipts"]
             self.door.admission.check_size(action, len(orjson.dumps(handled.arguments)))
@@ -711,7 +729,7 @@ class Bridge:
         is_relayed = isinstance(runtime, PairedRuntime) and runtime.runtime is None
         if is_relayed:
             meant = call.meant
-            self._check(cast(PairedRuntime, runtime), meant)
+            self._check(owner, cast(PairedRuntime, runtime), meant)
             return runtime, await runtime.run(call, lambda given: self._behind_gates(runtime, given, meant, site))
         mode, work = call.arguments.get("mode") if call.name == SITE_TOOL else None, call.meant
         if isinstance(runtime, SiteRuntime):
@@ -757,9 +775,9 @@ class Bridge:
             errors = [{"pointer": "/action", "detail": "is required for mode call"}]
             raise invalid(f"The arguments of {SITE_TOOL} do not fit: {_told(errors)}", errors=errors)
 
-    def _check(self, runtime: PairedRuntime, call: BridgeCall) -> None:
+    def _check(self, owner: Owner, runtime: PairedRuntime, call: BridgeCall) -> None:
         """Check a call before it is passed on. Raises RuntimeFailure."""
-        tool = self.tools.get(call.name)
+        tool = self.tool_of(owner, call.name)
         if tool is None:
             known = call.name in PRIMITIVES or call.name in runtime.announced or call.name == SITE_TOOL
             if known:
@@ -782,7 +800,7 @@ class Bridge:
         The handler `agents.invoke` meets them by itself, and so does a form that a visitor's page sends to a route
         that is guarded: none is met twice.
         """
-        tool, action = self.tools.get(meant.name), self._actions.get(meant.name)
+        tool, action = self._tools.get(meant.name), self._actions.get(meant.name)
         is_paired = isinstance(runtime, PairedRuntime)
         if (
             tool is None

@@ -73,11 +73,13 @@ class Peer(Protocol):
 class Owner:
     """Whoever opened connections: a principal, a session, or a single connection of nobody known.
 
-    `answers` are those to calls that have ended, by call_id, `running` the calls that have not.
+    `answers` are those to calls that have ended, by call_id, `running` the calls that have not. `scopes` are those of
+    the principal, None for nobody known.
     """
 
     def __init__(self, key: str = "") -> None:
         self.key = key
+        self.scopes: frozenset[str] | None = None
         self.agents: set[Peer] = set()
         self.runtimes: dict[str, PairedRuntime] = {}
         self.visit: SiteRuntime | None = None

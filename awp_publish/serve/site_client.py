@@ -216,6 +216,7 @@ class InnerCall:
     """A call on its way through the application: what it is made of, and what came of it.
 
     `members` are those of an envelope, beside its input. `invoker` carries it out, where it is not the door's own.
+    `unknown` is how the door says that there is no such action, `objection` what it found wrong with the request.
     """
 
     action: Action
@@ -226,6 +227,8 @@ class InnerCall:
     conversation: str | None = None
     has_cookie_jar: bool = False
     invoker: Invoker | None = None
+    unknown: Callable[[], Problem] | None = None
+    objection: Problem | None = None
     call: Call | None = None
     result: Result | None = None
 
@@ -276,6 +279,7 @@ class InnerCalls:
         invoker = inner_call.invoker or self._invoker
         call = inner_call.call = Call(action, inner_call.given, trace, self._protocol, scope, disconnected)
         call.places = self._places
+        call.unknown, call.objection = inner_call.unknown or call.unknown, inner_call.objection
         call.conversation, call.has_cookie_jar = inner_call.conversation, inner_call.has_cookie_jar
 
         async def deliver(result: Result) -> None:
@@ -291,7 +295,9 @@ class InnerCalls:
             try:
                 read_admission(call, inner_call.members, {})
             except Problem as problem:
-                self._invoker.note_refusal(self._protocol, trace, problem)
-                await deliver(problem)
-                return
+                if action.is_public:
+                    self._invoker.note_refusal(self._protocol, trace, problem)
+                    await deliver(problem)
+                    return
+                call.refuse(problem)
         await invoker.run(call, deliver)

@@ -34,7 +34,7 @@ from awp_publish.settings import (
     option_rows,
 )
 
-MOST_OPTIONS = 117
+MOST_OPTIONS = 119
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("site.md", "actions.md", "existing-applications.md")
 EXAMPLES = [

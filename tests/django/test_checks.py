@@ -123,6 +123,11 @@ def test_the_documents_are_checked_shown_and_exported(capsys, tmp_path):
         call_command("agents", "show", "/nothing")
 
 
+def test_what_the_owner_has_approved_is_a_site_s_own_choice():
+    with pytest.raises(CommandError, match="publishes every action without approval"):
+        call_command("agents", "approve")
+
+
 # --- Templates ---
 
 

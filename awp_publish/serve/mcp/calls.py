@@ -342,6 +342,8 @@ def make_tools(catalog: Catalog, *, only_objects: bool, has_sessions: bool) -> M
                 "openWorldHint": False,
             },
         }
+        if action.tags:
+            entry["_meta"] = {f"{META}tags": list(action.tags)}
         if only_objects:
             is_wrapped = answered.get("type") != "object"
         elif answered:
@@ -375,8 +377,9 @@ class Tools:
         self._jobs = door.background.jobs if door.background is not None else None
         self.tasks: TaskExtension | None = None
         self._challenges = protected_resource.is_published(door.catalog)
-        differs = door.settings.list_only_allowed and door.guards.authenticators
-        self._identify = door.guards.identify() if differs else None
+        self._lists_only_allowed = door.settings.list_only_allowed
+        differs = self._lists_only_allowed or not all(one.is_public for one in door.catalog.actions)
+        self._identify = door.guards.identify() if differs and door.guards.authenticators else None
         has_sessions = door.sessions is not None
         self._classic = make_tools(door.catalog, only_objects=True, has_sessions=has_sessions)
         self._modern = make_tools(door.catalog, only_objects=False, has_sessions=has_sessions)
@@ -388,13 +391,13 @@ class Tools:
         """Schemas of the tools whose arguments are compared with headers, which takes a while."""
 
     async def list_tools(self, context: Context, _: types.PaginatedRequestParams) -> WireResult:
-        """Answer `tools/list`: all tools, or with `Site(list_only_allowed=True)` what the caller may call.
+        """Answer `tools/list`: what the caller may know of, with `Site(list_only_allowed=True)` what they may call.
 
         A list that differs by caller is private. It is a convenience and no guard: a call is refused for what it is,
         whether its tool was listed or not. Raises MCPError for credentials that are not valid, with their HTTP status.
         """
         tools = self._modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
-        shown = list(tools.values())
+        scopes: frozenset[str] | None = None
         if self._identify is not None:
             exchange = exchange_of(context)
             try:
@@ -404,17 +407,20 @@ class Tools:
                 exchange.meta_for(problem)
                 described = orjson.loads(exchange.render(problem))
                 raise MCPError(types.INVALID_REQUEST, problem.detail, described) from problem
-            scopes = caller.scopes if caller is not None else frozenset()
+            scopes = caller.scopes if caller is not None else None
+        shown = [tool for tool in tools.values() if tool.action.is_for(scopes)]
+        has_jobs = any(tool.action.is_background for tool in shown)
+        if self._lists_only_allowed and self._identify is not None:
             shown = [
                 tool
                 for tool in shown
                 if tool.action.route_authenticates  # what such a route allows is known to the route alone
                 or not (tool.action.auth_required or tool.action.scopes)
-                or (caller is not None and scopes.issuperset(tool.action.scopes))
+                or (scopes is not None and scopes.issuperset(tool.action.scopes))
             ]
         cache_scope = "public" if self._identify is None else "private"
         entries = [tool.entry for tool in shown]
-        if self.tasks is not None:
+        if self.tasks is not None and has_jobs:
             entries += self.tasks.own_tools.values()
         return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": cache_scope, "resultType": "complete"}
 
@@ -489,8 +495,7 @@ class Tools:
         if tool is None:
             if self.tasks is not None and params["name"] in self.tasks.own_tools:
                 return await self.tasks.call_get_job(ctx, params)
-            meant = did_you_mean(params["name"], tools)
-            unknown = UnknownAgent(f'This site has no tool "{params["name"][:100]}". {meant}'.rstrip())
+            unknown = _unknown_tool(tools, params["name"])
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, unknown)
             raise MCPError(types.INVALID_PARAMS, unknown.detail)
         given, arguments = params.get("arguments") or {}, dict[str, object]()
@@ -503,9 +508,12 @@ class Tools:
         try:
             self._admission.check_size(tool.action, exchange.size)
         except Problem as problem:
-            self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-            return self.render(exchange, tool, call, ctx, problem)
+            if tool.action.is_public:
+                self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+                return self.render(exchange, tool, call, ctx, problem)
+            call.refuse(problem)
         if self._invoker.is_guarded(tool.action):
+            call.unknown = partial(_unknown_tool, tools, params["name"])
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
             key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
             names = {key_field: "idempotencyKey", **{one: one for one in ("confirmation", "receipts", SESSION)}}
@@ -516,8 +524,10 @@ class Tools:
                 read_admission(call, members, exchange.fields)
                 read_reply(call, params)
             except Problem as problem:
-                self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
-                return self.render(exchange, tool, call, ctx, problem)
+                if tool.action.is_public:
+                    self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
+                    return self.render(exchange, tool, call, ctx, problem)
+                call.refuse(problem)
         own, results = asyncio.current_task(), list[Result]()
         ended = exchange.ended = asyncio.Event()
 
@@ -525,7 +535,7 @@ class Tools:
             # The message goes out while the SDK still waits for the handler: one that works on after its answer, or
             # past its deadline, must not keep its caller waiting. Into a stream the SDK writes the results it gets.
             results.append(result)
-            if exchange.is_streamed and asyncio.current_task() is own:
+            if isinstance(result, UnknownAgent) or (exchange.is_streamed and asyncio.current_task() is own):
                 return
             message: WireResult = {"jsonrpc": "2.0", "id": ctx.request_id}
             try:
@@ -572,6 +582,8 @@ class Tools:
         MCPError for a challenge.
         """
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+        if isinstance(result, UnknownAgent):
+            raise MCPError(types.INVALID_PARAMS, result.detail)
         if isinstance(result, Problem) and (question := question_for(result, context)) is not None:
             return {**question, "_meta": self.stamp}
         meta = {**(self.stamp if is_modern else {}), **exchange.meta_for(result, call.headers)}
@@ -658,6 +670,12 @@ class Tools:
                 following.cancel()
                 leaving.cancel()
                 await asyncio.wait({following, leaving})
+
+
+def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:
+    """What a caller is told for whom there is no such tool."""
+    meant = did_you_mean(name, [known for known, tool in tools.items() if tool.action.is_public])
+    return UnknownAgent(f'This site has no tool "{name[:100]}". {meant}'.rstrip())
 
 
 def _content_block(output: str, said: bytes, place: str) -> WireResult | None:

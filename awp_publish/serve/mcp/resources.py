@@ -18,7 +18,7 @@ from awp_publish.model import Catalog, Complete
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem
 from awp_publish.protocols import ALL, catalogues, crawling, mcp_server_card
 from awp_publish.protocols.agent_skills import render_skill, skills_of
-from awp_publish.protocols.protocol import Document, published
+from awp_publish.protocols.protocol import Document, published, views_of
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Message, read_fields, wait_for_disconnect
 from awp_publish.serve.mcp.calls import LIST_TTL, Context, McpExchange, WireResult, exchange_of
@@ -66,7 +66,7 @@ class Resources:
             path, title = document.path_in(catalog), {"title": document.title} if document.title else {}
             entry = {"uri": catalog.absolute(path), "name": path, **title, "mimeType": document.media_type}
             if document.render is render_skill:  # SEP-2640, Resource Metadata
-                own = skills_of(catalog)[-1]
+                own = skills_of(views_of(catalog)(document))[-1]
                 entry |= {"name": own.name, "description": own.description, "mimeType": MEDIA_TYPE}
             listed.append(entry)
         return {"resources": [*listed, *self.skills.listed()], **_LISTED}
@@ -109,7 +109,7 @@ class Resources:
             return read
         for catalog, document in self._documents():
             if catalog.absolute(document.path_in(catalog)) == uri:
-                text, milliseconds = document.render(catalog).decode(), document.max_age * 1000
+                text, milliseconds = document.render(views_of(catalog)(document)).decode(), document.max_age * 1000
                 contents = [{"uri": uri, "mimeType": document.media_type, "text": text}]
                 return {"contents": contents, **_LISTED, "ttlMs": milliseconds}
         page = await self._read_page(exchange_of(context), uri)

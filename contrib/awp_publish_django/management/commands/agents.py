@@ -1,4 +1,4 @@
-"""`manage.py agents list | call | check | show | export | worker`: what the project publishes, without a server."""
+"""`manage.py agents list | call | check | show | approve | export | worker`: what is published, without a server."""
 
 import asyncio
 import json
@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from django.contrib.auth import get_user_model
@@ -16,6 +16,7 @@ from django.test import Client
 
 from awp_publish import DeclarationError
 from awp_publish.checks import Finding, check_documents
+from awp_publish.commands.showing import approve
 from awp_publish.discover.openapi import as_object
 from awp_publish.model import LeftOut
 from awp_publish.serve.drift import Drift, check_pages
@@ -47,6 +48,11 @@ class Command(BaseCommand):
         show.add_argument("path", nargs="?", help="the document's path")
         export = verbs.add_parser("export", help="write all documents below a folder, for a server of static files")
         export.add_argument("folder", type=Path)
+        approval = verbs.add_parser("approve", help="list what waits for the owner's approval, or approve it")
+        approval.add_argument(
+            "action", nargs="*", help="approve these as they are now; without any, what waits is listed"
+        )
+        approval.add_argument("--all", action="store_true", help="approve all that waits")
         verbs.add_parser("worker", help="run background jobs until told to stop (SIGTERM, SIGINT)")
 
     def handle(self, *, verb: str, **options: object) -> None:
@@ -62,10 +68,21 @@ class Command(BaseCommand):
             self._call(publication, options)
         elif verb == "show":
             self._show(publication, options["path"])
+        elif verb == "approve":
+            self._approve(publication, cast("list[str]", options["action"]), bool(options["all"]))
         elif verb == "worker":
             self._work(publication)
         else:
             self._export(publication, Path(str(options["folder"])))
+
+    def _approve(self, publication: Publication, names: list[str], approves_all: bool) -> None:
+        try:
+            lines, hidden = approve(publication.site, names, approves_all)
+        except DeclarationError as error:
+            raise CommandError(str(error), returncode=2) from error
+        self.stdout.write("\n".join(lines))
+        if hidden:
+            raise CommandError(f"{hidden} actions wait for approval.")
 
     def _list(self, publication: Publication) -> None:
         site, catalog = publication.site, publication.site.catalog
