@@ -66,7 +66,7 @@ class Resources:
             path, title = document.path_in(catalog), {"title": document.title} if document.title else {}
             entry = {"uri": catalog.absolute(path), "name": path, **title, "mimeType": document.media_type}
             if document.render is render_skill:  # SEP-2640, Resource Metadata
-                own = skills_of(catalog)[-1]
+                own = skills_of(views_of(catalog)(document))[-1]
                 entry |= {"name": own.name, "description": own.description, "mimeType": MEDIA_TYPE}
             listed.append(entry)
         return {"resources": [*listed, *self.skills.listed()], **_LISTED}

@@ -43,9 +43,9 @@ class SkillResources:
         self._catalog = catalog
 
     def all(self) -> tuple[Skill, ...]:
-        """Return the skills there are; none on a site that leaves them out."""
+        """Return the skills there are, as their documents speak of them; none on a site that leaves them out."""
         catalog = self._catalog()
-        return skills_of(catalog) if catalog.publishes("agent_skills") else ()
+        return skills_of(catalog.public.exposed_at("woa")) if catalog.publishes("agent_skills") else ()
 
     def register(self, server: Server[Any]) -> None:
         """Have the SDK's server offer the extension."""
