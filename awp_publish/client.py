@@ -148,7 +148,8 @@ class AgentClient:
         """The door that calls go through."""
         if self._door is not None:
             return self._door
-        door = self._door = next((door for door in DOORS if door in self._addresses()), "woa")
+        door: Door = next((one for one in DOORS if one in self._addresses()), "woa")
+        self._door = door
         return door
 
     def _addresses(self) -> dict[str, str]:

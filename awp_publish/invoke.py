@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
+from time import perf_counter
 from types import ModuleType
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -21,7 +22,7 @@ import orjson
 from starlette.exceptions import HTTPException
 
 from awp_publish import media
-from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, Status
+from awp_publish.model import DEFAULT_OPERATION, Action, Agent, Catalog, JsonObject, Status
 from awp_publish.policy.call import Call, CallListener, Content, Deliver, Label, Outcome, RawHeaders, Result
 from awp_publish.policy.guard import Guard, Guards
 from awp_publish.problems import (
@@ -161,16 +162,6 @@ class Observer:
         if self._listeners or access_logger.isEnabledFor(logging.INFO):
             self._tell(_facts(door, request_id, "", "", problem, time.perf_counter()))
 
-    def counting(self, call: Call, deliver: Deliver, traffic: TrafficRecord) -> Deliver:
-        """Return a `deliver` that counts what it delivers."""
-        call.started = time.perf_counter()
-
-        def deliver_counted(result: Result) -> Awaitable[None]:
-            count_call(call, result.code if isinstance(result, Problem) else "ok", traffic)
-            return _deliver_and_write(deliver, result, traffic) if traffic.is_overdue else deliver(result)
-
-        return deliver_counted
-
     def _tell(self, facts: dict[str, object]) -> None:
         _write(facts)
         for listener in self._listeners:
@@ -178,20 +169,6 @@ class Observer:
                 listener(facts)
             except Exception:
                 failures.exception("a listener of calls has failed")
-
-
-def count_call(call: Call, outcome: str, traffic: TrafficRecord) -> None:
-    """Count a call that has ended."""
-    principal, spent = call.principal, (time.perf_counter() - call.started) * 1000
-    call.started = 0.0
-    caller = principal.id if principal is not None else ""
-    traffic.add(call.door, call.action.id, caller, call.label, outcome, spent)
-
-
-async def _deliver_and_write(deliver: Deliver, result: Result, traffic: TrafficRecord) -> None:
-    """Where no server keeps the record running, a call now and then writes it, once its caller has the answer."""
-    await deliver(result)
-    await traffic.flush()
 
 
 def _facts(
@@ -385,7 +362,8 @@ class Invoker:
         check: Callable[[Call], None] | None = None,
         rehearse: Callable[[Call], Awaitable[None]] | None = None,
     ) -> None:
-        self._agents = {agent.id: agent for agent in catalog.agents}
+        self._catalog = catalog
+        self._found: dict[tuple[str, bool], Mapping[str, Agent]] = {}
         self._actions: Mapping[str, _Prepared] = {
             action.id: _prepare(action, guards, accept, check, rehearse) for action in catalog.actions
         }
@@ -400,6 +378,7 @@ class Invoker:
         self._observer = observer or Observer()
         self._carry: Carry = self._run if sessions is None else partial(sessions, self._run)
         self._has_sessions = sessions is not None
+        self._traffic = self._observer.traffic
         self._deadlines = Deadlines(self._inspect)
         self._unavailable: frozenset[str] = frozenset()
         self.set_status(catalog.status)
@@ -408,22 +387,39 @@ class Invoker:
         """From now on refuse what does not work (agent.json section 13)."""
         self._unavailable = status.degraded_actions if status.operational else frozenset(self._actions)
 
-    def find(self, agent_id: str, operation: str | None) -> Action:
-        """The action that an agent and operation name mean. Raises UnknownAgent, UnknownOperation.
+    def find(self, door: str, agent_id: str, operation: str | None) -> Action:
+        """The action that an agent and operation name mean at a door. Raises UnknownAgent, UnknownOperation.
 
-        An omitted operation means "default" (WoA section 5.1).
+        An omitted operation means "default" (WoA section 5.1). Whether its caller may know of it, its guard decides.
         """
-        agent = self._agents.get(agent_id)
-        if agent is None:
-            meant = did_you_mean(agent_id, self._agents) or _known("agents", self._agents)
-            raise UnknownAgent(f'This site has no agent "{agent_id[:100]}". {meant}')
-        action_id = agent.operations.get(DEFAULT_OPERATION if operation is None else operation)
+        agent = self._agents(door, of_all=True).get(agent_id)
+        action_id = None
+        if agent is not None:
+            action_id = agent.operations.get(DEFAULT_OPERATION if operation is None else operation)
         if action_id is None:
-            named = "no default operation" if operation is None else f'no operation "{operation[:100]}"'
-            meant = did_you_mean(operation or "", agent.operations)
-            known = _known("operations", agent.operations)
-            raise UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{known}')
+            raise self.unknown(door, agent_id, operation)
         return self._actions[action_id].action
+
+    def unknown(self, door: str, agent_id: str, operation: str | None) -> Problem:
+        """What a caller is told for whom there is no such agent or operation: of others, what everybody may know."""
+        agents = self._agents(door, of_all=False)
+        agent = agents.get(agent_id)
+        if agent is None:
+            meant = did_you_mean(agent_id, agents) or _known("agents", agents)
+            return UnknownAgent(f'This site has no agent "{agent_id[:100]}". {meant}')
+        named = "no default operation" if operation is None else f'no operation "{operation[:100]}"'
+        meant = did_you_mean(operation or "", agent.operations)
+        known = _known("operations", agent.operations)
+        return UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{known}')
+
+    def _agents(self, door: str, *, of_all: bool) -> Mapping[str, Agent]:
+        """The agents that are offered at a door, by id: all of them, or those of which everybody may know."""
+        found = self._found.get((door, of_all))
+        if found is None:
+            shown = self._catalog.exposed_at(door)
+            found = {one.id: one for one in (shown if of_all else shown.public).agents}
+            self._found[door, of_all] = found
+        return found
 
     def attach(self, action_id: str, reach: Reach) -> None:
         """Have the calls of one action carried out by a door of ours, behind the gates of all."""
@@ -459,8 +455,25 @@ class Invoker:
 
         Delivers before it returns when a handler works on after its answer, or ignores its deadline.
         """
-        if (traffic := self._observer.traffic) is not None:
-            deliver = self._observer.counting(call, deliver, traffic)
+        if self._traffic is not None:
+            call.started = perf_counter()
+            if self._has_sessions or call.started >= self._traffic.due:
+                return self._run_and_write(call, deliver, self._traffic)
+        return self._watch(call, deliver)
+
+    async def _run_and_write(self, call: Call, deliver: Deliver, traffic: TrafficRecord) -> None:
+        """Count what sessions refuse too; and write now and then, where no server keeps the record running."""
+
+        async def deliver_counted(result: Result) -> None:
+            if call.started:
+                self._count(call, result)
+            await deliver(result)
+
+        await self._watch(call, deliver_counted)
+        if perf_counter() >= traffic.due:
+            await traffic.flush()
+
+    def _watch(self, call: Call, deliver: Deliver) -> Awaitable[None]:
         if self._observer.is_watching():
             return self._observer.watch(call, deliver, self._carry, self.input_redactors.get(call.action.id))
         return self._carry(call, deliver)
@@ -475,7 +488,7 @@ class Invoker:
         try:
             if self._unavailable and action.id in self._unavailable:
                 retry = [("Retry-After", str(RETRY_UNAVAILABLE))]
-                raise TemporarilyUnavailable(f"Action {action.id} does not work at the moment.", headers=retry)
+                call.refuse(TemporarilyUnavailable(f"Action {action.id} does not work at the moment.", headers=retry))
             if guard is not None:
                 result = await guard.admit(call)
             elif not inputs.is_valid(call.input):
@@ -483,6 +496,8 @@ class Invoker:
         except Problem as problem:
             result = problem
         if result is not None:
+            if call.started:
+                self._count(call, result)
             await deliver(result)
             return
 
@@ -492,7 +507,11 @@ class Invoker:
                 result = await accept(call)
             except Problem as problem:
                 result = problem
-            await deliver(result if guard is None else await guard.conclude(call, result))
+            if guard is not None:
+                result = await guard.conclude(call, result)
+            if call.started:
+                self._count(call, result)
+            await deliver(result)
             return
 
         # Now, under its deadline.
@@ -523,14 +542,15 @@ class Invoker:
             if not call.is_delivered:
                 await self._deliver(call, result)
         except asyncio.CancelledError:
+            is_late = call.finisher is not None if call.interrupted else call.is_delivered  # then it is counted
+            if call.started and not is_late:
+                self._count(call, None)
             if not call.interrupted:
                 raise
         finally:
             calls.discard(call)
             if call.listener is not None or call.finisher is not None or call.interrupted:
                 await _settle(call)
-            if call.started and (traffic := self._observer.traffic) is not None:
-                count_call(call, UNANSWERED, traffic)
 
     async def _deliver(self, call: Call, result: Result) -> None:
         """Validate what a handler answered (WoA section 5.2), record how the call ended, and deliver that."""
@@ -550,7 +570,18 @@ class Invoker:
                 result.content = Content(media.declared_type(action.outputs), "")
         if guard is not None:
             result = await guard.conclude(call, result)
+        if call.started:
+            self._count(call, result)
         await call.deliver(result)
+
+    def _count(self, call: Call, result: Result | None) -> None:
+        """Count a call that has ended."""
+        ended, principal = perf_counter(), call.principal
+        caller = "" if principal is None else principal.id
+        outcome = UNANSWERED if result is None else result.code if isinstance(result, Problem) else "ok"
+        if (traffic := self._traffic) is not None:
+            traffic.note((ended, call.door, call.action.id, caller, call.label, outcome, ended - call.started))
+        call.started = 0.0
 
     def _inspect(self, call: Call, now: float) -> None:
         """One look at a running call: deliver an answer whose handler works on, end what is overdue, else listen."""

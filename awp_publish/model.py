@@ -6,7 +6,7 @@ value is made. JSON Schemas are JSON Schema 2020-12 with their own `$defs`, so t
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
@@ -27,13 +27,15 @@ class RateLimit:
     """At most `requests` calls in `count` `unit`s (s, m, h, d), counted for each `scope` (AWAS 1.0, rateLimit object).
 
     A scope is "ip" (each address), "user" (each caller, an address if nobody is known) or "global" (all callers
-    together); None counts as "user" does, and is not published.
+    together); None counts as "user" does, and is not published. `whom` is the label or the directory of the agents that
+    it holds for, "" for everybody; it is not published either.
     """
 
     requests: int
     count: int = 1
     unit: Literal["s", "m", "h", "d"] = "m"
     scope: str | None = None
+    whom: str = ""
 
     @property
     def window(self) -> str:
@@ -145,7 +147,7 @@ Summary: TypeAlias = str | Callable[..., str | Awaitable[str]]
 """What a call would do, in plain language: a text with the inputs in braces, or a function of the input or of the input
 and the call."""
 
-Location: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form", "file", "body"]
+Location: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form", "file", "rows", "body"]
 Sensitivity: TypeAlias = Literal["standard", "destructive", "irreversible"]
 Intent: TypeAlias = Literal["read", "write", "delete", "execute"]
 SideEffect: TypeAlias = Literal["safe", "idempotent", "destructive"]
@@ -157,6 +159,14 @@ ActionType: TypeAlias = Literal[
 ]
 
 DEFAULT_OPERATION: Final = "default"
+
+DOORS: Final = ("woa", "plain", "mcp", "a2a", "awp", "bridge")
+"""The doors at which an action may be offered."""
+
+PUBLIC: Final = "public"
+KNOWN: Final = "known"
+OPERATOR: Final = "operator"
+"""Audiences of an action: everybody, callers who are known, those with the scope "operator"; any other is a scope."""
 
 EXTENDED_DOCUMENTS: Final = frozenset({"agent_json", "awas", "woa"})
 """Protocols to whose documents a site may add members under any name: names of `extensions` without `x-`."""
@@ -247,7 +257,8 @@ class Action:
     meet the same gates as calls (None: as the site says); `page` is the page at its path. `depends_on` names the
     actions that come before it, `requires` those of them of which a call has to show receipts; `is_required` says that
     another one requires it. `allow_agents` are labels and directories of agents that sign (none: everybody).
-    `max_body_bytes` is None where the site's holds.
+    `max_body_bytes` is None where the site's holds. `audience` are those for whom it is, `expose` the DOORS at which it
+    is offered (None: all); what is not `is_approved` is there for nobody.
     """
 
     id: str
@@ -293,7 +304,25 @@ class Action:
     timeout: float = 30.0
     max_body_bytes: int | None = None
     operation_id: str | None = None
+    audience: str = PUBLIC
+    expose: frozenset[str] | None = None
+    is_approved: bool = True
     extensions: JsonObject = field(default_factory=dict)
+
+    @property
+    def is_public(self) -> bool:
+        """Whether everybody may know of it."""
+        return self.is_approved and self.audience == PUBLIC
+
+    def is_for(self, scopes: frozenset[str] | None) -> bool:
+        """Whether a caller with these scopes may know of it; None for nobody known."""
+        if not self.is_approved or self.audience == PUBLIC:
+            return self.is_approved
+        return scopes is not None and (self.audience == KNOWN or self.audience in scopes)
+
+    def is_exposed_at(self, door: str) -> bool:
+        """Whether it is offered at one of DOORS; what is none of them offers everything."""
+        return self.expose is None or door in self.expose or door not in DOORS
 
     @property
     def method(self) -> str:
@@ -401,6 +430,20 @@ class Prompt:
     arguments: tuple[PromptArgument, ...]
     write: Function = field(compare=False, repr=False)
     complete: Complete | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """How something is done on the site, for agents to read before they do it (agentskills.io).
+
+    `facts` are the front matter of its SKILL.md. `files` are the bytes of all its files by their path in the skill,
+    SKILL.md first.
+    """
+
+    name: str
+    description: str
+    facts: JsonObject
+    files: Mapping[str, bytes] = field(repr=False)
 
 
 # --- Pages, and what can be done on them (actions.json V1) ---
@@ -672,6 +715,7 @@ class Catalog:
     actions: tuple[Action, ...]
     agents: tuple[Agent, ...]
     prompts: tuple[Prompt, ...] = ()
+    skills: tuple[Skill, ...] = ()
     pages: tuple[Page, ...] = ()
     status: Status = Status()
     paths: Paths = Paths()
@@ -698,8 +742,55 @@ class Catalog:
         """The action behind the address at which sessions begin, as the site declares it; None for none."""
         known = self.site.authentication
         login = known.endpoints.get("login") if known is not None else None
-        found = [one for one in self.actions if one.target is not None and one.target.path == login]
+        found = [one for one in self.public.actions if one.target is not None and one.target.path == login]
         return next((one for one in found if one.intent != "read"), None)
+
+    # --- Who sees what ---
+
+    @property
+    def public(self) -> "Catalog":
+        """The catalog as everybody may see it: what documents are made of that are the same for all."""
+        return self.visible_to(None)
+
+    def visible_to(self, scopes: frozenset[str] | None) -> "Catalog":
+        """The catalog as a caller with these scopes may see it; None for nobody known."""
+        return self._with(tuple(one for one in self.actions if one.is_for(scopes)))
+
+    def exposed_at(self, door: str) -> "Catalog":
+        """The catalog with the actions that are offered at a door."""
+        return self._with(tuple(one for one in self.actions if one.is_exposed_at(door)))
+
+    def _with(self, actions: tuple[Action, ...]) -> "Catalog":
+        """The catalog with these of its actions alone, and without a word of the others.
+
+        What is guarded for the sake of another one stays guarded, though nobody is told which that is.
+        """
+        if len(actions) == len(self.actions):
+            return self
+        ids = frozenset(action.id for action in actions)
+        shown = tuple(
+            replace(
+                action,
+                depends_on=tuple(one for one in action.depends_on if one in ids),
+                requires=tuple(one for one in action.requires if one in ids),
+                is_required=action.is_required or bool(action.requires),
+            )
+            for action in actions
+        )
+        agents = (
+            replace(agent, operations={name: one for name, one in agent.operations.items() if one in ids})
+            for agent in self.agents
+        )
+        degraded = replace(self.status, degraded_actions=self.status.degraded_actions & ids)
+        workflows = tuple(flow for flow in self.site.workflows if ids.issuperset(flow.steps))
+        return replace(
+            self,
+            site=replace(self.site, workflows=workflows),
+            actions=shown,
+            agents=tuple(agent for agent in agents if agent.operations),
+            pages=tuple(_page_with(page, ids) for page in self.pages),
+            status=degraded,
+        )
 
     def absolute(self, path: str) -> str:
         """The public address of a path below the site."""
@@ -717,7 +808,7 @@ class Catalog:
         asks_who = action.auth_required and not action.route_authenticates
         limit = self.site.rate_limit or action.rate_limit
         gates = limit, action.idempotency, action.needs_confirmation, action.requires, action.is_required, asks_who
-        return any(gates)
+        return any(gates) or not action.is_public
 
     def own_route(self, action: Action) -> Target | None:
         """The route at which the documents publish an action; None where the plain door stands in for it.
@@ -744,6 +835,20 @@ class Catalog:
     def poll_endpoint_of(self, action: Action) -> str | None:
         """The path template below the site's url at which a background action's jobs are polled."""
         return f"{self.paths.jobs}/{{job_id}}" if action.is_background else None
+
+
+def _page_with(page: Page, ids: frozenset[str]) -> Page:
+    """A page without what it says of actions that are not among `ids`."""
+    return replace(
+        page,
+        actions=tuple(one for one in page.actions if one in ids),
+        transitions={name: one for name, one in page.transitions.items() if one.action is None or one.action in ids},
+        projections={
+            name: replace(one, after={action: said for action, said in one.after.items() if action in ids})
+            for name, one in page.projections.items()
+        },
+        attachments={name: one for name, one in page.attachments.items() if one.opens is None or one.opens in ids},
+    )
 
 
 def next_by_id(actions: tuple[Action, ...], action_id: str) -> Action:

@@ -33,6 +33,8 @@ from awp_publish.discover.routes import (
 )
 from awp_publish.model import (
     DEFAULT_OPERATION,
+    KNOWN,
+    PUBLIC,
     Action,
     ActionType,
     Agent,
@@ -286,9 +288,17 @@ def describe_function_action(
 
 
 def make_action(
-    subject: str, action_id: str, description: str, options: ActionSettings, behind: Behind, timeout: float
+    subject: str,
+    action_id: str,
+    description: str,
+    options: ActionSettings,
+    behind: Behind,
+    timeout: float,
+    operation_name: str | None = None,
 ) -> Action:
     """Return the frozen action. What is not declared is derived from the route; `timeout` is the site's, in seconds.
+
+    `operation_name` is what it is called as an operation of its agent, None for its id.
 
     Raises DeclarationError.
     """
@@ -336,7 +346,7 @@ def make_action(
         inputs=operation.inputs,
         outputs=operation.outputs,
         agent_id=options.agent or action_id,
-        operation=options.operation or (action_id if options.agent is not None else DEFAULT_OPERATION),
+        operation=operation_name or (action_id if options.agent is not None else DEFAULT_OPERATION),
         target=target,
         function=behind.function,
         entry=behind.entry,
@@ -359,7 +369,7 @@ def make_action(
         idempotency=cast(Idempotency | None, options.idempotency),
         needs_confirmation=confirm is not False,
         confirmation_summary=None if isinstance(confirm, bool) else confirm,
-        preconditions=tuple(options.preconditions),
+        preconditions=tuple(awas.get("preconditions", ())),
         depends_on=tuple(dict.fromkeys((*options.requires, *options.depends_on))),
         requires=tuple(dict.fromkeys(options.requires)),
         answers_json=operation.answers_json and "contentMediaType" not in operation.outputs,
@@ -371,6 +381,8 @@ def make_action(
         timeout=options.timeout or (BACKGROUND_TIMEOUT if is_background else timeout),
         max_body_bytes=options.max_body_bytes,
         operation_id=operation.operation_id,
+        audience=options.audience,
+        expose=None if options.expose is None else frozenset(options.expose),
         extensions=dict(options.extensions),
     )
 
@@ -614,13 +626,17 @@ def _refuse_unmatched(inclusion: Inclusion, routes: Sequence[Route]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """One decorator's or one `declare()`'s words. `kind`: must have a route, may have one, or names its path itself."""
+    """One decorator's or one `declare()`'s words. `kind`: must have a route, may have one, or names its path itself.
+
+    `operation` is its name as an operation of its agent, None for its id.
+    """
 
     subject: str
     id: str
     kind: Literal["route", "either", "path"]
     function: Callable[..., object] | None
     options: ActionSettings
+    operation: str | None = None
 
 
 def resolve(
@@ -679,8 +695,6 @@ def _find_behind(
     credential_headers: Collection[str],
 ) -> Behind:
     subject, options = declaration.subject, declaration.options
-    if options.agent is None and options.operation is not None:
-        raise DeclarationError(subject, "operation: is missing its agent.", 'Give agent="..." as well.')
     if options.agent is None and declaration.id in agents:
         raise DeclarationError(
             subject, f'has the id of agent "{declaration.id}".', "Make it an operation with agent=..., or rename it."
@@ -718,7 +732,7 @@ def _resolve_one(
     description = options.description or first or second or of_agent
     if not description:
         raise DeclarationError(subject, "description: is missing.", "Write a docstring or give description=...")
-    return make_action(subject, declaration.id, description, options, behind, timeout)
+    return make_action(subject, declaration.id, description, options, behind, timeout, declaration.operation)
 
 
 def name_of(function: object) -> str:
@@ -731,12 +745,24 @@ def name_of(function: object) -> str:
 
 
 def _check_dependencies(actions: Sequence[Action]) -> None:
-    known = {action.id for action in actions}
+    known = {action.id: action for action in actions}
     for action in actions:
         for needed in action.depends_on:
             if needed not in known:
                 option = "requires" if needed in action.requires else "depends_on"
                 raise DeclarationError(f'action "{action.id}"', f'{option}: there is no action "{needed}".')
+        for needed in action.requires:
+            other = known[needed]
+            if other.audience not in (PUBLIC, action.audience) and (other.audience, action.audience != PUBLIC) != (
+                KNOWN,
+                True,
+            ):
+                wrong = f'requires: "{needed}" is for the audience "{other.audience}", which those for whom this is'
+                raise DeclarationError(
+                    f'action "{action.id}"',
+                    f"{wrong} are not all of.",
+                    f'Give it audience="{other.audience}" too, or leave the requirement out.',
+                )
     try:
         TopologicalSorter({action.id: action.depends_on for action in actions}).prepare()
     except CycleError as error:
@@ -772,7 +798,7 @@ def _group(actions: Sequence[Action], agents: Mapping[str, AgentSettings]) -> It
                 f'action "{action.id}"',
                 f'operation: "{action.operation}" of agent "{action.agent_id}" is action '
                 f'"{operations[action.operation].id}" already.',
-                "Give it another operation=...",
+                "Give it another name: @agent.operation(...).",
             )
         operations[action.operation] = action
     for unused in sorted(set(agents) - set(grouped)):

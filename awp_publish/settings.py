@@ -37,6 +37,9 @@ from typing_extensions import TypedDict
 
 from awp_publish.model import (
     EXTENDED_DOCUMENTS,
+    KNOWN,
+    OPERATOR,
+    PUBLIC,
     ActionType,
     Attachment,
     Effect,
@@ -59,9 +62,12 @@ from awp_publish.model import (
     Workflow,
 )
 from awp_publish.problems import DeclarationError
+from awp_publish.schema import check_dialect
 from awp_publish.selectors import selector_fault
 
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
+URL_SOURCES: Final[list[Callable[[], object]]] = []
+"""What a framework's settings say of the address of a site that does not say it itself; None for nothing."""
 OVERVIEW_VARIABLE: Final = "AWP_PUBLISH_OVERVIEW"
 
 # --- Addresses that a site owner writes ---
@@ -189,7 +195,9 @@ ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "rec
 """Members of a call's envelope that are no idempotency keys."""
 
 _RATE: Final = re.compile(
-    r"\s*([0-9]{1,9})\s*(?:/|per)\s*(?:([0-9]{1,9})\s*)?([a-z]+?)s?(?: (by ip|by user|in total))?\s*", re.IGNORECASE
+    r"\s*([0-9]{1,9})\s*(?:/|per)\s*(?:([0-9]{1,9})\s*)?([a-z]+?)s?(?: (by ip|by user|in total))?"
+    r"(?: for (\S+|unsigned impostor))?\s*",
+    re.IGNORECASE,
 )
 _UNITS: Final[Mapping[str, Literal["s", "m", "h", "d"]]] = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
 _COUNTED: Final = {"by ip": "ip", "by user": "user", "in total": "global"}
@@ -228,6 +236,16 @@ def check_id(value: str) -> str:
     return value
 
 
+def check_audience(value: str) -> str:
+    """Refuse what is no scope (RFC 6749 section 3.3), and what was meant to be one of the words."""
+    if not re.fullmatch(r"[!#-\[\]-~]+", value):
+        raise ValueError(f'{value!r} is not an audience; write "public", "known", "operator", or one scope')
+    close = get_close_matches(value.lower(), (PUBLIC, KNOWN, OPERATOR), 1, 0.8)
+    if close and close[0] != value:
+        raise ValueError(f'{value!r} would be a scope of that name; did you mean "{close[0]}"?')
+    return value
+
+
 def check_token(value: str) -> str:
     """WoA section 4.1: agent-id = 1*( ALPHA / DIGIT / "-" / "_" ); operation names are held to the same."""
     if not re.fullmatch(r"[A-Za-z0-9_-]+", value):
@@ -245,7 +263,7 @@ def check_error_code(value: str) -> str:
 
 
 def read_rate(text: object) -> RateLimit:
-    """Read a limit: "30/minute", "9 per 5 minutes", "100/hour by ip". Raises ValueError."""
+    """Read a limit: "30/minute", "9 per 5 minutes", "100/hour by ip", "10/hour for unknown". Raises ValueError."""
     if not isinstance(text, str):
         raise ValueError('write a rate limit as "30/minute"')
     matched = _RATE.fullmatch(text)
@@ -256,7 +274,10 @@ def read_rate(text: object) -> RateLimit:
     requests, count, unit = int(matched[1]), int(matched[2] or 1), _UNITS.get(matched[3].lower())
     if unit is None or requests < 1 or count < 1:
         raise ValueError(f"{text!r} must be at least one request in seconds, minutes, hours or days")
-    return RateLimit(requests, count, unit, _COUNTED.get((matched[4] or "").lower()))
+    whom = (matched[5] or "").lower().rstrip("/")
+    if whom:
+        check_agent(whom)
+    return RateLimit(requests, count, unit, _COUNTED.get((matched[4] or "").lower()), whom)
 
 
 def check_rate(value: object) -> str:
@@ -267,7 +288,8 @@ def check_rate(value: object) -> str:
 
 def check_agent(value: str) -> str:
     """A label of callers (Web Bot Auth), or the directory of an agent by its address or host."""
-    if value in ("verified", "unknown") or re.fullmatch(r"(https?://)?[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?(/\S*)?", value):
+    is_label = value in ("verified", "unknown", "unsigned impostor")
+    if is_label or re.fullmatch(r"(https?://)?[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?(/\S*)?", value):
         return value.rstrip("/")
     raise ValueError(f'{value!r} is neither "verified", "unknown" nor an agent such as "https://signer.example"')
 
@@ -322,6 +344,15 @@ def read_updated(value: object) -> datetime | None:
     if not isinstance(moment, datetime):
         raise ValueError(f"must be a date or a datetime, not {value!r}")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def read_approval(value: object) -> bool | str:
+    """Read whether actions are published only once they are approved; a text is the path of the file that says so."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, bool) or (isinstance(value, str) and value.strip() and "\0" not in value):
+        return value
+    raise ValueError('must be True, False or the path of a file, such as "agents-approved.json"')
 
 
 def read_pages(value: object) -> object:
@@ -452,6 +483,7 @@ def check_result(result: JsonObject) -> JsonObject:
 def check_kind(value: object) -> object:
     """What inputs and outputs may be: a type, or a JSON Schema, which is copied."""
     if isinstance(value, Mapping):
+        check_dialect(value)
         return plain_json(value)
     if value is None or isinstance(value, type) or type(value).__module__ in _TYPE_MODULES:
         return value
@@ -571,7 +603,7 @@ _WORDS: Final[Mapping[str, str]] = {
 _SPELT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("intent", "side_effect", "sensitivity", "reversible"), "effect"),
     **dict.fromkeys(("requires_human_confirmation", "confirmation_summary"), "confirm"),
-    **dict.fromkeys(("type", "selector", "selectors", "result", "preview_url", "dry_run"), "awas"),
+    **dict.fromkeys(("type", "selector", "selectors", "result", "preconditions", "preview_url", "dry_run"), "awas"),
     "enforce_prerequisites": "requires",
     "authentication": "oauth",
     **dict.fromkeys(("job_queue", "job_concurrency", "job_results"), "jobs"),
@@ -581,6 +613,9 @@ _SPELT: Final[Mapping[str, str]] = {
     **dict.fromkeys(("trusted_proxies", "forwarded"), "proxies"),
 }
 """Words that people may take for options, and the options that say it."""
+
+_OF_DOCUMENTS: Final = ("agent_json", "awas", "woa")
+"""Documents that take members of a site's own, in `about`."""
 
 _DICTIONARIES: Final = ("awas", "about")
 """Options that are dictionaries, of which such words are members."""
@@ -607,14 +642,16 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
             name = str(first["loc"][-1])
             words = [*known, *(word for word, option in _SPELT.items() if option in known)]
             near = get_close_matches(name, words, n=1) if len(first["loc"]) == 1 else []
-            meant = [_SPELT.get(word, word) for word in near]
+            meant = [word if word in known else _SPELT.get(word, word) for word in near]
             moved = [
                 str(one["loc"][-1])
                 for one in wrong
                 if _WORDS.get(one["type"]) == _NO_SUCH_OPTION and len(one["loc"]) == 1
                 if _SPELT.get(str(one["loc"][-1])) in _DICTIONARIES and _SPELT[str(one["loc"][-1])] in known
             ]
-            if name in moved:
+            if name in _OF_DOCUMENTS and len(first["loc"]) == 1 and "about" in known:
+                where, said = name, f'write about={{"extensions": {{"{name}": ...}}}}'
+            elif name in moved:
                 option = _SPELT[name]
                 moved = [word for word in moved if _SPELT[word] == option]
                 spelling = ", ".join(f'"{word}": ...' for word in moved)
@@ -642,6 +679,8 @@ SelectorsOption: TypeAlias = Annotated[
     Literal["data-awas", "data-ai"] | Mapping[str, str], PlainValidator(read_selectors)
 ]
 Path: TypeAlias = Annotated[str, AfterValidator(check_path)]
+Audience: TypeAlias = Annotated[str, AfterValidator(check_audience)]
+DoorName: TypeAlias = Literal["woa", "plain", "mcp", "a2a", "awp", "bridge"]
 Duration: TypeAlias = Annotated[str, AfterValidator(check_duration)]
 
 
@@ -665,6 +704,7 @@ _strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=Tru
 
 def read_urls(given: object) -> tuple[str, ...]:
     """The site's addresses; the environment variable may hold several, separated by commas."""
+    given = next((told for source in URL_SOURCES if (told := source()) is not None), None) if given is None else given
     if given is None:
         listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
     else:
@@ -1079,7 +1119,15 @@ class SiteSettings:
             "`/.well-known/som.json`, agent.json `protocols`",
         ),
     ] = None
-
+    approval: Annotated[
+        bool | str,
+        PlainValidator(read_approval),
+        Option(
+            "`True`: nothing is published that you have not approved with `awp-publish approve`, in the file "
+            "`agents-approved.json` or the one that is named here, see [guards](guards.md#approval)",
+            "not published",
+        ),
+    ] = False
     traffic: Annotated[
         Traffic | None,
         BeforeValidator(read_traffic),
@@ -1149,6 +1197,7 @@ class AwasSettings(TypedDict, total=False):
             "none",
         ),
     ]
+    preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")]
     preview_url: Annotated[Link, Option("a page that shows what would happen", "none")]
     dry_run: Annotated[Flag, Option("whether it can be tried without effect", "`False`")]
 
@@ -1193,11 +1242,22 @@ class ActionSettings:
         ),
     ] = None
     agent: Annotated[str | None, Option("the agent whose operation it is", "an agent of its own")] = None
-    operation: Annotated[
-        Annotated[str, AfterValidator(check_token)] | None,
-        Option("its name as an operation of `agent`", "the action's id"),
+    tags: Annotated[Sequence[Text], Option("categories: words to group it and to find it by", "none")] = ()
+    audience: Annotated[
+        Audience,
+        Option(
+            'for whom it is: `"public"`, `"known"` (callers who are known), `"operator"` or any other scope, see '
+            "[guards](guards.md#who-sees-what)",
+            '`"public"`',
+        ),
+    ] = PUBLIC
+    expose: Annotated[
+        Sequence[DoorName] | None,
+        Option(
+            'the doors at which it is offered: of `"woa"`, `"plain"`, `"mcp"`, `"a2a"`, `"awp"`, `"bridge"`',
+            "every door",
+        ),
     ] = None
-    tags: Annotated[Sequence[Text], Option("words to find it by", "none")] = ()
     examples: Annotated[
         Sequence[Annotated[JsonObject, AfterValidator(check_json)]],
         Option("whole inputs; they must match the inputs", "none"),
@@ -1248,7 +1308,6 @@ class ActionSettings:
             "`False`; irreversible actions are always confirmed",
         ),
     ] = None
-    preconditions: Annotated[Sequence[Text], Option("what must hold before, in sentences", "none")] = ()
     depends_on: Annotated[Sequence[str], Option("ids of actions that come before it", "none")] = ()
     requires: Annotated[
         Sequence[str],
@@ -1432,6 +1491,7 @@ DURATION: Final[TypeAdapter[str]] = TypeAdapter(Duration)
 ID: Final[TypeAdapter[str]] = TypeAdapter(Id)
 PAGE: Final = TypeAdapter(PageSettings)
 PATH: Final[TypeAdapter[str]] = TypeAdapter(Path)
+TOKEN: Final[TypeAdapter[str]] = TypeAdapter(Annotated[str, AfterValidator(check_token)])
 TEXTS: Final[TypeAdapter[Sequence[str]]] = TypeAdapter(Sequence[Text])
 
 

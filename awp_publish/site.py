@@ -19,15 +19,19 @@ from enum import Enum
 from functools import partial
 from importlib.util import find_spec
 from itertools import islice
+from os import PathLike
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeVar, Unpack, cast
 from urllib.parse import quote, unquote
 
 from awp_publish.discover import Route, find_injector, find_openapi, find_routes
 from awp_publish.discover.functions import describe_function
 from awp_publish.discover.routes import docstring_of, is_bound_for_a_call, mark
+from awp_publish.discover.skills import read_skill
 from awp_publish.health import Liveness, count_workers
 from awp_publish.model import (
     DEFAULT_OPERATION,
+    PUBLIC,
     Action,
     Authentication,
     Catalog,
@@ -42,6 +46,15 @@ from awp_publish.model import (
     PromptArgument,
     SiteFacts,
     seconds_of,
+)
+from awp_publish.policy.approval import (
+    Approval,
+    compare,
+    digests_of,
+    path_of,
+    read_approved,
+    withhold,
+    write_approved,
 )
 from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
 from awp_publish.policy.botauth import WebBotAuth
@@ -72,6 +85,7 @@ from awp_publish.settings import (
     PATH,
     SITE,
     TEXTS,
+    TOKEN,
     ActionSettings,
     AgentSettings,
     Given,
@@ -106,7 +120,13 @@ class Declaring(Protocol):
     """How a site declares an action: a decorator that returns what it is given."""
 
     def __call__(
-        self, subject: str, action_id: str, given: Given, kind: Literal["route", "either"], /
+        self,
+        subject: str,
+        action_id: str,
+        given: Given,
+        kind: Literal["route", "either"],
+        operation: str | None = None,
+        /,
     ) -> Callable[[F], F]: ...
 
 
@@ -138,8 +158,9 @@ class AgentHandle:
         if not isinstance(operation_name, str):
             raise DeclarationError(f'agent "{self._id}"', 'an operation has a name: @agent.operation("find").')
         suffix = "" if operation_name == DEFAULT_OPERATION else "_" + operation_name.lower().replace("-", "_")
-        merged = {**self._shared, **given, "agent": self._id, "operation": operation_name}
-        return self._declaring(subject, self._id + suffix, merged, "either")
+        check(subject, TOKEN, operation_name, "operation")
+        merged = {**self._shared, **given, "agent": self._id}
+        return self._declaring(subject, self._id + suffix, merged, "either", operation_name)
 
 
 # --- `site.page(...)` ---
@@ -378,15 +399,15 @@ def read_complete(subject: str, given: object, names: Sequence[str]) -> Complete
             raise DeclarationError(subject, f"complete: {name_of(function)} takes {positional} arguments.", remedy)
 
     async def complete(argument: str, value: str, others: Mapping[str, str]) -> Sequence[str] | None:
-        function = by_name.get(argument)
-        if function is None:
+        suggest: Any = by_name.get(argument)
+        if suggest is None:
             return None
         values = (value, others) if isinstance(given, Mapping) or arities[argument] == 1 else (argument, value, others)
-        taken = values[: arities[argument]]
-        if inspect.iscoroutinefunction(function):
-            answer = await function(*taken)
+        taken: tuple[object, ...] = values[: arities[argument]]
+        if inspect.iscoroutinefunction(suggest):
+            answer = await suggest(*taken)
         else:
-            answer = await run_in_thread(partial(function, *taken))
+            answer = await run_in_thread(partial(suggest, *taken))
             if inspect.isawaitable(answer):
                 answer = await answer
         if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
@@ -515,6 +536,9 @@ AGENT_OPTIONS: Final = frozenset(one.name for one in fields(AgentSettings))
 
 Listener = Callable[["Site"], None]
 
+_OURS: Final = frozenset({actions_json.SITE_ACTION})
+"""Actions that we declare ourselves, which nobody has to approve."""
+
 
 def _open_store(settings: SiteSettings) -> Store:
     given = settings.store
@@ -603,6 +627,7 @@ class Site:
         self._agents: dict[str, AgentSettings] = {}
         self._inclusions: list[Inclusion] = []
         self._prompts = Prompts()
+        self._skills: dict[str, tuple[str, object, str | None, Callable[..., object] | None]] = {}
         self._pages = DeclaredPages(self._refuse_when_frozen)
         self._catalogs: tuple[Catalog, ...] = ()
         self.included: tuple[str, ...] = ()
@@ -639,9 +664,8 @@ class Site:
         _check_id("agent", subject, agent_id)
         if agent_id in self._agents:
             raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
-        for name in ("agent", "operation"):
-            if name in given:
-                raise DeclarationError(subject, f"{name}: is an option of actions, not of agents.")
+        if "agent" in given:
+            raise DeclarationError(subject, "agent: is an option of actions, not of agents.")
         self._agents[agent_id] = check(subject, AGENT, given, known=AGENT_OPTIONS)
         return AgentHandle(self._declaring, agent_id, given)
 
@@ -687,6 +711,31 @@ class Site:
         """
         self._refuse_when_frozen(f'prompt "{prompt_id}"')
         return self._prompts.declare(prompt_id, title, description, complete)
+
+    def skill(
+        self, skill_id: str, content: str | PathLike[str] | None = None, /, *, description: str | None = None
+    ) -> Callable[[F], F]:
+        """Declare a skill: how something is done here, for agents to read first. See docs/skills.md.
+
+        `content` is a folder with a SKILL.md, or a text. What is decorated stays as it is; its docstring is the
+        description of a text that has none, and the text where there is no `content`.
+        """
+        if callable(skill_id):
+            raise DeclarationError("site.skill", 'needs an id: write @site.skill("its_id", folder_or_text).')
+        subject = f'skill "{skill_id}"'
+        self._refuse_when_frozen(subject)
+        check(subject, ID, skill_id, "id")
+        if skill_id in self._skills:
+            raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
+        if not (content is None or isinstance(content, (str, PathLike))):
+            raise DeclarationError(subject, f"{content!r} is neither a folder nor a text.", "Give one of them.")
+        self._skills[skill_id] = (skill_id, content, description, None)
+
+        def note(function: F) -> F:
+            self._skills[skill_id] = (skill_id, content, description, function)
+            return function
+
+        return note
 
     def page(self, path: str | None = None, /, **options: Unpack[PageSettings]) -> Callable[[F], F]:
         """Declare a page: decorate its route handler, or call it with the `path` of a page that was not written here.
@@ -737,9 +786,15 @@ class Site:
         self._inclusions.append(inclusion)
 
     def _declaring(
-        self, subject: str, action_id: str, given: Given, kind: Literal["route", "either"]
+        self,
+        subject: str,
+        action_id: str,
+        given: Given,
+        kind: Literal["route", "either"],
+        operation: str | None = None,
+        /,
     ) -> Callable[[F], F]:
-        declaration = self._read(subject, action_id, given, kind)
+        declaration = replace(self._read(subject, action_id, given, kind), operation=operation)
 
         def declare(function: F) -> F:
             if action_id not in self._declarations or not is_bound_for_a_call(function):
@@ -785,6 +840,13 @@ class Site:
                 "a list.",
                 "Give Site(authenticate=...), or leave it out.",
             )
+        narrowed = [action.id for action in actions if action.audience != PUBLIC]
+        if narrowed and not self.authenticators:
+            logger.warning(
+                "Nobody will find %s: they are not for everybody, and nothing here tells who calls. "
+                "Give Site(authenticate=...).",
+                listing(narrowed),
+            )
         is_shared, has_a2a = self.store.is_shared, "a2a" in self.settings.doors
         # A store in memory where several processes serve the site: one key would run a payment in each of them.
         kept = [action.id for action in actions if action.remembers or action.rate_limit or action.requires]
@@ -813,6 +875,10 @@ class Site:
                     "auth_required: nothing here tells who calls.",
                     "Give Site(authenticate=...), or the route a security scheme.",
                 )
+            limits = [one for one in (self.facts.rate_limit, action.rate_limit) if one is not None and one.whom]
+            if limits and not any(isinstance(one, WebBotAuth) for one in self.authenticators):
+                wrong = f"rate_limit: nothing here knows {limits[0].whom}."
+                raise DeclarationError(subject, wrong, "Give Site(authenticate=WebBotAuth(...)).")
             if action.allow_agents and not any(isinstance(one, WebBotAuth) for one in self.authenticators):
                 raise DeclarationError(
                     subject, "allow_agents: nothing here knows agents.", "Give Site(authenticate=WebBotAuth(...))."
@@ -866,6 +932,8 @@ class Site:
                 self.settings.paths.actions,
                 {one.header.lower() for one in self.authenticators if isinstance(one, ApiKey)},
             )
+            if self.settings.approval:
+                actions = self._withhold(actions)
             check_names(self.facts, actions)
             check_skills(actions, doors)
             self._check_guards(actions)
@@ -875,6 +943,7 @@ class Site:
                 actions=actions,
                 agents=agents,
                 prompts=self._prompts.resolve(),
+                skills=tuple(read_skill(*declared) for declared in self._skills.values()),
                 pages=self._pages.resolve(
                     routes, self.facts.name, {action.id for action in actions}, included.pages.values()
                 ),
@@ -887,6 +956,47 @@ class Site:
             self._note_included(included)
             self._catalogs = self._with_status(catalog)
         return self._catalogs[0]
+
+    def _withhold(self, actions: tuple[Action, ...]) -> tuple[Action, ...]:
+        """Hide what is not approved, and say so in one line of the log."""
+        path = path_of(self.settings.approval)
+        known = withhold(actions, path, _OURS)
+        if waiting := [action.id for action in known if not action.is_approved]:
+            logger.warning(
+                "%d actions are hidden, because %s does not approve them as they are (%s); "
+                "awp-publish approve module:app says what is new or has changed.",
+                len(waiting),
+                path,
+                listing(waiting),
+            )
+        return known
+
+    def approvals(self) -> tuple[Approval, ...]:
+        """How each action stands to the owner's approval, by the file as it is now: approved, new, changed or gone.
+
+        Raises DeclarationError for a site without `approval`, before it is frozen, and for a file that is damaged.
+        """
+        own = [action for action in self.catalog.actions if action.id not in _OURS]
+        return compare(own, read_approved(self._approval_file()))
+
+    def approve(self, *actions: str) -> Path:
+        """Approve actions as they are now, and forget what is gone; returns the file. Holds when the site starts again.
+
+        Raises DeclarationError as `approvals` does, and for an action that there is not.
+        """
+        path, own = self._approval_file(), {one.id: one for one in self.catalog.actions if one.id not in _OURS}
+        for name in actions:
+            if name not in own:
+                raise DeclarationError(f'action "{name}"', "is not declared.", f"There are: {listing(own, name)}.")
+        kept = {name: one for name, one in read_approved(path).items() if name in own}
+        write_approved(path, {**kept, **{name: digests_of(own[name]) for name in actions}})
+        return path
+
+    def _approval_file(self) -> Path:
+        if not self.settings.approval:
+            remedy = "Write Site(approval=True)."
+            raise DeclarationError("site", "publishes every action without approval.", remedy)
+        return path_of(self.settings.approval)
 
     def _note_included(self, included: Included) -> None:
         """Keep what was included, and what was left out; say it in one line of the log."""

@@ -185,7 +185,7 @@ def _trail(catalog: Catalog, page: Page) -> list[Page]:
 
 def _search_of(catalog: Catalog) -> dict[str, object] | None:
     """The first action that searches by a query parameter, as consumers of SearchAction want it: one text."""
-    for action in catalog.actions:
+    for action in catalog.public.exposed_at("plain").actions:
         route = catalog.own_route(action)
         if action.type == "search" and route is not None and route.method == "GET" and route.parameters:
             first = route.parameters[0]
@@ -202,8 +202,10 @@ def _search_of(catalog: Catalog) -> dict[str, object] | None:
 def action_attributes(
     catalog: Catalog, action_id: str, styles: Sequence[Style] = AWAS, context: str | None = None
 ) -> str:
-    """Attributes of the element that performs an action: a form, a button, a link."""
+    """Attributes of the element that performs an action: a form, a button, a link; none where agents are not told."""
     action = _action(catalog, action_id)
+    if not _is_told(action):
+        return ""
     method, path = catalog.endpoint_of(action)
     names: dict[Style, dict[str, object]] = {
         "data-awas": {"action": action.id, "context": context},
@@ -228,6 +230,8 @@ def param_attributes(catalog: Catalog, action_id: str, name: str, styles: Sequen
     """Attributes of the control that holds an action's input `name`."""
     action = _action(catalog, action_id)
     schema = _input_schema(action, name)
+    if not _is_told(action):
+        return ""
     required = action.inputs.get("required")
     names: dict[Style, dict[str, object]] = {
         "data-awas": {"param": name},
@@ -250,8 +254,15 @@ def context_attributes(context: str, styles: Sequence[Style] = AWAS) -> str:
 def result_attributes(catalog: Catalog, action_id: str, styles: Sequence[Style] = AWAS) -> str:
     """Attributes of the element in which an action's result appears."""
     action = _action(catalog, action_id)
+    if not _is_told(action):
+        return ""
     shown = {"content": "primary", "id": action.id}
     return _attributes({"data-awas": {"result": action.id}, "data-ai": shown, "tool": {}}, styles)
+
+
+def _is_told(action: Action) -> bool:
+    """Whether a page says of an action what everybody may read: where it is called without any envelope."""
+    return action.is_public and action.is_exposed_at("plain")
 
 
 def _action(catalog: Catalog, action_id: str) -> Action:

@@ -35,6 +35,7 @@ from awp_publish.problems import (
     SessionUnknown,
     StoreUnavailable,
     TemporarilyUnavailable,
+    UnknownAgent,
 )
 from awp_publish.serve import drift
 from awp_publish.settings import (
@@ -69,6 +70,7 @@ GATES: Final = (
         "`authenticate`, `auth_required`, `scopes`",
         (AuthenticationRequired, InvalidCredentials, AuthExpired, InsufficientScope, RateLimited),
     ),
+    GateFacts("audience", "`audience`, `expose`", (UnknownAgent,)),
     GateFacts("limits", "`rate_limit`", (RateLimited,)),
     GateFacts("input", "always there", (InvalidInput,)),
     GateFacts(

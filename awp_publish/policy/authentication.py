@@ -557,19 +557,23 @@ class AuthenticationGate:
         object.__setattr__(self, "_challenges", challenges)
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """Who calls, None for nobody known.
+        """Who calls, None for nobody known. Raises what `identify` and `require` raise."""
+        principal = await self.identify(credentials)
+        self.require(principal)
+        return principal
 
-        Raises AuthenticationRequired, InvalidCredentials, AuthExpired and InsufficientScope with WWW-Authenticate,
-        RateLimited for too many wrong credentials, TemporarilyUnavailable if the checks take too long, HandlerFailed if
-        one of them fails.
+    async def identify(self, credentials: Credentials) -> Principal | None:
+        """Who calls, whether that is enough or not; None for nobody known.
+
+        Raises InvalidCredentials and AuthExpired with WWW-Authenticate, RateLimited for too many wrong credentials,
+        TemporarilyUnavailable if the checks take too long, HandlerFailed if one of them fails.
         """
         limit: asyncio.Timeout | None = None
         try:
             if self._is_instant:
-                principal = await self._ask_all(credentials)
-            else:
-                async with asyncio.timeout(self.patience) as limit:
-                    principal = await self._ask_all(credentials)
+                return await self._ask_all(credentials)
+            async with asyncio.timeout(self.patience) as limit:
+                return await self._ask_all(credentials)
         except (InvalidCredentials, AuthExpired) as refusal:
             if self.trusts_route:
                 return None
@@ -585,6 +589,9 @@ class AuthenticationGate:
                 raise TemporarilyUnavailable(detail, headers=[("Retry-After", RETRY_AFTER)]) from None
             logger.error("checking credentials failed:\n%s", _without_secrets(error, credentials))
             raise HandlerFailed("The site could not check the credentials.") from None
+
+    def require(self, principal: Principal | None) -> None:
+        """Raise AuthenticationRequired or InsufficientScope, with WWW-Authenticate, for a caller who is not enough."""
         if principal is None:
             if self.required or self.scopes:
                 if demand := [header for one in self.authenticators for header in getattr(one, "demands", ())]:
@@ -593,12 +600,11 @@ class AuthenticationGate:
                         problem.status = 403
                     raise self._challenges.put_on(problem)
                 raise self._challenges.put_on(AuthenticationRequired("The action needs to know who calls."))
-            return None
+            return
         missing = [scope for scope in self.scopes if scope not in principal.scopes]
         if missing:
             detail = f"The credentials lack the scopes {', '.join(missing)}."
             raise self._challenges.put_on(InsufficientScope(detail, members={"missing_scopes": missing}))
-        return principal
 
     async def _count_wrong(self, address: str) -> None:
         if self.store is None:

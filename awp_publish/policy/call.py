@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from starlette.requests import cookie_parser
 
 from awp_publish.model import Action, JsonObject
-from awp_publish.problems import InvalidCredentials, Problem
+from awp_publish.problems import InvalidCredentials, Problem, UnknownAgent
 from awp_publish.stores.store import Add
 
 _NOT_TEXT: Final = re.compile("[\ud800-\udfff]")
@@ -103,6 +103,9 @@ class Call:
     headers: RawHeaders = ()
     claim: "Claim | None" = None
     spent: Add | None = None
+    unknown: Callable[[], Problem] = staticmethod(lambda: UnknownAgent("There is no such action here."))
+    """How this door says that there is no such action, to a caller who may not know of it."""
+    objection: Problem | None = None
     places: Mapping[str, str] = MappingProxyType({})
     """Where this door takes what is no input, by the names under which callers put it there by mistake."""
 
@@ -121,7 +124,7 @@ class Call:
     answer: "Result | None" = None
     is_delivered: bool = False
     started: float = 0.0
-    """When it was begun to be counted (seconds of perf_counter), 0.0 once it is counted."""
+    """When it came in, if it is to be counted (seconds of perf_counter); 0.0 once it is."""
     interrupted: bool = False
     finisher: "asyncio.Future[None] | None" = None
     listener: "asyncio.Future[None] | None" = None
@@ -141,6 +144,15 @@ class Call:
         self.door = door
         self.context = context
         self.disconnected = disconnected
+
+    def refuse(self, problem: Problem) -> None:
+        """Raise what is wrong with the request of a call, or keep it for the guard, which tells whoever may know of it.
+
+        Where not everybody may know of the action, nobody else is to learn from it that there is one.
+        """
+        if self.action.is_public:
+            raise problem
+        self.objection = self.objection or problem
 
     @property
     def elsewhere(self) -> Mapping[str, str]:

@@ -1,9 +1,10 @@
 """`Guard`: all that stands before the handler of one action, in its order, and the record of how a call ended.
 
-authenticate -> limits -> validate input -> replay -> prerequisites -> confirmation. Who calls is known before anything
-is counted; a replay is looked up before the confirmation, because a retried call carries one that is spent;
-prerequisites come before the confirmation, so that no person is asked about a call that cannot go through. A caller
-over the limit costs no more of the input than a look at whether it conforms.
+authenticate -> audience -> limits -> validate input -> replay -> prerequisites -> confirmation. Who calls is known
+before anything is counted, and whoever may not know of the action is told that there is none. A replay is looked up
+before the confirmation, because a retried call carries one that is spent; prerequisites come before the confirmation,
+so that no person is asked about a call that cannot go through. A caller over the limit costs no more of the input than
+a look at whether it conforms.
 
 Most calls need the store once. Where consent or remembered successes are at stake the first round trip only counts and
 looks, and the second claims: a call that is refused claims nothing.
@@ -255,6 +256,7 @@ class Guard:
             for name, rate in named
             if rate is not None
         )
+        self._names_agents = any(one.rate.whom for one in self._limits)
         policies = ", ".join(f'"{one.name}";q={one.most};w={one.seconds}' for one in self._limits)
         self._policies = (b"ratelimit-policy", policies.encode("ascii"))
 
@@ -276,6 +278,7 @@ class Guard:
         self._summary_takes_call = callable(words) and takes_call(words)
         self._durable = action.needs_confirmation or action.is_irreversible  # claims must outlive a loss of power
 
+        self._is_everywhere = action.is_public and action.expose is None
         self._authentication: AuthenticationGate | None = None
         self._agents = next((one for one in guards.authenticators if isinstance(one, WebBotAuth)), None)
         if guards.authenticators:
@@ -301,33 +304,46 @@ class Guard:
             or self._confirmations
             or self._requires
             or self._authentication
+            or not self._is_everywhere
             or action.id in guards.receipted
         )
 
     async def admit(self, call: Call) -> Outcome | None:
         """Let a call pass (None) or answer it with what is recorded. Raises the Problem of what refuses it."""
-        # Who calls?
+        # Who calls, and may they know of the action?
+        gate = None
         if call.credentials is not None:
             credentials = call.credentials()
             call.address = credentials.address
-            if self._authentication is not None:
+            if (gate := self._authentication) is not None:
                 if (agents := self._agents) is not None:
                     with suppress(Problem):  # which is raised again where it decides
                         await agents(credentials)
                     call.label = agents.label_of(credentials)
-                call.principal = await self._authentication(credentials)
+                try:
+                    call.principal = await gate.identify(credentials)
+                except Problem:
+                    if self._action.is_public:
+                        raise
                 if call.principal is not None and call.label != call.principal.label:
                     call.principal = replace(call.principal, label=call.label)
                 set_caller(call.principal)
-            if (agents := self._agents) is not None and (allowed := self._action.allow_agents):
-                signer = agents.signer_of(credentials)
-                if call.label not in allowed and not (signer and {signer, signer.partition("://")[2]} & {*allowed}):
-                    raise InsufficientPermissions(
-                        f"Action {self._action.id} is for {', '.join(allowed)}; this caller is {call.label}.",
-                        recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
-                        headers=[ACCEPT_SIGNATURE],
-                    )
         principal = call.principal
+        if not self._is_everywhere:
+            scopes = None if principal is None else principal.scopes
+            if not (self._action.is_exposed_at(call.door) and self._action.is_for(scopes)):
+                raise call.unknown()
+            if call.objection is not None:
+                raise call.objection
+        if gate is not None:
+            gate.require(principal)
+            agents, allowed = self._agents, self._action.allow_agents
+            if allowed and agents is not None and agents.names_of(credentials).isdisjoint(allowed):
+                raise InsufficientPermissions(
+                    f"Action {self._action.id} is for {', '.join(allowed)}; this caller is {call.label}.",
+                    recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
+                    headers=[ACCEPT_SIGNATURE],
+                )
 
         # What can be said without the store? It is told only if neither limits nor a recorded answer come before it.
         if self._takes_keys and self._key_field in call.input:
@@ -359,7 +375,11 @@ class Guard:
 
         # Count, and look or claim
         steps: list[Step] = []
-        for limit in self._limits:
+        limits = self._limits
+        if self._names_agents and (agents := self._agents) is not None and call.credentials is not None:
+            whom = agents.names_of(call.credentials())
+            limits = tuple(one for one in limits if one.rate.whom in whom)
+        for limit in limits:
             if limit.scope == "global":
                 counted = limit.key
             elif limit.scope == "ip" or principal is None:
@@ -381,9 +401,9 @@ class Guard:
 
         # Limits, input, replay
         if at:
-            self._tell_limits(call, cast(tuple[Counted, ...], seen[:at]))
+            self._tell_limits(call, cast(tuple[Counted, ...], seen[:at]), limits)
             if ran.failed is not None and ran.failed < at:
-                limit = self._limits[ran.failed]
+                limit = limits[ran.failed]
                 whose = "The site allows" if limit.name == SITE else f"Action {limit.name} allows"
                 raise _too_many(f"{whose} {limit.rate}; the next call is possible", cast(Counted, seen[-1]))
         if not is_valid:
@@ -476,11 +496,11 @@ class Guard:
 
     # --- Limits ---
 
-    def _tell_limits(self, call: Call, seen: tuple[Counted, ...]) -> None:
+    def _tell_limits(self, call: Call, seen: tuple[Counted, ...], limits: tuple[_Limit, ...]) -> None:
         """Put the state of each limit on the call's answer, and of the one that leaves least in AWAS's fields."""
         states = [
             (max(0, limit.most - events), limit.most, seconds_left, limit.state)
-            for limit, (events, seconds_left) in zip(self._limits, seen, strict=False)
+            for limit, (events, seconds_left) in zip(limits, seen, strict=False)
         ]
         remaining, most, seconds_left, _ = min(states) if len(states) > 1 else states[0]
         call.headers += (

@@ -53,5 +53,7 @@ def render(catalog: Catalog) -> dict[str, object]:
 
 PROTOCOL = Protocol(
     "a2a",
-    documents=(Document(PATH, awas.MEDIA_TYPE, to_json(render), max_age=awas.MAX_AGE, condition=awas.is_published),),
+    documents=(
+        Document(PATH, awas.MEDIA_TYPE, to_json(render), max_age=awas.MAX_AGE, condition=awas.is_published, door="a2a"),
+    ),
 )

@@ -405,6 +405,7 @@ _write = to_json(render)  # one for both places: what lists documents lists it o
 PROTOCOL = Protocol(
     "actions_json",
     documents=tuple(
-        Document(path, MEDIA_TYPE, _write, rel, "actions.json") for path, rel in ((PATH, "service-desc"), (ALIAS, None))
+        Document(path, MEDIA_TYPE, _write, rel, "actions.json", door="bridge")
+        for path, rel in ((PATH, "service-desc"), (ALIAS, None))
     ),
 )

@@ -272,8 +272,8 @@ def _oauth2(catalog: Catalog, declared: Authentication) -> dict[str, object]:
 PROTOCOL = Protocol(
     "agent_card",
     documents=(
-        Document(PATH, MEDIA_TYPE, to_json(render), "describedby", "A2A agent card", condition=is_published),
-        Document(OLDER_PATH, MEDIA_TYPE, to_json(render_older), condition=is_published),
+        Document(PATH, MEDIA_TYPE, to_json(render), "describedby", "A2A agent card", condition=is_published, door=DOOR),
+        Document(OLDER_PATH, MEDIA_TYPE, to_json(render_older), condition=is_published, door=DOOR),
         Document(
             Paths().a2a + EXTENSION,
             EXTENSION_TYPE,

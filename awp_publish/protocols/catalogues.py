@@ -72,7 +72,7 @@ def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
         interfaces.append(("mcp", f"{site.name} tools (MCP)", mcp_server_card.MEDIA_TYPE, card))
     if agent_card.is_published(catalog) and catalog.publishes("agent_card"):
         interfaces.append(("a2a", f"{site.name} agent (A2A)", "application/a2a-agent-card+json", agent_card.PATH))
-    if catalog.actions and catalog.publishes("agent_skills"):
+    if catalog.exposed_at("woa").actions and catalog.publishes("agent_skills"):
         interfaces.append(("skill", f"How to use {site.name}", SKILL_TYPE, llms_txt.skill_path(catalog)))
     for kind, title, media_type, path in interfaces:
         yield {
@@ -83,10 +83,11 @@ def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
             "description": site.description,
             "representativeQueries": _filled(queries, site.description),
         }
-    if not interfaces:
-        return
-    _, _, media_type, path = interfaces[0]
     for action in catalog.actions:
+        offered = [one for one in interfaces if action.is_exposed_at(_DOORS[one[0]])]
+        if not offered:
+            continue
+        _, _, media_type, path = offered[0]
         yield {
             "identifier": f"urn:air:{_domain(catalog)}:action:{action.id}",
             "displayName": action.name,
@@ -96,6 +97,10 @@ def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
             "representativeQueries": _filled(_queries(action), action.description),
             **({"tags": list(action.tags)} if action.tags else {}),
         }
+
+
+_DOORS: Final = {"mcp": "mcp", "a2a": "a2a", "skill": "woa"}
+"""The doors whose calls the interfaces are."""
 
 
 def _domain(catalog: Catalog) -> str:

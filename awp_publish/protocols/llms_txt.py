@@ -22,6 +22,9 @@ PATH: Final = "/llms.txt"
 FULL_PATH: Final = "/llms-full.txt"
 MEDIA_TYPE: Final = "text/plain; charset=utf-8"
 
+SKILLS: Final = "/.well-known/agent-skills"
+"""The path of all skills."""
+
 LONGEST_NAME: Final = 64
 """Characters of a skill's name."""
 
@@ -65,7 +68,13 @@ def usage(catalog: Catalog) -> list[str]:
     template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
     lines = [f'Call: POST {template} with JSON {{"input": {{...}}}}. Errors are problem+json with a `recovery`.', ""]
     agents = {agent.id: agent for agent in catalog.agents}
-    lines += [f"- {_line(agents[action.agent_id], action)}" for action in actions]
+    groups = dict[str, list[str]]()  # by category, the first of an action's tags; what has none stands first
+    for action in sorted(actions, key=lambda one: bool(one.tags)):
+        tag = one_line(action.tags[0]) if action.tags else ""
+        groups.setdefault(tag, []).append(f"- {_line(agents[action.agent_id], action)}")
+    for tag, told in groups.items():
+        is_headed = bool(tag) and len(groups) > 1
+        lines += [*([""] if lines[-1] else []), *([f"{tag}:", ""] if is_headed else []), *told]
     rules = list(_rules(catalog))
     return [*lines, "", *(f"- {rule}" for rule in rules)] if rules else lines
 
@@ -174,11 +183,19 @@ def listed_pages(catalog: Catalog) -> list[Page]:
 
 
 def _documents(catalog: Catalog) -> list[str]:
-    if not catalog.actions or not catalog.publishes("agent_skills"):
+    if not catalog.publishes("agent_skills"):
         return []
     doors = [f"{_DOORS[door.protocol]} {door.path}" for door in catalog.doors if door.protocol in _DOORS]
     also = f", also by {', '.join(doors)}" if doors else ""
-    return [f"- [Skill]({catalog.absolute(skill_path(catalog))}): the actions in one file{also}"]
+    names = {skill.name for skill in catalog.skills}
+    own = [f"- [Skill]({catalog.absolute(skill_path(catalog))}): the actions in one file{also}"]
+    return [
+        *(own if catalog.actions and skill_name(catalog) not in names else []),
+        *(
+            f"- [{skill.name}]({catalog.absolute(f'{SKILLS}/{skill.name}/SKILL.md')}): {one_line(skill.description)}"
+            for skill in catalog.skills
+        ),
+    ]
 
 
 def skill_name(catalog: Catalog) -> str:
@@ -191,7 +208,7 @@ def skill_name(catalog: Catalog) -> str:
 
 def skill_path(catalog: Catalog) -> str:
     """Return the path of the site's own skill."""
-    return f"/.well-known/agent-skills/{skill_name(catalog)}/SKILL.md"
+    return f"{SKILLS}/{skill_name(catalog)}/SKILL.md"
 
 
 # --- Words ---
@@ -214,7 +231,7 @@ def _json(value: object) -> str:
 PROTOCOL = Protocol(
     "llms_txt",
     documents=(
-        Document(PATH, MEDIA_TYPE, render, rel="describedby", title="llms.txt", is_fallback=True),
-        Document(FULL_PATH, MEDIA_TYPE, render_full, is_fallback=True),
+        Document(PATH, MEDIA_TYPE, render, rel="describedby", title="llms.txt", is_fallback=True, door="woa"),
+        Document(FULL_PATH, MEDIA_TYPE, render_full, is_fallback=True, door="woa"),
     ),
 )

@@ -43,5 +43,7 @@ def render(catalog: Catalog) -> dict[str, object]:
 
 PROTOCOL = Protocol(
     "mcp",
-    documents=(Document(PATH, awas.MEDIA_TYPE, to_json(render), max_age=awas.MAX_AGE, condition=awas.is_published),),
+    documents=(
+        Document(PATH, awas.MEDIA_TYPE, to_json(render), max_age=awas.MAX_AGE, condition=awas.is_published, door="mcp"),
+    ),
 )

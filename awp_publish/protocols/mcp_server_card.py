@@ -100,8 +100,17 @@ PROTOCOL = Protocol(
     "mcp_server_card",
     documents=(
         Document(
-            Paths().mcp + SUFFIX, MEDIA_TYPE, to_json(render), max_age=MAX_AGE, condition=is_published, moved=address_of
+            Paths().mcp + SUFFIX,
+            MEDIA_TYPE,
+            to_json(render),
+            max_age=MAX_AGE,
+            condition=is_published,
+            moved=address_of,
+            door="mcp",
         ),
-        *(Document(alias, ALIAS_MEDIA_TYPE, _HYBRID, max_age=MAX_AGE, condition=is_published) for alias in ALIASES),
+        *(
+            Document(alias, ALIAS_MEDIA_TYPE, _HYBRID, max_age=MAX_AGE, condition=is_published, door="mcp")
+            for alias in ALIASES
+        ),
     ),
 )

@@ -72,7 +72,7 @@ def _render(catalog: Catalog, resource: str) -> dict[str, object]:
 
 
 _OF_MCP: Final = Document(
-    PATH + Paths().mcp, MEDIA_TYPE, to_json(render_of_mcp), condition=is_published_of_mcp, moved=path_of_mcp
+    PATH + Paths().mcp, MEDIA_TYPE, to_json(render_of_mcp), condition=is_published_of_mcp, moved=path_of_mcp, door=MCP
 )
 
 PROTOCOL = Protocol(

@@ -131,6 +131,6 @@ for (const context of contexts) {
 
 PROTOCOL = Protocol(
     "webmcp",
-    documents=(Document("/agents" + SUFFIX, MEDIA_TYPE, render, condition=has_actions, moved=address_of),),
+    documents=(Document("/agents" + SUFFIX, MEDIA_TYPE, render, condition=has_actions, moved=address_of, door="woa"),),
 )
 """Pages name the script themselves: `<script type="module" src="/agents/webmcp.tools.js"></script>`."""

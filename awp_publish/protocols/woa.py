@@ -77,7 +77,7 @@ def _agent(agent: Agent, actions: Mapping[str, Action], transports: Mapping[str,
             "outputs": _schema(answer) if answer != outputs else None,
         }
         operations.append(present(operation))
-    is_tool = set(agent.operations.values()) == {agent.id}
+    is_tool = set(agent.operations.values()) == {agent.id} and actions[agent.id].is_exposed_at("mcp")
     reachable = [name for name in transports if name != "mcp" or is_tool]
     if isinstance(chosen := agent.extensions.get("transports"), list):
         reachable = [name for name in chosen if name in transports]
@@ -104,5 +104,5 @@ def _schema(schema: JsonObject) -> dict[str, object]:
 
 PROTOCOL = Protocol(
     NAME,
-    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "WoA agents", MAX_AGE),),
+    documents=(Document(PATH, MEDIA_TYPE, to_json(render), "service-desc", "WoA agents", MAX_AGE, door=NAME),),
 )

@@ -16,7 +16,7 @@ from typing import Final
 
 from awp_publish.model import Catalog
 from awp_publish.problems import ALL, MethodNotAllowed, Refused, below, code_of, slug_of
-from awp_publish.protocols.protocol import Document
+from awp_publish.protocols.protocol import Document, views_of
 from awp_publish.serve.endpoint import render_problem
 from awp_publish.serve.http import ANY_ORIGIN, NO_SNIFFING, Headers, RawHeaders, Reply, choose_coding, preflight
 
@@ -127,11 +127,12 @@ def prepare(
     # HTTP dates have no fractions; a date without a zone is read as UTC.
     modified = (first if first.tzinfo else first.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
     rendered: dict[object, bytes] = {}
-    prepared = {}
+    prepared, view = {}, views_of(catalog)
     for document in documents:
-        if document.render not in rendered:
-            rendered[document.render] = document.render(catalog)
-        path, body = document.path_in(catalog), rendered[document.render]
+        way = document.render, document.door
+        if way not in rendered:
+            rendered[way] = document.render(view(document))
+        path, body = document.path_in(catalog), rendered[way]
         old = before.get(path)
         prepared[path] = old if old is not None and old.body == body else _prepare_one(document, body, link, modified)
     return prepared

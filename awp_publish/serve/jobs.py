@@ -5,7 +5,7 @@ is. Its address is what WoA (draft-gaikwad-woa-00) and agent.json call the poll 
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from awp_publish.model import Action, Catalog, Status, seconds_of
 from awp_publish.policy.authentication import set_caller
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
-from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable
+from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable, UnknownJob
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.dispatch import CalledApplication, RouteCaller, pack_request, unpack_request
 from awp_publish.serve.endpoint import DoorRequest, Endpoint, ProblemRenderer
@@ -54,8 +54,8 @@ YOUNG_SECONDS: Final = 15
 _NOT_RETOLD: Final = frozenset({b"content-type", b"content-length", b"cache-control", b"set-cookie", b"retry-after"})
 """Headers of an action's answer that speak about that answer itself, or that must not be told again with each poll."""
 
-Identify: TypeAlias = Callable[[Scope, Fields], Awaitable[str]]
-"""The id of who makes a request, "" for nobody known. Raises a Problem for credentials that are not valid."""
+Identify: TypeAlias = Callable[[Scope, Fields], Awaitable[Principal | None]]
+"""Who makes a request, None for nobody known. Raises a Problem for credentials that are not valid."""
 
 
 def accepted_reply(job: Job, address: str) -> Reply:
@@ -80,16 +80,22 @@ class JobsDoor(Endpoint):
         identify: Identify,
         own_hosts: frozenset[str] = frozenset(),
         sessions: CookieSessions | None = None,
+        actions: Iterable[Action] = (),
     ) -> None:
+        """`actions` are those of the site, of which some may not be for everybody."""
         super().__init__(renderer, cors, own_hosts)
         self._sessions = sessions
+        self._restricted = restricted(actions)
         self._jobs = jobs
         self._address = address
         self._identify = identify
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Answer a poll or a cancellation of the job that the rest of the path names, whatever that is."""
-        principal = await self._identify(request.scope, request.fields)
+        caller = await self._identify(request.scope, request.fields)
+        principal = caller.id if caller is not None else ""
+        if self._restricted:
+            check_visible(self._restricted, (await self._jobs.show(named or "", principal)).action, caller)
         if request.scope["method"] == "DELETE":
             job = await self._jobs.cancel(named or "", principal)
             status = 200 if job.has_ended else 202
@@ -109,6 +115,18 @@ class JobsDoor(Endpoint):
                 if await cast(CookieSessions, self._sessions).find(begun) is not None:
                     headers += ((SESSION_HEADER, begun.encode()),)
         await request.deliver(Outcome(orjson.dumps(described), None, status, headers))
+
+
+def restricted(actions: Iterable[Action]) -> Mapping[str, Action]:
+    """The actions that are not for everybody, by id."""
+    return {one.id: one for one in actions if not one.is_public}
+
+
+def check_visible(actions: Mapping[str, Action], action_id: str, caller: Principal | None) -> None:
+    """Raise UnknownJob for a job of one of these `restricted` actions if its caller may not know of it any more."""
+    action = actions.get(action_id)
+    if action is not None and not action.is_for(caller.scopes if caller is not None else None):
+        raise UnknownJob("There is no such job, its result has expired, or somebody else started it.")
 
 
 def describe_job(job: Job, endpoint: str) -> dict[str, object]:

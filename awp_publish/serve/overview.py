@@ -1076,7 +1076,7 @@ class Overview(Endpoint):
             make = partial(self._overview, caller, asked if isinstance(asked, str) else "")
             return f"What {catalog.site.name} publishes", await run_in_thread(make, asyncio.to_thread), ()
         action = next((one for one in catalog.actions if one.id == action_id), None)
-        if action is None:
+        if action is None or not action.is_for(caller.scopes if caller is not None else None):
             raise UnknownAction(f'This site has no action "{action_id[:100]}".', recovery="Choose one in the overview.")
         if scope["method"] == "POST":
             body = await read_body(scope, fields, request.receive, MAX_FORM_BYTES)
@@ -1107,7 +1107,8 @@ class Overview(Endpoint):
     # --- What is published ---
 
     def _overview(self, caller: Principal | None, sees: str) -> Html:
-        door, catalog = self._door, self._door.published()
+        door = self._door
+        catalog = door.published().visible_to(caller.scopes if caller is not None else None)
         (documents, fallbacks), findings, left_out = door.documents(), self._found[1], door.site.left_out
         problems = f"{catalog.paths.problems}/"  # a page for each, of which nobody has to see the list
         listed = {**documents, **fallbacks}

@@ -5,6 +5,7 @@ It is what AWAS and agent.json name for every action whose own route does not ke
 as the members of a JSON object, and gets JSON or problem+json. Every gate stands before it, as at every other door.
 """
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
 from typing import Final
@@ -12,7 +13,15 @@ from typing import Final
 from awp_publish.invoke import Invoker
 from awp_publish.model import Action, Catalog
 from awp_publish.policy.call import Call, Outcome
-from awp_publish.problems import CrossSiteCookies, InvalidInput, Problem, UnknownAction, UnsupportedMediaType, Violation
+from awp_publish.problems import (
+    CrossSiteCookies,
+    InvalidInput,
+    MethodNotAllowed,
+    Problem,
+    UnknownAction,
+    UnsupportedMediaType,
+    Violation,
+)
 from awp_publish.protocols.schema_reading import kind_of, members, resolved
 from awp_publish.schema import pointer_to
 from awp_publish.serve.credentials import is_cross_site, read_credentials, refuse_foreign_pages
@@ -70,9 +79,18 @@ class PlainDoor(Endpoint):
     request_type = PlainRequest
 
     def __init__(
-        self, action: Action, invoker: Invoker, admission: Admission, renderer: ProblemRenderer, cors: Cors
+        self,
+        action: Action,
+        invoker: Invoker,
+        admission: Admission,
+        renderer: ProblemRenderer,
+        cors: Cors,
+        unknown: Callable[[str], Problem],
     ) -> None:
-        self.methods = "GET, HEAD, OPTIONS" if action.method == "GET" else f"{action.method}, OPTIONS"
+        """`unknown` is what is said of an action that there is not, by its id."""
+        self._own_methods = "GET, HEAD, OPTIONS" if action.method == "GET" else f"{action.method}, OPTIONS"
+        self.methods = self._own_methods if action.is_public else UnknownActionDoor.methods
+        self._unknown = partial(unknown, action.id)
         self.usage = f"Action {action.id} is called with {action.method}"
         super().__init__(renderer, cors, admission.own_hosts)
         self._action = action
@@ -100,15 +118,23 @@ class PlainDoor(Endpoint):
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Carry out one call."""
         fields, scope, receive, action = request.fields, request.scope, request.receive, self._action
-        given = await self._read(request)
-        beside = {name: given.pop(name) for name in self._beside if name in given}
-        if isinstance(receipts := beside.get("receipts"), str):
-            beside["receipts"] = [one.strip() for one in receipts.split(",")]
-        call = Call(action, given, request.request_id, DOOR, scope, partial(wait_for_disconnect, receive))
+        call = Call(action, {}, request.request_id, DOOR, scope, partial(wait_for_disconnect, receive))
         call.places = _PLACES
-        if self._invoker.is_guarded(action):
+        if is_guarded := self._invoker.is_guarded(action):
+            call.unknown = self._unknown
             call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
-            read_admission(call, beside, fields)
+        try:
+            if (method := scope["method"]) not in self._own_methods.split(", "):
+                raise MethodNotAllowed(f"{self.usage}, not {method[:20]}.", headers=[("Allow", self._own_methods)])
+            given = await self._read(request)
+            beside = {name: given.pop(name) for name in self._beside if name in given}
+            call.input = given
+            if is_guarded:
+                if isinstance(receipts := beside.get("receipts"), str):
+                    beside["receipts"] = [one.strip() for one in receipts.split(",")]
+                read_admission(call, beside, fields)
+        except Problem as problem:
+            call.refuse(problem)
         request.call = call
         await self._invoker.run(call, request.deliver)
 
@@ -161,11 +187,15 @@ class UnknownActionDoor(Endpoint):
 
     def __init__(self, catalog: Catalog, admission: Admission, renderer: ProblemRenderer, cors: Cors) -> None:
         super().__init__(renderer, cors, admission.own_hosts)
-        self._known = [action.id for action in catalog.actions[:MAX_COMPARED]]
+        self._known = [action.id for action in catalog.public.actions[:MAX_COMPARED]]
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Say which actions there are of about that name."""
-        shown = (named or "")[:100]
+        raise self.describe(named or "")
+
+    def describe(self, named: str) -> Problem:
+        """What is said of an action that there is not."""
+        shown = named[:100]
         near = get_close_matches(shown, self._known, n=3)
         meant = f" Did you mean {' or '.join(near)}?" if near else ""
-        raise UnknownAction(f'This site has no action "{shown}".{meant}')
+        return UnknownAction(f'This site has no action "{shown}".{meant}')

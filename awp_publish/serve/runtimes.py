@@ -73,11 +73,13 @@ class Peer(Protocol):
 class Owner:
     """Whoever opened connections: a principal, a session, or a single connection of nobody known.
 
-    `answers` are those to calls that have ended, by call_id, `running` the calls that have not.
+    `answers` are those to calls that have ended, by call_id, `running` the calls that have not. `scopes` are those of
+    the principal, None for nobody known.
     """
 
     def __init__(self, key: str = "") -> None:
         self.key = key
+        self.scopes: frozenset[str] | None = None
         self.agents: set[Peer] = set()
         self.runtimes: dict[str, PairedRuntime] = {}
         self.visit: SiteRuntime | None = None
@@ -99,7 +101,7 @@ class BridgeCall:
 
     `members` stand beside its arguments, as in the envelopes of other doors, `headers` beside its answer. `step_id` is
     the last step that is known to have begun, `has_changed` whether one may have changed something: None where nobody
-    knows.
+    knows. `session_key` is the key of the session that the caller has shown, whose cookies a page in this process has.
     """
 
     call_id: str
@@ -108,6 +110,7 @@ class BridgeCall:
     seconds: float
     members: Mapping[str, object] = field(default_factory=dict)
     peer: Peer | None = None
+    session_key: str = ""
     step_id: str | None = None
     has_changed: bool | None = False
     headers: dict[str, str] = field(default_factory=dict)

@@ -270,7 +270,11 @@ class SessionCalls:
         try:
             session = await self._find(call)
         except Problem as problem:
-            await deliver(problem)
+            if call.action.is_public:
+                await deliver(problem)
+            else:
+                call.objection = problem
+                await run(call, deliver)
             return
 
         if session is None:

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.browsing.errors import AwpError
@@ -219,6 +219,7 @@ class InnerCall:
     """A call on its way through the application: what it is made of, and what came of it.
 
     `members` are those of an envelope, beside its input. `invoker` carries it out, where it is not the door's own.
+    `unknown` is how the door says that there is no such action, `objection` what it found wrong with the request.
     """
 
     action: Action
@@ -229,6 +230,8 @@ class InnerCall:
     conversation: str | None = None
     has_cookie_jar: bool = False
     invoker: Invoker | None = None
+    unknown: Callable[[], Problem] | None = None
+    objection: Problem | None = None
     call: Call | None = None
     result: Result | None = None
 
@@ -261,7 +264,16 @@ class InnerCalls:
             browser = session.browser
             visitor = {"user-agent": browser.user_agent, "cookie": browser.jar.header_for(goal, browser.clock())}
             headers = [*(pair for pair in headers if pair[0] not in visitor), *visitor.items()]
-        fetch = Fetch("POST", home.target, tuple(pair for pair in headers if pair[1]), b"{}", home.origin)
+        keys = {one.name for one in action.route_credentials if one.place == "query"}
+        pairs = parse_qsl(site.scope.get("query_string", b"").decode("latin-1")) if keys else []
+        query = urlencode([pair for pair in pairs if pair[0] in keys])  # the caller's own keys, which are no inputs
+        fetch = Fetch(
+            "POST",
+            f"{home.target}?{query}" if query else home.target,
+            tuple(pair for pair in headers if pair[1]),
+            b"{}",
+            home.origin,
+        )
         fetched = await site.fetch(fetch, {INNER_CALL: inner_call})
         if session is not None:
             session.browser.jar.store_from(fetched.headers, goal, session.browser.clock())
@@ -279,6 +291,7 @@ class InnerCalls:
         invoker = inner_call.invoker or self._invoker
         call = inner_call.call = Call(action, inner_call.given, trace, self._protocol, scope, disconnected)
         call.places = self._places
+        call.unknown, call.objection = inner_call.unknown or call.unknown, inner_call.objection
         call.conversation, call.has_cookie_jar = inner_call.conversation, inner_call.has_cookie_jar
 
         async def deliver(result: Result) -> None:
@@ -294,7 +307,9 @@ class InnerCalls:
             try:
                 read_admission(call, inner_call.members, {})
             except Problem as problem:
-                self._invoker.note_refusal(self._protocol, trace, problem)
-                await deliver(problem)
-                return
+                if action.is_public:
+                    self._invoker.note_refusal(self._protocol, trace, problem)
+                    await deliver(problem)
+                    return
+                call.refuse(problem)
         await invoker.run(call, deliver)

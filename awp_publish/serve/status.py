@@ -60,7 +60,7 @@ class StatusDoor(Endpoint):
 
     def __init__(self, catalog: Catalog, keeper: StatusKeeper, own_hosts: frozenset[str]) -> None:
         super().__init__(ProblemRenderer(catalog), PublicCors(), own_hosts)
-        self._actions = catalog.actions
+        self._actions = catalog.public.actions
         self._keeper = keeper
 
     def refuse_foreign(self, fields: Fields) -> None:
@@ -76,7 +76,7 @@ class StatusDoor(Endpoint):
         works = {one.id: "degraded" if one.id in degraded else "operational" for one in self._actions}
         described = {
             "operational": status.operational,
-            "degraded_actions": sorted(degraded),
+            "degraded_actions": sorted(degraded.intersection(works)),
             "actions": works,
             "checked_at": self._keeper.checked_at,
         }

@@ -215,13 +215,19 @@ class WoaDoor(Endpoint):
             detail = f"must be an object, not {_kind(given)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
-        action = invoker.find(agent, operation)
-        self._admission.check_size(action, len(body))
+        action = invoker.find(PROTOCOL, agent, operation)
         call = Call(action, given, request.request_id, PROTOCOL, scope, partial(wait_for_disconnect, receive))
         call.places = PLACES
-        if invoker.is_guarded(action):
+        is_guarded = invoker.is_guarded(action)
+        if is_guarded:
+            call.unknown = partial(invoker.unknown, PROTOCOL, agent, operation)
             call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
-            read_admission(call, envelope, fields)
+        try:
+            self._admission.check_size(action, len(body))
+            if is_guarded:
+                read_admission(call, envelope, fields)
+        except Problem as problem:
+            call.refuse(problem)
         request.call = call
         await invoker.run(call, request.deliver)
 

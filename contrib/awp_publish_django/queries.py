@@ -177,7 +177,7 @@ def declare_model(
     properties: dict[str, Any] = {}
     for name, field in written.items():
         properties[name] = describe_field(name, field, model)
-        if options.get_field(name).null:  # type: ignore[union-attr]
+        if options.get_field(name).null:
             properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
     needed = [name for name, field in written.items() if field.required and not options.get_field(name).has_default()]  # type: ignore[union-attr]
     inputs: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}

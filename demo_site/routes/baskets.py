@@ -86,10 +86,14 @@ def _register_basket(app: FastAPI, site: Site, database: Database) -> None:
     @site.action(
         "add_to_basket",
         tags=["basket"],
-        awas={"selector": "form.add-to-basket-form", "selectors": ADD_FIELDS, "result": BASKET},
+        awas={
+            "selector": "form.add-to-basket-form",
+            "selectors": ADD_FIELDS,
+            "result": BASKET,
+            "preconditions": ["You are signed in", "The shop has as many copies in stock"],
+        },
         extensions={"x-page": "/books/{slug}"},
         auth_required=True,
-        preconditions=["You are signed in", "The shop has as many copies in stock"],
         depends_on=["sign_in"],
         examples=[{"slug": "moby-dick", "quantity": 1}],
     )
@@ -110,9 +114,17 @@ def _register_changing(app: FastAPI, site: Site, database: Database) -> None:
         "change_quantity",
         tags=["basket"],
         effect="idempotent",
-        awas={"selector": "form.change-quantity-form", "selectors": CHANGE_FIELDS, "result": BASKET},
+        awas={
+            "selector": "form.change-quantity-form",
+            "selectors": CHANGE_FIELDS,
+            "result": BASKET,
+            "preconditions": [
+                "You are signed in",
+                "The book is in your basket",
+                "The shop has as many copies in stock",
+            ],
+        },
         auth_required=True,
-        preconditions=["You are signed in", "The book is in your basket", "The shop has as many copies in stock"],
         depends_on=["add_to_basket"],
         examples=[{"slug": "moby-dick", "quantity": 2}],
     )

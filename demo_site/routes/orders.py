@@ -64,10 +64,14 @@ def _register_checkout(app: FastAPI, site: Site, database: Database) -> None:
         tags=["orders"],
         effect="irreversible",
         confirm=say_what_is_ordered,
-        awas={"selector": "form.checkout-form", "selectors": CHECKOUT_FIELDS, "result": ORDER},
+        awas={
+            "selector": "form.checkout-form",
+            "selectors": CHECKOUT_FIELDS,
+            "result": ORDER,
+            "preconditions": ["You are signed in", "The basket is not empty"],
+        },
         auth_required=True,
         idempotency="24h",
-        preconditions=["You are signed in", "The basket is not empty"],
         requires=["add_to_basket"],
     )
     def check_out(answer: CurrentAnswer, visit: CurrentVisit, name: Recipient, address: Address) -> Order | Response:

@@ -39,10 +39,13 @@ def register_shipments(app: FastAPI, site: Site, database: Database, pause: floa
         "ship_order",
         tags=["orders"],
         effect="idempotent",
-        awas={"selector": "form.ship-order-form", "result": ORDER},
+        awas={
+            "selector": "form.ship-order-form",
+            "result": ORDER,
+            "preconditions": ["You are signed in", "You placed the order"],
+        },
         auth_required=True,
         idempotency="24h",
-        preconditions=["You are signed in", "You placed the order"],
         depends_on=["check_out"],
         execution="async",
     )

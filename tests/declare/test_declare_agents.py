@@ -121,7 +121,7 @@ def test_actions_join_an_agent_by_name(site, start):
         return [q]
 
     @app.post("/lend")
-    @site.action("lend_book", agent="library", operation="default")
+    @site.action("lend_book", agent="library")
     async def lend(q: str) -> str:
         """Lend a book."""
         return q
@@ -129,7 +129,7 @@ def test_actions_join_an_agent_by_name(site, start):
     front = start(app)
     assert front.agents() == ["library"]
     assert front.call("library", {"q": "Emma"}, "find_books") == ["Emma"]
-    assert front.call("library", {"q": "Emma"}) == "Emma"
+    assert front.call("library", {"q": "Emma"}, "lend_book") == "Emma"
 
 
 def test_an_action_by_itself_is_an_agent_by_itself(site, start):
@@ -162,9 +162,12 @@ def several_without_a_description(site) -> None:
 
 
 def one_operation_twice(site) -> None:
-    site.agent("library", description="Finds books.")
-    for action_id in ("find", "search"):
-        site.declare(action_id, method="GET", path="/", description="Find.", agent="library", operation="find")
+    agent = site.agent("library", description="Finds books.")
+    site.declare("find", method="GET", path="/", description="Find.", agent="library")
+
+    @agent.operation("find")
+    async def find() -> None:
+        """Find books."""
 
 
 def an_action_with_the_id_of_an_agent(site) -> None:
@@ -184,8 +187,8 @@ def an_operation_without_a_word(site) -> None:
         (several_without_a_description, 'agent "library": description: is missing. It has several operations.'),
         (
             one_operation_twice,
-            'action "search": operation: "find" of agent "library" is action "find" already. '
-            "Give it another operation=...",
+            'action "library_find": operation: "find" of agent "library" is action "find" already. '
+            "Give it another name: @agent.operation(...).",
         ),
         (
             an_action_with_the_id_of_an_agent,
@@ -209,7 +212,6 @@ def test_what_does_not_make_an_agent_is_refused_at_the_start(site, refusal, decl
         ({"capabilities": "urn:lend"}, "capabilities: must be a list, not one text."),
         ({"metadata": {"authz": {1, 2}}}, "metadata: {1, 2} is not JSON."),
         ({"agent": "other"}, "agent: is an option of actions, not of agents."),
-        ({"operation": "other"}, "operation: is an option of actions, not of agents."),
         ({"descripton": "x"}, 'descripton: there is no such option; did you mean "description"?'),
         ({"rate_limit": "often"}, "rate_limit: 'often' is not a rate limit; write it as \"30/minute\"."),
     ],

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher
+from awp_publish import AgentPublisher, Principal
 from awp_publish.jobs import JobResult, report_progress
 from awp_publish.model import Catalog, SiteFacts
 from awp_publish.problems import InvalidCredentials, OutcomeUnknown, Refused, StoreUnavailable
@@ -29,7 +29,7 @@ async def identify(scope, fields):
     given = fields.get(b"authorization", b"").decode()
     if given == "bad":
         raise InvalidCredentials("The token is not known.", headers=[("WWW-Authenticate", "Bearer")])
-    return given
+    return Principal(given) if given else None
 
 
 def open_door(jobs, origins=()):

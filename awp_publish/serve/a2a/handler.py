@@ -9,7 +9,7 @@ cancelled: any worker answers for any task.
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -51,7 +51,7 @@ from a2a.utils.errors import (
 from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.policy.call import Call, Result
+from awp_publish.policy.call import Call, Principal, Result
 from awp_publish.problems import (
     InvalidEnvelope,
     InvalidInput,
@@ -131,7 +131,8 @@ class A2aRequest:
     handler refuses. `headers` are those of every answer, `cookies` those that the action has set: no agent is told of
     them, but a caller's HTTP client keeps them.
 
-    A message has a `call`, or else the `problem` why it became none. `is_new` says that its task began with it: then
+    A message has a `call`, or else the `problem` why it became none; `before` are the skill and the input that its task
+    had without it. `is_new` says that its task began with it: then
     nothing is kept if the call is refused. `settled` is what became of the task.
     """
 
@@ -146,6 +147,7 @@ class A2aRequest:
     refused: Problem | None = None
     cookies: RawHeaders = ()
     record: TaskRecord
+    before: tuple[str, JsonObject | None] = ("", None)
     is_new = True
     call: Call | None = None
     problem: Problem | None = None
@@ -254,12 +256,31 @@ class SkillSelector:
                 is_string = isinstance(schema, Mapping) and schema.get("type") == "string"
                 if is_string and not {"enum", "format"} & set(schema or ()):
                     self._text_inputs[action.id] = str(required[0])
-        self._only = self._actions[next(iter(self._text_inputs))] if len(self._text_inputs) == 1 else None
+        readable = [self._actions[one] for one in self._text_inputs if self._actions[one].is_public]
+        self._only = readable[0] if len(readable) == 1 else None
 
-    def select(self, params: object, before: TaskRecord) -> tuple[Action, JsonObject, JsonObject]:
+    def find(self, skill: str) -> Action | None:
+        """The action that is a skill."""
+        return self._actions.get(skill)
+
+    def unknown(self, skill: str | None) -> Problem:
+        """What a caller is told for whom there is no such skill; None for none that is named."""
+        detail = "The message names no skill." if skill is None else f'There is no skill "{skill[:100]}".'
+        listed = [one for one in self._actions.values() if one.is_public]
+        if skill is not None and (near := did_you_mean(skill, [one.id for one in listed])):
+            detail += f" {near}"
+        del listed[MAX_CHOICES:]
+        return UnknownOperation(
+            f"{detail} There are: {', '.join(one.id for one in listed)}.",
+            recovery=_RECOVERY,
+            members={"skills": [{"skill": one.id, "description": one.description} for one in listed]},
+        )
+
+    def select(self, params: object, before: TaskRecord) -> tuple[Action, JsonObject, JsonObject, Problem | None]:
         """Return the action that SendMessage asks for, in 1.0 and in 0.3, its input, and the members beside that.
 
-        `before` is the task, which may say what it asked for so far. Raises a Problem.
+        `before` is the task, which may say what it asked for so far. Raises a Problem; what is wrong with the input of
+        an action that is not for everybody is returned.
         """
         told: JsonObject = params if isinstance(params, dict) else {}
         message: Any = told.get("message") or told.get("request")
@@ -303,16 +324,19 @@ class SkillSelector:
         else:
             raise InvalidEnvelope("skill: must be the id of a skill, a string.")
         if action is None:
-            detail = "The message names no skill." if skill is None else f'There is no skill "{skill[:100]}".'
-            if skill is not None and (near := did_you_mean(skill, self._actions)):
-                detail += f" {near}"
-            listed = list(self._actions.values())[:MAX_CHOICES]
-            raise UnknownOperation(
-                f"{detail} There are: {', '.join(one.id for one in listed)}.",
-                recovery=_RECOVERY,
-                members={"skills": [{"skill": one.id, "description": one.description} for one in listed]},
-            )
+            raise self.unknown(skill)
+        try:
+            return action, self._read_input(action, given, text, found, before), members, None
+        except Problem as problem:
+            if action.is_public:
+                raise
+            return action, {}, members, problem
 
+    def _read_input(
+        self, action: Action, given: object, text: str, found: Sequence[JsonObject], before: TaskRecord
+    ) -> JsonObject:
+        """Return the input of a message: what it gives, what its text is, or what the task had before."""
+        earlier = self._actions.get(before.skill)
         for name in ("args", "arguments"):
             if given is None and found and name in found[0]:
                 raise InvalidEnvelope(f"A data part has the input of a skill as input, not as {name}.")
@@ -332,7 +356,7 @@ class SkillSelector:
         if not isinstance(given, dict):
             detail = "must be an object"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
-        return action, given, members
+        return given
 
 
 def _read_call(text: str, action: Action | None) -> dict[str, object] | None:
@@ -409,8 +433,14 @@ class A2aHandler(RequestHandler):
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
             await self._begin(params, request)
-            if request.call is not None and (request.is_background or not request.is_new):
-                await self._claim(request, request.call)
+            call = request.call
+            is_claimed = not request.is_new or request.is_background
+            if (
+                call is not None
+                and is_claimed
+                and (not request.is_new or await self._may_know_of(call.action, request))
+            ):
+                await self._claim(request, call)
             record = await self._carry_out(request)
             if record.job and not params.configuration.return_immediately:
                 record = await _first(self._tasks.wait(record, MAX_WAIT), request.disconnected()) or record
@@ -423,9 +453,11 @@ class A2aHandler(RequestHandler):
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
             await self._begin(params, request)
-            if request.call is not None:
+            # Nobody learns that there is an action, which they may not know of, from a task that has begun.
+            is_told = request.call is not None and await self._may_know_of(request.call.action, request)
+            if request.call is not None and (is_told or not request.is_new):
                 await self._claim(request, request.call)
-            if request.call is None or request.is_background:
+            if request.call is None or request.is_background or not is_told:
                 record = await self._carry_out(request)
                 yield apply_history_length(record.task, params.configuration)
             else:
@@ -473,8 +505,11 @@ class A2aHandler(RequestHandler):
             if params.HasField("page_size"):
                 validate_page_size(params.page_size)
             store = InMemoryTaskStore()
-            for task in await self._tasks.listed(await self._caller_of(request)):
-                await store.save(task, context)
+            principal = await self._principal_of(request)
+            for record in await self._tasks.listed(principal.id if principal is not None else ""):
+                with suppress(TaskNotFoundError):
+                    self._check_visible(record, principal)
+                    await store.save(record.task, context)
             page = await store.list(params, context)
             tasks = [apply_history_length(task, params) for task in page.tasks]
             del page.tasks[:]
@@ -529,21 +564,45 @@ class A2aHandler(RequestHandler):
             raise request.error from failure
 
     async def _find(self, task_id: str, request: A2aRequest) -> TaskRecord:
-        return await self._tasks.refresh(await self._tasks.find(task_id, await self._caller_of(request)))
+        principal = await self._principal_of(request)
+        record = await self._tasks.find(task_id, principal.id if principal is not None else "")
+        self._check_visible(record, principal)
+        return await self._tasks.refresh(record)
+
+    def _check_visible(self, record: TaskRecord, principal: Principal | None) -> None:
+        """Raise TaskNotFoundError for a task of an action that its caller may not know of, or not any more.
+
+        Whoever is known by a session alone shows it with each call, and the unguessable id with each look.
+        """
+        action = self._skills.find(record.skill)
+        if action is None or action.is_for(principal.scopes if principal is not None else None):
+            return
+        if not (record.is_open and action.is_approved):
+            raise TaskNotFoundError("There is no such task, its time is over, or it is somebody else's.")
+
+    async def _may_know_of(self, action: Action, request: A2aRequest) -> bool:
+        if action.is_public:
+            return True
+        principal = await self._principal_of(request, of_call=True)
+        return action.is_for(principal.scopes if principal is not None else None)
 
     async def _caller_of(self, request: A2aRequest, *, of_call: bool = False) -> str:
-        """Return the id of the caller, "" for nobody known. Raises a Problem for credentials that are not valid.
+        """Return the id of the caller, "" for nobody known. Raises a Problem for credentials that are not valid."""
+        principal = await self._principal_of(request, of_call=of_call)
+        return principal.id if principal is not None else ""
+
+    async def _principal_of(self, request: A2aRequest, *, of_call: bool = False) -> Principal | None:
+        """Return the caller, None for nobody known. Raises a Problem for credentials that are not valid.
 
         A call says itself what is wrong with its credentials, and counts them.
         """
         identify = self._identify_uncounted if of_call else self._identify
         try:
-            principal = await identify(read_credentials(request.scope, request.fields, self._trusted))
+            return await identify(read_credentials(request.scope, request.fields, self._trusted))
         except Problem:
             if of_call:
-                return ""
+                return None
             raise
-        return principal.id if principal is not None else ""
 
     # --- From a message to what became of its task ---
 
@@ -588,22 +647,28 @@ class A2aHandler(RequestHandler):
         del task.history[:-MAX_HISTORY]
         request.record = record
         try:
-            action, given, members = self._skills.select(request.document, record)
+            action, given, members, objection = self._skills.select(request.document, record)
             if members.get("session") is not None:  # in a text that is the call it is a secret as well
                 for part in said.parts:
                     if part.text.lstrip().startswith("{"):
                         part.text = LEFT_OUT
-            self._admission.check_size(action, request.size)
             redact = self._invoker.input_redactors.get(action.id)
             if redact is not None:
                 kept = make_data_parts({"skill": action.id, "input": redact(given)})
                 _replace_parts(said, kept or [Part(text=LEFT_OUT)])
             gone = partial(self._abandoned, request)
             call = Call(action, given, request.request_id, DOOR, request.scope, gone)
-            call.places = _PLACES
-            if self._invoker.is_guarded(action):
+            call.places, call.objection = _PLACES, objection
+            if is_guarded := self._invoker.is_guarded(action):
+                call.unknown = partial(self._skills.unknown, action.id)
                 call.credentials = partial(read_credentials, request.scope, request.fields, self._trusted)
-                read_admission(call, members, request.fields)
+            try:
+                self._admission.check_size(action, request.size)
+                if is_guarded:
+                    read_admission(call, members, request.fields)
+            except Problem as problem:
+                call.refuse(problem)
+            if is_guarded:
                 # Whoever knows a task need not know the context whose session it had.
                 call.conversation = message.context_id or (task.context_id if request.is_new else None)
         except Problem as problem:
@@ -613,6 +678,7 @@ class A2aHandler(RequestHandler):
                 words = [part for part in said.parts if part.text and not part.text.lstrip().startswith(("{", "["))]
                 _replace_parts(said, words or [Part(text=LEFT_OUT)])
             return
+        request.before = record.skill, record.input
         record.skill, record.input, request.call = action.id, given, call
         request.is_background = self._has_jobs and action.is_background
 
@@ -683,6 +749,10 @@ class A2aHandler(RequestHandler):
     async def _settle(self, request: A2aRequest, result: Result) -> TaskRecord:
         """Write down what became of a task, unless it began and ended with a refusal: then nothing was done."""
         record, call, task = request.record, request.call, request.record.task
+        if isinstance(result, UnknownOperation):  # to its caller it was no call of anything
+            if call is not None:
+                record.skill, record.input = request.before
+            call = None
         added, record.job = call.headers if call is not None else (), ""
         if isinstance(result, Problem):
             fail(task, result, self.renderer, request.request_id, added)

@@ -362,19 +362,19 @@ class Tasks:
             return await self.find(task.id, record.owner)
         return record
 
-    async def listed(self, caller: str) -> list[Task]:
+    async def listed(self, caller: str) -> list[TaskRecord]:
         """Return the tasks of a known caller. One that is damaged hides no other."""
         task_ids = (await self._read_list(caller))[1] if caller else []
         records = []
         for raw in (await self._store.run([Look(_key(task_id)) for task_id in task_ids])).seen:
             with suppress(StoreUnavailable):
                 records += [_read(raw)] if isinstance(raw, bytes) else []
-        tasks = []
+        tasks = list[TaskRecord]()
         for record in records:
             if record.owner == caller:
                 with suppress(TaskNotFoundError):
                     record = await self.refresh(record)
-                tasks.append(record.task)
+                tasks.append(record)
         return tasks
 
     async def put(self, record: TaskRecord, address: str | None = None) -> bool:

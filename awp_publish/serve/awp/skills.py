@@ -7,6 +7,7 @@ in its scope, where nobody outside of this process can put anything.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import orjson
@@ -47,6 +48,7 @@ class AwpSkills:
         self.calls = InnerCalls(door, PROTOCOL, door.catalog.paths.awp, _PLACES)
         self._lists_only_allowed = door.settings.list_only_allowed
         self._actions = {action.id: action for action in door.catalog.actions}
+        self._public = [action.id for action in door.catalog.actions if action.is_public]
         # The draft says that skills have actions; here each has one, and what it takes.
         self._listed = {
             action.id: {
@@ -62,19 +64,24 @@ class AwpSkills:
                 "side_effect": action.side_effect,
                 "requires_human_confirmation": action.needs_confirmation,
                 "execution": action.execution,
+                "tags": list(action.tags),
             }
             for action in door.catalog.actions
         }
 
     def list(self, caller: Principal | None) -> JsonObject:
-        """Return the result of skills.list: all, or with `Site(list_only_allowed=True)` what a caller may call."""
+        """Return the result of skills.list: what a caller may know of, with `Site(list_only_allowed=True)` may call."""
+        scopes = caller.scopes if caller is not None else None
         shown = [
             self._listed[action.id]
             for action in self._actions.values()
-            if not self._lists_only_allowed
-            or action.route_authenticates  # what such a route allows is known to the route alone
-            or not (action.auth_required or action.scopes)
-            or (caller is not None and caller.scopes.issuperset(action.scopes))
+            if action.is_for(scopes)
+            and (
+                not self._lists_only_allowed
+                or action.route_authenticates  # what such a route allows is known to the route alone
+                or not (action.auth_required or action.scopes)
+                or (scopes is not None and scopes.issuperset(action.scopes))
+            )
         ]
         return {"skills": shown, "count": len(shown)}
 
@@ -95,25 +102,34 @@ class AwpSkills:
         action = self._actions.get(skill)
         if action is None or operation not in (None, DEFAULT_OPERATION, action.operation, action.id):
             try:
-                action = self._invoker.find(skill, operation)
-            except UnknownAgent:
-                recovery = "Use a name that skills.list tells."
-                meant = did_you_mean(skill, self._actions)
-                unknown = UnknownAgent(f'This site has no skill "{skill[:100]}". {meant}'.rstrip(), recovery=recovery)
-                raise self.refusal(unknown, request.trace) from unknown
-            except Problem as problem:
-                raise self.refusal(problem, request.trace) from problem
+                action = self._invoker.find(PROTOCOL, skill, operation)
+            except Problem:
+                raise self.refusal(self.unknown(skill, operation), request.trace) from None
+        objection: Problem | None = None
         if action.max_body_bytes is not None or self._admission.max_body_bytes > self._admission.usual_body_bytes:
             try:
                 self._admission.check_size(action, len(orjson.dumps(given)))
             except Problem as problem:
-                raise self.refusal(problem, request.trace) from problem
+                if action.is_public:
+                    raise self.refusal(problem, request.trace) from problem
+                objection = problem
         name = action.idempotency.key_field if action.idempotency else "idempotency_key"
         beside = ("confirmation", "receipts", "session")
         members = {member: params[member] for member in beside if params.get(member) is not None}
         if request.key is not None:
             members[name] = request.key
-        return InnerCall(action, given, members, request.trace, signed)
+        inner = InnerCall(action, given, members, request.trace, signed)
+        inner.unknown, inner.objection = partial(self.unknown, skill, operation), objection
+        return inner
+
+    def unknown(self, skill: str, operation: str | None) -> Problem:
+        """What a caller is told for whom there is no such skill."""
+        problem = self._invoker.unknown(PROTOCOL, skill, operation)
+        if not isinstance(problem, UnknownAgent):
+            return problem
+        meant = did_you_mean(skill, self._public)
+        recovery = "Use a name that skills.list tells."
+        return UnknownAgent(f'This site has no skill "{skill[:100]}". {meant}'.rstrip(), recovery=recovery)
 
     def refusal(self, problem: Problem, trace: str) -> AwpError:
         """Return the error for what is no call, noted as at every other door."""

@@ -20,7 +20,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from awp_publish.invoke import Invoker
 from awp_publish.jobs import Job
 from awp_publish.model import seconds_of
-from awp_publish.policy.call import Call, Outcome, Result, never_disconnected
+from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.problems import (
     ConfirmationRequired,
     HandlerFailed,
@@ -36,10 +36,14 @@ from awp_publish.problems import (
 )
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext, identify_caller
-from awp_publish.serve.jobs import Background, describe_job
+from awp_publish.serve.http import read_fields
+from awp_publish.serve.jobs import Background, check_visible, describe_job, restricted
 from awp_publish.serve.mcp.calls import (
+    META,
     PROTOCOL,
     QUESTION,
+    SESSION,
+    SESSION_ARGUMENT,
     Context,
     McpExchange,
     Tools,
@@ -47,6 +51,7 @@ from awp_publish.serve.mcp.calls import (
     exchange_of,
     question_for,
 )
+from awp_publish.serve.sessions import HEADER as SESSION_HEADER
 from awp_publish.stores.store import Add, Look, Swap
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
@@ -138,6 +143,10 @@ class Pending:
         return QUESTION if self.round == 1 else f"{QUESTION}_{self.round}"
 
 
+def _id_of(caller: Principal | None) -> str:
+    return caller.id if caller is not None else ""
+
+
 class TaskExtension:
     """The tasks of one public address of a site that has background actions."""
 
@@ -150,8 +159,14 @@ class TaskExtension:
         self._seconds = float(seconds_of(door.settings.jobs.results))
         self._tools = tools
         self._actions = {action.id: action for action in door.catalog.actions if action.is_background}
+        self._restricted = restricted(self._actions.values())
         taken = any(action.id == GET_JOB for action in door.catalog.actions)
-        self.own_tools: Mapping[str, Mapping[str, object]] = {} if taken else {GET_JOB: GET_JOB_ENTRY}
+        self._arguments = {"job_id", SESSION} if door.sessions is not None else {"job_id"}
+        entry = {**GET_JOB_ENTRY}
+        if door.sessions is not None:
+            schema = cast(dict[str, Any], GET_JOB_ENTRY["inputSchema"])
+            entry["inputSchema"] = {**schema, "properties": {**schema["properties"], SESSION: SESSION_ARGUMENT}}
+        self.own_tools: Mapping[str, Mapping[str, object]] = {} if taken else {GET_JOB: entry}
 
     def register(self, server: Server[Any]) -> None:
         """Have the SDK's server offer the extension."""
@@ -207,7 +222,7 @@ class TaskExtension:
         try:
             pending = await self._find(params.task_id, caller)
             if pending is None or pending.job:
-                job = await self._jobs.show(pending.job if pending is not None else params.task_id, caller)
+                job = await self._show(pending.job if pending is not None else params.task_id, caller)
                 task = self._describe_job(context, exchange, job)
                 if pending is not None:
                     task |= {"taskId": params.task_id, "createdAt": pending.created}
@@ -223,7 +238,7 @@ class TaskExtension:
         try:
             pending = await self._find(params.task_id, caller)
             if pending is None:
-                await self._jobs.show(params.task_id, caller)
+                await self._show(params.task_id, caller)
             elif pending.question is not None and pending.name in params.input_responses:
                 reply = params.input_responses[pending.name]
                 action = reply.get("action") if isinstance(reply, dict) else None
@@ -241,7 +256,10 @@ class TaskExtension:
         try:
             pending = await self._find(params.task_id, caller)
             if pending is None or pending.job:
-                await self._jobs.cancel(pending.job if pending is not None else params.task_id, caller)
+                job_id = pending.job if pending is not None else params.task_id
+                if self._restricted:
+                    await self._show(job_id, caller)
+                await self._jobs.cancel(job_id, _id_of(caller))
             elif pending.question is not None:
                 cancelled = replace(pending, question=None, is_cancelled=True, updated=self._now())
                 await self._replace(params.task_id, pending, cancelled)
@@ -256,10 +274,10 @@ class TaskExtension:
         exchange, given = exchange_of(context), params.get("arguments") or {}
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         try:
-            if set(given) != {"job_id"} or not isinstance(given["job_id"], str):
+            if not {"job_id"} <= set(given) <= self._arguments or not all(type(one) is str for one in given.values()):
                 violation = Violation("/job_id", "must be the job_id that the tool has answered.")
                 raise InvalidInput("get_job takes one input, job_id, a text.", errors=[violation])
-            job = await self._jobs.show(given["job_id"], await self._identify(exchange.scope, exchange.fields))
+            job = await self._show(given["job_id"], await self._caller(context, given.get(SESSION)))
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             tool = self._tools.tool_of(next(iter(self._actions)), context)
@@ -275,8 +293,14 @@ class TaskExtension:
 
     # --- Inside ---
 
-    async def _admit(self, context: Context, task_id: str) -> str:
-        """Return the id of who asks. Raises MCPError for a request that the extension does not allow."""
+    async def _show(self, job_id: str, caller: Principal | None) -> Job:
+        """Return a job to its caller, who may still know of its action. Raises UnknownJob."""
+        job = await self._jobs.show(job_id, _id_of(caller))
+        check_visible(self._restricted, job.action, caller)
+        return job
+
+    async def _admit(self, context: Context, task_id: str) -> Principal | None:
+        """Return who asks, None for nobody known. Raises MCPError for a request that the extension does not allow."""
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
         exchange = exchange_of(context)
@@ -289,18 +313,29 @@ class TaskExtension:
             required: WireResult = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", required)
         try:
-            return await self._identify(exchange.scope, exchange.fields)
+            return await self._caller(context)
         except Problem as problem:
             exchange.refusal = problem
             exchange.meta_for(problem)
             raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
 
-    async def _find(self, task_id: str, caller: str) -> Pending | None:
+    async def _caller(self, context: Context, session: str | None = None) -> Principal | None:
+        """Who asks: as the request shows, or the session in an argument or in `_meta`. Raises Problem."""
+        exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
+        scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
+        if isinstance(shown, str):
+            scope = {**scope, "headers": [*scope["headers"], (SESSION_HEADER, shown.encode("utf-8", "replace"))]}
+            fields = read_fields(scope["headers"])
+        return await self._identify(scope, fields)
+
+    async def _find(self, task_id: str, caller: Principal | None) -> Pending | None:
         """The record of a task that has begun with a question; None for any other. Raises UnknownJob."""
         raw = (await self._jobs.store.run((Look(_key(task_id)),))).seen[0] if len(task_id) <= 40 else None
         pending = _read(raw) if isinstance(raw, bytes) else None
-        if pending is not None and pending.principal not in ("", caller):
+        if pending is not None and pending.principal not in ("", _id_of(caller)):
             raise UnknownJob("There is no such task.")
+        if pending is not None:
+            check_visible(self._restricted, pending.action, caller)
         return pending
 
     async def _replace(self, task_id: str, old: Pending, new: Pending) -> bool:

@@ -1,0 +1,137 @@
+"""`Site(approval=True)`: nothing is published that the owner has not approved, in a file for version control.
+
+The file has a digest for each action, and one for each of its parts, so that it can be said what has changed. An action
+that is new, or of which any part has changed since, is there for nobody until it is approved (again).
+"""
+
+import hashlib
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal
+
+import orjson
+
+from awp_publish.model import Action
+from awp_publish.problems import DeclarationError
+
+FILE: Final = "agents-approved.json"
+"""Beside the project: in the directory where the application is started."""
+
+VERSION: Final = 1
+PARTS: Final = ("inputs", "outputs", "effect", "words", "policy")
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """How an action stands to the file: `changed` are the parts that differ from what was approved.
+
+    `gone` is what was approved and is there no more.
+    """
+
+    action: str
+    state: Literal["approved", "new", "changed", "gone"]
+    changed: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        what = f" ({', '.join(self.changed)})" if self.changed else ""
+        return f"{self.state:8} {self.action}{what}"
+
+
+def path_of(given: bool | str) -> Path:
+    """The file that the option `approval` means."""
+    return Path(FILE if isinstance(given, bool) else given)
+
+
+def digests_of(action: Action) -> dict[str, str]:
+    """The digest of an action, and of each of its PARTS."""
+    summary = action.confirmation_summary
+    parts: Mapping[str, object] = {
+        "inputs": action.inputs,
+        "outputs": action.outputs,
+        "effect": action.effect,
+        "words": [
+            action.name,
+            action.description,
+            action.tags,
+            action.examples,
+            action.preconditions,
+            summary if isinstance(summary, str) else summary is not None,
+        ],
+        "policy": {
+            "auth_required": action.auth_required,
+            "scopes": action.scopes,
+            "audience": action.audience,
+            "expose": None if action.expose is None else sorted(action.expose),
+            "allow_agents": action.allow_agents,
+            "rate_limit": str(action.rate_limit) if action.rate_limit is not None else None,
+            "rate_limit_scope": action.rate_limit.scope if action.rate_limit is not None else None,
+            "idempotency": action.idempotency is not None and [action.idempotency.window, action.idempotency.key_field],
+            "confirm": action.needs_confirmation,
+            "requires": action.requires,
+            "depends_on": action.depends_on,
+            "execution": action.execution,
+        },
+    }
+    found = {name: _digest(part) for name, part in parts.items()}
+    return {"digest": _digest(found), **found}
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(orjson.dumps(value, default=str, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+
+
+def read_approved(path: Path) -> Mapping[str, Mapping[str, str]]:
+    """What was approved, by action; nothing where there is no file. Raises DeclarationError for one that is damaged."""
+    try:
+        content = orjson.loads(path.read_bytes())
+        actions = content["actions"]
+        if content["version"] != VERSION or not all(isinstance(one["digest"], str) for one in actions.values()):
+            raise ValueError(f"version {content['version']!r} is not {VERSION}")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DeclarationError(
+            "site",
+            f"approval: {path} cannot be read ({type(error).__name__}: {error}).",
+            "Take it from version control again, or delete it and run awp-publish approve.",
+        ) from error
+    found: Mapping[str, Mapping[str, str]] = actions
+    return found
+
+
+def write_approved(path: Path, approved: Mapping[str, Mapping[str, str]]) -> None:
+    """Replace the file. The same actions always give the same bytes, one line for each part."""
+    content = {"version": VERSION, "actions": {name: dict(approved[name]) for name in sorted(approved)}}
+    new = path.with_name(f"{path.name}.new")
+    new.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    os.replace(new, path)
+
+
+def compare(actions: Iterable[Action], approved: Mapping[str, Mapping[str, str]]) -> tuple[Approval, ...]:
+    """How each action stands to what was approved, in the order of their declaration; at the end what is gone."""
+    found: dict[str, Approval] = {}
+    for action in actions:
+        known, now = approved.get(action.id), digests_of(action)
+        if known is None:
+            found[action.id] = Approval(action.id, "new")
+        elif known["digest"] == now["digest"]:
+            found[action.id] = Approval(action.id, "approved")
+        else:
+            changed = tuple(part for part in PARTS if known.get(part) != now[part])
+            found[action.id] = Approval(action.id, "changed", changed)
+    gone = (Approval(name, "gone") for name in sorted(approved) if name not in found)
+    return (*found.values(), *gone)
+
+
+def withhold(actions: Sequence[Action], path: Path, exempt: Collection[str]) -> tuple[Action, ...]:
+    """Mark the actions that are not approved, and those that require one of them: nobody could call them."""
+    standing = compare((one for one in actions if one.id not in exempt), read_approved(path))
+    open_ids = {one.action for one in standing if one.state == "approved"} | set(exempt)
+    waiting = True
+    while waiting:
+        stuck = {one.id for one in actions if one.id in open_ids and not open_ids.issuperset(one.requires)}
+        open_ids -= stuck
+        waiting = bool(stuck)
+    return tuple(replace(one, is_approved=one.id in open_ids) for one in actions)
