@@ -289,7 +289,19 @@ def _cut(
         shelves[number] = [one for one in shelves[number] if one[0] not in duplicates]
     shelves[0].sort(key=lambda one: one[1] not in main)
     shelves[2].sort(key=lambda one: one[0].state & IN_FORM == 0 or one[0].role not in ("button", HIDDEN))
-    shelves[3] = [one for one in shelves[3] if one[0] in titles] + [one for one in shelves[3] if one[0] not in titles]
+    # Titles first; then "12 comments" before the name of a user, and that before one of many that say "hide".
+    short_texts = {
+        one[0]: "".join(survey.pieces[one[0].start : one[0].end]).strip() for one in shelves[3] if one[0] not in titles
+    }
+    times = Counter(short_texts.values())
+
+    def rank(entry: tuple[Candidate, int, int, int]) -> int:
+        said = short_texts.get(entry[0])
+        if said is None:
+            return 0
+        return 3 if times[said] > _ALIKE else 1 if " " in said else 2
+
+    shelves[3].sort(key=rank)
 
     shares = _AMPLE_SHARES if room >= _AMPLE or main & by_role["form"] else _SHARES
     room_left = room - _REGION * min(len(pools), room // (8 * _REGION))

@@ -235,3 +235,16 @@ def test_where_room_is_short_a_description_that_is_seen_is_told_as_text_only():
     assert sum("What field" in one.get("text", "") for one in elements_of(seen)) > 30
     (first, *_) = [one for one in elements_of(compiled(fields("hidden"), Budget.TIGHT)) if one["role"] == "text_input"]
     assert first["attrs"]["description"].startswith("What field 0")
+
+
+def test_links_that_differ_are_kept_before_many_that_say_the_same():
+    stories = "".join(
+        f"<tr><td><a href=/story/{n}>A story of some length, number {n}</a><tr><td><a href=/user/{n}>user{n}</a> "
+        f"<a href=/item/{n}>{n} hours ago</a> | <a href=/hide/{n}>hide</a> | <a href=/flag/{n}>flag</a> | "
+        f"<a href=/item/{n}>{n} comments</a>"
+        for n in range(2, 132)
+    )
+    links = [one["text"] for one in elements_of(compiled(f"<table>{stories}</table>")) if one["role"] == "link"]
+    assert sum("story" in text for text in links) == 130
+    assert sum("comments" in text for text in links) > 100
+    assert sum(text in {"hide", "flag"} for text in links) < 20
