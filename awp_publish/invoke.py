@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 from itertools import islice
+from time import perf_counter
 from types import ModuleType
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -161,16 +162,6 @@ class Observer:
         if self._listeners or access_logger.isEnabledFor(logging.INFO):
             self._tell(_facts(door, request_id, "", "", problem, time.perf_counter()))
 
-    def counting(self, call: Call, deliver: Deliver, traffic: TrafficRecord) -> Deliver:
-        """Return a `deliver` that counts what it delivers."""
-        call.started = time.perf_counter()
-
-        def deliver_counted(result: Result) -> Awaitable[None]:
-            count_call(call, result.code if isinstance(result, Problem) else "ok", traffic)
-            return _deliver_and_write(deliver, result, traffic) if traffic.is_overdue else deliver(result)
-
-        return deliver_counted
-
     def _tell(self, facts: dict[str, object]) -> None:
         _write(facts)
         for listener in self._listeners:
@@ -178,20 +169,6 @@ class Observer:
                 listener(facts)
             except Exception:
                 failures.exception("a listener of calls has failed")
-
-
-def count_call(call: Call, outcome: str, traffic: TrafficRecord) -> None:
-    """Count a call that has ended."""
-    principal, spent = call.principal, (time.perf_counter() - call.started) * 1000
-    call.started = 0.0
-    caller = principal.id if principal is not None else ""
-    traffic.add(call.door, call.action.id, caller, call.label, outcome, spent)
-
-
-async def _deliver_and_write(deliver: Deliver, result: Result, traffic: TrafficRecord) -> None:
-    """Where no server keeps the record running, a call now and then writes it, once its caller has the answer."""
-    await deliver(result)
-    await traffic.flush()
 
 
 def _facts(
@@ -401,6 +378,7 @@ class Invoker:
         self._observer = observer or Observer()
         self._carry: Carry = self._run if sessions is None else partial(sessions, self._run)
         self._has_sessions = sessions is not None
+        self._traffic = self._observer.traffic
         self._deadlines = Deadlines(self._inspect)
         self._unavailable: frozenset[str] = frozenset()
         self.set_status(catalog.status)
@@ -477,8 +455,25 @@ class Invoker:
 
         Delivers before it returns when a handler works on after its answer, or ignores its deadline.
         """
-        if (traffic := self._observer.traffic) is not None:
-            deliver = self._observer.counting(call, deliver, traffic)
+        if self._traffic is not None:
+            call.started = perf_counter()
+            if self._has_sessions or call.started >= self._traffic.due:
+                return self._run_and_write(call, deliver, self._traffic)
+        return self._watch(call, deliver)
+
+    async def _run_and_write(self, call: Call, deliver: Deliver, traffic: TrafficRecord) -> None:
+        """Count what sessions refuse too; and write now and then, where no server keeps the record running."""
+
+        async def deliver_counted(result: Result) -> None:
+            if call.started:
+                self._count(call, result)
+            await deliver(result)
+
+        await self._watch(call, deliver_counted)
+        if perf_counter() >= traffic.due:
+            await traffic.flush()
+
+    def _watch(self, call: Call, deliver: Deliver) -> Awaitable[None]:
         if self._observer.is_watching():
             return self._observer.watch(call, deliver, self._carry, self.input_redactors.get(call.action.id))
         return self._carry(call, deliver)
@@ -501,6 +496,8 @@ class Invoker:
         except Problem as problem:
             result = problem
         if result is not None:
+            if call.started:
+                self._count(call, result)
             await deliver(result)
             return
 
@@ -510,7 +507,11 @@ class Invoker:
                 result = await accept(call)
             except Problem as problem:
                 result = problem
-            await deliver(result if guard is None else await guard.conclude(call, result))
+            if guard is not None:
+                result = await guard.conclude(call, result)
+            if call.started:
+                self._count(call, result)
+            await deliver(result)
             return
 
         # Now, under its deadline.
@@ -541,14 +542,15 @@ class Invoker:
             if not call.is_delivered:
                 await self._deliver(call, result)
         except asyncio.CancelledError:
+            is_late = call.finisher is not None if call.interrupted else call.is_delivered  # then it is counted
+            if call.started and not is_late:
+                self._count(call, None)
             if not call.interrupted:
                 raise
         finally:
             calls.discard(call)
             if call.listener is not None or call.finisher is not None or call.interrupted:
                 await _settle(call)
-            if call.started and (traffic := self._observer.traffic) is not None:
-                count_call(call, UNANSWERED, traffic)
 
     async def _deliver(self, call: Call, result: Result) -> None:
         """Validate what a handler answered (WoA section 5.2), record how the call ended, and deliver that."""
@@ -568,7 +570,18 @@ class Invoker:
                 result.content = Content(media.declared_type(action.outputs), "")
         if guard is not None:
             result = await guard.conclude(call, result)
+        if call.started:
+            self._count(call, result)
         await call.deliver(result)
+
+    def _count(self, call: Call, result: Result | None) -> None:
+        """Count a call that has ended."""
+        ended, principal = perf_counter(), call.principal
+        caller = "" if principal is None else principal.id
+        outcome = UNANSWERED if result is None else result.code if isinstance(result, Problem) else "ok"
+        if (traffic := self._traffic) is not None:
+            traffic.note((ended, call.door, call.action.id, caller, call.label, outcome, ended - call.started))
+        call.started = 0.0
 
     def _inspect(self, call: Call, now: float) -> None:
         """One look at a running call: deliver an answer whose handler works on, end what is overdue, else listen."""

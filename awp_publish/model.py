@@ -27,13 +27,15 @@ class RateLimit:
     """At most `requests` calls in `count` `unit`s (s, m, h, d), counted for each `scope` (AWAS 1.0, rateLimit object).
 
     A scope is "ip" (each address), "user" (each caller, an address if nobody is known) or "global" (all callers
-    together); None counts as "user" does, and is not published.
+    together); None counts as "user" does, and is not published. `whom` is the label or the directory of the agents that
+    it holds for, "" for everybody; it is not published either.
     """
 
     requests: int
     count: int = 1
     unit: Literal["s", "m", "h", "d"] = "m"
     scope: str | None = None
+    whom: str = ""
 
     @property
     def window(self) -> str:
@@ -430,6 +432,20 @@ class Prompt:
     complete: Complete | None = field(default=None, compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """How something is done on the site, for agents to read before they do it (agentskills.io).
+
+    `facts` are the front matter of its SKILL.md. `files` are the bytes of all its files by their path in the skill,
+    SKILL.md first.
+    """
+
+    name: str
+    description: str
+    facts: JsonObject
+    files: Mapping[str, bytes] = field(repr=False)
+
+
 # --- Pages, and what can be done on them (actions.json V1) ---
 
 
@@ -699,6 +715,7 @@ class Catalog:
     actions: tuple[Action, ...]
     agents: tuple[Agent, ...]
     prompts: tuple[Prompt, ...] = ()
+    skills: tuple[Skill, ...] = ()
     pages: tuple[Page, ...] = ()
     status: Status = Status()
     paths: Paths = Paths()

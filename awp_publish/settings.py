@@ -192,7 +192,9 @@ ENVELOPE: Final = frozenset({"agent", "operation", "input", "confirmation", "rec
 """Members of a call's envelope that are no idempotency keys."""
 
 _RATE: Final = re.compile(
-    r"\s*([0-9]{1,9})\s*(?:/|per)\s*(?:([0-9]{1,9})\s*)?([a-z]+?)s?(?: (by ip|by user|in total))?\s*", re.IGNORECASE
+    r"\s*([0-9]{1,9})\s*(?:/|per)\s*(?:([0-9]{1,9})\s*)?([a-z]+?)s?(?: (by ip|by user|in total))?"
+    r"(?: for (\S+|unsigned impostor))?\s*",
+    re.IGNORECASE,
 )
 _UNITS: Final[Mapping[str, Literal["s", "m", "h", "d"]]] = {"second": "s", "minute": "m", "hour": "h", "day": "d"}
 _COUNTED: Final = {"by ip": "ip", "by user": "user", "in total": "global"}
@@ -258,7 +260,7 @@ def check_error_code(value: str) -> str:
 
 
 def read_rate(text: object) -> RateLimit:
-    """Read a limit: "30/minute", "9 per 5 minutes", "100/hour by ip". Raises ValueError."""
+    """Read a limit: "30/minute", "9 per 5 minutes", "100/hour by ip", "10/hour for unknown". Raises ValueError."""
     if not isinstance(text, str):
         raise ValueError('write a rate limit as "30/minute"')
     matched = _RATE.fullmatch(text)
@@ -269,7 +271,10 @@ def read_rate(text: object) -> RateLimit:
     requests, count, unit = int(matched[1]), int(matched[2] or 1), _UNITS.get(matched[3].lower())
     if unit is None or requests < 1 or count < 1:
         raise ValueError(f"{text!r} must be at least one request in seconds, minutes, hours or days")
-    return RateLimit(requests, count, unit, _COUNTED.get((matched[4] or "").lower()))
+    whom = (matched[5] or "").lower().rstrip("/")
+    if whom:
+        check_agent(whom)
+    return RateLimit(requests, count, unit, _COUNTED.get((matched[4] or "").lower()), whom)
 
 
 def check_rate(value: object) -> str:
@@ -280,7 +285,8 @@ def check_rate(value: object) -> str:
 
 def check_agent(value: str) -> str:
     """A label of callers (Web Bot Auth), or the directory of an agent by its address or host."""
-    if value in ("verified", "unknown") or re.fullmatch(r"(https?://)?[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?(/\S*)?", value):
+    is_label = value in ("verified", "unknown", "unsigned impostor")
+    if is_label or re.fullmatch(r"(https?://)?[a-z0-9-]+(\.[a-z0-9-]+)+(:\d+)?(/\S*)?", value):
         return value.rstrip("/")
     raise ValueError(f'{value!r} is neither "verified", "unknown" nor an agent such as "https://signer.example"')
 
@@ -1103,7 +1109,15 @@ class SiteSettings:
             "`/.well-known/som.json`, agent.json `protocols`",
         ),
     ] = None
-
+    approval: Annotated[
+        bool | str,
+        PlainValidator(read_approval),
+        Option(
+            "`True`: nothing is published that you have not approved with `awp-publish approve`, in the file "
+            "`agents-approved.json` or the one that is named here, see [guards](guards.md#approval)",
+            "not published",
+        ),
+    ] = False
     traffic: Annotated[
         Traffic | None,
         BeforeValidator(read_traffic),
@@ -1114,15 +1128,6 @@ class SiteSettings:
             "not published",
         ),
     ] = Traffic()
-    approval: Annotated[
-        bool | str,
-        PlainValidator(read_approval),
-        Option(
-            "`True`: nothing is published that you have not approved with `awp-publish approve`, in the file "
-            "`agents-approved.json` or the one that is named here, see [guards](guards.md#approval)",
-            "not published",
-        ),
-    ] = False
     log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")] = False
 
     @property

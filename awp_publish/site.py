@@ -19,6 +19,7 @@ from enum import Enum
 from functools import partial
 from importlib.util import find_spec
 from itertools import islice
+from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeVar, Unpack, cast
 from urllib.parse import quote, unquote
@@ -26,6 +27,7 @@ from urllib.parse import quote, unquote
 from awp_publish.discover import Route, find_injector, find_openapi, find_routes
 from awp_publish.discover.functions import describe_function
 from awp_publish.discover.routes import docstring_of, is_bound_for_a_call, mark
+from awp_publish.discover.skills import read_skill
 from awp_publish.health import Liveness, count_workers
 from awp_publish.model import (
     DEFAULT_OPERATION,
@@ -397,15 +399,15 @@ def read_complete(subject: str, given: object, names: Sequence[str]) -> Complete
             raise DeclarationError(subject, f"complete: {name_of(function)} takes {positional} arguments.", remedy)
 
     async def complete(argument: str, value: str, others: Mapping[str, str]) -> Sequence[str] | None:
-        function = by_name.get(argument)
-        if function is None or not callable(function):
+        suggest: Any = by_name.get(argument)
+        if suggest is None:
             return None
         values = (value, others) if isinstance(given, Mapping) or arities[argument] == 1 else (argument, value, others)
-        taken = values[: arities[argument]]
-        if inspect.iscoroutinefunction(function):
-            answer = await function(*taken)
+        taken: tuple[object, ...] = values[: arities[argument]]
+        if inspect.iscoroutinefunction(suggest):
+            answer = await suggest(*taken)
         else:
-            answer = await run_in_thread(partial(function, *taken))
+            answer = await run_in_thread(partial(suggest, *taken))
             if inspect.isawaitable(answer):
                 answer = await answer
         if isinstance(answer, (str, bytes, Mapping)) or not isinstance(answer, Iterable):
@@ -625,6 +627,7 @@ class Site:
         self._agents: dict[str, AgentSettings] = {}
         self._inclusions: list[Inclusion] = []
         self._prompts = Prompts()
+        self._skills: dict[str, tuple[str, object, str | None, Callable[..., object] | None]] = {}
         self._pages = DeclaredPages(self._refuse_when_frozen)
         self._catalogs: tuple[Catalog, ...] = ()
         self.included: tuple[str, ...] = ()
@@ -708,6 +711,31 @@ class Site:
         """
         self._refuse_when_frozen(f'prompt "{prompt_id}"')
         return self._prompts.declare(prompt_id, title, description, complete)
+
+    def skill(
+        self, skill_id: str, content: str | PathLike[str] | None = None, /, *, description: str | None = None
+    ) -> Callable[[F], F]:
+        """Declare a skill: how something is done here, for agents to read first. See docs/skills.md.
+
+        `content` is a folder with a SKILL.md, or a text. What is decorated stays as it is; its docstring is the
+        description of a text that has none, and the text where there is no `content`.
+        """
+        if callable(skill_id):
+            raise DeclarationError("site.skill", 'needs an id: write @site.skill("its_id", folder_or_text).')
+        subject = f'skill "{skill_id}"'
+        self._refuse_when_frozen(subject)
+        check(subject, ID, skill_id, "id")
+        if skill_id in self._skills:
+            raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
+        if not (content is None or isinstance(content, (str, PathLike))):
+            raise DeclarationError(subject, f"{content!r} is neither a folder nor a text.", "Give one of them.")
+        self._skills[skill_id] = (skill_id, content, description, None)
+
+        def note(function: F) -> F:
+            self._skills[skill_id] = (skill_id, content, description, function)
+            return function
+
+        return note
 
     def page(self, path: str | None = None, /, **options: Unpack[PageSettings]) -> Callable[[F], F]:
         """Declare a page: decorate its route handler, or call it with the `path` of a page that was not written here.
@@ -847,6 +875,10 @@ class Site:
                     "auth_required: nothing here tells who calls.",
                     "Give Site(authenticate=...), or the route a security scheme.",
                 )
+            limits = [one for one in (self.facts.rate_limit, action.rate_limit) if one is not None and one.whom]
+            if limits and not any(isinstance(one, WebBotAuth) for one in self.authenticators):
+                wrong = f"rate_limit: nothing here knows {limits[0].whom}."
+                raise DeclarationError(subject, wrong, "Give Site(authenticate=WebBotAuth(...)).")
             if action.allow_agents and not any(isinstance(one, WebBotAuth) for one in self.authenticators):
                 raise DeclarationError(
                     subject, "allow_agents: nothing here knows agents.", "Give Site(authenticate=WebBotAuth(...))."
@@ -911,6 +943,7 @@ class Site:
                 actions=actions,
                 agents=agents,
                 prompts=self._prompts.resolve(),
+                skills=tuple(read_skill(*declared) for declared in self._skills.values()),
                 pages=self._pages.resolve(
                     routes, self.facts.name, {action.id for action in actions}, included.pages.values()
                 ),

@@ -8,6 +8,7 @@ tokens. Sums are bounded: what is more than MAX_CALLERS in one place is counted 
 
 import asyncio
 import logging
+import math
 import random
 import time
 from bisect import bisect_left
@@ -102,6 +103,9 @@ class _Cell:
         self.milliseconds += other.milliseconds
 
 
+_Entry: TypeAlias = tuple[float, str, str, str, str, str, float | None]
+"""When it ended (perf_counter); door, action, caller, label and outcome; seconds that it took."""
+
 _Cells: TypeAlias = dict[tuple[str, str], _Cell]
 """Cells by door and action."""
 
@@ -167,12 +171,13 @@ class TrafficRecord:
         self._store = store
         self._clock = clock
         self.days = days
-        self._pending: list[tuple[float, str, str, str, str, str, float | None]] = []
+        self._pending: list[_Entry] = []
         self._sums: dict[str, _Cells] = {}
         self._lock = make_lock()
         self._is_kept = False
         self._is_well = True
-        self._flushed = time.monotonic()
+        self.due = time.perf_counter() + FLUSH_SECONDS
+        """When a call has to write what has gathered (perf_counter), because no server keeps the record running."""
 
     # --- Counting: on the path of every call ---
 
@@ -180,33 +185,40 @@ class TrafficRecord:
         self, door: str, action: str, caller: str, label: str, outcome: str, milliseconds: float | None = None
     ) -> None:
         """Count one call, or one reading of a page, which has no time."""
+        seconds = None if milliseconds is None else milliseconds / 1000
+        self.note((time.perf_counter(), door, action, caller, label, outcome, seconds))
+
+    def note(self, entry: _Entry) -> None:
+        """Count the same, as one entry with the time when it ended (perf_counter) and the seconds that it took."""
         pending = self._pending
-        pending.append((self._clock(), door, action, caller, label, outcome, milliseconds))
+        pending.append(entry)
         if len(pending) >= MAX_PENDING:
             self._sum_up()
-
-    @property
-    def is_overdue(self) -> bool:
-        """Whether nobody has written for a while, because no server keeps the record running."""
-        return not self._is_kept and time.monotonic() - self._flushed >= FLUSH_SECONDS
 
     def _sum_up(self) -> None:
         with self._lock:
             pending, self._pending = self._pending, []
             today, until = "", 0.0
-            for moment, door, action, caller, label, outcome, milliseconds in pending:
+            offset = self._clock() - time.perf_counter()
+            for ended, door, action, caller, label, outcome, seconds in pending:
+                moment = ended + offset
                 if not until - 86_400 <= moment < until:
                     day = datetime.fromtimestamp(moment, UTC).date()
                     today, until = day.isoformat(), (day - date(1970, 1, 1)).days * 86_400.0 + 86_400
                 cells = self._sums.setdefault(today, {})
-                key = (door, action[:MAX_NAME])
-                cell = cells.get(key)
+                cell = cells.get((door, action))
                 if cell is None:
-                    if len(cells) >= MAX_CELLS * SHARDS:
+                    key = (door, action[:MAX_NAME])
+                    if key not in cells and len(cells) >= MAX_CELLS * SHARDS:
                         key = (door, OTHERS)
                     cell = cells.setdefault(key, _Cell())
-                cell.add((caller[:MAX_NAME], label, outcome[:MAX_NAME]), 1)
-                if milliseconds is not None:
+                who = (caller, label, outcome)
+                if who in cell.counts:
+                    cell.counts[who] += 1
+                else:
+                    cell.add((caller[:MAX_NAME], label, outcome[:MAX_NAME]), 1)
+                if seconds is not None:
+                    milliseconds = seconds * 1000
                     cell.buckets[bisect_left(BOUNDS, milliseconds)] += 1
                     cell.milliseconds += milliseconds
 
@@ -217,11 +229,12 @@ class TrafficRecord:
         """Write every FLUSH_SECONDS as long as the application runs, and what is left when it ends."""
         stopped = asyncio.Event()
         task = asyncio.create_task(self._keep(stopped), name="awp_publish traffic")
-        self._is_kept = True
+        self._is_kept, self.due = True, math.inf
         try:
             yield
         finally:
             self._is_kept = False
+            self.due = time.perf_counter() + FLUSH_SECONDS
             stopped.set()
             await asyncio.wait({task})
 
@@ -236,7 +249,8 @@ class TrafficRecord:
 
     async def flush(self) -> None:
         """Write what was counted. What the store does not take is kept for the next time."""
-        self._flushed = time.monotonic()
+        if not self._is_kept:
+            self.due = time.perf_counter() + FLUSH_SECONDS
         self._sum_up()
         with self._lock:
             sums, self._sums = self._sums, {}

@@ -59,6 +59,7 @@ def guarding(seconds: float) -> list[Row]:
         added(unguarded, found, "unguarded", "before", BEFORE, at_most(1.0, "us"))
         if before is not None
         else Row(unguarded, BEFORE, None, at_most(1.0, "us"), "the history is not at hand"),
+        added("traffic", found, "counted", "unguarded", "the same call, not counted", at_most(2.0, "us")),
         added(
             "bearer check, limit and idempotency record, in memory",
             found,
@@ -128,14 +129,15 @@ async def _measure(
     keyed, stored = _route(idempotency=True), f"sqlite:///{folder / 'agents.db'}"
     bearer = (*headers, (b"authorization", f"Bearer {TOKEN}".encode()))
     cases = [
-        _case("unguarded", _function(awp_publish), headers),
+        _case("unguarded", _function(awp_publish, {"traffic": False}), headers),
+        _case("counted", _function(awp_publish), headers),
         _case("guarded", _guarded(), bearer, _fresh_key),
         Case("sqlite", _route(store=stored, idempotency=True), ORDER_INVOKE, "POST", headers, INVOCATION, _fresh_key),
         Case("insert", _route(insert=_inserting(folder / "rival.db")), ORDER_INVOKE, "POST", headers, INVOCATION),
         Case("keyed", keyed, ORDER_INVOKE, "POST", headers, INVOCATION, _fresh_key),
         Case("replay", keyed, ORDER_INVOKE, "POST", (*headers, (b"idempotency-key", b"one")), INVOCATION),
     ]
-    cases += [replace(case, name=f"{case.name} together", at_once=AT_ONCE) for case in cases[2:4]]
+    cases += [replace(case, name=f"{case.name} together", at_once=AT_ONCE) for case in cases[3:5]]
     if before is not None:
         cases.append(_case("before", _function(before), headers))
     if pieces is not None:
@@ -149,7 +151,7 @@ async def _measure(
     for case in cases:
         answer = await ask(case)
         assert answer.status == 200, (case.name, answer.body)
-    again = await ask(cases[5])
+    again = await ask(cases[6])
     assert (b"idempotent-replayed", b"true") in again.headers
     return await interleave(cases, seconds)
 

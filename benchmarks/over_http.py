@@ -83,7 +83,7 @@ COMPARISONS: Final = (
 _FASTMCP: Final = "fastmcp.from_fastapi of the same route"
 
 TOOL_CALLS: Final = (
-    Comparison(f"MCP tools/call, {MODERN}, over HTTP", "mcp modern", "fastmcp modern", _FASTMCP, at_least(3.0)),
+    Comparison(f"MCP tools/call, {MODERN}, over HTTP", "mcp modern", "fastmcp modern", _FASTMCP, at_least(12.0)),
     Comparison(f"MCP tools/call, {CLASSIC}, over HTTP", "mcp classic", "fastmcp classic", _FASTMCP, at_least(2.0)),
 )
 

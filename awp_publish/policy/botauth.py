@@ -18,8 +18,9 @@ from base64 import urlsafe_b64encode
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
+from functools import cache
 from threading import Lock
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
 from urllib.parse import quote, urlsplit
 
 import orjson
@@ -28,6 +29,9 @@ from awp_publish.policy.call import Credentials, Label, Principal
 from awp_publish.policy.fetching import FetchedKeys, fetch_json
 from awp_publish.problems import DeclarationError, InvalidCredentials, Problem, RateLimited, TemporarilyUnavailable
 from awp_publish.stores.store import Add, Store
+
+if TYPE_CHECKING:
+    from http_message_signatures import HTTPMessageVerifier
 
 logger: Final = logging.getLogger("awp_publish.calls")
 
@@ -198,10 +202,14 @@ class WebBotAuth:
             raise result
         return result if isinstance(result, Principal) else None
 
-    def signer_of(self, credentials: Credentials) -> str:
-        """The directory of the agent that signed a request, "" for none, after it was asked who makes it."""
+    def names_of(self, credentials: Credentials) -> frozenset[str]:
+        """By what a limit or an action may name the caller, after it was asked who makes the request.
+
+        That is its label, the directory of the agent that signed, by its address and its host, and "" for everybody.
+        """
         found = credentials.request.get(SIGNED, {}).get("result") if credentials.request is not None else None
-        return found.id if isinstance(found, Principal) else ""
+        signer = {found.id, found.id.partition("://")[2]} if isinstance(found, Principal) else ()
+        return frozenset(("", self.label_of(credentials), *signer))
 
     def label_of(self, credentials: Credentials) -> Label:
         """How a request stands to its signature, after it was asked who makes it."""
@@ -218,7 +226,7 @@ class WebBotAuth:
         signature = self._read(credentials)
         if signature is None:
             return None
-        directory, address, parameters, raw = signature
+        label, directory, address, parameters = signature
         if self._listed is not None and directory not in self._listed:
             return None  # nobody whose word counts: its keys are not even looked for
         is_listed = self._listed is not None or directory in self._known.fixed
@@ -237,7 +245,13 @@ class WebBotAuth:
         self._check(request, key, key_id)
         nonce = parameters.get("nonce")
         # One signature is good for one request. Only what has been verified is remembered: nobody else fills the store.
-        used = f"{directory}\n{key_id}\n{nonce}".encode() if isinstance(nonce, str) else raw
+        if isinstance(nonce, str):
+            used = f"{directory}\n{key_id}\n{nonce}".encode()
+        else:  # the library has read the signature, so it is there
+            from http_sf import parse
+
+            signatures = parse((credentials.headers.get("signature") or "").encode("latin-1"), tltype="dictionary")
+            used = bytes(cast(Any, signatures)[label][0])
         if self._store is not None:
             left = max(1.0, float(str(parameters["expires"])) - now + 2 * LEEWAY)
             step = Add(f"signature:{hashlib.sha256(used).hexdigest()}", b"1", left)
@@ -251,8 +265,8 @@ class WebBotAuth:
         facts = {"directory": directory, "keyid": key_id, "name": directory.partition("://")[2]}
         return Principal(directory, claims=facts, label="verified")
 
-    def _read(self, credentials: Credentials) -> "tuple[str, str, Mapping[str, object], bytes] | None":
-        """Directory, address of its keys, parameters and bytes of a signature, None where it is another kind.
+    def _read(self, credentials: Credentials) -> "tuple[str, str, str, Mapping[str, object]] | None":
+        """Label, directory, address of its keys and parameters of a signature, None where it is another kind.
 
         Raises InvalidCredentials.
         """
@@ -266,10 +280,9 @@ class WebBotAuth:
             raise _forged(f"One of its headers has more than {MAX_HEADER} characters.")
         try:
             inputs = parse(given.encode("latin-1"), tltype="dictionary")
-            signatures = parse(signed.encode("latin-1"), tltype="dictionary")
         except Exception:
-            raise _forged("Signature-Input or Signature is not a dictionary (RFC 9651).") from None
-        if not isinstance(inputs, dict) or not isinstance(signatures, dict) or len(inputs) > MAX_SIGNATURES:
+            raise _forged("Signature-Input is not a dictionary (RFC 9651).") from None
+        if not isinstance(inputs, dict) or len(inputs) > MAX_SIGNATURES:
             raise _forged("There are too many signatures.")
         tagged = [(name, one) for name, one in inputs.items() if isinstance(one, tuple) and one[1].get("tag") == TAG]
         if not tagged:
@@ -277,10 +290,8 @@ class WebBotAuth:
         if len(tagged) > 1:
             raise _forged(f'There is more than one with the tag "{TAG}".')
         label, (components, parameters) = tagged[0]
-        value = signatures.get(label)
-        raw = value[0] if isinstance(value, tuple) else value
-        if not isinstance(components, list) or not isinstance(raw, bytes):
-            raise _forged("Signature-Input is no list of components, or Signature no bytes.")
+        if not isinstance(components, list):
+            raise _forged("Signature-Input is no list of components.")
         self._check_parameters(parameters)
         if not agent:
             raise _forged("There is no Signature-Agent that says whose it is.")
@@ -311,7 +322,7 @@ class WebBotAuth:
         own = [("signature-agent", {})] if is_bare else [("signature-agent", {"key": label}), ("signature-agent", {})]
         if not any(one in covered for one in own):
             raise _forged("It does not cover its Signature-Agent.")
-        return directory, member if kind == "jwks_uri" else directory + WELL_KNOWN, parameters, raw
+        return label, directory, member if kind == "jwks_uri" else directory + WELL_KNOWN, parameters
 
     def _check_parameters(self, parameters: Mapping[str, object]) -> None:
         created, expires, key_id = (parameters.get(name) for name in ("created", "expires", "keyid"))
@@ -331,23 +342,30 @@ class WebBotAuth:
 
     def _check(self, request: Mapping[str, Any], key: _Key, key_id: str) -> None:
         """Verify the signature with a key, for the site's own address. Raises InvalidCredentials."""
-        from http_message_signatures import HTTPMessageVerifier, MappingKeyResolver
-
-        class Verifier(HTTPMessageVerifier):
-            def validate_created_and_expires(self, sig_input: object, max_age: object = None) -> None:
-                """They are checked already, by the site's own clock."""
+        from http_message_signatures import MappingKeyResolver
 
         message = _Message(request, self._origins)
         resolver = MappingKeyResolver(public_keys={key_id: key.key}, private_keys={})  # type: ignore[dict-item]
         try:
             if not message.url:
                 raise ValueError("another site's")
-            Verifier(signature_algorithm=key.algorithm, key_resolver=resolver).verify(
+            _verifier_class()(signature_algorithm=key.algorithm, key_resolver=resolver).verify(
                 message, expect_tag=TAG, max_age=None
             )
         except Exception as error:  # whatever a hostile signature makes of its verifier, it is what is wrong
             logger.info("a signature of %s was not valid: %s", key_id[:100], type(error).__name__)
             raise _forged("It does not match this request, its key and this site's address.") from None
+
+
+@cache
+def _verifier_class() -> "type[HTTPMessageVerifier]":
+    from http_message_signatures import HTTPMessageVerifier
+
+    class Verifier(HTTPMessageVerifier):
+        def validate_created_and_expires(self, sig_input: object, max_age: object = None) -> None:
+            """They are checked already, by the site's own clock."""
+
+    return Verifier
 
 
 def _forged(detail: str) -> InvalidCredentials:

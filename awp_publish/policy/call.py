@@ -124,7 +124,7 @@ class Call:
     answer: "Result | None" = None
     is_delivered: bool = False
     started: float = 0.0
-    """When it was begun to be counted (seconds of perf_counter), 0.0 once it is counted."""
+    """When it came in, if it is to be counted (seconds of perf_counter); 0.0 once it is."""
     interrupted: bool = False
     finisher: "asyncio.Future[None] | None" = None
     listener: "asyncio.Future[None] | None" = None

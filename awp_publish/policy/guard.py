@@ -256,6 +256,7 @@ class Guard:
             for name, rate in named
             if rate is not None
         )
+        self._names_agents = any(one.rate.whom for one in self._limits)
         policies = ", ".join(f'"{one.name}";q={one.most};w={one.seconds}' for one in self._limits)
         self._policies = (b"ratelimit-policy", policies.encode("ascii"))
 
@@ -336,14 +337,13 @@ class Guard:
                 raise call.objection
         if gate is not None:
             gate.require(principal)
-            if (agents := self._agents) is not None and (allowed := self._action.allow_agents):
-                signer = agents.signer_of(credentials)
-                if call.label not in allowed and not (signer and {signer, signer.partition("://")[2]} & {*allowed}):
-                    raise InsufficientPermissions(
-                        f"Action {self._action.id} is for {', '.join(allowed)}; this caller is {call.label}.",
-                        recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
-                        headers=[ACCEPT_SIGNATURE],
-                    )
+            agents, allowed = self._agents, self._action.allow_agents
+            if allowed and agents is not None and agents.names_of(credentials).isdisjoint(allowed):
+                raise InsufficientPermissions(
+                    f"Action {self._action.id} is for {', '.join(allowed)}; this caller is {call.label}.",
+                    recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
+                    headers=[ACCEPT_SIGNATURE],
+                )
 
         # What can be said without the store? It is told only if neither limits nor a recorded answer come before it.
         if self._takes_keys and self._key_field in call.input:
@@ -375,7 +375,11 @@ class Guard:
 
         # Count, and look or claim
         steps: list[Step] = []
-        for limit in self._limits:
+        limits = self._limits
+        if self._names_agents and (agents := self._agents) is not None and call.credentials is not None:
+            whom = agents.names_of(call.credentials())
+            limits = tuple(one for one in limits if one.rate.whom in whom)
+        for limit in limits:
             if limit.scope == "global":
                 counted = limit.key
             elif limit.scope == "ip" or principal is None:
@@ -397,9 +401,9 @@ class Guard:
 
         # Limits, input, replay
         if at:
-            self._tell_limits(call, cast(tuple[Counted, ...], seen[:at]))
+            self._tell_limits(call, cast(tuple[Counted, ...], seen[:at]), limits)
             if ran.failed is not None and ran.failed < at:
-                limit = self._limits[ran.failed]
+                limit = limits[ran.failed]
                 whose = "The site allows" if limit.name == SITE else f"Action {limit.name} allows"
                 raise _too_many(f"{whose} {limit.rate}; the next call is possible", cast(Counted, seen[-1]))
         if not is_valid:
@@ -492,11 +496,11 @@ class Guard:
 
     # --- Limits ---
 
-    def _tell_limits(self, call: Call, seen: tuple[Counted, ...]) -> None:
+    def _tell_limits(self, call: Call, seen: tuple[Counted, ...], limits: tuple[_Limit, ...]) -> None:
         """Put the state of each limit on the call's answer, and of the one that leaves least in AWAS's fields."""
         states = [
             (max(0, limit.most - events), limit.most, seconds_left, limit.state)
-            for limit, (events, seconds_left) in zip(self._limits, seen, strict=False)
+            for limit, (events, seconds_left) in zip(limits, seen, strict=False)
         ]
         remaining, most, seconds_left, _ = min(states) if len(states) > 1 else states[0]
         call.headers += (

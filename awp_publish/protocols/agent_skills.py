@@ -1,14 +1,20 @@
-"""The agent-skills index, version 0.2.0 of the discovery RFC, and the skill that says how to use the site.
+"""The agent-skills index, version 0.2.0 of the discovery RFC, and the skills: those declared, and how to use the site.
 
-A skill is a Markdown file with front matter (agentskills.io); the index has the SHA-256 of its exact bytes. Programs of
-the RFC's first version look at `/.well-known/skills/index.json`. Deliberately not emitted: skills of type "archive".
+A skill is a Markdown file with front matter (agentskills.io); the index has the SHA-256 of its exact bytes. Its other
+files stand beside it, where its relative links lead. Programs of the RFC's first version look at
+`/.well-known/skills/index.json`. Deliberately not emitted: skills of type "archive".
 """
 
 import hashlib
+import mimetypes
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
-from awp_publish.model import Catalog
-from awp_publish.protocols.llms_txt import first_sentence, one_line, skill_name, skill_path, usage
+import orjson
+
+from awp_publish.model import Catalog, Skill
+from awp_publish.protocols.llms_txt import SKILLS, first_sentence, one_line, skill_name, skill_path, usage
 from awp_publish.protocols.protocol import Document, Protocol, to_json
 
 PATH: Final = "/.well-known/agent-skills/index.json"
@@ -17,6 +23,9 @@ MEDIA_TYPE: Final = "application/json"
 SKILL_MEDIA_TYPE: Final = "text/markdown; charset=utf-8"
 SCHEMA: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 LONGEST_DESCRIPTION: Final = 1024
+MANIFEST: Final = "SKILL.md"
+
+_RUN_BY_BROWSERS: Final = ("application/javascript", "application/xhtml+xml", "image/svg+xml", "application/xml")
 
 
 def has_actions(catalog: Catalog) -> bool:
@@ -24,16 +33,62 @@ def has_actions(catalog: Catalog) -> bool:
     return bool(catalog.actions)
 
 
+def has_skills(catalog: Catalog) -> bool:
+    """Return True for a site that has a skill, its own or a declared one."""
+    return has_actions(catalog) or bool(catalog.skills)
+
+
+def has_own_skill(catalog: Catalog) -> bool:
+    """Return True where a skill is made of what is declared: there are actions, and no declared skill of its name."""
+    return has_actions(catalog) and all(skill.name != skill_name(catalog) for skill in catalog.skills)
+
+
+def skills_of(catalog: Catalog) -> tuple[Skill, ...]:
+    """Return all skills of a site: the declared ones, then the one that is made of everything else."""
+    if not has_own_skill(catalog):
+        return catalog.skills
+    name, description = skill_name(catalog), _description(catalog)
+    facts = {"name": name, "description": description}
+    return (*catalog.skills, Skill(name, description, facts, {MANIFEST: render_skill(catalog)}))
+
+
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the index."""
-    skill = {
-        "name": skill_name(catalog),
-        "type": "skill-md",
-        "description": _description(catalog),
-        "url": catalog.prefix + skill_path(catalog),
-        "digest": f"sha256:{hashlib.sha256(render_skill(catalog)).hexdigest()}",
-    }
-    return {"$schema": SCHEMA, "skills": [skill]}
+    skills = [
+        {
+            "name": skill.name,
+            "type": "skill-md",
+            "description": skill.description,
+            "url": f"{catalog.prefix}{SKILLS}/{skill.name}/{MANIFEST}",
+            "digest": digest_of(skill.files[MANIFEST]),
+        }
+        for skill in skills_of(catalog)
+    ]
+    return {"$schema": SCHEMA, "skills": skills}
+
+
+def digest_of(body: bytes) -> str:
+    """Return the digest of a file as the index and MCP's skills extension write it."""
+    return f"sha256:{hashlib.sha256(body).hexdigest()}"
+
+
+def media_type_of(path: str) -> str:
+    """Return the media type of a skill's file."""
+    if path.endswith(".md"):
+        return SKILL_MEDIA_TYPE
+    kind = mimetypes.guess_type(path, strict=False)[0] or "application/octet-stream"
+    # What a browser would run is shown as text: these files are for agents to read.
+    return "text/plain; charset=utf-8" if kind.startswith("text/") or kind in _RUN_BY_BROWSERS else kind
+
+
+def _give(body: bytes, _catalog: Catalog) -> bytes:
+    return body
+
+
+def _declared_files(catalog: Catalog) -> Iterator[Document]:
+    for skill in catalog.skills:
+        for path, body in skill.files.items():
+            yield Document(f"{SKILLS}/{skill.name}/{path}", media_type_of(path), partial(_give, body))
 
 
 def render_skill(catalog: Catalog) -> bytes:
@@ -45,6 +100,8 @@ def render_skill(catalog: Catalog) -> bytes:
         told = f": {one_line(workflow.description)}" if workflow.description else ""
         lines += ["", f"## {one_line(workflow.name)}{told}", ""]
         lines += [f"{number}. {step}" for number, step in enumerate(workflow.steps, 1)]
+    if examples := [f"- {one.id}: {_json(example)}" for one in catalog.actions for example in one.examples]:
+        lines += ["", "## Examples", "", *examples]
     if site.hints:
         lines += ["", "## Hints", "", *(f"- {name}: {one_line(text)}" for name, text in site.hints.items())]
     return ("\n".join(lines) + "\n").encode()
@@ -62,20 +119,25 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
 _INDEX: Final = to_json(render)
 
 PROTOCOL = Protocol(
     "agent_skills",
     documents=(
-        Document(PATH, MEDIA_TYPE, _INDEX, condition=has_actions, door="woa"),
-        Document(ALIAS_PATH, MEDIA_TYPE, _INDEX, condition=has_actions, door="woa"),
+        Document(PATH, MEDIA_TYPE, _INDEX, condition=has_skills, door="woa"),
+        Document(ALIAS_PATH, MEDIA_TYPE, _INDEX, condition=has_skills, door="woa"),
         Document(
             "/.well-known/agent-skills/site/SKILL.md",
             SKILL_MEDIA_TYPE,
             render_skill,
-            condition=has_actions,
+            condition=has_own_skill,
             moved=skill_path,
             door="woa",
         ),
     ),
+    further=_declared_files,
 )

@@ -22,6 +22,9 @@ PATH: Final = "/llms.txt"
 FULL_PATH: Final = "/llms-full.txt"
 MEDIA_TYPE: Final = "text/plain; charset=utf-8"
 
+SKILLS: Final = "/.well-known/agent-skills"
+"""The path of all skills."""
+
 LONGEST_NAME: Final = 64
 """Characters of a skill's name."""
 
@@ -180,11 +183,19 @@ def listed_pages(catalog: Catalog) -> list[Page]:
 
 
 def _documents(catalog: Catalog) -> list[str]:
-    if not catalog.actions or not catalog.publishes("agent_skills"):
+    if not catalog.publishes("agent_skills"):
         return []
     doors = [f"{_DOORS[door.protocol]} {door.path}" for door in catalog.doors if door.protocol in _DOORS]
     also = f", also by {', '.join(doors)}" if doors else ""
-    return [f"- [Skill]({catalog.absolute(skill_path(catalog))}): the actions in one file{also}"]
+    names = {skill.name for skill in catalog.skills}
+    own = [f"- [Skill]({catalog.absolute(skill_path(catalog))}): the actions in one file{also}"]
+    return [
+        *(own if catalog.actions and skill_name(catalog) not in names else []),
+        *(
+            f"- [{skill.name}]({catalog.absolute(f'{SKILLS}/{skill.name}/SKILL.md')}): {one_line(skill.description)}"
+            for skill in catalog.skills
+        ),
+    ]
 
 
 def skill_name(catalog: Catalog) -> str:
@@ -197,7 +208,7 @@ def skill_name(catalog: Catalog) -> str:
 
 def skill_path(catalog: Catalog) -> str:
     """Return the path of the site's own skill."""
-    return f"/.well-known/agent-skills/{skill_name(catalog)}/SKILL.md"
+    return f"{SKILLS}/{skill_name(catalog)}/SKILL.md"
 
 
 # --- Words ---

@@ -44,10 +44,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A named family of documents. One line in `protocols.ALL` registers it."""
+    """A named family of documents. One line in `protocols.ALL` registers it.
+
+    `further` are those of which there are as many as a site declares.
+    """
 
     name: str
     documents: tuple[Document, ...]
+    further: Callable[[Catalog], Iterable[Document]] | None = None
 
 
 def views_of(catalog: Catalog) -> Callable[[Document], Catalog]:
@@ -63,6 +67,8 @@ def published(protocols: Iterable[Protocol], catalog: Catalog) -> Iterator[Docum
     for protocol in protocols:
         if catalog.publishes(protocol.name):
             yield from (one for one in protocol.documents if one.condition is None or one.condition(view(one)))
+            if protocol.further is not None:
+                yield from protocol.further(catalog)
 
 
 def to_json(render: Callable[[Catalog], dict[str, object]]) -> Render:

@@ -397,7 +397,6 @@ class AgentPublisher:
             routes=partial(find_routes, self._called.routes),
             sessions=sessions,
             carry=carry,
-            traffic=site.traffic,
         )
         return open_doors(context, self._status)
 

@@ -28,7 +28,6 @@ from awp_publish.serve.status import StatusDoor, StatusKeeper
 from awp_publish.serve.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor
 from awp_publish.settings import SiteSettings
 from awp_publish.site import Site
-from awp_publish.traffic import TrafficRecord
 
 # --- Doors that a site has to ask for: each in its own file with its extra, opened only then ---
 
@@ -81,7 +80,6 @@ class DoorContext:
     routes: Callable[[], Sequence[Route]]
     sessions: CookieSessions | None = None
     carry: SessionCalls | None = None
-    traffic: TrafficRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +196,7 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
     exact: dict[str, Answer] = {catalog.paths.status: StatusDoor(catalog, status, admission.own_hosts)}
     if context.pages is not None:
         exact[catalog.paths.som] = SomDoor(context.pages, admission.own_hosts)
-    kept, traffic = context.settings.traffic, context.traffic
+    kept, traffic = context.settings.traffic, context.site.traffic
     if kept is not None and kept.metrics and traffic is not None:
         gate, guards = None, context.guards
         if isinstance(kept.metrics, str):

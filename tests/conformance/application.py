@@ -1,11 +1,12 @@
 """What the conformance scenarios are run against: a site with what some of them ask for by name."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
 
-from awp_publish import AgentPublisher, Site
+from awp_publish import AgentPublisher, Site, report_progress
 from awp_publish.problems import Refused
 from awp_publish.serve.http import AsgiApp
 
@@ -34,6 +35,15 @@ SCHEMA_2020_12: dict[str, Any] = {
 }
 
 
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+SOUND = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
+
+
+def encoded(kind: str) -> dict[str, Any]:
+    """The schema of what is no text."""
+    return {"type": "string", "contentEncoding": "base64", "contentMediaType": kind}
+
+
 def make_application(url: str) -> AsgiApp:
     """The application, for one address."""
     site = Site(
@@ -53,6 +63,24 @@ def make_application(url: str) -> AsgiApp:
     @site.agent("json_schema_2020_12_tool", inputs=SCHEMA_2020_12, effect="read")
     async def json_schema_2020_12_tool(given: dict[str, Any]) -> str:
         """Take an input whose schema uses the keywords of JSON Schema 2020-12."""
+        return "done"
+
+    @site.agent("test_image_content", effect="read", outputs=encoded("image/png"))
+    async def test_image_content() -> str:
+        """Answer with a picture."""
+        return PICTURE
+
+    @site.agent("test_audio_content", effect="read", outputs=encoded("audio/wav"))
+    async def test_audio_content() -> str:
+        """Answer with a sound."""
+        return SOUND
+
+    @site.agent("test_tool_with_progress", effect="read")
+    async def test_tool_with_progress() -> str:
+        """Tell how far it is."""
+        for fraction in (0.0, 0.5, 1.0):
+            report_progress(fraction)
+            await asyncio.sleep(0.15)
         return "done"
 
     @site.agent("greet", effect="read")
@@ -92,6 +120,8 @@ def make_application(url: str) -> AsgiApp:
     def test_simple_prompt() -> str:
         """Ask for something simple."""
         return "This is a simple prompt for testing."
+
+    site.skill("refunds", Path(__file__).parent / "skills" / "refunds")
 
     @site.prompt("test_prompt_with_arguments", complete=lambda value: [f"{value}is", f"{value}k"])
     def test_prompt_with_arguments(arg1: str, arg2: str) -> str:

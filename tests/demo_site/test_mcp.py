@@ -66,7 +66,10 @@ async def test_every_tool_is_listed_and_does_what_it_says(mode, keeps_cookies):
         placed = (await order(client, added.meta["awp/headers"]["awp-receipt"], shown)).structured_content
         number = {"order_id": placed["order_id"], **shown}
         assert (await use(client, "show_order", number)).structured_content["order_id"] == placed["order_id"]
-        assert (await use(client, "ship_order", number)).structured_content["status"] == "accepted"
+        shipping = (await use(client, "ship_order", number)).structured_content
+        assert shipping["status"] == "accepted"
+        looked_at = await use(client, "get_job", {"job_id": shipping["job_id"], **shown})
+        assert looked_at.structured_content["action"] == "ship_order"
         await use(client, "add_to_basket", {"slug": "emma", **shown})
         await use(client, "remove_from_basket", {"slug": "emma", **shown})
         assert (await use(client, "summarizer", {"text": "Call me Ishmael. " * 9})).structured_content["summary"]
@@ -86,4 +89,5 @@ async def test_every_tool_is_listed_and_does_what_it_says(mode, keeps_cookies):
         "show_order",
         "ship_order",
         "summarizer",
+        "get_job",
     }

@@ -94,7 +94,12 @@ def signed(
     )
     begins = datetime.now(UTC) + timedelta(seconds=created)
     covered = components or ["@authority", '"signature-agent"' if bare else f'"signature-agent";key="{label}"']
-    options = {"nonce": f"n{next(_nonces)}", "tag": "web-bot-auth", "label": label, "include_alg": False} | changes
+    options: dict[str, Any] = {
+        "nonce": f"n{next(_nonces)}",
+        "tag": "web-bot-auth",
+        "label": label,
+        "include_alg": False,
+    } | changes
     signer.sign(
         message,
         key_id=name,
@@ -221,6 +226,9 @@ def test_a_replay_is_refused(client):
     answer = call(client, headers)
     assert (answer.status_code, answer.json()["code"]) == (429, "RATE_LIMITED")
     assert answer.headers["Retry-After"] == "1"
+    without = signed(nonce=None)
+    assert "nonce" not in without["Signature-Input"]
+    assert [call(client, without).status_code for _ in range(2)] == [200, 429]
     nonce = signed(nonce="the same")
     assert call(client, nonce).status_code == 200
     assert call(client, signed(nonce="the same", created=1)).status_code == 429
@@ -314,6 +322,23 @@ def test_an_action_names_the_agents_that_may_call_it(client):
     assert refused.headers["Accept-Signature"].startswith("sig1=(")
     assert call(client, signed(), "signed_only").json() == "yes"
     assert call(client, signed(), "one_only").status_code == 403
+
+
+@pytest.mark.parametrize(("whom", "limited"), [("unknown", "curl"), ("signer.example", "signed"), (SIGNER, "signed")])
+def test_a_limit_names_the_callers_that_it_holds_for(open_client, whom, limited):
+    client = make_client(open_client, rate_limit=f"1/hour for {whom}")
+    for who, headers in (("curl", dict), ("signed", signed)):
+        statuses = [call(client, headers()).status_code for _ in range(2)]
+        assert statuses == ([200, 429] if who == limited else [200, 200])
+
+
+def test_a_limit_names_only_what_somebody_knows():
+    site = Site("Shop", "Sells things.", url=SHOP)
+    site.agent("word", rate_limit="1/hour for verified")(word)
+    with pytest.raises(DeclarationError, match="nothing here knows verified"):
+        site.freeze(Starlette())
+    with pytest.raises(DeclarationError, match="nobody-at-all"):
+        site.agent("other", rate_limit="1/hour for nobody-at-all")(word)
 
 
 def test_where_a_signature_is_the_only_way_to_be_known_it_is_asked_for_with_a_403(client):

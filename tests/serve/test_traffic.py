@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Refused, Site, Traffic
 from awp_publish.cli import main
+from awp_publish.stores import Store
 from awp_publish.stores.memory import MemoryStore
 from awp_publish.stores.sqlite import SqliteStore
 from awp_publish.traffic import (
@@ -165,13 +166,13 @@ def test_nothing_that_a_caller_sent_is_kept(tmp_path):
     assert b"token-of-ann" not in data
 
 
-def _same(store: SqliteStore) -> SqliteStore:
+def identity(store: Store) -> Store:
     return store
 
 
 async def test_many_workers_add_up(tmp_path):
     stores = [SqliteStore(str(tmp_path / "agents.db"), "shop") for _ in range(4)]
-    records = [TrafficRecord(partial(_same, store)) for store in stores]
+    records = [TrafficRecord(partial(identity, store)) for store in stores]
     for record in records:
         for number in range(50):
             record.add("mcp", f"action_{number % 5}", "", "unknown", "ok", 3.0)

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import islice
-from typing import Any, Final, cast
+from typing import Any, ClassVar, Final, cast
 from urllib.parse import urlsplit
 
 import mcp_types as types
@@ -80,13 +80,16 @@ class McpDoor(Endpoint):
     methods = "POST, OPTIONS"
     usage = "Messages are sent with POST"
     request_type = McpExchange
+    takes_plain_calls: ClassVar[bool] = True
+    """Whether plain calls are answered without the SDK, which knows the same of them and takes longer."""
 
     def __init__(self, door: DoorContext) -> None:
         catalog, admission = door.catalog, door.admission
         super().__init__(ProblemRenderer(catalog, RECOVERIES), Cors(admission.allow_origins), admission.own_hosts)
         self._admission = admission
         self._invoker = door.invoker
-        self._server = make_server(door)
+        self._tools = Tools(door)
+        self._server = make_server(door, self._tools)
         # Quoted, as they stand in challenges: one begins as the other does.
         found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
         site, own = (f'"{address}"'.encode() for address in found)
@@ -108,18 +111,6 @@ class McpDoor(Endpoint):
         exchange.addresses = self._addresses
         body = await read_body(scope, fields, request.receive, self._admission.max_body_bytes)
         exchange.size = len(body)
-        # The SDK reads one line of each header and compares it with the body as it is, so lines are joined, and blanks
-        # go that some servers leave at their ends (RFC 9110 sections 5.3 and 5.5). Host is checked by us, so it sees
-        # a known one. And it knows no "any origin" and no page of a developer's own machine, so of these origins it
-        # is told none. For each name it looks through all headers, so it gets no more than it reads.
-        passes = "*" in self._admission.allow_origins or is_local_page(fields)
-        headers = [
-            (name, value.strip(b" \t"))
-            for name, value in fields.items()
-            if name in _READ and not (passes and name == b"origin")
-        ]
-        own = ((name, value.strip(b" \t")) for name, value in fields.items() if name.startswith(b"mcp-"))
-        inner = {**scope, "headers": [*headers, self._host, *islice(own, MAX_OWN_HEADERS)], EXCHANGE: exchange}
         message: object = None
         error = {
             "code": types.INVALID_REQUEST,
@@ -130,6 +121,22 @@ class McpDoor(Endpoint):
         except NotJson as problem:
             self.note_refusal(request, problem)
             error = {"code": types.PARSE_ERROR, "message": problem.detail}
+        passes = "*" in self._admission.allow_origins or is_local_page(fields)
+        is_plain = self.takes_plain_calls and isinstance(message, dict) and message.get("method") == CALL
+        is_plain = is_plain and (passes or b"origin" not in fields) and not tracing.is_on()
+        if is_plain and await self._tools.call_directly(exchange, cast(dict[str, Any], message), fields):
+            return
+        # The SDK reads one line of each header and compares it with the body as it is, so lines are joined, and blanks
+        # go that some servers leave at their ends (RFC 9110 sections 5.3 and 5.5). Host is checked by us, so it sees
+        # a known one. And it knows no "any origin" and no page of a developer's own machine, so of these origins it
+        # is told none. For each name it looks through all headers, so it gets no more than it reads.
+        headers = [
+            (name, value.strip(b" \t"))
+            for name, value in fields.items()
+            if name in _READ and not (passes and name == b"origin")
+        ]
+        own = ((name, value.strip(b" \t")) for name, value in fields.items() if name.startswith(b"mcp-"))
+        inner = {**scope, "headers": [*headers, self._host, *islice(own, MAX_OWN_HEADERS)], EXCHANGE: exchange}
         if not isinstance(message, dict):
             # Pages of other origins are refused whatever they send.
             refusal = await TransportSecurityMiddleware(self._settings).validate_request(Request(inner), is_post=True)
@@ -189,10 +196,10 @@ class McpDoor(Endpoint):
         )
 
 
-def make_server(door: DoorContext) -> Server[Any]:
+def make_server(door: DoorContext, tools: Tools) -> Server[Any]:
     """Make the SDK's server for one public address of a site."""
     catalog, site = door.catalog, door.catalog.site
-    tools, resources = Tools(door), Resources(door)
+    resources = Resources(door)
     server: Server[Any] = Server(
         mcp_server_card.name_of(catalog),
         version=site.version,
@@ -208,6 +215,8 @@ def make_server(door: DoorContext) -> Server[Any]:
     if door.background is not None:
         tools.tasks = TaskExtension(door, door.background, tools)
         tools.tasks.register(server)
+    if resources.skills.all():
+        resources.skills.register(server)
     server.add_request_handler("resources/list", PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
     if door.pages is not None:

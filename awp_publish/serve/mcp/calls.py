@@ -8,6 +8,7 @@ servers is the HTTP status 401 or 403 (specification, Basic/Authorization), beca
 """
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -52,6 +53,7 @@ from awp_publish.serve.endpoint import DoorRequest, ProblemRenderer
 from awp_publish.serve.http import (
     NO_SNIFFING,
     Cors,
+    Fields,
     Message,
     RawHeaders,
     Receive,
@@ -64,6 +66,7 @@ from awp_publish.serve.woa import read_admission
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
+from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 
 if TYPE_CHECKING:
     from awp_publish.serve.mcp.tasks import TaskExtension
@@ -97,6 +100,9 @@ WireResult: TypeAlias = dict[str, Any]
 # --- One HTTP request ---
 # The SDK writes the body of an answer. Headers that gates and routes add stand in the HTTP answer, and again in the
 # result's `_meta`, where clients can read them that never see an HTTP header.
+
+LATEST: Final = MODERN_PROTOCOL_VERSIONS[-1]
+_LATEST_BYTES: Final = LATEST.encode()
 
 EXCHANGE: Final = "awp_publish.mcp_exchange"
 """The member of the scope, as the SDK sees it, that holds the request's exchange."""
@@ -159,13 +165,13 @@ class McpExchange(DoorRequest):
             self._has_begun = True
         await self._send(message)
 
-    async def answer(self, body: bytes) -> None:
+    async def answer(self, body: bytes, status: int = 200) -> None:
         """Send a whole message in place of the SDK, as the next event if a stream has begun."""
         if self._has_begun:
             body = b"event: message\r\ndata: " + body + b"\r\n\r\n"
         else:
             headers = ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)))
-            self._start = {"type": "http.response.start", "status": 200, "headers": headers}
+            self._start = {"type": "http.response.start", "status": status, "headers": headers}
         await self.send({"type": "http.response.body", "body": body})
         self.is_answered = True
 
@@ -205,6 +211,40 @@ def exchange_of(context: Context) -> McpExchange:
     return exchange
 
 
+class PlainContext:
+    """What `Tools` reads of the SDK's context, of a call that does not go through the SDK."""
+
+    method = CALL
+    protocol_version = LATEST
+
+    def __init__(
+        self, exchange: McpExchange, params: Mapping[str, Any], meta: Mapping[str, Any], request_id: str | int
+    ) -> None:
+        self.scope = {EXCHANGE: exchange}
+        self.params = params
+        self.meta = meta
+        self.request_id = request_id
+
+    @property
+    def request(self) -> "PlainContext":
+        """The request, whose scope has the exchange."""
+        return self
+
+    @property
+    def session(self) -> "PlainContext":
+        """The session, which knows what the client can do."""
+        return self
+
+    @property
+    def client_capabilities(self) -> types.ClientCapabilities:
+        """What the client of this call can do."""
+        return types.ClientCapabilities.model_validate(self.meta[types.CLIENT_CAPABILITIES_META_KEY], by_name=False)
+
+
+async def _no_next(_context: object) -> HandlerResult:
+    raise AssertionError("a plain call is answered by the tools")
+
+
 # --- Tools ---
 # Up to 2025-11-25 a structured result is an object, so an action that answers with anything else is listed with an
 # `outputSchema` whose one member is `result`. From 2026-07-28 on any JSON value will do but null, which the SDK takes
@@ -220,6 +260,15 @@ CANCELLED: Final = -32800
 """The error of a call whose client has disconnected: nobody reads it."""
 
 _PLAIN: Final = frozenset({"name", "arguments", "_meta"})
+_CALL_MEMBERS: Final = frozenset({"jsonrpc", "id", "method", "params"})
+_JSON_TYPES: Final = frozenset({b"application/json", b"application/json; charset=utf-8"})
+_ACCEPTED: Final = frozenset(
+    {b"application/json, text/event-stream", b"application/json,text/event-stream", b"application/json"}
+)
+MAX_ID: Final = 2**53
+MAX_KNOWN_META: Final = 64
+"""Descriptions of clients that are kept, so that they are not validated anew for each call."""
+
 _MISNAMED: Final = ("input", "inputs", "args", "parameters")
 """What other doors and protocols call the arguments of a tool: they would be dropped in silence."""
 
@@ -335,6 +384,7 @@ class Tools:
         self._classic = make_tools(door.catalog, only_objects=True, has_sessions=has_sessions)
         self._modern = make_tools(door.catalog, only_objects=False, has_sessions=has_sessions)
         self._valid: tuple[str, object] = ("", None)
+        self._known_meta: set[bytes] = set()
         actions = door.catalog.actions
         # Streamable HTTP of 2026-07-28: inputs that a header of the request repeats
         self.mirrored = {one.id: one.inputs for one in actions if b'"x-mcp-header"' in orjson.dumps(one.inputs)}
@@ -373,6 +423,53 @@ class Tools:
         if self.tasks is not None and has_jobs:
             entries += self.tasks.own_tools.values()
         return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": cache_scope, "resultType": "complete"}
+
+    async def call_directly(self, exchange: McpExchange, message: Mapping[str, Any], fields: Fields) -> bool:
+        """Answer a plain call of the stateless generation without the SDK; False for all that it has to look at.
+
+        Plain is a call that the revision's own types allow, whose headers say the same as its body, and that asks for
+        no progress and brings no reply to a question. Everything else, and every mistake, goes the SDK's way.
+        """
+        params, request_id = message.get("params"), message.get("id")
+        if message.keys() != _CALL_MEMBERS or type(params) is not dict or message["jsonrpc"] != "2.0":
+            return False
+        if not (type(request_id) is str or (type(request_id) is int and abs(request_id) < MAX_ID)):
+            return False
+        name, meta = params.get("name"), params.get("_meta")
+        if not params.keys() <= _PLAIN or type(name) is not str or type(meta) is not dict or "progressToken" in meta:
+            return False
+        if type(params.get("arguments", {})) is not dict or name not in self._modern or name in self.mirrored:
+            return False
+        version = meta.get(types.PROTOCOL_VERSION_META_KEY)
+        if (
+            version != LATEST
+            or fields.get(b"mcp-protocol-version") != _LATEST_BYTES
+            or fields.get(b"mcp-method") != b"tools/call"
+            or fields.get(b"mcp-name") != name.encode()
+            or fields.get(b"content-type") not in _JSON_TYPES
+            or fields.get(b"accept") not in _ACCEPTED
+        ):
+            return False
+        written = orjson.dumps(meta)
+        if written not in self._known_meta:
+            try:
+                validate_client_request(CALL, LATEST, {"name": name, "_meta": meta})
+            except (ValueError, MCPError):  # pydantic's ValidationError is a ValueError
+                return False
+            if len(self._known_meta) >= MAX_KNOWN_META:
+                self._known_meta.clear()
+            self._known_meta.add(written)
+        self._valid = (LATEST, meta)
+        answer: WireResult = {"jsonrpc": "2.0", "id": request_id}
+        try:
+            answer["result"] = await self(cast(Context, PlainContext(exchange, params, meta, request_id)), _no_next)
+        except MCPError as refused:
+            answer["error"] = refused.error.model_dump(by_alias=True, exclude_none=True)
+        if not exchange.is_answered:
+            code = answer["error"]["code"] if "error" in answer else 0
+            written = json.dumps(answer, separators=(",", ":")).encode()  # as the SDK writes what it gets
+            await exchange.answer(written, ERROR_CODE_HTTP_STATUS.get(code, 200))
+        return True
 
     async def __call__(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Answer `tools/call`, and pass on all else.

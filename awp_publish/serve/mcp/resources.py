@@ -17,10 +17,12 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from awp_publish.model import Catalog, Complete
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem
 from awp_publish.protocols import ALL, catalogues, crawling, mcp_server_card
+from awp_publish.protocols.agent_skills import render_skill, skills_of
 from awp_publish.protocols.protocol import Document, published, views_of
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Message, read_fields, wait_for_disconnect
 from awp_publish.serve.mcp.calls import LIST_TTL, Context, McpExchange, WireResult, exchange_of
+from awp_publish.serve.mcp.skills import SCHEME, SkillResources
 from awp_publish.serve.negotiation import RequestedFormat
 from mcp.shared.exceptions import MCPError
 
@@ -44,9 +46,10 @@ class Resources:
         self._catalog = door.published
         self._url = door.catalog.url
         self._pages = door.pages  # None where pages are HTML only
+        self.skills = SkillResources(door.published)
 
     async def list_resources(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
-        """Answer `resources/list`: the site's pages first, then each document once, whatever other places it has."""
+        """Answer `resources/list`: the site's pages, each document once, whatever other places it has, and skills."""
         listed: list[WireResult] = []
         if self._pages is not None:
             catalog = self._catalog()
@@ -61,8 +64,12 @@ class Resources:
                 continue
             renderers.add(document.render)
             path, title = document.path_in(catalog), {"title": document.title} if document.title else {}
-            listed.append({"uri": catalog.absolute(path), "name": path, **title, "mimeType": document.media_type})
-        return {"resources": listed, **_LISTED}
+            entry = {"uri": catalog.absolute(path), "name": path, **title, "mimeType": document.media_type}
+            if document.render is render_skill:  # SEP-2640, Resource Metadata
+                own = skills_of(catalog)[-1]
+                entry |= {"name": own.name, "description": own.description, "mimeType": MEDIA_TYPE}
+            listed.append(entry)
+        return {"resources": [*listed, *self.skills.listed()], **_LISTED}
 
     async def list_templates(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
         """Answer `resources/templates/list`: the pages of several addresses, then one template of all (RFC 6570)."""
@@ -98,6 +105,8 @@ class Resources:
     async def read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> WireResult:
         """Answer `resources/read`. Raises MCPError for what is no document and no page of the site."""
         uri = params.uri
+        if uri.startswith(SCHEME) and (read := self.skills.read(uri)) is not None:
+            return read
         for catalog, document in self._documents():
             if catalog.absolute(document.path_in(catalog)) == uri:
                 text, milliseconds = document.render(views_of(catalog)(document)).decode(), document.max_age * 1000

@@ -36,10 +36,14 @@ from awp_publish.problems import (
 )
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext, identify_caller
+from awp_publish.serve.http import read_fields
 from awp_publish.serve.jobs import Background, check_visible, describe_job, restricted
 from awp_publish.serve.mcp.calls import (
+    META,
     PROTOCOL,
     QUESTION,
+    SESSION,
+    SESSION_ARGUMENT,
     Context,
     McpExchange,
     Tools,
@@ -47,6 +51,7 @@ from awp_publish.serve.mcp.calls import (
     exchange_of,
     question_for,
 )
+from awp_publish.serve.sessions import HEADER as SESSION_HEADER
 from awp_publish.stores.store import Add, Look, Swap
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
@@ -156,7 +161,12 @@ class TaskExtension:
         self._actions = {action.id: action for action in door.catalog.actions if action.is_background}
         self._restricted = restricted(self._actions.values())
         taken = any(action.id == GET_JOB for action in door.catalog.actions)
-        self.own_tools: Mapping[str, Mapping[str, object]] = {} if taken else {GET_JOB: GET_JOB_ENTRY}
+        self._arguments = {"job_id", SESSION} if door.sessions is not None else {"job_id"}
+        entry = {**GET_JOB_ENTRY}
+        if door.sessions is not None:
+            schema = cast(dict[str, Any], GET_JOB_ENTRY["inputSchema"])
+            entry["inputSchema"] = {**schema, "properties": {**schema["properties"], SESSION: SESSION_ARGUMENT}}
+        self.own_tools: Mapping[str, Mapping[str, object]] = {} if taken else {GET_JOB: entry}
 
     def register(self, server: Server[Any]) -> None:
         """Have the SDK's server offer the extension."""
@@ -264,10 +274,10 @@ class TaskExtension:
         exchange, given = exchange_of(context), params.get("arguments") or {}
         is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
         try:
-            if set(given) != {"job_id"} or not isinstance(given["job_id"], str):
+            if not {"job_id"} <= set(given) <= self._arguments or not all(type(one) is str for one in given.values()):
                 violation = Violation("/job_id", "must be the job_id that the tool has answered.")
                 raise InvalidInput("get_job takes one input, job_id, a text.", errors=[violation])
-            job = await self._show(given["job_id"], await self._identify(exchange.scope, exchange.fields))
+            job = await self._show(given["job_id"], await self._caller(context, given.get(SESSION)))
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             tool = self._tools.tool_of(next(iter(self._actions)), context)
@@ -303,11 +313,20 @@ class TaskExtension:
             required: WireResult = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", required)
         try:
-            return await self._identify(exchange.scope, exchange.fields)
+            return await self._caller(context)
         except Problem as problem:
             exchange.refusal = problem
             exchange.meta_for(problem)
             raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
+
+    async def _caller(self, context: Context, session: str | None = None) -> Principal | None:
+        """Who asks: as the request shows, or the session in an argument or in `_meta`. Raises Problem."""
+        exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
+        scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
+        if isinstance(shown, str):
+            scope = {**scope, "headers": [*scope["headers"], (SESSION_HEADER, shown.encode("utf-8", "replace"))]}
+            fields = read_fields(scope["headers"])
+        return await self._identify(scope, fields)
 
     async def _find(self, task_id: str, caller: Principal | None) -> Pending | None:
         """The record of a task that has begun with a question; None for any other. Raises UnknownJob."""

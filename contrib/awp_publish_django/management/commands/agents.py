@@ -17,7 +17,8 @@ from django.test import Client
 from awp_publish import DeclarationError
 from awp_publish.checks import Finding, check_documents
 from awp_publish.checks.descriptions import judge_descriptions, tools_of
-from awp_publish.commands.showing import approve
+from awp_publish.commands.approving import approve_of
+from awp_publish.commands.console import Console
 from awp_publish.discover.openapi import as_object
 from awp_publish.model import LeftOut
 from awp_publish.serve.drift import Drift, check_pages
@@ -52,9 +53,7 @@ class Command(BaseCommand):
         export = verbs.add_parser("export", help="write all documents below a folder, for a server of static files")
         export.add_argument("folder", type=Path)
         approval = verbs.add_parser("approve", help="list what waits for the owner's approval, or approve it")
-        approval.add_argument(
-            "action", nargs="*", help="approve these as they are now; without any, what waits is listed"
-        )
+        approval.add_argument("action", nargs="*", help="approve these as they are now; without any, list what waits")
         approval.add_argument("--all", action="store_true", help="approve all that waits")
         verbs.add_parser("worker", help="run background jobs until told to stop (SIGTERM, SIGINT)")
 
@@ -86,12 +85,11 @@ class Command(BaseCommand):
 
     def _approve(self, publication: Publication, names: list[str], approves_all: bool) -> None:
         try:
-            lines, hidden = approve(publication.site, names, approves_all)
+            waits = approve_of(Console(), publication.site, names, approves_all=approves_all)
         except DeclarationError as error:
-            raise CommandError(str(error), returncode=2) from error
-        self.stdout.write("\n".join(lines))
-        if hidden:
-            raise CommandError(f"{hidden} actions wait for approval.")
+            raise CommandError(str(error)) from error
+        if waits:
+            raise CommandError("Actions wait for approval.")
 
     def _list(self, publication: Publication) -> None:
         site, catalog = publication.site, publication.site.catalog

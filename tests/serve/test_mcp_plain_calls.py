@@ -1,0 +1,144 @@
+"""Plain calls of the stateless generation: answered without the SDK, and in the same bytes as with it."""
+
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from hypothesis import given, settings, strategies as st
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from awp_publish import AgentPublisher, OAuth
+from awp_publish.problems import Refused
+from awp_publish.serve.mcp import McpDoor
+from tests.serve.guarded import known_callers, make_shop
+from tests.serve.mcp_messages import MODERN, headers_of, message
+
+ELICITS: dict[str, Any] = {"elicitation": {}}
+
+
+def make_app():
+    oauth = OAuth(authorization_servers=("https://login.example",))
+    site = make_shop(doors=["mcp"], authenticate=known_callers(), oauth=oauth)
+
+    @site.agent("echo", effect="read")
+    async def echo(text: str, times: int = 1) -> dict[str, Any]:
+        """Say it again."""
+        if text == "refuse":
+            raise Refused("No.")
+        if text == "crash":
+            raise RuntimeError("secret")
+        return {"said": [text] * min(times, 3)}
+
+    @site.agent("word", effect="read")
+    async def word() -> str:
+        """Say a word."""
+        return "häß\u2028"
+
+    @site.agent("nothing", effect="read")
+    async def nothing():
+        """Say nothing."""
+
+    @site.agent("burn", confirm="Burn {title}?", effect="irreversible")
+    async def burn(title: str) -> str:
+        """Burn a book."""
+        return title
+
+    @site.agent("buy", scopes=["buy"])
+    async def buy() -> str:
+        """Buy."""
+        return "bought"
+
+    return AgentPublisher(FastAPI(), site=site)
+
+
+APP = make_app()
+
+
+async def send(sent, headers, *, direct: bool):
+    """The answer, without what differs from one request to the next; and whether the SDK was asked."""
+    before = McpDoor.takes_plain_calls
+    McpDoor.takes_plain_calls = direct
+    try:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=APP), base_url="https://shop.example") as client:
+            answer = await client.post("/mcp", content=json.dumps(sent), headers=headers)
+    finally:
+        McpDoor.takes_plain_calls = before
+    own = answer.headers["x-request-id"].encode()
+    body = answer.content.replace(own, b"ID")
+    body = re.sub(rb'"(requestState|token|expires_at)":"[^"]*"|\\"(token|expires_at)\\":\\"[^"]*\\"', b"", body)
+    shown = {name: value for name, value in answer.headers.items() if name not in ("x-request-id", "content-length")}
+    return answer.status_code, shown, body
+
+
+names = st.sampled_from(["echo", "word", "nothing", "burn", "buy", "unknown", ""])
+arguments = st.one_of(
+    st.none(),
+    st.dictionaries(
+        st.sampled_from(["text", "times", "title", "confirmation", "x"]),
+        st.one_of(st.sampled_from(["refuse", "crash", "Emma"]), st.text(max_size=5), st.integers(-3, 3), st.none()),
+        max_size=3,
+    ),
+)
+metas = st.dictionaries(
+    st.sampled_from(["awp/idempotencyKey", "awp/receipts", "awp/confirmation", "traceparent", "x"]),
+    st.one_of(st.text(max_size=4), st.integers(), st.lists(st.text(max_size=2), max_size=2)),
+    max_size=2,
+)
+capabilities = st.sampled_from([{}, ELICITS, {"elicitation": 5}, {"extensions": {"x/y": {}}}])
+tokens = st.sampled_from([{}, {"authorization": "Bearer ann-secret-token"}, {"authorization": "Bearer wrong"}])
+oddities = st.sampled_from(
+    [{}] * 4
+    + [
+        {"mcp-name": "other"},
+        {"mcp-method": "tools/list"},
+        {"accept": "text/html"},
+        {"accept": "application/json;q=0.5, text/*"},
+        {"content-type": "text/plain"},
+        {"mcp-protocol-version": "2025-11-25"},
+        {"origin": "https://evil.example"},
+        {"origin": "https://shop.example"},
+        {"mcp-name": " echo "},
+    ]
+)
+extras = st.sampled_from([{}] * 4 + [{"task": {}}, {"input": {}}, {"requestState": "x"}, {"inputResponses": {}}])
+ids: st.SearchStrategy[Any] = st.one_of(st.integers(), st.text(max_size=4), st.sampled_from([None, True, 1.5, []]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(names, arguments, metas, capabilities, tokens, oddities, extras, ids)
+async def test_a_call_is_answered_alike_with_and_without_the_sdk(name, given_, meta, can, token, odd, extra, own_id):
+    params = {"name": name, **({} if given_ is None else {"arguments": given_}), **extra}
+    sent = {**message("tools/call", params, meta=meta, capabilities=can), "id": own_id}
+    headers = {"content-type": "application/json", **headers_of(sent), **token, **odd}
+    plain, through_sdk = [await send(sent, headers, direct=direct) for direct in (True, False)]
+    assert plain[:2] == through_sdk[:2]
+    assert plain[2] == through_sdk[2]
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_direct"),
+    [
+        ({}, True),
+        ({"accept": "application/json"}, True),
+        ({"accept": "*/*"}, False),
+        ({"mcp-name": "other"}, False),
+        ({"origin": "https://shop.example"}, False),
+    ],
+)
+async def test_plain_calls_do_not_reach_the_sdk_and_all_others_do(changed, is_direct, monkeypatch):
+    reached = []
+
+    through = StreamableHTTPSessionManager.handle_request
+
+    async def handle(self, *given):
+        reached.append(given)
+        await through(self, *given)
+
+    monkeypatch.setattr(StreamableHTTPSessionManager, "handle_request", handle)
+    sent = message("tools/call", {"name": "echo", "arguments": {"text": "a"}})
+    headers = {"content-type": "application/json", **headers_of(sent, MODERN), **changed}
+    await send(sent, headers, direct=True)
+    assert bool(reached) is not is_direct
