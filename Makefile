@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: checkers demo test coverage test-django-lowest test-fastapi-lowest lint docs bench conformance fuzz soak clean
+.PHONY: checkers demo test coverage test-django-lowest test-fastapi-lowest lint docs site bench conformance fuzz soak clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -48,6 +48,10 @@ lint: .venv/.test
 # The tables in docs/ that are made from the code.
 docs: .venv/.test
 	.venv/bin/python docs/tables.py
+
+# The documentation as a site, in build/site.
+site: .venv/.site
+	.venv/bin/python docs/build.py
 
 # Speed, each figure beside its rival in the same run; fails when a limit is missed.
 bench: .venv/.bench

@@ -10,7 +10,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-NOT_SHIPPED = ("all", "demo", "test", "bench")
+NOT_SHIPPED = ("all", "demo", "test", "site", "bench")
 """Extras that repeat others, or that nobody installs who uses the package."""
 
 

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(as_json=options.json)
     try:
         # Not before they are needed: `--help` and `--version` are there at once.
-        from awp_publish.commands import calling, checking, pages, showing, synthesizing
+        from awp_publish.commands import approving, calling, checking, pages, showing, synthesizing
         from awp_publish.commands.application import load
         from awp_publish.serve.jobs import serve_jobs
 
@@ -82,13 +82,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             case "dns":
                 return showing.show_dns(console, options.target)
             case "approve":
-                return showing.approve_actions(console, options.target, options.actions, approves_all=options.all)
+                return approving.approve(console, options.target, options.names, approves_all=options.all)
             case "robots":
                 return showing.show_robots(console, options.target)
             case "traffic":
                 return showing.show_traffic(console, options.target, options.days)
             case "worker":
                 asyncio.run(serve_jobs(load(options.target)))
+        return 0
+    except BrokenPipeError:  # whoever reads has seen enough: awp-publish show ... | head
+        sys.stderr.close()
         return 0
     except (OSError, DeclarationError, ImportError, AttributeError, StartFailed, TalkFailed) as error:
         print(f"awp-publish: {error}", file=sys.stderr)
@@ -152,12 +155,9 @@ def make_parser() -> argparse.ArgumentParser:
     init.add_argument("--force", action="store_true", help="replace a file that is there")
     dns = commands.add_parser("dns", parents=[of_all], help="print DNS-AID and AID records to paste into the zone")
     dns.add_argument("target", help="module:app")
-    approve = commands.add_parser(
-        "approve", parents=[of_all], help="list what waits for the owner's approval, or approve it"
-    )
+    approve = commands.add_parser("approve", parents=[of_all], help="list what waits for your approval, or approve it")
     approve.add_argument("target", help="module:app, whose site says approval=True")
-    words = "approve these; without any, what waits is listed"
-    approve.add_argument("actions", nargs="*", metavar="action", help=words)
+    approve.add_argument("names", nargs="*", metavar="action", help="approve these as they are now; none: only list")
     approve.add_argument("--all", action="store_true", help="approve all that waits")
     robots = commands.add_parser(
         "robots", parents=[of_all], help="print the lines that robots.txt may have about an application's pages"

@@ -147,7 +147,7 @@ Summary: TypeAlias = str | Callable[..., str | Awaitable[str]]
 """What a call would do, in plain language: a text with the inputs in braces, or a function of the input or of the input
 and the call."""
 
-Location: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form", "file", "body"]
+Location: TypeAlias = Literal["path", "query", "header", "cookie", "json", "form", "file", "rows", "body"]
 Sensitivity: TypeAlias = Literal["standard", "destructive", "irreversible"]
 Intent: TypeAlias = Literal["read", "write", "delete", "execute"]
 SideEffect: TypeAlias = Literal["safe", "idempotent", "destructive"]

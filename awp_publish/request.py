@@ -194,6 +194,8 @@ def _place(parts: _Parts, parameter: Parameter, value: object) -> None:
                     cookie: SimpleCookie = SimpleCookie()
                     cookie[name] = text
                     parts.cookies.append(cookie[name].OutputString())
+        case "rows":
+            parts.form += _rows(name, value)
         case "file":
             for index, one in enumerate(value if isinstance(value, list) else [value]):
                 if one is not None:
@@ -201,6 +203,18 @@ def _place(parts: _Parts, parameter: Parameter, value: object) -> None:
                     parts.files.append((name, _read_file(name, one, where)))
         case "body":
             parts.whole = value
+
+
+def _rows(prefix: str, value: object) -> Iterator[tuple[str, str]]:
+    """The fields of several forms, numbered as Django's formsets do; rows that are there already come first."""
+    rows = [row for row in value if isinstance(row, Mapping)] if isinstance(value, list) else []
+    there = next((index for index, row in enumerate(rows) if row.get("id") is None), len(rows))
+    yield f"{prefix}-TOTAL_FORMS", str(len(rows))
+    yield f"{prefix}-INITIAL_FORMS", str(there)
+    for index, row in enumerate(rows):
+        for name, inner in row.items():
+            if inner is not False:  # a box that is not ticked is not sent
+                yield from ((f"{prefix}-{index}-{name}", text) for text in _texts(inner))
 
 
 class File(NamedTuple):

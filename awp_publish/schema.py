@@ -260,14 +260,19 @@ def check_schema(schema: JsonObject) -> dict[str, object]:
 
     Raises UnusableSchema, for another dialect too: documents promise 2020-12 (WoA section 4.2).
     """
+    check_dialect(schema)
+    compile_schema(schema)
+    return _inline_root(dict(schema))
+
+
+def check_dialect(schema: JsonObject) -> None:
+    """Raise UnusableSchema for a schema that says it is written in another dialect than 2020-12."""
     dialect = schema.get("$schema", DIALECT)
     if not isinstance(dialect, str) or dialect.removesuffix("#") != DIALECT:
         raise UnusableSchema(
             f"the schema is written in another dialect ($schema {_shown(dialect)}); schemas are read as {DIALECT}, "
             "so leave $schema out or translate the schema"
         )
-    compile_schema(schema)
-    return _inline_root(dict(schema))
 
 
 def schema_of(given: object, mode: Mode) -> dict[str, object]:

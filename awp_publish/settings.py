@@ -62,9 +62,12 @@ from awp_publish.model import (
     Workflow,
 )
 from awp_publish.problems import DeclarationError
+from awp_publish.schema import check_dialect
 from awp_publish.selectors import selector_fault
 
 URL_VARIABLE: Final = "AWP_PUBLISH_URL"
+URL_SOURCES: Final[list[Callable[[], object]]] = []
+"""What a framework's settings say of the address of a site that does not say it itself; None for nothing."""
 OVERVIEW_VARIABLE: Final = "AWP_PUBLISH_OVERVIEW"
 
 # --- Addresses that a site owner writes ---
@@ -480,6 +483,7 @@ def check_result(result: JsonObject) -> JsonObject:
 def check_kind(value: object) -> object:
     """What inputs and outputs may be: a type, or a JSON Schema, which is copied."""
     if isinstance(value, Mapping):
+        check_dialect(value)
         return plain_json(value)
     if value is None or isinstance(value, type) or type(value).__module__ in _TYPE_MODULES:
         return value
@@ -610,6 +614,9 @@ _SPELT: Final[Mapping[str, str]] = {
 }
 """Words that people may take for options, and the options that say it."""
 
+_OF_DOCUMENTS: Final = ("agent_json", "awas", "woa")
+"""Documents that take members of a site's own, in `about`."""
+
 _DICTIONARIES: Final = ("awas", "about")
 """Options that are dictionaries, of which such words are members."""
 
@@ -642,7 +649,9 @@ def check(subject: str, adapter: TypeAdapter[T], value: object, field: str = "",
                 if _WORDS.get(one["type"]) == _NO_SUCH_OPTION and len(one["loc"]) == 1
                 if _SPELT.get(str(one["loc"][-1])) in _DICTIONARIES and _SPELT[str(one["loc"][-1])] in known
             ]
-            if name in moved:
+            if name in _OF_DOCUMENTS and len(first["loc"]) == 1 and "about" in known:
+                where, said = name, f'write about={{"extensions": {{"{name}": ...}}}}'
+            elif name in moved:
                 option = _SPELT[name]
                 moved = [word for word in moved if _SPELT[word] == option]
                 spelling = ", ".join(f'"{word}": ...' for word in moved)
@@ -695,6 +704,7 @@ _strict = pydantic_config(ConfigDict(extra="forbid", arbitrary_types_allowed=Tru
 
 def read_urls(given: object) -> tuple[str, ...]:
     """The site's addresses; the environment variable may hold several, separated by commas."""
+    given = next((told for source in URL_SOURCES if (told := source()) is not None), None) if given is None else given
     if given is None:
         listed: list[object] = [url.strip() for url in os.environ.get(URL_VARIABLE, "").split(",") if url.strip()]
     else:
@@ -1109,7 +1119,15 @@ class SiteSettings:
             "`/.well-known/som.json`, agent.json `protocols`",
         ),
     ] = None
-
+    approval: Annotated[
+        bool | str,
+        PlainValidator(read_approval),
+        Option(
+            "`True`: nothing is published that you have not approved with `awp-publish approve`, in the file "
+            "`agents-approved.json` or the one that is named here, see [guards](guards.md#approval)",
+            "not published",
+        ),
+    ] = False
     traffic: Annotated[
         Traffic | None,
         BeforeValidator(read_traffic),
@@ -1120,15 +1138,6 @@ class SiteSettings:
             "not published",
         ),
     ] = Traffic()
-    approval: Annotated[
-        bool | str,
-        PlainValidator(read_approval),
-        Option(
-            "`True`: nothing is published that you have not approved with `awp-publish approve`, in the file "
-            "`agents-approved.json` or the one that is named here, see [guards](guards.md#approval)",
-            "not published",
-        ),
-    ] = False
     log_inputs: Annotated[Flag, Option("whether the record of calls has their inputs; False", "not published")] = False
 
     @property

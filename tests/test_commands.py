@@ -3,13 +3,19 @@
 import json
 import os
 import pty
+import re
+import runpy
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
+from starlette.applications import Starlette
 
-from awp_publish import __version__
+from awp_publish import AgentPublisher, __version__
+from awp_publish.client import AgentClient
 
 ROOT = Path(__file__).parents[1]
 
@@ -275,6 +281,13 @@ def test_the_file_to_begin_with_runs_and_has_nothing_to_correct(tmp_path, framew
     assert (again.returncode, "is there already" in again.stderr) == (2, True)
 
 
+def test_the_file_to_begin_with_in_django_declares_a_site(tmp_path):
+    assert run("init", "django", str(tmp_path)).returncode == 0
+    site = runpy.run_path(str(tmp_path / "agents.py"))["site"]
+    with AgentClient(AgentPublisher(Starlette(), site=site)) as client:
+        assert client.call("recommend_book", mood="sunny") == "Emma"
+
+
 def test_the_records_to_paste_into_the_zone_are_printed(tmp_path):
     told = run_shop(tmp_path, "dns", "shop:app").stdout
     assert '_index._agents.shop.example. 3600 IN SVCB 1 shop.example. alpn="h2" port="443"' in told
@@ -282,3 +295,24 @@ def test_the_records_to_paste_into_the_zone_are_printed(tmp_path):
     assert '_agent.shop.example. 3600 IN TXT "v=aid2;u=https://shop.example/mcp;p=mcp;s=Shop"' in told
     assert told.count(" TXT ") == 1  # two of a version are ambiguous
     assert run("dns", "demo_site.app:app").returncode == 2  # its address is no https address
+
+
+def test_the_skill_for_coding_assistants_is_in_the_wheel_and_its_samples_run(tmp_path):
+    [wheel] = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
+    with zipfile.ZipFile(wheel) as archive:
+        text = archive.read("awp_publish/.agents/skills/awp-publish/SKILL.md").decode()
+    front = text.split("---\n")[1]
+    assert "name: awp-publish\n" in front
+    assert re.search(r"^description: .{50,1024}$", front, re.MULTILINE)
+    for sample in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(sample, {})
+    for command in re.findall(r"`awp-publish ([a-z]+)", text):
+        assert run(command, "--help").returncode == 0
+
+
+def test_the_reference_of_the_documentation_has_every_public_name():
+    build = runpy.run_path(str(ROOT / "docs" / "build.py"))
+    text = build["write_reference"]()
+    for name in ("AgentPublisher", "Site", "Refused", "client.AgentClient"):
+        assert f"## {name}\n" in text
+    assert "### Site.include\n" in text

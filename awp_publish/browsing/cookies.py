@@ -186,6 +186,16 @@ def parse_set_cookie(text: str, address: WebAddress, now: float) -> Cookie | Non
     )
 
 
+def write_set_cookie(cookie: Cookie, now: float) -> str:
+    """Return the Set-Cookie from which `parse_set_cookie` reads a cookie."""
+    parts = [f"{cookie.name}={cookie.value}", f"Path={cookie.path}"]
+    parts += [] if cookie.host_only else [f"Domain={cookie.domain}"]
+    parts += [] if cookie.expires is None else [f"Max-Age={int(cookie.expires - now)}"]
+    parts += [word for word, is_said in (("Secure", cookie.secure), ("HttpOnly", cookie.http_only)) if is_said]
+    parts += [f"SameSite={cookie.same_site}"] if cookie.same_site else []
+    return "; ".join(parts)
+
+
 def _domain_matches(host: str, domain: str) -> bool:
     """5.1.3; addresses in numbers have no parents."""
     is_number = host.startswith("[") or host.replace(".", "").isdigit()

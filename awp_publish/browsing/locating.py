@@ -60,6 +60,13 @@ def describe(element: FoundElement) -> JsonObject:
     }
 
 
+def another_address(target: JsonObject) -> str:
+    """Say that a target is on other pages than this one, and how to get to one of them."""
+    given = [target.get(name) for name in ("url_contains", "url_matches")]
+    listed = [one for part in given for one in (part if isinstance(part, list) else [part]) if isinstance(one, str)]
+    return f"The address is another. browser.navigate leads to one that fits {' or '.join(listed)}."
+
+
 def predicate_fault(target: object) -> str | None:
     """Say what of a target cannot be used here, None for nothing."""
     if not isinstance(target, Mapping):
@@ -84,7 +91,7 @@ async def locate(page: LivePage, target: Locator, *, attached: bool = False) -> 
         code = "capability_unavailable" if any(name in target for name in _UNSUPPORTED) else "invalid_input"
         raise PrimitiveError(code, fault)
     if not rules.url_fits(target, page.url):
-        return Match((), "The address is another.", ({"url": page.url},))
+        return Match((), another_address(target), ({"url": page.url},))
     candidates: list[tuple[str | None, bool]] = []
     for member in rules.SELECTORS:
         given = target.get(member)

@@ -19,7 +19,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from urllib.parse import urljoin
 
 from awp_publish.browsing.live_page import LivePage, PrimitiveError
-from awp_publish.browsing.locating import describe, locate
+from awp_publish.browsing.locating import another_address, describe, locate
 from awp_publish.browsing.primitives import can_run, run_primitive
 from awp_publish.browsing.projecting import (
     ProjectionError,
@@ -334,7 +334,7 @@ class Runtime:
     async def _here(self, target: JsonObject, known: dict[str, JsonObject]) -> str | None:
         """Return why a tool's address or state is another than the page's, None where it is not."""
         if not rules.url_fits(target, self.page.url):
-            return "The address is another."
+            return another_address(target)
         state = target.get("state")
         if isinstance(state, str) and (await self._state_holds(state, known))["holds"] is False:
             return f"The state {state} does not hold."

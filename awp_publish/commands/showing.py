@@ -14,7 +14,6 @@ from awp_publish.commands.console import Console
 from awp_publish.model import Catalog
 from awp_publish.problems import DeclarationError, StoreUnavailable
 from awp_publish.protocols import som
-from awp_publish.site import Site
 from awp_publish.traffic import TrafficReport, describe_traffic
 
 OF_THE_ANSWER: Final = frozenset(("content-length", "content-encoding", "date", "etag", "last-modified", "vary"))
@@ -238,31 +237,3 @@ def show_traffic(console: Console, target: str, days: int) -> int:
     else:
         console.say(describe_traffic(report))
     return 0
-
-
-def approve_actions(console: Console, target: str, names: Sequence[str], *, approves_all: bool) -> int:
-    """List what is new or has changed since it was approved, or approve it. Returns 1 while something waits."""
-    app = load(target)
-    site = site_of(app)
-    if site is None:
-        raise DeclarationError(target, "AgentPublisher is not in it.", "Name the application that it was added to.")
-    get(app, "/")  # the first request publishes the site
-    lines, hidden = approve(site, names, approves_all)
-    console.say(*lines)
-    if console.as_json:
-        console.json([{"action": one.action, "state": one.state} for one in site.approvals()])
-    return int(hidden > 0)
-
-
-def approve(site: Site, names: Sequence[str], approves_all: bool) -> tuple[list[str], int]:
-    """Approve actions, then list what still waits; returns that in lines, and how many actions are hidden."""
-    lines, standing = list[str](), site.approvals()
-    if approves_all:
-        names = [one.action for one in standing if one.state in ("new", "changed")]
-    if names or approves_all:
-        path, standing = site.approve(*names), site.approvals()
-        lines.append(f"{path}: {len(names)} approved ({', '.join(names) or 'nothing was new or changed'})")
-    waiting = [one for one in standing if one.state != "approved"]
-    hidden = sum(one.state != "gone" for one in waiting)
-    lines += [str(one) for one in waiting]
-    return [*lines, f"{len(standing) - len(waiting)} approved, {hidden} hidden until they are"], hidden

@@ -630,8 +630,6 @@ def _render(site: _Site) -> dict[str, dict[str, object]]:
         for entry in described if isinstance(described, list) else ():
             one = evidence[str(entry["id"])]
             entry.pop("conformanceLevel", None)
-            if one.origin == "form" and "success_codes" in (entry.get("outputs") or {}):
-                entry["outputs"] = {}  # nobody has sent it
             entry["x-source"] = one.origin
             entry["x-seen-at"] = one.at
             entry["x-confidence"] = one.confidence

@@ -46,6 +46,7 @@ _VALUED: Final = frozenset(
 _BUTTON_NAMES: Final[Mapping[str, str]] = {"submit": "Submit", "reset": "Reset", "image": "Submit", "button": ""}
 """Names that browsers give to buttons that say nothing (HTML 4.10.5.1.18)."""
 
+_NAMED_WITH_PARTS: Final = frozenset(("button", "heading", "link"))
 _NAMED_BY_CONTENT: Final = frozenset(("a", "area", "fieldset", "svg", "table"))
 _OVERRIDING: Final = ("aria-label", "aria-labelledby")
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
@@ -54,10 +55,12 @@ _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress",
 class AccessibleNames:
     """Names within one page. What names refer to is looked up once."""
 
-    __slots__ = ("_labels", "_texts", "_texts_of_labels", "_tree", "_visibility", "told")
+    __slots__ = ("_is_referred", "_labels", "_texts", "_texts_of_labels", "_tree", "_visibility", "told")
 
     def __init__(self, tree: Tree, visibility: Visibility) -> None:
         self._tree, self._visibility = tree, visibility
+        self._is_referred = False
+        """True while a name is made to which another refers: in there no reference is followed (accname 1.2, 2B)."""
         self._texts: dict[Node, str] = {}
         self._texts_of_labels: dict[Node, str] = {}
         self._labels: dict[Node | str, list[Node]] = {}
@@ -106,25 +109,33 @@ class AccessibleNames:
         ):
             return ""
         known = text.lower()
-        return next((name for name in self._candidates(element, text) if name and name.lower() != known), "")
+        return next((name for name in self._candidates(element) if name and name.lower() != known), "")
 
     def referred(self, ids: str | None) -> str:
         """Return the names of the elements that a list of ids names, as `aria-labelledby` does."""
         if not ids:
             return ""
         nodes = [self._tree.with_id(name) for name in ids.split()[:MAX_REFERENCES]]
-        return " ".join(text for node in nodes if node is not None and (text := self._text(node)))[:MAX_NAME_LENGTH]
+        before, self._is_referred = self._is_referred, True
+        texts = [self._text(node) for node in nodes if node is not None]
+        self._is_referred = before
+        return " ".join(filter(None, texts))[:MAX_NAME_LENGTH]
 
-    def _candidates(self, element: Node, text: str) -> Iterator[str]:
+    def _candidates(self, element: Node) -> Iterator[str]:
         """Yield what may be the name, in the order of 4.5 and of HTML-AAM, section 4.1: a title comes last."""
+        yield self.referred(element.attributes.get("aria-labelledby"))
+        yield collapse(element.attributes.get("aria-label"))
+        yield from self._native(element)
+
+    def _native(self, element: Node) -> Iterator[str]:
+        """Yield what may be the name by HTML alone."""
         tag, attributes = element.tag, element.attributes
-        yield self.referred(attributes.get("aria-labelledby"))
-        yield collapse(attributes.get("aria-label"))
         if tag in _LABELABLE:
             found = self._labels.get(attributes.get("id") or element) or self._labels.get(element) or []
             for label in found:
                 if label not in self._texts_of_labels:  # many elements may have the id that a label names
-                    self._texts_of_labels[label] = self.content(label, element)
+                    said = collapse(label.attributes.get("aria-label"))
+                    self._texts_of_labels[label] = said or self.content(label, element)
             yield " ".join(filter(None, (self._texts_of_labels[label] for label in found)))
         if tag == "input":
             kind = input_type(element)
@@ -143,7 +154,7 @@ class AccessibleNames:
             yield title_of(element)
         elif tag == "area":
             yield collapse(attributes.get("alt"))
-        elif any(child.tag for child in element.children) and (tag in _MIXED or role_of(element) in ("button", "link")):
+        elif any(child.tag for child in element.children) and (tag in _MIXED or role_of(element) in _NAMED_WITH_PARTS):
             yield self.content(element)
         yield collapse(attributes.get("title"))
         if tag in ("input", "textarea"):
@@ -156,6 +167,7 @@ class AccessibleNames:
         What `aria-label` says of a part stands for it, an image says its alternative text, a control its value.
         """
         pieces: list[str] = []
+        referring = 0
         waiting: list[Node | None] = list(reversed(element.children))
         for _ in range(MAX_NODES):
             if not waiting:
@@ -171,13 +183,18 @@ class AccessibleNames:
             # A drawing within a control is its icon, and may have a title without a role.
             if node is without or (self._visibility.withdraws(node) if tag == "svg" else self._visibility.hides(node)):
                 continue
-            said = self._value(node) if tag in _VALUED or given.get("role") in _VALUED else None
+            said = None
+            if "aria-labelledby" in given and not self._is_referred and referring < MAX_REFERENCES:
+                referring += 1
+                said = self.referred(given["aria-labelledby"]) or None
+            if said is None and (tag in _VALUED or given.get("role") in _VALUED):
+                said = self._value(node)
             if said is None:
                 said = collapse(given.get("aria-label")) or None
             if said is None and tag in ("img", "area", "svg", "iframe"):
                 said = given.get("alt") if tag in ("img", "area") else title_of(node)
                 said = collapse(said or given.get("title"))
-            parted = tag not in INLINE or tag == "br" or tag in _VALUED
+            parted = tag not in INLINE or tag == "br" or tag == "textarea" or tag in _VALUED
             if parted:
                 pieces.append(" ")
             if said is not None:
@@ -232,6 +249,8 @@ class AccessibleNames:
             said = collapse(given.get("aria-label")) or collapse(given.get("alt") if node.tag == "img" else None)
             if not said and (node.tag in _VALUED or given.get("role") in _VALUED):
                 said = self._value(node) or ""
+            if not said and (node.tag in _LABELABLE or node.tag in _NAMED_BY_CONTENT):
+                said = next(filter(None, self._native(node)), "")
             self._texts[node] = said or self.content(node) or collapse(given.get("title"))
         return self._texts[node]
 
@@ -683,6 +702,10 @@ class Elements:
             attrs.update(common)
             if role == "link" and attrs.get("title") in (text, label):
                 attrs.pop("title", None)
+            described = self.names.referred(attributes.get("aria-describedby"))
+            if described and limits.compact and self._shows(attributes["aria-describedby"]):
+                described = ""  # where room is short, a text of the page is told once
+                states.pop("describedby", None)
             if states.get("label") in (text, label):  # told already
                 del states["label"]
             if states:
@@ -699,7 +722,6 @@ class Elements:
                     attrs["description"] = sent
             elif "formaction" in attrs:
                 attrs["formaction"] = self.address(attributes["formaction"])
-            described = self.names.referred(attributes.get("aria-describedby"))
             if described:
                 attrs["description"] = f"{described} {attrs.get('description', '')}".strip()
         else:
@@ -711,6 +733,18 @@ class Elements:
             if hints:
                 element["hints"] = list(hints)
         return element
+
+    def _shows(self, ids: str) -> bool:
+        """Tell whether everything that a list of ids names is seen on the page, and so is told there."""
+        for one in ids.split()[:MAX_REFERENCES]:
+            node: Node | None = self._tree.with_id(one)
+            depth = 0
+            while node is not None and node.tag != "body":
+                depth += 1
+                if depth > MAX_NODES or self._visibility.hides(node):
+                    return False
+                node = node.parent
+        return True
 
     def _form_of(self, button: Node) -> Node | None:
         """Return the form that a button submits, if it is not that of the region in which the button is."""

@@ -47,7 +47,8 @@ from awp_publish.pages.tree import NodePaths, Tree, Visibility, read_title
 _SHARES: Final = (0.15, 0.62, 0.12, 0.08, 0.01, 0.02, 0.0, 0.0)
 _AMPLE: Final = 48_000
 _AMPLE_SHARES: Final = (0.12, 0.25, 0.55, 0.05, 0.01, 0.02, 0.0, 0.0)
-"""Of the room, what each shelf has at least if it needs so much; with ample room all controls have a place."""
+"""Of the room, what each shelf has at least if it needs so much. With ample room all controls have a place; on a page
+that is a form they have the larger share."""
 
 _TEXTS: Final = (1, 4)
 """The shelves of texts."""
@@ -102,6 +103,9 @@ _UNIT_OVERHEAD: Final = 12
 _CONTROL: Final = 100
 """Bytes of a control beside the overhead of any element, about."""
 
+_WITH_ESCAPES: Final = 0.95
+"""Of a room, how much a text may fill before JSON escapes some of its characters, about."""
+
 _LEAST: Final = 150
 """Bytes of room in which nothing has a place."""
 
@@ -113,6 +117,9 @@ _ID: Final = 15
 
 _REGION: Final = 190
 """Bytes of a region beside its elements, with what is said of what is left out."""
+
+_SUMMARY: Final = 90
+"""Of these, about, what is said of what is left out."""
 
 _OPERATED: Final = CONTROLS | {HIDDEN}
 
@@ -203,6 +210,7 @@ def _cut(
     losses: list[Losses] = [defaultdict(int) for _ in pools]
     cut: dict[Candidate, Losses] = {}  # what is missing within elements
     begun, left = set[int](), room
+    sizes: dict[Candidate, int] = {}
 
     def make(candidate: Candidate, limits: ElementLimits, number: int, most: int) -> int:
         """Keep an element if it takes no more bytes than that, with those of its region when it is the first there."""
@@ -211,14 +219,15 @@ def _cut(
         element = elements.make(candidate, limits, lost)
         size = len(orjson.dumps(element)) + _ID + (0 if number in begun else _REGION)
         if size <= min(most, left):
-            made[candidate] = element
+            made[candidate], sizes[candidate] = element, size
             if lost:
                 cut[candidate] = lost
             begun.add(number)
             left -= size
         return size
 
-    # The main content: the main regions, unless next to nothing is in them; without any, what is in no region.
+    # The main content: the main regions, unless next to nothing is in them; without any, what is in no region. Next to
+    # nothing is in them also where all of a page is in a form.
     texts_of = [
         sum(
             lengths[one.end] - lengths[one.start]
@@ -229,11 +238,12 @@ def _cut(
     ]
     by_role = {
         role: {number for number, region in enumerate(survey.regions) if region.landmark.role == role}
-        for role in ("main", "content")
+        for role in ("main", "content", "form")
     }
     main = by_role["main"]
-    if _LITTLE * sum(texts_of[number] for number in main) < sum(texts_of[number] for number in by_role["content"]):
-        main |= by_role["content"]
+    for role in ("content", "form"):  # some pages are one form
+        if _LITTLE * sum(texts_of[number] for number in main) < sum(texts_of[number] for number in by_role[role]):
+            main |= by_role[role]
     main = main or set(range(len(pools)))
 
     # Shelves of candidates with the numbers of their regions, the bytes of one unit, and how many units there are.
@@ -261,7 +271,7 @@ def _cut(
                             duplicates.add(other)
                         else:
                             duplicates.add(candidate)
-                if size >= _TELLING:  # or a time: "12 minutes ago" is shorter
+                if size >= _TELLING and not address.startswith("#"):  # or a time: "12 minutes ago" is shorter
                     titles.add(candidate)
                 size = _LINK_OVERHEAD - _OVERHEAD + min(size, 200) + len(node.attributes["href"])
                 shelves[3 if is_main else 5].append((candidate, number, size, 1))
@@ -281,7 +291,7 @@ def _cut(
     shelves[2].sort(key=lambda one: one[0].state & IN_FORM == 0 or one[0].role not in ("button", HIDDEN))
     shelves[3] = [one for one in shelves[3] if one[0] in titles] + [one for one in shelves[3] if one[0] not in titles]
 
-    shares = _SHARES if room < _AMPLE else _AMPLE_SHARES
+    shares = _AMPLE_SHARES if room >= _AMPLE or main & by_role["form"] else _SHARES
     room_left = room - _REGION * min(len(pools), room // (8 * _REGION))
     needs = [sum(_OVERHEAD + unit * units for _, _, unit, units in shelf) for shelf in shelves]
     given = [min(need, int(room_left * share)) for need, share in zip(needs, shares, strict=True)]
@@ -316,6 +326,25 @@ def _cut(
                 kept = min((left - _OVERHEAD) // max(unit, 1), units)
                 limits = ElementLimits(_MIN_LENGTH * 2, kept, compact=True) if place in _TEXTS else _MODEST
                 make(candidate, limits, number, left)
+    # Regions that lost nothing do not say what they lost. Then texts that lack least are told whole, the last in part.
+    for number in begun:
+        if survey.regions[number].landmark.role != "form" and all(
+            one in made and one not in cut for one in pools[number]
+        ):
+            left += _SUMMARY
+    short = [
+        (unit - sizes[one], one, number, unit) for one, number, unit, units in shelves[1] if one in cut and units == 1
+    ]
+    for _, candidate, number, unit in sorted(short, key=lambda one: one[0]):
+        if left <= _LEAST:
+            break
+        size, element, lost = sizes[candidate], made.pop(candidate), cut.pop(candidate)
+        left += size
+        most = int(min(unit, (left - _OVERHEAD) * _WITH_ESCAPES) / width) + 1
+        make(candidate, ElementLimits(max(most, _MIN_LENGTH), compact=True), number, left - _LEAST // 2)
+        if candidate not in made:
+            made[candidate], cut[candidate] = element, lost
+            left -= size
 
     for lost, pool in zip(losses, pools, strict=True):
         for candidate in pool:

@@ -115,8 +115,18 @@ def render(catalog: Catalog) -> dict[str, object]:
 
 def _unheard(catalog: Catalog) -> tuple[str, ...]:
     """Return how problems begin that no call here can meet: of gates that stand before no action, and of jobs."""
-    actions = catalog.actions
+    actions, site = catalog.actions, catalog.site
+    asks_who = site.authentication is not None or any(
+        action.auth_required or action.route_authenticates or action.security for action in actions
+    )
+    has_limit = site.rate_limit is not None or any(action.rate_limit for action in actions)
     reasons: tuple[tuple[bool, tuple[str, ...]], ...] = (
+        (False, ("invalid-url", "page-not-found")),  # of pages as SOM, and of no action
+        # The addresses of this document take inputs without WoA's envelope.
+        (False, ("envelope-", "invalid-envelope", "missing-input", "agent-mismatch", "unknown-operation")),
+        (asks_who, ("authentication-required", "invalid-credentials", "auth-expired")),
+        (any(action.scopes for action in actions), ("insufficient-scope",)),
+        (has_limit or asks_who, ("rate-limited",)),  # guesses of credentials are counted, too
         (
             any(action.idempotency for action in actions),
             ("idempotency-", "invalid-idempotency-", "outcome-unknown", "answer-not-kept"),

@@ -3,10 +3,11 @@
 One manifest carries the union of both, so that readers of either accept it: 1.0 requires `path` and `parameters`, 1.1
 `endpoint`, `type` and `inputs`. `version` is the specification's version to 1.0, so it is always the one that it knows;
 the site's own is `x-version`, and stands in the bridge manifests. What both versions have a word for is said to each in
-its own; what only one of them asks for is said once: examples in `parameters`, `rateLimitHint` where a site is L3.
+its own; what only one of them asks for is said once: words and examples in `parameters`, `rateLimitHint` at level L3.
 
 Parameters tell what a plain HTTP client sends (`plain_request.py`) to `path`: the action's inputs at the plain door, or
-those of its own route, where names are those on the wire. `x-page` is the page in which the selectors of an action hold
+those of its own route, where names are those on the wire. A schema that the site's WoA document has word for word is a
+reference to it. `x-page` is the page in which the selectors of an action hold
 whose `path` is not that page. Deliberately not emitted: `error_codes` (how a route fails is not declared),
 `outputs.schema` (it is `outputSchema`), `openapi.$ref` (the operationId identifies the operation already),
 `burst_limit` and `concurrent_requests` (no such limits), and null as a parameter type (1.1 forbids it).
@@ -21,7 +22,7 @@ from typing import Final
 
 import orjson
 
-from awp_publish.model import Action, Catalog, JsonObject, RateLimit
+from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, RateLimit
 from awp_publish.protocols.members import (
     absolute_if,
     credentials_of,
@@ -72,6 +73,10 @@ RATE_WINDOWS: Final = {60: "requests_per_minute", 3600: "requests_per_hour"}
 
 JSON_TYPE: Final = "application/json"
 
+WOA_PATH: Final = "/.well-known/woa.json"
+MIN_SHARED: Final = 120
+"""Bytes of a schema from which on a reference to it is the shorter way to say it."""
+
 # --- Parameters: 1.0's `parameters` and 1.1's `inputs`, picked from the same facts ---
 
 PARAMETER_MEMBERS: Final = (
@@ -88,8 +93,8 @@ PARAMETER_MEMBERS: Final = (
 )
 """The members of a parameter in 1.0 (Parameter Object Structure)."""
 
-INPUT_MEMBERS: Final = ("name", "type", "required", "default", "selector", "description", "validation")
-"""The members of an input in 1.1 (definitions/input) but for its examples, which stand in `parameters`."""
+INPUT_MEMBERS: Final = ("name", "type", "required", "default", "selector", "validation")
+"""The members of an input in 1.1 (definitions/input) but for its words and examples, which stand in `parameters`."""
 
 TYPES_OF_1_0: Final = {"integer": "number"}
 """1.0 (Data Types) calls integers and floats alike."""
@@ -257,9 +262,10 @@ def _action(catalog: Catalog, action: Action, level: str | None, methods_of_site
     route = catalog.own_route(action)
     encoding = route.content_type if route is not None else None
     has_selectors = bool(action.selector or action.selectors or action.result)
+    # What follows from the rest, 200 for a success, is not said.
     outputs = {
         "type": action.outputs.get("contentMediaType", JSON_TYPE) if action.outputs else None,
-        "success_codes": [action.success_status],
+        "success_codes": [action.success_status] if action.success_status != 200 else None,
     }
     operation = None
     target = action.target
@@ -295,10 +301,10 @@ def _action(catalog: Catalog, action: Action, level: str | None, methods_of_site
             "conformanceLevel": _action_level(catalog, action),
             "parameters": parameters or None,
             "inputs": inputs or None,
-            "inputSchema": request_schema(catalog, action, fields),
+            "inputSchema": _said_in_woa(catalog, action, "inputs", request_schema(catalog, action, fields)),
             "x-encoding": encoding if encoding != JSON_TYPE else None,
-            "outputs": present(outputs),
-            "outputSchema": dict(answer_schema(action)) or None,
+            "outputs": present(outputs) or None,
+            "outputSchema": _said_in_woa(catalog, action, "outputs", answer_schema(action)) or None,
             "result": action.result,
             "openapi": operation,
             "x-tags": action.tags or None,
@@ -306,6 +312,16 @@ def _action(catalog: Catalog, action: Action, level: str | None, methods_of_site
         }
     )
     return extended(described, action.extensions, NAME)
+
+
+def _said_in_woa(catalog: Catalog, action: Action, member: str, schema: JsonObject) -> dict[str, object]:
+    """A schema, as a reference to the WoA document of the site where it stands there word for word, and is longer."""
+    if WOA_PATH in catalog.documents and len(orjson.dumps(schema)) > MIN_SHARED:
+        for number, agent in enumerate(catalog.agents):
+            is_said = agent.operations.get(DEFAULT_OPERATION) == action.id and member not in agent.extensions
+            if is_said and schema == (action.inputs if member == "inputs" else answer_schema(action)):
+                return {"$ref": f"{located(catalog, WOA_PATH)}#/agents/{number}/{member}"}
+    return dict(schema)
 
 
 def _parameter(action: Action, field: Field) -> dict[str, object]:

@@ -8,6 +8,7 @@ one tool for all of this, is also an action of the other doors. What is known he
 
 import asyncio
 import hashlib
+import logging
 import secrets
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -19,8 +20,9 @@ from typing import Final, cast, get_args
 
 import orjson
 
-from awp_publish.browsing.addresses import Origins
+from awp_publish.browsing.addresses import Origins, parse_address
 from awp_publish.browsing.browser import SessionLimits
+from awp_publish.browsing.cookies import write_set_cookie
 from awp_publish.browsing.live_page import PrimitiveError
 from awp_publish.browsing.page import PageCache
 from awp_publish.browsing.runtime import ActionMap, Code, HandlerCall, Runtime, RuntimeFailure, ToolResult
@@ -39,6 +41,8 @@ from awp_publish.problems import (
     PrerequisiteRequired,
     Problem,
     RuntimeFailed,
+    SessionUnknown,
+    StoreUnavailable,
     Violation,
     code_of,
 )
@@ -69,9 +73,12 @@ from awp_publish.serve.runtimes import (
     ReachableRuntime,
     SiteRuntime,
 )
+from awp_publish.serve.sessions import key_of
 from awp_publish.serve.site_client import INNER_CALL, InnerCall, InnerCalls, OwnedTasks, SiteClient
 from awp_publish.serve.sockets import GOING_AWAY, MAX_PENDING, PLAIN, Frame, SocketConnection, SocketGate, own_urls
 from awp_publish.workflows.primitives import PRIMITIVES
+
+logger: Final = logging.getLogger("awp_publish.calls")
 
 PROTOCOL: Final = "bridge"
 VERSION: Final = "1"
@@ -420,7 +427,7 @@ class Bridge:
         fields = read_fields(scope["headers"])
         address = client_address(scope, fields, door.admission.trusted_proxies)
         try:
-            owner = await self._owner_of(scope)
+            owner, session_key = await self._owner_of(scope)
         except Problem as problem:
             await receive()
             request_id = read_request_id(fields)
@@ -430,7 +437,7 @@ class Bridge:
         if not await self._gate.accept(scope, receive, send):
             return
         browsing = door.settings.browsing
-        connection = BridgeConnection(self, owner, self._client(scope, address), receive, send)
+        connection = BridgeConnection(self, owner, self._client(scope, address), receive, send, session_key)
         if browsing.auth_required and not owner.key:
             connection.refusal = RuntimeFailure("permission_denied", "This site asks who is connecting.")
         self._connections.add(connection)
@@ -444,8 +451,8 @@ class Bridge:
         app = self.door.entrance(scope)
         return SiteClient(app, scope, self.door.catalog.prefix, PAGE_BYTES, self._tasks, address)
 
-    async def _owner_of(self, scope: Scope) -> Owner:
-        """Return who opens a connection. Raises Problem for credentials that are wrong."""
+    async def _owner_of(self, scope: Scope) -> tuple[Owner, str]:
+        """Return who opens a connection, and the key of the session shown. Raises Problem for wrong credentials."""
         shown, visited = read_fields(scope["headers"]).get(b"awp-session", b"").strip(), scope
         if self.door.carry is not None and shown:
             # What knows visitors by a session answers requests; the upgrade is one (RFC 6455 section 4.1).
@@ -454,8 +461,8 @@ class Bridge:
             visited = await self.door.carry.visit(request)
         fields = read_fields(visited["headers"])
         principal = await self._identify(read_credentials(visited, fields, self.door.admission.trusted_proxies))
-        session = hashlib.sha256(shown).hexdigest() if shown and visited is not scope else ""
-        return self.owner(principal, session)
+        session = key_of(shown.decode("latin-1")) if shown and visited is not scope else ""
+        return self.owner(principal, session), session
 
     def owner(self, principal: Principal | None, session: str = "") -> Owner:
         """Return the owner of what a principal, or a session of ours, has; a new one for nobody known."""
@@ -730,20 +737,24 @@ class Bridge:
         if is_relayed:
             meant = call.meant
             self._check(owner, cast(PairedRuntime, runtime), meant)
-            return runtime, await runtime.run(call, lambda given: self._behind_gates(runtime, given, meant, site))
+            result = await runtime.run(call, lambda given: self._behind_gates(runtime, given, meant, site))
+            self._check_result(meant, result, is_wrapped=call.name == SITE_TOOL)
+            return runtime, result
         mode, work = call.arguments.get("mode") if call.name == SITE_TOOL else None, call.meant
         if isinstance(runtime, SiteRuntime):
             runtime.last_used = asyncio.get_running_loop().time()
             self._visits.move_to_end(runtime.id)
 
         async def carry_out(given: BridgeCall) -> ToolResult:
-            if isinstance(runtime, SiteRuntime):
-                runtime.site = site
+            if not isinstance(runtime, SiteRuntime):
+                return await self._behind_gates(runtime, given, given, site)
+            runtime.site = site
+            async with self._in_session(runtime.session, owner, given):
                 if not runtime.session.url and runtime.runtime is not None:
                     home = self.door.catalog.absolute("/")
                     with suppress(PrimitiveError):  # a site need not have a page there
                         await runtime.runtime.page.perform("browser.navigate", {"url": home})
-            return await self._behind_gates(runtime, given, given, site)
+                return await self._behind_gates(runtime, given, given, site)
 
         result = await runtime.run(work, carry_out)
         if mode is None:
@@ -757,6 +768,41 @@ class Bridge:
             if isinstance(runtime, PairedRuntime):
                 output["dropped"] = runtime.dropped
         return runtime, ToolResult({**output, "runtime_id": runtime.id}, result.steps if mode != "call" else ())
+
+    @asynccontextmanager
+    async def _in_session(self, page: Session, owner: Owner, call: BridgeCall) -> AsyncIterator[None]:
+        """Give a page the cookies of the session that a call shows, and the session those that the page has then.
+
+        Raises RuntimeFailure for a session that is none, or somebody else's.
+        """
+        sessions, shown = self.door.sessions, call.members.get("session")
+        if sessions is None or not (call.session_key or shown):
+            yield
+            return
+        try:
+            # That the session which a request or an upgrade shows is the caller's has been found out already.
+            kept = await (sessions.find(str(shown)) if shown else sessions.load(call.session_key))
+            if kept is None or (shown and kept.owner and owner.key != f"user:{kept.owner}"):
+                raise SessionUnknown("This session is not known here, or is over.")
+        except Problem as problem:
+            raise failure_of(problem.status, self._describe(problem)) from problem
+        jar, clock, before = page.browser.jar, page.browser.clock, {cookie.key: cookie for cookie in kept.jar}
+        jar.remove(tuple(jar))
+        for cookie in kept.jar:
+            jar.store(cookie, clock())
+        try:
+            yield
+        finally:
+            jar.drop_expired(clock())
+            after = {cookie.key: cookie for cookie in jar}
+            gone = [replace(cookie, value="", expires=0.0) for key, cookie in before.items() if key not in after]
+            changed = [cookie for key, cookie in after.items() if cookie != before.get(key)]
+            if gone or changed:
+                at = parse_address(self.door.catalog.absolute("/"))
+                try:
+                    await sessions.update(kept, [write_set_cookie(one, clock()) for one in (*gone, *changed)], at)
+                except StoreUnavailable:  # must not cost the caller the answer
+                    logger.exception("the cookies of a page were not kept in the session (call %s)", call.call_id)
 
     def gives_once(self, call: BridgeCall, item: JsonObject) -> bool:
         """Tell whether the answer to a call has what its action gives once, and nobody keeps."""
@@ -784,13 +830,31 @@ class Bridge:
                 return
             shown = call.name[:100]
             raise RuntimeFailure("unknown_action", f"There is no action {shown!r}.", {"name": shown})
-        validator = self._validators.get(call.name)
-        if validator is None:
-            schema = cast(JsonObject, tool["input_schema"])
-            validator = self._validators[call.name] = compile_schema(schema, asserts_formats=True)
+        validator = self._validator(call.name, cast(JsonObject, tool["input_schema"]), asserts_formats=True)
         if violations := validator(call.arguments):
             errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
             raise invalid(f"The arguments of {call.name} do not fit: {_told(errors)}", errors=errors)
+
+    def _check_result(self, meant: BridgeCall, result: ToolResult, *, is_wrapped: bool) -> None:
+        """Check what another runtime says that a tool of ours has given. Raises RuntimeFailure `invalid_result`."""
+        tool = self._tools.get(meant.name, {})
+        x_actions = tool.get("x_actions")
+        schema = x_actions.get("result_schema") if isinstance(x_actions, dict) else None
+        output = result.output
+        if not isinstance(schema, dict) or (is_wrapped and not (isinstance(output, dict) and "result" in output)):
+            return
+        given = output["result"] if is_wrapped and isinstance(output, dict) else output
+        if violations := self._validator(f"result {meant.name}", schema)(given):
+            errors = [{"pointer": one.pointer, "detail": one.detail} for one in violations]
+            message = f"What {meant.name} gives does not fit its result_schema: {_told(errors)}"
+            evidence = {"errors": errors, "steps": list(result.steps)}
+            raise RuntimeFailure("invalid_result", message, evidence, recoverable=False)
+
+    def _validator(self, name: str, schema: JsonObject, asserts_formats: bool = False) -> Validator:
+        validator = self._validators.get(name)
+        if validator is None:
+            validator = self._validators[name] = compile_schema(schema, asserts_formats)
+        return validator
 
     async def _behind_gates(
         self, runtime: ReachableRuntime, call: BridgeCall, meant: BridgeCall, site: SiteClient
@@ -844,7 +908,9 @@ class Bridge:
         members: dict[str, object] = {name: value for name, value in given.items() if value is not None}
         if call.receipts:
             members["receipts"] = list(call.receipts)
-        made = BridgeCall(call.request_id, SITE_TOOL, call.input, call.action.timeout, members)
+        made = BridgeCall(
+            call.request_id, SITE_TOOL, call.input, call.action.timeout, members, session_key=call.session_id
+        )
         try:
             _, result = await self.dispatch(owner, made, Selectors(), site)
         except RuntimeFailure as failure:
@@ -869,14 +935,16 @@ class Bridge:
 class BridgeConnection(SocketConnection):
     """One WebSocket: an agent, a runtime, or both."""
 
-    def __init__(self, bridge: Bridge, owner: Owner, site: SiteClient, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, bridge: Bridge, owner: Owner, site: SiteClient, receive: Receive, send: Send, session_key: str
+    ) -> None:
         browsing = bridge.door.settings.browsing
         idle, largest = float(seconds_of(browsing.idle)), bridge.door.admission.max_body_bytes
         super().__init__(receive, send, largest, idle, browsing.messages_per_second)
         self.owner = owner
         self.runtimes: dict[str, PairedRuntime] = {}
         self.refusal: RuntimeFailure | None = None
-        self._bridge, self._site = bridge, site
+        self._bridge, self._site, self._session_key = bridge, site, session_key
         self._calls = 0
 
     is_greeted = True
@@ -986,9 +1054,7 @@ class BridgeConnection(SocketConnection):
         schema = signal.get("payload")
         if isinstance(schema, dict):
             key = f"signal {name}"
-            if key not in bridge._validators:
-                bridge._validators[key] = compile_schema(schema)
-            if bridge._validators[key](payload):
+            if bridge._validator(key, schema)(payload):
                 runtime.dropped["events"] += 1
                 return
         else:
@@ -1056,7 +1122,7 @@ class BridgeConnection(SocketConnection):
         if self._calls >= MAX_PENDING:
             details = {"limit": MAX_PENDING, "retry_after_ms": 1_000}
             raise RuntimeFailure("permission_denied", "Too many calls are under way.", details)
-        call = BridgeCall(call_id, name, arguments, seconds, members, self)
+        call = BridgeCall(call_id, name, arguments, seconds, members, self, self._session_key)
         self.owner.running.add(call_id)
         self._calls += 1
         self._refused = 0

@@ -216,7 +216,7 @@ def _fastapi_errors(call: Call, document: object) -> tuple[Violation, ...]:
         if place == "body" and whole is not None:
             rest = [whole, *rest]
         elif rest:
-            places = ("json", "form", "file") if place == "body" else (place,)
+            places = ("json", "form", "file", "rows") if place == "body" else (place,)
             named = (one.name for one in parameters if one.location in places and one.wire_name == rest[0])
             rest = [next(named, rest[0]), *rest[1:]]
         if error.get("type") == SURE_PLACE:

@@ -5,6 +5,7 @@ Counters are the sums of all workers, in the site's store, and never go back; th
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from awp_publish.model import Catalog
@@ -38,6 +39,8 @@ class MetricsDoor(Endpoint):
         self._traffic = traffic
         self._gate = gate
         self._proxies = proxies
+        # Where nobody has to be known, nobody learns of actions that are not for everybody.
+        self._hidden = {one.id for one in catalog.actions if gate is None and not one.is_public}
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse a browser that asks under another name."""
@@ -47,7 +50,12 @@ class MetricsDoor(Endpoint):
         """Answer with the totals."""
         if self._gate is not None:
             await self._gate(read_credentials(request.scope, request.fields, self._proxies))
-        body = write_metrics(await self._traffic.read_totals())
+        report = await self._traffic.read_totals()
+        if self._hidden:
+            rows = tuple(row for row in report.rows if row.action not in self._hidden)
+            latencies = {key: one for key, one in report.latencies.items() if key[2] not in self._hidden}
+            report = replace(report, rows=rows, latencies=latencies)
+        body = write_metrics(report)
         headers = (
             (b"content-type", MEDIA_TYPE),
             (b"content-length", b"%d" % len(body)),

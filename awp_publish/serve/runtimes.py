@@ -101,7 +101,7 @@ class BridgeCall:
 
     `members` stand beside its arguments, as in the envelopes of other doors, `headers` beside its answer. `step_id` is
     the last step that is known to have begun, `has_changed` whether one may have changed something: None where nobody
-    knows.
+    knows. `session_key` is the key of the session that the caller has shown, whose cookies a page in this process has.
     """
 
     call_id: str
@@ -110,6 +110,7 @@ class BridgeCall:
     seconds: float
     members: Mapping[str, object] = field(default_factory=dict)
     peer: Peer | None = None
+    session_key: str = ""
     step_id: str | None = None
     has_changed: bool | None = False
     headers: dict[str, str] = field(default_factory=dict)

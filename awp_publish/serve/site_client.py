@@ -8,10 +8,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from awp_publish.browsing.addresses import parse_address
 from awp_publish.browsing.errors import AwpError
@@ -148,10 +149,11 @@ async def drive(
     seconds: float,
     *,
     in_thread: bool = False,
+    alone: asyncio.Lock | None = None,
 ) -> JsonObject:
     """Drive a method to its result. Raises its AwpError; TIMEOUT when its time is up, and then its page is as it was.
 
-    `in_thread` says that its first step takes long already.
+    `in_thread` says that its first step takes long already. `alone` is held for each step, but not for its fetches.
     """
 
     def advance(fetched: Fetched | None) -> Fetch | JsonObject:
@@ -165,18 +167,19 @@ async def drive(
     try:
         async with asyncio.timeout(seconds):
             while True:
-                if is_large:
-                    job = _READERS.submit(advance, fetched)
-                    advancing = asyncio.wrap_future(job)
-                    try:
-                        step = await asyncio.shield(advancing)
-                    except asyncio.CancelledError:
-                        # A thread cannot be interrupted: only when it has ended can `steps` be closed.
-                        if not job.cancel():
-                            await asyncio.wait({advancing})
-                        raise
-                else:
-                    step = advance(fetched)
+                async with alone or nullcontext():
+                    if is_large:
+                        job = _READERS.submit(advance, fetched)
+                        advancing = asyncio.wrap_future(job)
+                        try:
+                            step = await asyncio.shield(advancing)
+                        except asyncio.CancelledError:
+                            # A thread cannot be interrupted: only when it has ended can `steps` be closed.
+                            if not job.cancel():
+                                await asyncio.wait({advancing})
+                            raise
+                    else:
+                        step = advance(fetched)
                 if not isinstance(step, Fetch):
                     return step
                 fetched = await fetch(step)
@@ -261,7 +264,16 @@ class InnerCalls:
             browser = session.browser
             visitor = {"user-agent": browser.user_agent, "cookie": browser.jar.header_for(goal, browser.clock())}
             headers = [*(pair for pair in headers if pair[0] not in visitor), *visitor.items()]
-        fetch = Fetch("POST", home.target, tuple(pair for pair in headers if pair[1]), b"{}", home.origin)
+        keys = {one.name for one in action.route_credentials if one.place == "query"}
+        pairs = parse_qsl(site.scope.get("query_string", b"").decode("latin-1")) if keys else []
+        query = urlencode([pair for pair in pairs if pair[0] in keys])  # the caller's own keys, which are no inputs
+        fetch = Fetch(
+            "POST",
+            f"{home.target}?{query}" if query else home.target,
+            tuple(pair for pair in headers if pair[1]),
+            b"{}",
+            home.origin,
+        )
         fetched = await site.fetch(fetch, {INNER_CALL: inner_call})
         if session is not None:
             session.browser.jar.store_from(fetched.headers, goal, session.browser.clock())

@@ -9,14 +9,20 @@ from django.core import checks
 from django.utils.module_loading import module_has_submodule
 
 from awp_publish.policy.authentication import ADAPTERS
+from awp_publish.settings import URL_SOURCES
 from awp_publish.site import MODEL_KINDS
 from awp_publish_django.callers import adapt_rest_authentication
+from awp_publish_django.conf import url_of_project
 
 logger: Final = logging.getLogger("awp_publish")
 
 FAILED: Final[list[Exception]] = []
 """What the import of an `agents.py` raised. It is told by the checks and by a server that starts, and keeps no other
 command from its work: a table that declarations ask for may be what `migrate` is about to make."""
+
+
+if url_of_project not in URL_SOURCES:  # before any module of the project makes its Site
+    URL_SOURCES.append(url_of_project)
 
 
 class AwpPublishConfig(AppConfig):

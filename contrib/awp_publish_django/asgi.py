@@ -1,6 +1,7 @@
 """Django's ASGI application, which also knows the lifespan: servers start and stop our jobs and probes with it.
 
-And it knows WebSockets at the AWP door, whose agents browse the project through the whole of Django's own handler.
+And it knows WebSockets, at the AWP door and the bridge, whose agents browse the project through the whole of Django's
+own handler.
 
 Use it in `asgi.py` in place of `django.core.asgi.get_asgi_application`; `awp-publish worker project.asgi:application`
 needs it too.

@@ -74,6 +74,12 @@ def read_settings() -> Settings:
     return Settings(given["SITE"], overrides, given.get("LINK_HEADERS", False), kept)
 
 
+def url_of_project() -> object:
+    """The address that AWP_PUBLISH gives, for a Site that has none of its own."""
+    given = getattr(settings, NAME, None) if settings.configured else None
+    return given.get("URL") if isinstance(given, Mapping) else None
+
+
 def load_site(options: Settings) -> Site:
     """The site that the settings name. Raises ImproperlyConfigured, or what its module raises."""
     try:

@@ -37,6 +37,8 @@ def read_form(declared: object, method: str) -> Operation | None:
     be made without arguments is read as far as the class tells, and noted in UNREAD if that is not all.
     """
     kind = declared if isinstance(declared, type) else type(declared)
+    if issubclass(kind, forms.BaseFormSet):
+        return _read_formset(kind() if isinstance(declared, type) else declared, method)  # type: ignore[arg-type]
     if not issubclass(kind, forms.BaseForm):
         return None
     made, asked_database = (declared, False) if not isinstance(declared, type) else _make(kind)
@@ -63,6 +65,33 @@ def read_form(declared: object, method: str) -> Operation | None:
         for name, one in fields.items()
     )
     return Operation(inputs, {}, tuple(parameters), body_type)
+
+
+def _read_formset(made: "forms.BaseFormSet[Any]", method: str) -> Operation:
+    """What a formset takes: a list of rows, named by its prefix. Raises UnusableSchema for files in it."""
+    if method in NO_BODY_METHODS:
+        raise UnusableSchema(f"its formset {type(made).__name__} is sent in a body, and {method} has none")
+    row = made.empty_form
+    model = getattr(getattr(row, "_meta", None), "model", None)
+    fields = {
+        name: one
+        for name, one in row.fields.items()
+        if not one.disabled and not isinstance(one, forms.models.InlineForeignKeyField)
+    }
+    properties: Schema = {}
+    for name, one in fields.items():
+        if isinstance(one, forms.FileField):
+            raise UnusableSchema(f"its formset {type(made).__name__} has a file, {name}; declare a raw schema")
+        properties[name] = describe_field(name, one, model)
+    rows: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    needed = [name for name, one in fields.items() if one.required]
+    rows |= {"required": needed} if needed and not made.can_delete else {}
+    prefix, most = str(made.prefix), made.max_num if made.validate_max else made.absolute_max
+    listed: Schema = {"type": "array", "items": rows, "maxItems": most}
+    listed |= {"minItems": made.min_num} if made.validate_min and made.min_num else {}
+    inputs: Schema = {"type": "object", "properties": {prefix: listed}, "required": [prefix]}
+    inputs["additionalProperties"] = False
+    return Operation(inputs, {}, (Parameter(prefix, "rows", prefix),), URLENCODED)
 
 
 UNREAD: Final[set[type]] = set()

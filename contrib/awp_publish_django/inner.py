@@ -17,6 +17,7 @@ from django.urls import ResolverMatch
 from awp_publish.serve.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.serve.http import Scope, read_fields
 from awp_publish.serve.sessions import SessionPass
+from awp_publish_django.languages import in_language_of_caller
 
 PARSED: Final = frozenset(
     {
@@ -50,6 +51,7 @@ class RouteRequest(HttpRequest):
 
     route_call: RouteCall | SessionPass | None = None
     cleaned: "list[BaseForm | BaseFormSet[Any]]"  # the bound forms that its view has cleaned
+    prefixes: tuple[str, str] | None = None  # of the caller's language and of the published one, where they differ
     _found: ResolverMatch | None = None
 
     @property
@@ -62,7 +64,9 @@ class RouteRequest(HttpRequest):
         own = call.target if call is not None else None
         if found is not None and own is not None and call is not None:
             arrival = own.arrival
-            is_own = arrival is not None and arrival.path == found.route and arrival.endpoint in (None, found.func)
+            spoken, published = self.prefixes or ("", "")
+            route = published + found.route.removeprefix(spoken)
+            is_own = arrival is not None and arrival.path == route and arrival.endpoint in (None, found.func)
             if not is_own:
                 call.go_astray()
                 raise Http404("The call of an action leads to another address.")
@@ -83,6 +87,9 @@ def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes, *, is_fres
     A fresh one has nothing of these: all middleware sees it.
     """
     inner: InnerASGIRequest | InnerWSGIRequest
+    prefixes = None
+    if isinstance(scope.get(ROUTE_CALL), RouteCall):
+        scope, prefixes = in_language_of_caller(scope, getattr(outer, "urlconf", None))
     if isinstance(outer, ASGIRequest):
         inner = InnerASGIRequest(scope, BytesIO(body))
         _carry_meta(outer, inner)
@@ -91,6 +98,7 @@ def make_inner_request(outer: HttpRequest, scope: Scope, body: bytes, *, is_fres
     for name, value in vars(outer).items():
         if not is_fresh and name not in PARSED and name not in vars(inner):
             setattr(inner, name, value)
+    inner.prefixes = prefixes
     inner.route_call = scope.get(ROUTE_CALL)
     exempt_from_csrf(inner)
     return inner

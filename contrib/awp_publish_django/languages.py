@@ -1,13 +1,18 @@
-"""Language prefixes (i18n_patterns): a call's own path says its language, else the caller's request does."""
+"""Language prefixes (i18n_patterns): the caller's Accept-Language holds where it can, else the published path."""
 
-from contextlib import AbstractContextManager, nullcontext
-from typing import Final
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any, Final
+from urllib.parse import quote
 
 from django.conf import settings
 from django.conf.urls.i18n import is_language_prefix_patterns_used
 from django.http import HttpRequest
+from django.urls import Resolver404, get_resolver
 from django.utils import translation
 from django.utils.translation import get_supported_language_variant
+from django.utils.translation.trans_real import parse_accept_lang_header
+
+from awp_publish.serve.http import Scope
 
 LOCALES: Final = "django.middleware.locale.LocaleMiddleware"
 
@@ -18,6 +23,44 @@ def default_language() -> str:
         return str(get_supported_language_variant(settings.LANGUAGE_CODE))
     except LookupError:
         return str(settings.LANGUAGE_CODE)
+
+
+def in_language_of_caller(scope: Scope, urlconf: Any = None) -> tuple[Scope, tuple[str, str] | None]:
+    """A call of a route of i18n_patterns, in the language that its caller accepts instead of the published one.
+
+    Beside the scope there are the prefixes, that of the caller's language and the published one, where they differ.
+    """
+    told = next((value for name, value in scope["headers"] if name.lower() == b"accept-language"), b"")
+    is_used, has_default_prefix = is_language_prefix_patterns_used(urlconf or settings.ROOT_URLCONF)
+    if not told or not is_used or not settings.USE_I18N or LOCALES not in settings.MIDDLEWARE:
+        return scope, None
+    default, accepted = default_language(), None
+    for code, _ in parse_accept_lang_header(told.decode("latin-1").lower()):
+        if code == "*":
+            break
+        with suppress(LookupError):
+            accepted = str(get_supported_language_variant(code))
+            break
+    root = str(scope.get("root_path", ""))
+    path = str(scope["path"]).removeprefix(root)
+    published, spoken = f"{default}/" if has_default_prefix else "", f"{accepted}/"
+    if accepted in (None, default) or not path.startswith(f"/{published}"):
+        return scope, None
+    there = f"/{spoken}{path[1 + len(published) :]}"
+    resolver = get_resolver(urlconf)
+    try:
+        with translation.override(default):
+            own = resolver.resolve(path)
+        with translation.override(accepted):
+            found = resolver.resolve(there)
+    except Resolver404:
+        return scope, None
+    if found.func is not own.func or found.route != spoken + own.route.removeprefix(published):
+        return scope, None
+    return {**scope, "path": root + there, "raw_path": quote(root + there, safe=SAFE).encode()}, (spoken, published)
+
+
+SAFE: Final = "/%:@!$&'()*+,;=~"
 
 
 def speaking(request: HttpRequest) -> AbstractContextManager[None]:

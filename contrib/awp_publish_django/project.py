@@ -21,12 +21,13 @@ from starlette.concurrency import run_in_threadpool
 
 from awp_publish.discover import Route
 from awp_publish.model import Arrival
-from awp_publish.serve.dispatch import ROUTE_CALL
+from awp_publish.serve.dispatch import ROUTE_CALL, RouteCall
 from awp_publish.serve.http import AsgiApp, Message, Receive, Reply, Scope, Send, send_reply
 from awp_publish.serve.sessions import SessionPass
 from awp_publish.threads import RUNNER, is_gevent
 from awp_publish_django.gateway import response_of
 from awp_publish_django.inner import InnerASGIRequest, exempt_from_csrf, make_inner_request
+from awp_publish_django.languages import in_language_of_caller
 from awp_publish_django.responses import calling, read_response_async
 from awp_publish_django.routes import find_django_routes
 
@@ -160,8 +161,12 @@ class _InProcessHandler(ASGIHandler):
     def create_request(
         self, scope: Mapping[str, Any], body_file: IO[bytes]
     ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponseBase]:
+        prefixes = None
+        if isinstance(scope.get(ROUTE_CALL), RouteCall):
+            scope, prefixes = in_language_of_caller(dict(scope))
         made = super().create_request(scope, body_file)
         if isinstance(made[0], InnerASGIRequest):
+            made[0].prefixes = prefixes
             made[0].route_call = scope.get(ROUTE_CALL)
             exempt_from_csrf(made[0])
         return made

@@ -265,6 +265,7 @@ ORIGIN = 'is not an origin; write "https://shop.example" without a path, or "*" 
             "url: two addresses are at shop.example, and requests could not tell them apart.",
         ),
         ("colour", "red", "colour: there is no such option."),
+        ("woa", {"authz": {}}, 'woa: write about={"extensions": {"woa": ...}}.'),
         (
             "proxies",
             {"trusted": ["10.0.0.1"], "header": "x-forwarded-fro"},

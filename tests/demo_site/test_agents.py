@@ -275,3 +275,12 @@ def test_the_first_page_that_agents_read_is_short(agent):
     assert len(answer.content) <= 600 * 4
     for action in ("search_books", "sign_in", "add_to_basket", "check_out"):
         assert f"- {action} {{" in answer.text
+
+
+@pytest.mark.parametrize("path", ["/.well-known/ai-actions.json", "/agent.json", "/.well-known/woa.json"])
+def test_a_manifest_costs_at_most_4000_tokens_for_eleven_actions(path):
+    document = json.loads((GOLDEN / path.rpartition("/")[2]).read_bytes())
+    described = document["agents" if path.endswith("woa.json") else "actions"]
+    described.remove(min(described, key=lambda one: len(json.dumps(one))))
+    assert len(described) == 11
+    assert len(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()) / 4 <= 4000

@@ -1,6 +1,7 @@
 """What `manage.py check` says of wrong settings, declarations and middleware."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,7 @@ def test_every_setting_and_command_is_documented():
     assert [name for name in KINDS if f"| `{name}` |" not in page] == []
     parser = Command().create_parser("manage.py", "agents")
     [verbs] = [list(action.choices or ()) for action in parser._actions if action.dest == "verb"]
-    assert set(verbs) == {"list", "call", "check", "show", "export", "worker"}
+    assert set(verbs) == {"list", "call", "check", "show", "approve", "export", "worker"}
     assert [verb for verb in verbs if f"agents {verb}" not in " ".join(page.split())] == []
 
 
@@ -126,6 +127,16 @@ def test_the_documents_are_checked_shown_and_exported(capsys, tmp_path):
 def test_what_the_owner_has_approved_is_a_site_s_own_choice():
     with pytest.raises(CommandError, match="publishes every action without approval"):
         call_command("agents", "approve")
+
+
+def test_documents_have_a_price_and_descriptions_a_score(capsys):
+    call_command("agents", "show", "--tokens")
+    listed = capsys.readouterr().out
+    assert re.search(r"^ *\d+ +\d+  /agent\.json$", listed, re.MULTILINE)
+    with suppress(CommandError):  # it ends so where there is something to say
+        call_command("agents", "check", "--as-model")
+    for line in capsys.readouterr().out.splitlines():
+        assert line.startswith("warning: ") or " of 100; " in line
 
 
 # --- Templates ---

@@ -11,7 +11,7 @@ from django.test import Client, override_settings
 from django.urls import path
 from django.views.decorators.http import require_GET, require_POST
 
-from awp_publish import Site
+from awp_publish import DeclarationError, Site
 from tests.django.sites import make_site
 
 
@@ -99,3 +99,12 @@ def test_the_overview_is_there_while_debugging():
         page = client.post("/agents/try/look", {"awp-do": "all"}).content.decode()
         assert page.count("&quot;seen&quot;: true") >= 2
         assert client.post("/agents/try/look", headers={"sec-fetch-site": "cross-site"}).status_code == 403
+
+
+def test_a_site_that_gives_no_address_has_the_one_of_the_settings(monkeypatch):
+    monkeypatch.delenv("AWP_PUBLISH_URL", raising=False)
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.site", "URL": "https://told.example"}):
+        assert Site(name="Shop", description="Sells books.").settings.urls == ("https://told.example",)
+        assert Site(name="S", description="S.", url="https://own.example").settings.urls == ("https://own.example",)
+    with override_settings(AWP_PUBLISH={"SITE": f"{__name__}.site"}), pytest.raises(DeclarationError, match="required"):
+        Site(name="Shop", description="Sells books.")

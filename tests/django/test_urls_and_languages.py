@@ -74,12 +74,16 @@ def test_they_stand_beside_the_middleware_too():
 
 
 @pytest.mark.parametrize("middleware", [[], [MIDDLEWARE]], ids=["urls", "middleware"])
-def test_a_route_without_a_prefix_speaks_the_callers_language_and_one_with_it_its_own(middleware):
+def test_a_call_speaks_the_callers_language_with_a_prefix_or_without(middleware):
     with override_settings(MIDDLEWARE=[*WITHOUT, LOCALES, *middleware]):
         client = Client(SERVER_NAME="shop.example")
         assert call(client, "greet", **{"accept-language": "de"}).json() == {"language": "de", "books": 0}
         assert call(client, "greet").json()["language"] == "en"
-        assert call(client, "greet_prefixed", **{"accept-language": "de"}).json() == {"language": "en"}
+        for accepted, language in {"de": "de", "de-AT,de;q=0.8": "de", "tlh": "en", "tlh, de": "de", "*": "en"}.items():
+            assert call(client, "greet_prefixed", **{"accept-language": accepted}).json() == {"language": language}
+        assert call(client, "greet_prefixed").json() == {"language": "en"}
+        with translation.override("de"):  # what another request left to the thread
+            assert call(client, "greet_prefixed").json() == {"language": "en"}
 
 
 def test_the_published_path_is_one_that_exists():

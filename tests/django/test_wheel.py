@@ -55,7 +55,9 @@ def test_the_wheel_has_every_file_of_both_packages(installed):
 def test_the_wheel_has_a_bill_of_materials_that_names_what_it_needs(installed):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = [
-        texts for name, texts in project["optional-dependencies"].items() if name not in ("demo", "test", "bench")
+        texts
+        for name, texts in project["optional-dependencies"].items()
+        if name not in ("demo", "test", "site", "bench")
     ]
     required = {Requirement(text).name for text in project["dependencies"]}
     optional = {Requirement(text).name for text in chain.from_iterable(extras)} - {project["name"]}

@@ -203,3 +203,35 @@ def _above(node):
     while node.tag != "body":
         yield node
         node = node.parent
+
+
+def test_room_that_regions_do_not_need_goes_to_texts_that_were_shortened():
+    regions = "".join(f"<nav aria-label=n{n}><a href=/{n}>link {n}</a></nav>" for n in range(9))
+    texts = "".join(f"<p>{n} {'and so it goes on and on ' * (40 if n % 2 else 9)}</p>" for n in range(48))
+    document = compiled(f"{regions}<main><h1>Tea</h1>{texts}</main>", Budget.TIGHT)
+    assert 0.96 * Budget.TIGHT.value < document["meta"]["som_bytes"] <= Budget.TIGHT.value
+
+
+def test_the_text_of_a_page_that_is_one_form_is_its_main_content():
+    navigation = "".join(f"<a href=/section/{n}/index>A section named {n}</a>" for n in range(300))
+    texts = "".join(f"<p>{n} {'so it goes on and on ' * 9}</p>" for n in range(60))
+    page = f"<nav>{navigation}</nav><form id=aspnetForm method=post><h1>Tea</h1>{texts}<input name=q></form>"
+    kept = [one for one in elements_of(compiled(page, Budget.TIGHT)) if "so it goes" in one.get("text", "")]
+    assert len(kept) == 60
+
+
+def test_where_room_is_short_a_description_that_is_seen_is_told_as_text_only():
+    def fields(hidden: str) -> str:
+        return "<h1>Settings</h1><form>" + "".join(
+            f"<label for=i{n}>Field {n}</label><input id=i{n} name=n{n} aria-describedby=h{n}>"
+            f"<p id=h{n} {hidden}>What field {n} is for is said in so many words that there is hardly room for it.</p>"
+            for n in range(90)
+        )
+
+    seen = compiled(fields(""), Budget.TIGHT)
+    inputs = [one for one in elements_of(seen) if one["role"] == "text_input"]
+    assert len(inputs) > 50
+    assert not any("description" in one["attrs"] or "aria" in one["attrs"] for one in inputs)
+    assert sum("What field" in one.get("text", "") for one in elements_of(seen)) > 30
+    (first, *_) = [one for one in elements_of(compiled(fields("hidden"), Budget.TIGHT)) if one["role"] == "text_input"]
+    assert first["attrs"]["description"].startswith("What field 0")

@@ -16,7 +16,9 @@ from awp_publish.model import (
     RateLimit,
     RouteCredential,
 )
+from awp_publish.protocols import woa
 from awp_publish.protocols.awas import PROTOCOL
+from awp_publish.schema import DIALECT
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_route_action, read
 from .conftest import Check
@@ -317,7 +319,6 @@ def test_what_an_action_does_not_have_is_not_mentioned() -> None:
         "authentication_required": False,
         "conformanceLevel": "L1",
         "inputSchema": {"type": "object", "properties": {}},
-        "outputs": {"success_codes": [200]},
     }
 
 
@@ -350,7 +351,7 @@ def test_empty_facts_are_absent_too() -> None:
 
 
 def test_an_action_tells_what_it_answers() -> None:
-    search = _action(BOOKSHOP)
+    search = _action(replace(BOOKSHOP, documents=frozenset()))
     assert search["outputSchema"]["examples"] == [{"books": [], "total": 0}]
     assert search["outputSchema"]["required"] == ["books", "total"]
 
@@ -435,3 +436,19 @@ def test_level_3_asks_it_all_of_every_action() -> None:
         weaker = make_route_action("order", {}, **{name: value for name, value in write.items() if name != missing})
         assert _level(make_catalog(read_books, weaker, site=SECURITY)) == "L2", missing
     assert _level(make_catalog(read_books)) == "L1"
+
+
+def test_what_the_woa_document_says_word_for_word_is_referred_to() -> None:
+    agents = read(woa.PROTOCOL.documents[0], BOOKSHOP)["agents"]
+    alone = _manifest(replace(BOOKSHOP, documents=frozenset()))["actions"]
+    for action, whole in zip(_manifest(BOOKSHOP)["actions"], alone, strict=True):
+        for member in ("inputSchema", "outputSchema"):
+            found = action.get(member, {})
+            if "$ref" in found:
+                path, _, pointer = found["$ref"].partition("#/agents/")
+                number, _, side = pointer.partition("/")
+                assert path == "/.well-known/woa.json"
+                assert {**agents[int(number)][side]} == {"$schema": DIALECT, **whole[member]}
+            else:
+                assert found == whole.get(member, {})
+    assert any("$ref" in action.get("outputSchema", {}) for action in _manifest(BOOKSHOP)["actions"])

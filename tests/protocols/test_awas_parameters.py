@@ -205,11 +205,11 @@ def test_a_guarded_action_is_described_as_the_plain_door_takes_it() -> None:
         ("copies", {}),
         ("api_version", {}),
     ]
-    assert order["inputSchema"] == ORDER.inputs
+    assert _described(ORDER, documents=frozenset())["inputSchema"] == ORDER.inputs
 
 
 def test_the_schema_of_inputs_named_as_on_the_wire_is_left_alone() -> None:
-    assert _described(SEARCH)["inputSchema"] == SEARCH.inputs
+    assert _described(SEARCH, documents=frozenset())["inputSchema"] == SEARCH.inputs
 
 
 def test_a_renamed_schema_keeps_what_its_members_refer_to() -> None:

@@ -343,3 +343,52 @@ def test_a_session_and_the_cookie_of_a_tab_are_one_visitor():
         stranger = stack.enter_context(client.websocket_connect("/actions-bridge"))
         stranger.send_json(item)
         assert stranger.receive_json()["error"]["code"] == "runtime_not_found"
+
+
+@pytest.mark.parametrize("door", [use_bridge, use_woa, use_mcp])
+def test_a_page_in_process_has_the_cookies_of_the_session_that_is_shown_and_the_session_those_of_the_page(
+    door: Callable[..., Use],
+) -> None:
+    with TestClient(make_app(), base_url="https://shop.example") as client, ExitStack() as stack:
+        answer = client.post("/agents/sign_in/invoke", json={"input": {"name": "ada"}})
+        envelope = {"session": answer.headers["awp-session"]}
+        client.cookies.clear()
+        use = door(client, stack)
+
+        def read() -> str:
+            arguments = {"url": "/account"}
+            assert use("call", envelope=envelope, action="browser.navigate", arguments=arguments)["ok"]
+            located = {"locator": {"selector": "p.who"}}
+            told = use("call", envelope=envelope, action="locator.text_content", arguments=located)
+            return str(told["result"]["text"])
+
+        assert read() == "ada"
+        # The page signs in as somebody else, by its own form: the session is that visitor's from then on.
+        use("call", envelope=envelope, action="browser.navigate", arguments={"url": "/enter"})
+        use("call", envelope=envelope, action="sign_in", arguments={"name": "eve"})
+        assert read() == "eve"
+        confirmed = {"input": {"slug": "emma"}, **envelope}
+        token = client.post("/agents/order_book/invoke", json=confirmed).json()["confirmation"]["token"]
+        ordered = client.post("/agents/order_book/invoke", json={**confirmed, "confirmation": token}).json()
+        assert ordered["by"] == "eve"
+        client.cookies.clear()
+        refused = use("call", envelope={"session": "nobody's"}, action="page.info")
+        assert "session" in refused.get("message", refused.get("detail", "")).lower()
+
+
+def test_a_session_that_a_socket_shows_and_one_that_a_request_shows_have_one_page() -> None:
+    with TestClient(make_app(), base_url="https://shop.example") as client:
+        session = client.post("/agents/sign_in/invoke", json={"input": {"name": "ada"}}).headers["awp-session"]
+        client.cookies.clear()
+        shown = {"AWP-Session": session}
+        with client.websocket_connect("/actions-bridge", headers=shown) as socket:
+            call = {"type": "action_call", "call_id": "c", "name": "actions.site", "arguments": {"mode": "list"}}
+            socket.send_json(call)
+            runtime = socket.receive_json()["runtime_id"]
+        answer = client.post("/agents/actions_site/invoke", json={"input": {"mode": "list"}}, headers=shown)
+        assert answer.json()["runtime_id"] == runtime
+
+
+def test_a_tool_of_another_page_says_how_to_get_there(use: Any) -> None:
+    told = use("call", action="search_books", arguments={"q": "emma"})
+    assert "browser.navigate leads to one that fits /search." in told["message"]

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Site
+from awp_publish import AgentPublisher, BearerToken, DeclarationError, Principal, Site, Traffic
 from awp_publish.problems import AuthExpired
 from awp_publish.protocols import ALL
 from awp_publish.protocols.protocol import published
@@ -346,6 +346,19 @@ def test_the_overview_shows_what_its_reader_may_see(open_client):
     assert client.get("/agents/try/close", headers=operator).status_code == 200
 
 
+def test_metrics_that_everybody_reads_tell_of_what_is_public(open_client):
+    site = make_site(doors=[], traffic=Traffic(metrics=True))
+    for name, audience in {"look": "public", "close": "operator"}.items():
+        site.agent(name, description="Does it.", audience=audience)(lambda: None)
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    operator = {"authorization": "Bearer olga"}
+    for name in ("look", "close"):
+        assert client.post(f"/agents/{name}/invoke", json={"input": {}}, headers=operator).status_code == 200
+    text = client.get("/agents/metrics").text
+    assert 'action="look"' in text
+    assert "close" not in text
+
+
 # --- The doors at which an action is offered ---
 
 
@@ -442,7 +455,7 @@ def test_tags_group_actions_wherever_a_document_can_say_so(open_client):
     assert {one["name"]: one["_meta"]["awp/tags"] for one in tools if "_meta" in one} == tags_of
     with AwpClient.greeted(client) as caller:
         listed = {one["name"]: one["tags"] for one in caller.ask("skills.list")["result"]["skills"]}
-    assert tags.items() <= listed.items()
+    assert tags_of.items() <= listed.items()
 
 
 # --- Declaring ---

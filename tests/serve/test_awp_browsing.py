@@ -1,5 +1,6 @@
 """Browsing through the AWP door: pages are reached as a visitor reaches them, and whatever they do is answered."""
 
+import asyncio
 import threading
 import time
 
@@ -220,6 +221,79 @@ def test_a_closed_session_answers_nothing_that_comes_after(caller):
     ]
     answers = {(answer := caller.hear())["id"]: answer for _ in asked}
     assert [answers[one].get("error", {}).get("code") for one in asked] == [None, None, "NOT_FOUND"]
+
+
+def meeting_site(patience: float = 4) -> Starlette:
+    """A site with two pages of which each waits for the other to be asked for, and a count of its pages under way."""
+    here = {"a": asyncio.Event(), "b": asyncio.Event()}
+    under_way: list[str] = []
+
+    async def meet(request: Request) -> HTMLResponse:
+        name = request.path_params["name"]
+        here[name].set()
+        try:
+            async with asyncio.timeout(patience):
+                await here["b" if name == "a" else "a"].wait()
+        except TimeoutError:
+            return page("Alone")
+        return page("Together")
+
+    async def count(request: Request) -> HTMLResponse:
+        under_way.append("x")
+        most = len(under_way)
+        await asyncio.sleep(0.01)
+        under_way.pop()
+        return page(f"{most} under way")
+
+    site = Starlette(routes=[Route("/meet/{name}", meet), Route("/count", count)])
+    site.add_middleware(AgentPublisher, site=make_site(timeout=5))
+    return site
+
+
+@pytest.mark.parametrize(
+    ("wants", "titles"),
+    [
+        ({"concurrency": True}, {"Together"}),
+        ({"concurrency": "pages"}, {"Together"}),
+        ({"features": ["concurrency"]}, {"Together"}),
+        ({"concurrency": False}, {"Alone", "Together"}),
+        ({}, {"Alone", "Together"}),
+    ],
+)
+def test_pages_of_one_session_are_opened_at_the_same_time_for_a_client_that_wants_it(open_client, wants, titles):
+    patience = 4 if len(titles) == 1 else 0.02
+    with AwpClient.greeted(open_client(meeting_site(patience)), wants=wants) as caller:
+        session = caller.create()
+        other = caller.do("page.create", session_id=session)["page_id"]
+        caller.say("page.navigate", {"session_id": session, "url": "/meet/a"}, key="first")
+        caller.say("page.navigate", {"session_id": session, "page_id": other, "url": "/meet/b"}, key="second")
+        answers = [caller.hear(), caller.hear()]
+        assert {answer["result"]["title"] for answer in answers} == titles
+
+
+def test_requests_about_one_page_or_all_of_a_session_keep_their_order_even_then(open_client):
+    with AwpClient.greeted(open_client(meeting_site()), wants={"concurrency": True}) as caller:
+        session = caller.create()
+        navigate = {"session_id": session, "url": "/count"}
+        asked = [
+            caller.say("page.navigate", navigate),
+            caller.say("page.navigate", {**navigate, "page_id": "p_1"}),
+            caller.say("page.close", {"session_id": session, "page_id": "p_1"}),
+            caller.say("page.observe", {"session_id": session, "page_id": "p_1"}),
+            caller.say("page.create", {"session_id": session}),
+            caller.say("page.navigate", navigate),
+        ]
+        answers = [caller.hear() for _ in asked]
+        assert [answer["id"] for answer in answers] == asked
+        codes = [answer.get("error", {}).get("code") for answer in answers]
+        assert codes == [None, None, None, "NOT_FOUND", None, None]
+        assert {answers[at]["result"]["title"] for at in (0, 1, 5)} == {"1 under way"}
+
+
+@pytest.mark.parametrize("wants", [{"concurrency": 1}, {"concurrency": {}}, {"concurrent": [1]}])
+def test_a_wish_for_concurrency_that_cannot_be_read_is_refused(client, wants):
+    with AwpClient.open(client) as caller:
+        assert caller.fail("awp.hello", wants=wants)["code"] == "INVALID_REQUEST"
 
 
 def test_a_client_that_wants_it_is_told_what_its_actions_made_of_a_page(client):

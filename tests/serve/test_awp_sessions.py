@@ -374,3 +374,42 @@ def test_sessions_that_have_ended_make_room(clock):
         with pytest.raises(AwpError, match="Maximum sessions"):
             sessions.create("holder", "", {}, 30)
         clock.now += 61
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("session.list", "session.create"),
+        ("skills.list", "session.list"),
+        ("session.create", "page.navigate"),
+        ("page.observe", "session.export"),
+        ("page.list", "page.create"),
+        ("session.list", "page.history"),
+    ],
+)
+def test_a_key_is_for_one_method_reading_ones_too(client, first, second):
+    with AwpClient.greeted(client) as caller:
+        session = caller.create()
+        caller.do("page.navigate", session_id=session, url="/next")
+        params = {
+            name: {}
+            if name in ("session.list", "session.create", "skills.list")
+            else {"session_id": session, "url": "/"}
+            for name in (first, second)
+        }
+        assert "result" in caller.ask(first, params[first], key="k")
+        assert "result" in caller.ask(first, params[first], key="k")
+        assert caller.ask(second, params[second], key="k")["error"]["code"] == "CONFLICT"
+        assert "result" in caller.ask(second, params[second], key="other")
+
+
+def test_a_key_of_what_failed_is_free(client):
+    with AwpClient.greeted(client) as caller:
+        assert caller.ask("session.close", {"session_id": "s_none"}, key="k")["error"]["code"] == "NOT_FOUND"
+        assert "result" in caller.ask("session.list", {}, key="k")
+
+
+@pytest.mark.parametrize("wrong", [{"network": "proxy"}, {"profile": 3}, {"network": []}])
+def test_what_a_session_should_be_like_has_to_be_an_object(client, wrong):
+    with AwpClient.greeted(client) as caller:
+        assert caller.fail("session.create", **wrong)["code"] == "INVALID_REQUEST"

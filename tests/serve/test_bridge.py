@@ -98,6 +98,21 @@ async def test_a_call_goes_to_the_runtime_and_its_output_back(ends):
     assert await agent.hear() == told
 
 
+@pytest.mark.parametrize("is_wrapped", [False, True])
+async def test_an_output_that_does_not_fit_the_result_schema_is_no_success(ends, is_wrapped):
+    tab, agent = ends
+    arguments = {"numbers": [1, 2]}
+    if is_wrapped:
+        agent.call("actions.site", {"mode": "call", "action": "add_numbers", "arguments": arguments})
+    else:
+        agent.call("add_numbers", arguments)
+    output = {"sum": "three"}
+    tab.answer(await tab.hear(), {"ok": True, "result": output} if is_wrapped else output)
+    error = (await agent.hear())["error"]
+    assert (error["code"], error["recoverable"]) == ("invalid_result", False)
+    assert error["evidence"]["errors"][0]["pointer"] == "/sum"
+
+
 async def test_an_error_of_the_runtime_is_passed_on_with_its_members(ends):
     tab, agent = ends
     agent.call("add_numbers", {"numbers": []})
@@ -131,8 +146,8 @@ async def test_calls_of_one_runtime_run_one_after_the_other_and_in_order(ends):
         call = await tab.hear()
         assert call["call_id"] == f"c{number}"
         assert await tab.quiet()
-        tab.answer(call, number)
-        assert (await agent.hear())["output"] == number
+        tab.answer(call, {"sum": number})
+        assert (await agent.hear())["output"] == {"sum": number}
 
 
 @pytest.mark.parametrize("name", ["runtime_id", "target_runtime_id"])
@@ -240,8 +255,8 @@ async def test_a_call_id_that_is_under_way_is_refused(ends):
     agent.call("add_numbers", {"numbers": [1]})
     call = await tab.hear()
     assert (await agent.error("add_numbers", {"numbers": [1]}))["code"] == "invalid_input"
-    tab.answer(call, 1)
-    assert (await agent.hear())["output"] == 1
+    tab.answer(call, {"sum": 1})
+    assert (await agent.hear())["output"] == {"sum": 1}
 
 
 async def test_what_is_given_once_is_not_kept_for_a_call_again(stack):
@@ -305,8 +320,8 @@ async def test_a_visitor_lets_an_agent_in_by_a_code(app, stack, shown):
     agent = await stack.enter_async_context(connected(app, BEN))
     await tab.ready(authorization_id=SECRET)
     agent.call("add_numbers", {"numbers": []}, **shown)
-    tab.answer(await tab.hear(), "done")
-    assert (await agent.hear())["output"] == "done"
+    tab.answer(await tab.hear(), {"sum": 1})
+    assert (await agent.hear())["output"] == {"sum": 1}
 
 
 async def test_a_code_that_is_taken_back_opens_nothing(app, stack):
@@ -370,8 +385,8 @@ async def test_a_runtime_that_loads_its_page_anew_takes_its_call_up_again(app, s
     back = await stack.enter_async_context(connected(app, ANN))
     await back.ready(runtime_key=SECRET, url="https://shop.example/next")
     assert await back.quiet(), "what was sent is never sent again"
-    back.answer(call, "done")
-    assert (await agent.hear())["output"] == "done"
+    back.answer(call, {"sum": 1})
+    assert (await agent.hear())["output"] == {"sum": 1}
 
 
 async def test_a_visitor_of_nobody_known_comes_back_by_the_key_alone(app, stack):
@@ -382,8 +397,8 @@ async def test_a_visitor_of_nobody_known_comes_back_by_the_key_alone(app, stack)
         call = await tab.hear()
     back = await stack.enter_async_context(connected(app))
     await back.ready(runtime_key=SECRET, authorization_id=OTHER_SECRET)
-    back.answer(call, "done")
-    assert (await agent.hear())["output"] == "done"
+    back.answer(call, {"sum": 1})
+    assert (await agent.hear())["output"] == {"sum": 1}
 
 
 async def test_a_call_waits_for_a_page_that_is_loaded_anew(app, stack):
@@ -393,8 +408,8 @@ async def test_a_call_waits_for_a_page_that_is_loaded_anew(app, stack):
     agent.call("add_numbers", {"numbers": [1]})
     back = await stack.enter_async_context(connected(app, ANN))
     await back.ready(runtime_key=SECRET)
-    back.answer(await back.hear(), "done")
-    assert (await agent.hear())["output"] == "done"
+    back.answer(await back.hear(), {"sum": 1})
+    assert (await agent.hear())["output"] == {"sum": 1}
 
 
 async def test_a_runtime_that_does_not_come_back_fails_its_call(app, stack, monkeypatch):
@@ -433,12 +448,12 @@ async def test_the_answer_of_another_runtime_counts_for_nothing(app, stack):
     await other.ready("second")
     agent.call("add_numbers", {"numbers": [1]}, runtime_id="tab")
     call = await tab.hear()
-    other.answer({**call, "runtime_id": "second"}, "wrong")
-    other.answer(call, "wrong")
+    other.answer({**call, "runtime_id": "second"}, {"sum": -1})
+    other.answer(call, {"sum": -1})
     assert await agent.quiet()
-    tab.answer(call, "right")
-    tab.answer(call, "twice")
-    assert (await agent.hear())["output"] == "right"
+    tab.answer(call, {"sum": 3})
+    tab.answer(call, {"sum": 6})
+    assert (await agent.hear())["output"] == {"sum": 3}
     assert await agent.quiet()
 
 
@@ -452,9 +467,9 @@ async def test_a_late_answer_does_not_answer_another_callers_call_of_the_same_id
     assert (stop["type"], stop["call_id"]) == ("action_error", late["call_id"])
     second.call("add_numbers", {"numbers": [2]}, authorization_id=SECRET)
     call = await tab.hear()
-    tab.answer(late, "late")
-    tab.answer(call, "mine")
-    assert (await second.hear())["output"] == "mine"
+    tab.answer(late, {"sum": 7})
+    tab.answer(call, {"sum": 8})
+    assert (await second.hear())["output"] == {"sum": 8}
 
 
 async def test_a_call_that_takes_too_long_is_told_how_long_and_where_it_was(ends):
@@ -465,7 +480,7 @@ async def test_a_call_that_takes_too_long_is_told_how_long_and_where_it_was(ends
     error = (await agent.hear())["error"]
     assert (error["code"], error["evidence"]["step_id"], error["recoverable"]) == ("handler_timeout", "submit", False)
     assert error["evidence"]["elapsed_ms"] >= 45
-    tab.answer(call, "late")
+    tab.answer(call, {"sum": 7})
     assert await agent.quiet()
 
 
@@ -603,7 +618,7 @@ async def test_an_event_within_a_call_names_it_to_its_caller(ends):
     call = await tab.hear()
     tab.say(event({}))
     assert (await agent.hear())["previous_call_id"] == "call-1"
-    tab.answer(call, 1)
+    tab.answer(call, {"sum": 1})
     await agent.hear()
     tab.say(event({}, event_id="e2"))
     assert (await agent.hear())["previous_call_id"] == "call-1"

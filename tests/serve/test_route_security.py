@@ -23,6 +23,7 @@ from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site
 from awp_publish.checks import check_document
+from awp_publish.serve.in_process import InProcess
 from tests.serve.doors import DOORS
 
 ORIGIN = "https://shop.example"
@@ -264,8 +265,6 @@ def test_mounted_applications_may_call_different_schemes_the_same():
 def test_a_401_has_one_code_and_its_challenge_at_every_door(door, scheme, send):
     with published(*guarded_by(scheme)) as client:
         caller = DOORS[door](client)
-        if door == "awp" and "params" in send:
-            pytest.skip("its calls carry the headers of the connection, and not its query")
         refused = caller.call("list_orders")
         assert refused.code == "AUTHENTICATION_REQUIRED"
         assert refused.challenge
@@ -471,3 +470,26 @@ def test_basic_credentials_have_their_own_challenge():
         refused = client.post("/agents/me/invoke", json={"input": {}})
         assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Basic")
         assert client.post("/agents/me/invoke", json={"input": {}}, auth=("anna", "x")).json() == "anna"
+
+
+def test_a_key_in_the_address_of_the_awp_door_is_the_routes():
+    app, site = FastAPI(), new_site()
+
+    @app.get("/orders")
+    @site.action("list_orders")
+    async def list_orders(key: Annotated[str, Security(APIKeyQuery(name="api_key"))]) -> str:
+        """List orders."""
+        return key
+
+    client = InProcess(AgentPublisher(app, site=site, check=False), 5)
+    hello = {"client_name": "test", "client_version": "1", "awp_version": "0.1"}
+    messages = [
+        {"id": "1", "type": "request", "method": "awp.hello", "params": hello},
+        {"id": "2", "type": "request", "method": "skills.invoke", "params": {"skill": "list_orders", "args": {}}},
+    ]
+    try:
+        told = client.talk("/awp?api_key=a%20b&other=c", {}, messages)
+        assert told[1]["result"]["output"] == "a b"
+        assert client.talk("/awp?other=c", {}, messages)[1]["error"]["details"]["status"] == 401
+    finally:
+        client.close()

@@ -149,11 +149,15 @@ FEATURES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A client's handshake: whether in the draft's shape, the encoding it gets, and the events it wants."""
+    """A client's handshake: whether in the draft's shape, the encoding it gets, and the events it wants.
+
+    With `concurrency` requests of one session for different pages do not wait for one another (paper, 4.2).
+    """
 
     is_draft: bool
     encoding: str
     events: frozenset[str]
+    concurrency: bool
 
 
 def read_hello(params: Mapping[str, object], *, is_packed: bool) -> Hello:
@@ -171,7 +175,17 @@ def read_hello(params: Mapping[str, object], *, is_packed: bool) -> Hello:
     if encoding is None:
         raise AwpError("UNSUPPORTED", "None of the encodings is spoken here.", {"supported": list(ENCODINGS)})
     is_draft = any(name in params for name in ("client", "awp", "wants"))
-    return Hello(is_draft, encoding, frozenset(_texts(wants, "events")) & {MUTATION})
+    at_once = not _CONCURRENCY.isdisjoint(_texts(wants, "features"))
+    for name in ("concurrency", "concurrent"):
+        asked = wants.get(name)
+        at_once = at_once or asked is True
+        if not isinstance(asked, bool):
+            at_once = at_once or not _PAGES.isdisjoint(_texts(wants, name))
+    return Hello(is_draft, encoding, frozenset(_texts(wants, "events")) & {MUTATION}, at_once)
+
+
+_CONCURRENCY: Final = frozenset(("concurrency", "concurrent", "pages.concurrent"))
+_PAGES: Final = frozenset(("page", "pages"))
 
 
 def _object(params: Mapping[str, object], name: str) -> Mapping[str, object]:
@@ -216,6 +230,7 @@ def render_hello(catalog: Catalog, sessions: "Sessions", hello: Hello, auth: Jso
         "awp": {"version": VERSION},
         "encoding": {"selected": hello.encoding},
         "compression": {"selected": "none"},
+        "concurrency": {"selected": "pages" if hello.concurrency else "none"},
         "server": {"name": NAME, "version": version, "site": catalog.site.name, "url": catalog.url},
         "limits": limits,
         "events": sorted(hello.events),

@@ -15,6 +15,7 @@ from awp_publish.browsing.acting import RESERVED
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import METHODS
 from awp_publish.model import Catalog, JsonObject
+from awp_publish.policy.guard import read_key
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
 from awp_publish.problems import Problem
 from awp_publish.serve.awp.callers import AwpCallers, Identity, new_challenge, read_hello, render_hello
@@ -63,6 +64,15 @@ UNSUPPORTED: Final = (
 SAFE: Final = {method.name for method in METHODS.values() if method.scope == "som:read"} | {"session.cookies.get"}
 """Methods that change nothing: sent again, they are carried out again."""
 
+OF_ONE_PAGE: Final = METHODS.keys() - {
+    *("page.create", "page.close", "page.list"),
+    *("session.cookies.get", "session.cookies.set", "session.cookies.clear"),
+}
+"""Methods that are about one page only."""
+
+MAX_METHODS: Final = 1_000
+"""Idempotency keys of one connection whose methods are remembered."""
+
 WAITS: Final = ("dom_content_loaded", "load", "network_idle", "som_stable")
 """Draft, Page Lifecycle. Without JavaScript a page that has come is all of these."""
 
@@ -90,6 +100,9 @@ class AwpClient:
         self._site = site
         self._answers = AnswerCache()
         self._wanted: frozenset[str] = frozenset()
+        self._is_concurrent = False
+        self._methods: dict[str, str] = {}
+        """By idempotency key, the method that it was used for."""
         self._challenge = new_challenge()
         # Calls of skills on one connection have one session, unless they name a session of pages.
         self._conversation = service.session_ids.new_id() if service.session_ids is not None else None
@@ -103,17 +116,31 @@ class AwpClient:
             raise AwpError("INVALID_REQUEST", "Must send awp.hello before any other method")
         if (invoked := _read_skill_intent(request)) is not None:
             request, name = invoked, invoked.method
+        if request.key is None:
+            return await self._carry_out(self.identity, request)
+        key = read_key(request.key)
+        if self._methods.get(key, name) != name:
+            words = "The idempotency key was used for another method."
+            raise AwpError("CONFLICT", words, {"idempotency_key": key, "method": self._methods[key]})
+        result = await self._carry_out(self.identity, request)
+        self._methods[key] = name
+        if len(self._methods) > MAX_METHODS:
+            del self._methods[next(iter(self._methods))]
+        return result
+
+    async def _carry_out(self, identity: Identity, request: AwpRequest) -> JsonObject:
+        name = request.method
         if name in OWN_METHODS:
             scope, answer = OWN_METHODS[name]
-            self.identity.need(scope, name)
-            return await answer(self, self.identity, request)
+            identity.need(scope, name)
+            return await answer(self, identity, request)
         method = METHODS.get(name)
         if method is None:
             shown = name[:100]
             if name.startswith(UNSUPPORTED):
                 raise AwpError("UNSUPPORTED", f"Not supported: {shown}", {"method": shown})
             raise AwpError("INVALID_REQUEST", f"Unknown method: {shown}", {"method": shown})
-        self.identity.need(method.scope, name)
+        identity.need(method.scope, name)
         # What is wrong with the request is told before its session is looked for.
         method.check(request.params)
         wait = request.params.get("wait")
@@ -122,20 +149,21 @@ class AwpClient:
         if wait and wait.get("until", "load") not in WAITS:
             refuse(f"wait.until must be one of {', '.join(WAITS)}.", param="wait.until", known=list(WAITS))
         wanted = read_milliseconds(request.params, "timeout_ms", read_milliseconds(wait or {}, "timeout_ms", 0.0))
-        opened = self._find(self.identity, request)
+        opened = self._find(identity, request)
+        page = self._page_of(opened, request) if self._is_concurrent else None
         session, seconds = opened.session, min(self.service.max_seconds, wanted or opened.timeout)
 
         async def run() -> JsonObject:
             cursors: Mapping[str, int] = {}
             if MUTATION in self._wanted and method.scope == "page:act":
-                pages = session.tabs.values()
+                pages = [tab for tab in session.tabs.values() if page is None or tab.id == page]
                 cursors = {tab.id: tab.history.cursor for tab in pages if tab.history.current is not None}
             steps, is_large = method.run(session, request.params), has_large_page(session)
-            result = await drive(steps, self._site.fetch, name, seconds, in_thread=is_large)
+            result = await drive(steps, self._site.fetch, name, seconds, in_thread=is_large, alone=opened.stepping)
             self.events += mutations_since(session, cursors, request.trace)
             return result
 
-        async with opened.lock:
+        async with opened.turns.take(page):
             self._check_open(opened)
             result = await opened.answers.answer_once(request, run, is_safe=name in SAFE)
             self.service.sessions.touch(opened)
@@ -162,7 +190,7 @@ class AwpClient:
                 words = "This connection belongs to another caller, or has sessions."
                 raise AwpError("CONFLICT", words, {"method": HELLO})
             self.identity = identity
-        self._wanted = hello.events
+        self._wanted, self._is_concurrent = hello.events, hello.concurrency
         described = {
             "method": identity.method,
             "principal": identity.id or None,
@@ -184,6 +212,16 @@ class AwpClient:
 
     def _find(self, caller: Identity, request: AwpRequest) -> OpenSession:
         return self.service.sessions.find(self, caller.id, _read_session_id(request))
+
+    def _page_of(self, opened: OpenSession, request: AwpRequest) -> str | None:
+        """Return the page that a request is about alone. None for one about the session, or about any of its pages."""
+        if request.method not in OF_ONE_PAGE:
+            return None
+        page = request.params.get("page_id")
+        if isinstance(page, str):
+            return page
+        # Which page is the oldest may change with what is carried out before.
+        return None if opened.turns.has_whole else next(iter(opened.session.tabs), None)
 
     def _check_open(self, opened: OpenSession) -> None:
         """Refuse a session that was closed, or resumed elsewhere, while a request waited for its turn."""
@@ -211,6 +249,9 @@ class AwpClient:
                 details = {"param": "persist", "recovery": recovery}
                 raise AwpError("UNSUPPORTED", "Sessions are not kept over a restart.", details)
             network, profile = params.get("network"), params.get("profile")
+            for name, given in (("network", network), ("profile", profile)):
+                if given is not None and not isinstance(given, dict):
+                    refuse(f"{name} must be an object.", param=name)
             asked = {"proxy": params.get("proxy")}
             asked |= {"network.proxy": network.get("proxy")} if isinstance(network, dict) else {}
             for name, proxy in asked.items():
@@ -230,7 +271,7 @@ class AwpClient:
     async def close_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
         """Answer session.close."""
         opened = self._find(caller, request)
-        async with opened.lock:
+        async with opened.turns.take():
             self._check_open(opened)
             self.service.sessions.close(opened)
         return {"closed": True}
@@ -252,7 +293,7 @@ class AwpClient:
     async def export_session(self, caller: Identity, request: AwpRequest) -> JsonObject:
         """Answer session.export: all that is worth carrying, signed for this caller."""
         opened = self._find(caller, request)
-        async with opened.lock:
+        async with opened.turns.take():
             self._check_open(opened)
             state, expires = self.service.exports.write({"p": caller.id, "s": opened.session.export()})
         return {"session_id": opened.id, "state": state, "expires_at": int(expires)}
@@ -297,7 +338,7 @@ class AwpClient:
         redact = self.service.skills.answer_redactors.get(call.action.id)
         if opened is None:
             return await self._answers.answer_once(request, run, redact)
-        async with opened.lock:
+        async with opened.turns.take():
             self._check_open(opened)
             return await opened.answers.answer_once(request, run, redact)
 

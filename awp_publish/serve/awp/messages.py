@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
+from weakref import WeakValueDictionary
 
 import msgpack
 import orjson
@@ -267,10 +268,10 @@ class AnswerCache:
     Errors are not remembered: what failed may be tried again under the same key.
     """
 
-    __slots__ = ("_answers", "_bytes", "_lock")
+    __slots__ = ("_answers", "_bytes", "_locks")
 
     def __init__(self) -> None:
-        self._lock = asyncio.Lock()
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
         # By key: the fingerprint of the request, the answer (None for one that is given only once), its bytes.
         self._answers: OrderedDict[str, tuple[bytes, JsonObject | None, int]] = OrderedDict()
         self._bytes = 0
@@ -286,7 +287,7 @@ class AnswerCache:
         """Return the answer under a request's key, if there is one; else what `run` returns, and remember it.
 
         What `is_safe` is carried out again, and its key is its own all the same. `redact` finds in the output of an
-        action what is given once: an answer with that is not remembered. Requests with keys wait for one another.
+        action what is given once: an answer with that is not remembered. Requests with one key wait for one another.
         Raises AwpError CONFLICT for the key of another request, InvalidIdempotencyKey for a key that is none, and
         AnswerNotKept.
         """
@@ -295,7 +296,8 @@ class AnswerCache:
         key = read_key(request.key)
         asked = orjson.dumps([request.method, request.params], option=orjson.OPT_SORT_KEYS)
         fingerprint = hashlib.sha256(asked).digest()
-        async with self._lock:
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        async with lock:
             if key in self._answers:
                 known, answer, _ = self._answers[key]
                 if known != fingerprint:

@@ -8,7 +8,8 @@ import asyncio
 import hmac
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final, NoReturn
 
@@ -39,11 +40,45 @@ SWEEP_INTERVAL: Final = 5.0
 """Seconds between looks for sessions that have ended."""
 
 
+class Turns:
+    """The order of one session's requests. Each waits for those before it about the same page or all of the session."""
+
+    __slots__ = ("_ahead",)
+
+    def __init__(self) -> None:
+        self._ahead: list[tuple[str | None, asyncio.Event]] = []
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is carried out, or waits."""
+        return bool(self._ahead)
+
+    @property
+    def has_whole(self) -> bool:
+        """Whether one of them is about the whole session."""
+        return any(page is None for page, _ in self._ahead)
+
+    @asynccontextmanager
+    async def take(self, page: str | None = None) -> AsyncIterator[None]:
+        """Have the turn of a request about one page, or about the whole session."""
+        mine = page, asyncio.Event()
+        ahead = [event for other, event in self._ahead if page is None or other is None or other == page]
+        self._ahead.append(mine)
+        try:
+            for event in ahead:
+                await event.wait()
+            yield
+        finally:
+            self._ahead.remove(mine)
+            mine[1].set()
+
+
 class OpenSession:
     """A session and what the door knows of it. `owner` is the connection that has it, None after that is gone.
 
     `address` is that of the client who made it, "" where it is not known, `timeout` the seconds that its methods may
-    take. Methods of one session are carried out one after the other, in the order in which they came, under its `lock`.
+    take. Its methods are carried out in the order in which they came, in `turns`. Of several at the same time only one
+    reads and changes what the pages share, under `stepping`.
     """
 
     __slots__ = (
@@ -53,13 +88,14 @@ class OpenSession:
         "expires",
         "is_open",
         "last_used",
-        "lock",
         "owner",
         "principal",
         "session",
+        "stepping",
         "timeout",
         "token",
         "ttl_ms",
+        "turns",
     )
 
     def __init__(
@@ -74,7 +110,8 @@ class OpenSession:
         self.expires = expires
         self.ttl_ms = round((expires - now) * 1000)
         self.token = secrets.token_urlsafe(24)
-        self.lock = asyncio.Lock()
+        self.turns = Turns()
+        self.stepping = asyncio.Lock()
         self.answers = AnswerCache()
         self.is_open = True
 
@@ -254,7 +291,7 @@ class Sessions:
         if now >= opened.expires:
             return True
         patience = RESUME_WITHIN if opened.owner is None else self.idle
-        return not opened.lock.locked() and now - opened.last_used >= patience
+        return not opened.turns.is_busy and now - opened.last_used >= patience
 
 
 def _refuse_more(most: int, of: str) -> NoReturn:

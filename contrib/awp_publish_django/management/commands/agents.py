@@ -16,7 +16,9 @@ from django.test import Client
 
 from awp_publish import DeclarationError
 from awp_publish.checks import Finding, check_documents
-from awp_publish.commands.showing import approve
+from awp_publish.checks.descriptions import judge_descriptions, tools_of
+from awp_publish.commands.approving import approve_of
+from awp_publish.commands.console import Console
 from awp_publish.discover.openapi import as_object
 from awp_publish.model import LeftOut
 from awp_publish.serve.drift import Drift, check_pages
@@ -44,14 +46,14 @@ class Command(BaseCommand):
         check.add_argument(
             "--pages", action="store_true", help="render the declared pages, and hold them to actions.json"
         )
+        check.add_argument("--as-model", action="store_true", help="judge descriptions and names as a model reads them")
         show = verbs.add_parser("show", help="print one document, or list the paths of all")
         show.add_argument("path", nargs="?", help="the document's path")
+        show.add_argument("--tokens", action="store_true", help="what each document costs its reader")
         export = verbs.add_parser("export", help="write all documents below a folder, for a server of static files")
         export.add_argument("folder", type=Path)
         approval = verbs.add_parser("approve", help="list what waits for the owner's approval, or approve it")
-        approval.add_argument(
-            "action", nargs="*", help="approve these as they are now; without any, what waits is listed"
-        )
+        approval.add_argument("action", nargs="*", help="approve these as they are now; without any, list what waits")
         approval.add_argument("--all", action="store_true", help="approve all that waits")
         verbs.add_parser("worker", help="run background jobs until told to stop (SIGTERM, SIGINT)")
 
@@ -61,11 +63,17 @@ class Command(BaseCommand):
         except (DeclarationError, ImproperlyConfigured) as error:
             raise CommandError(str(error)) from error
         if verb == "check":
-            self._check(publication, bool(options["pages"]))
+            if options["as_model"]:
+                self._check_as_model(publication)
+            else:
+                self._check(publication, bool(options["pages"]))
         elif verb == "list":
             self._list(publication)
         elif verb == "call":
             self._call(publication, options)
+        elif verb == "show" and options["tokens"]:
+            for path, body in sorted(publication.documents().items(), key=lambda pair: -len(pair[1])):
+                self.stdout.write(f"{-(-len(body) // 4):6}  {len(body):7}  {path}")
         elif verb == "show":
             self._show(publication, options["path"])
         elif verb == "approve":
@@ -77,12 +85,11 @@ class Command(BaseCommand):
 
     def _approve(self, publication: Publication, names: list[str], approves_all: bool) -> None:
         try:
-            lines, hidden = approve(publication.site, names, approves_all)
+            waits = approve_of(Console(), publication.site, names, approves_all=approves_all)
         except DeclarationError as error:
-            raise CommandError(str(error), returncode=2) from error
-        self.stdout.write("\n".join(lines))
-        if hidden:
-            raise CommandError(f"{hidden} actions wait for approval.")
+            raise CommandError(str(error)) from error
+        if waits:
+            raise CommandError("Actions wait for approval.")
 
     def _list(self, publication: Publication) -> None:
         site, catalog = publication.site, publication.site.catalog
@@ -160,6 +167,15 @@ class Command(BaseCommand):
         errors = sum(finding.level == "error" for finding in findings)
         told = f"{len(findings)} findings, {errors} of them errors"
         if errors:
+            raise CommandError(told)
+        self.stdout.write(told)
+
+    def _check_as_model(self, publication: Publication) -> None:
+        judged = judge_descriptions(tools_of(publication.site.catalog))
+        for finding in judged.findings:
+            self.stdout.write(str(finding))
+        told = f"{judged.score} of 100; {len(judged.findings)} findings"
+        if judged.findings:
             raise CommandError(told)
         self.stdout.write(told)
 

@@ -1,0 +1,114 @@
+"""A formset class says what an action takes: a list of rows, sent as the numbered fields that its view reads."""
+
+import json
+
+import pytest
+from awp_publish_django.project import DjangoProject
+from django import forms
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.test import Client, override_settings
+from django.urls import path
+from django.views.decorators.http import require_POST
+
+from awp_publish import DeclarationError
+from tests.django.shop.models import Book
+from tests.django.sites import make_site
+
+site = make_site()
+
+
+class Guest(forms.Form):
+    email = forms.EmailField()
+    meals = forms.MultipleChoiceField(choices=[("a", "A"), ("b", "B")], required=False)
+    vegan = forms.BooleanField(required=False)
+
+
+Guests = forms.formset_factory(Guest, min_num=1, validate_min=True, max_num=3, validate_max=True, extra=0)
+Books = forms.modelformset_factory(Book, fields=["title", "pages"], can_delete=True, extra=0)
+
+
+@site.action("invite", inputs=Guests)
+@require_POST
+def invite(request: HttpRequest):
+    """Invite guests."""
+    guests = Guests(request.POST)
+    if not guests.is_valid() or any(one["email"] == "full@example.com" for one in guests.cleaned_data):
+        if guests.is_valid():
+            guests.forms[1].add_error("email", "There is no room.")
+        return HttpResponse(str(guests))
+    return JsonResponse({"guests": guests.cleaned_data})
+
+
+@site.action("edit_books", inputs=Books)
+@require_POST
+def edit_books(request: HttpRequest):
+    """Edit books."""
+    books = Books(request.POST)
+    if not books.is_valid():
+        return JsonResponse({"errors": books.errors}, status=400)
+    books.save()
+    return JsonResponse({"titles": [book.title for book in Book.objects.order_by("title")]})
+
+
+urlpatterns = [path("guests", invite), path("books", edit_books)]
+
+
+@pytest.fixture(autouse=True)
+def _project():
+    with override_settings(ROOT_URLCONF=__name__, AWP_PUBLISH={"SITE": f"{__name__}.site"}):
+        yield
+
+
+def call(agent: str, **given: object):
+    body = json.dumps({"input": given})
+    return Client().post(f"/agents/{agent}/invoke", body, content_type="application/json")
+
+
+def test_rows_arrive_in_the_formset():
+    rows = [{"email": "a@example.com", "meals": ["a", "b"], "vegan": True}, {"email": "b@example.com", "vegan": False}]
+    answer = call("invite", form=rows)
+    assert answer.json()["guests"] == [rows[0], {**rows[1], "meals": []}]
+
+
+@pytest.mark.parametrize(
+    ("given", "pointer"),
+    [
+        ({"form": []}, "/form"),
+        ({"form": [{"email": "a@example.com"}] * 4}, "/form"),
+        ({"form": [{}]}, "/form/0"),
+        ({"form": [{"email": "a@example.com"}, {"email": "no"}]}, "/form/1/email"),
+        ({"form": [{"email": "a@example.com", "name": "A"}]}, "/form/0"),
+        ({"form": "a@example.com"}, "/form"),
+        ({}, ""),
+        ({"form-TOTAL_FORMS": "1", "form": []}, ""),
+    ],
+)
+def test_rows_that_are_wrong_are_pointed_at(given, pointer):
+    answer = call("invite", **given)
+    assert answer.status_code == 422
+    assert any(one["pointer"].startswith(pointer) for one in answer.json()["errors"])
+
+
+def test_what_the_view_refuses_of_a_row_is_pointed_at():
+    answer = call("invite", form=[{"email": "full@example.com"}, {"email": "b@example.com"}])
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/form/1/email")
+
+
+def test_rows_of_a_model_are_changed_added_and_deleted():
+    kept, gone = (Book.objects.create(title=title, pages=1) for title in ("Emma", "Gone"))
+    rows = [
+        {"id": kept.pk, "title": "Emma, again", "pages": 2},
+        {"id": gone.pk, "title": "Gone", "pages": 1, "DELETE": True},
+        {"title": "New", "pages": 3},
+    ]
+    assert call("edit_books", form=rows).json() == {"titles": ["Emma, again", "New"]}
+
+
+def test_a_formset_with_files_is_refused_with_a_remedy():
+    class Upload(forms.Form):
+        file = forms.FileField()
+
+    wrong = make_site()
+    wrong.declare("send", method="POST", path="/guests", inputs=forms.formset_factory(Upload), description="Send.")
+    with pytest.raises(DeclarationError, match="raw schema"):
+        wrong.freeze(DjangoProject((path("guests", invite),)))
