@@ -28,7 +28,7 @@ def mcp(seconds: float) -> list[Row]:
     found = on_each_loop(lambda: _measure(seconds / 2))
     post, invoke = "direct POST without awp_publish", "WoA invoke of the same route"
     return [
-        compare(f"MCP tools/call, {MODERN}", found, "modern", "post", post, at_most(1.25)),
+        compare(f"MCP tools/call, {MODERN}", found, "modern", "post", post, at_most(2.5)),
         compare(f"MCP tools/call, {CLASSIC}", found, "classic", "post", post, at_most(8.5)),
         compare("MCP tools/call, 1,000 tools", found, "many", "modern", "three tools", at_most(1.25)),
         compare(f"MCP tools/call, {MODERN}, beside WoA", found, "modern", "invoke", invoke, at_most(1.25)),

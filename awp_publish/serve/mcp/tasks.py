@@ -320,7 +320,11 @@ class TaskExtension:
             raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
 
     async def _caller(self, context: Context, session: str | None = None) -> Principal | None:
+<<<<<<< HEAD
         """Return who asks: as the request shows, or the session in an argument or in `_meta`. Raises Problem."""
+=======
+        """Who asks: as the request shows, or the session in an argument or in `_meta`. Raises Problem."""
+>>>>>>> mcp
         exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
         scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
         if isinstance(shown, str):
@@ -378,6 +382,8 @@ class TaskExtension:
         except BaseException:
             await self._replace(task_id, taken, pending)
             raise
+        if done.question is None:  # what only the call needed is forgotten with it
+            done = replace(done, given={}, receipts=(), session=None, key=None)
         await self._replace(task_id, taken, done)
 
     def _describe_pending(self, task_id: str, pending: Pending) -> WireResult:
