@@ -320,11 +320,7 @@ class TaskExtension:
             raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
 
     async def _caller(self, context: Context, session: str | None = None) -> Principal | None:
-<<<<<<< HEAD
         """Return who asks: as the request shows, or the session in an argument or in `_meta`. Raises Problem."""
-=======
-        """Who asks: as the request shows, or the session in an argument or in `_meta`. Raises Problem."""
->>>>>>> mcp
         exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
         scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
         if isinstance(shown, str):
