@@ -49,7 +49,7 @@ from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential
 from awp_publish.policy.authentication import AuthenticationGate, Authenticator, set_caller
 from awp_publish.policy.botauth import ACCEPT_SIGNATURE, WebBotAuth
 from awp_publish.policy.call import Call, Claim, Content, Credentials, Outcome, RawHeaders, Result, never_disconnected
-from awp_publish.policy.summaries import cut, summarizer, visible
+from awp_publish.policy.summaries import cut, in_order, summarizer, visible
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
 from awp_publish.problems import (
     AnswerNotKept,
@@ -274,6 +274,7 @@ class Guard:
         self._certifies = action.id in guards.receipted and not action.is_background
         self._confirmations = guards.confirmations if action.needs_confirmation else None
         self._summary, self._redact_input = summarizer(action), input_redactor(action.inputs)
+        self._in_order = in_order(action.inputs)
         words = action.confirmation_summary
         self._summary_takes_call = callable(words) and takes_call(words)
         self._durable = action.needs_confirmation or action.is_irreversible  # claims must outlive a loss of power
@@ -675,9 +676,11 @@ class Guard:
     async def _summarize(self, call: Call) -> str:
         """Say what a call would do. Raises HandlerFailed where a function of the site's fails, or takes too long."""
         action, words = self._action, self._action.confirmation_summary
+        given = self._in_order(call.input)
         if not callable(words):
-            return self._summary(call.input)
-        given = call.input if self._redact_input is None else self._redact_input(call.input)
+            return self._summary(given)
+        if self._redact_input is not None:
+            given = self._redact_input(given)
         arguments = (given, call) if self._summary_takes_call else (given,)
         make = partial(words, *arguments)
 

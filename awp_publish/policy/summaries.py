@@ -10,12 +10,13 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from string import Formatter
-from typing import Final
+from typing import Final, cast
 
 import orjson
 
 from awp_publish.model import Action, JsonObject
 from awp_publish.redaction import HIDDEN, input_redactor
+from awp_publish.schema import named_subschemas, parts_of, subschemas
 
 _SECRET: Final = object()
 """Stands for a secret. A text in its place could be one that a caller has written."""
@@ -26,6 +27,30 @@ MAX_VALUE: Final = 200
 
 MAX_INPUTS: Final = 20
 """Inputs that a summary of ours shows."""
+
+
+def in_order(inputs: JsonObject) -> Callable[[JsonObject], JsonObject]:
+    """Return what copies an input with its members in the order of the schema, and those it does not name after them.
+
+    Callers write members in any order, and the same input has to make the same summary.
+    """
+    ranks: dict[str, int] = {}
+    for part in (*parts_of(inputs, (inputs,), named_subschemas(inputs)), *subschemas(inputs)):
+        if isinstance(properties := part.get("properties"), Mapping):
+            for name in properties:
+                ranks.setdefault(name, len(ranks))
+
+    def rank(name: str) -> tuple[int, str]:
+        return ranks.get(name, len(ranks)), name
+
+    def order(value: object) -> object:
+        if isinstance(value, list):
+            return [order(item) for item in value]
+        if not isinstance(value, Mapping):
+            return value
+        return {name: order(value[name]) for name in sorted(value, key=rank)}
+
+    return cast(Callable[[JsonObject], JsonObject], order)
 
 
 def summarizer(action: Action) -> Callable[[JsonObject], str]:

@@ -371,8 +371,52 @@ def test_a_template_reaches_into_no_value_and_makes_no_format_of_one(summary):
 def test_names_that_the_caller_chooses_are_quoted_too(open_client):
     given = {"title": "Emma", 'x". Free of charge. "': 1, "a\nb": {"c\u202e": 2}}
     assert summary_of(open_client, given, properties={"title": {}}) == (
-        'Pay: Pay. With title: "Emma", "x\\". Free of charge. \\"": 1, "a\\u000ab": {"c\\u202e": 2}.'
+        'Pay: Pay. With title: "Emma", "a\\u000ab": {"c\\u202e": 2}, "x\\". Free of charge. \\"": 1.'
     )
+
+
+ADDRESS: Any = {"type": "object", "properties": {"street": {}, "city": {}}}
+
+
+@pytest.mark.parametrize(
+    ("summary", "shown"),
+    [
+        (True, 'Pay: Pay. With title: "Emma", copies: 2, to: {"street": "1", "city": "B", "area": 0}, "a": 1, "z": 2.'),
+        ("To {to}", 'To {"street": "1", "city": "B", "area": 0}'),
+        (lambda given: f"Pay {given}", None),
+    ],
+)
+def test_the_order_in_which_a_caller_writes_members_changes_nothing(open_client, summary, shown):
+    site = make_shop(secret_keys=KEYS)
+    properties = {"title": {}, "copies": {"type": "integer"}, "to": {"$ref": "#/$defs/Address"}}
+    inputs = {"type": "object", "properties": properties, "$defs": {"Address": ADDRESS}}
+
+    @site.agent("pay", confirm=summary, inputs=inputs)
+    async def pay(given: Any) -> str:
+        """Pay."""
+        return "paid"
+
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    to = {"city": "B", "area": 0, "street": "1"}
+    given = {"z": 2, "to": to, "copies": 2, "a": 1, "title": "Emma"}
+    question = invoke(client, "pay", given).json()["confirmation"]
+    if shown is not None:
+        assert question["summary"] == shown
+    again = {name: given[name] for name in reversed(given)} | {"to": {name: to[name] for name in reversed(to)}}
+    assert invoke(client, "pay", again, {"awp-confirmation": question["token"]}).json() == "paid"
+
+
+def test_the_order_of_a_list_is_part_of_what_a_person_confirms(open_client):
+    site = make_shop(secret_keys=KEYS)
+
+    @site.agent("pay", confirm=True)
+    async def pay(titles: list[str]) -> None:
+        """Pay."""
+
+    client = open_client(AgentPublisher(Starlette(), site=site))
+    token = ask(client, given={"titles": ["Emma", "Persuasion"]})
+    swapped = invoke(client, "pay", {"titles": ["Persuasion", "Emma"]}, {"awp-confirmation": token})
+    assert told(swapped)[1] == "CONFIRMATION_MISMATCH"
 
 
 def test_a_function_that_writes_a_summary_is_given_no_secret(open_client):
@@ -410,8 +454,8 @@ def test_nobody_is_asked_about_an_input_that_no_address_can_carry(open_client):
 
 
 def test_so_many_inputs_that_nobody_would_read_them_are_counted(open_client):
-    summary = summary_of(open_client, {f"n{n}": n for n in range(5000)})
-    assert summary.endswith('"n19": 19, and 4980 more inputs.')
+    summary = summary_of(open_client, {f"n{n:04}": n for n in range(5000)})
+    assert summary.endswith('"n0019": 19, and 4980 more inputs.')
     wide = summary_of(open_client, {"title": {f"n{n}": "v" * 300 for n in range(3000)}}, "{title}", **NAMED)
     assert wide.startswith('{"n0": "vvv')
     assert wide.endswith("and 2999 more members}")
