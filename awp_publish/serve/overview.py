@@ -14,7 +14,7 @@ import re
 import secrets
 import shlex
 import time
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from functools import partial
 from html import escape
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any, Final, NamedTuple, cast, get_args
+from typing import Any, Final, Literal, NamedTuple, cast, get_args
 from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
@@ -31,7 +31,15 @@ import orjson
 from awp_publish.checks import Finding, check_documents
 from awp_publish.checks.urls import is_loopback
 from awp_publish.invoke import Carry, Handle
-from awp_publish.model import DEFAULT_OPERATION, UNIT_NAMES, Action, Catalog, Effect, JsonObject, RateLimit
+from awp_publish.model import (
+    DEFAULT_OPERATION,
+    UNIT_NAMES,
+    Action,
+    Catalog,
+    Effect,
+    JsonObject,
+    RateLimit,
+)
 from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.call import Call, Deliver, Label, Principal, Result
 from awp_publish.problems import (
@@ -39,6 +47,7 @@ from awp_publish.problems import (
     DeclarationError,
     InvalidInput,
     Problem,
+    StoreUnavailable,
     UnknownAction,
     UnsupportedMediaType,
 )
@@ -79,6 +88,7 @@ from awp_publish.serve.negotiation import NegotiatedPages, negotiate
 from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
 from awp_publish.serve.startup import DEVELOPMENT_CHECKS, check_addresses
 from awp_publish.threads import run_in_thread
+from awp_publish.traffic import JOB, KINDS, PAGES, TrafficReport, kind_of, quantile, traffic_svg, traffic_table
 
 logger: Final = logging.getLogger("awp_publish.overview")
 
@@ -95,6 +105,10 @@ SECURITY: Final = (
 
 MAX_DETAILED: Final = 100
 """Actions of a site whose inputs and outputs are all on one page; those of a larger one are on the page of each."""
+
+TRAFFIC_DAYS: Final = 30
+MAX_CALLERS: Final = 20
+"""Callers whose calls are told, those with the most first."""
 
 MAX_FORM_BYTES: Final = 4_194_304
 MAX_ANSWER_BYTES: Final = 1_048_576
@@ -1073,7 +1087,7 @@ class Overview(Endpoint):
         if action_id is None:
             await self._find()
             asked = dict(pairs).get("sees", "")
-            make = partial(self._overview, caller, asked if isinstance(asked, str) else "")
+            make = partial(self._overview, caller, asked if isinstance(asked, str) else "", await self._read_traffic())
             return f"What {catalog.site.name} publishes", await run_in_thread(make, asyncio.to_thread), ()
         action = next((one for one in catalog.actions if one.id == action_id), None)
         if action is None or not action.is_for(caller.scopes if caller is not None else None):
@@ -1106,7 +1120,19 @@ class Overview(Endpoint):
 
     # --- What is published ---
 
-    def _overview(self, caller: Principal | None, sees: str) -> Html:
+    async def _read_traffic(self) -> TrafficReport | str | None:
+        """Return what the store knows of traffic, why it does not tell, or None where none is kept."""
+        if (traffic := self._door.site.traffic) is None:
+            return None
+        try:
+            return await traffic.read(days=TRAFFIC_DAYS)
+        except StoreUnavailable as problem:
+            return f"Traffic cannot be read at the moment: {problem.detail}"
+        except Exception:
+            logger.exception("traffic could not be read")
+            return "Traffic cannot be read at the moment: the store failed. The log says more."
+
+    def _overview(self, caller: Principal | None, sees: str, traffic: TrafficReport | str | None) -> Html:
         door = self._door
         catalog = door.published().visible_to(caller.scopes if caller is not None else None)
         (documents, fallbacks), findings, left_out = door.documents(), self._found[1], door.site.left_out
@@ -1134,6 +1160,7 @@ class Overview(Endpoint):
                     ],
                 ),
             ),
+            *([("traffic", "Traffic", self._traffic(catalog, traffic))] if traffic is not None else []),
             ("documents", f"Documents ({len(documents)})", self._documents(documents)),
             (
                 "agents",
@@ -1249,6 +1276,60 @@ class Overview(Endpoint):
             class_="card",
             aria_labelledby=f"action-{action.id}",
         )
+
+    def _traffic(self, catalog: Catalog, report: TrafficReport | str) -> object:
+        """Show what has been called, as far as a reader of this catalog may know of it."""
+        if isinstance(report, str):
+            return tag("p", report, class_="error")
+        hidden = {one.id for one in self._door.site.catalog.actions} - {one.id for one in catalog.actions}
+        rows = tuple(row for row in report.rows if row.action not in hidden)
+        latencies = {key: one for key, one in report.latencies.items() if key[2] not in hidden}
+        report = replace(report, rows=rows, latencies=latencies)
+        picture = tag("div", Html(traffic_svg(report)), class_="scroll picture")
+        if not rows:
+            return picture, tag("p", f"Nothing has been called or read in {len(report.days)} days.", class_="none")
+
+        def measure(caption: str, name: Literal["door", "action"], listed: Collection[str]) -> Html:
+            counts: dict[str, dict[str, int]] = {}
+            spent: dict[str, list[int]] = {}
+            for (one, outcome), calls in report.sum_by(name, "outcome").items():
+                if one in listed:
+                    kinds_of = counts.setdefault(one, {kind: 0 for kind, _ in KINDS})
+                    kinds_of[kind_of(outcome)] += calls
+            for (_, door, action), buckets in latencies.items():
+                one = door if name == "door" else action
+                spent[one] = [mine + its for mine, its in zip(spent.get(one, [0] * len(buckets)), buckets, strict=True)]
+            most = sorted(counts, key=lambda one: -sum(counts[one].values()))[:MAX_DETAILED]
+            heads = (name, *(kind for kind, _ in KINDS), "half within", "90 % within", "99 % within")
+            lines = []
+            for one in most:
+                buckets = spent.get(one, [])
+                times = [f"{quantile(buckets, share):g} ms" if any(buckets) else "" for share in (0.5, 0.9, 0.99)]
+                lines.append((code(one), *(f"{calls:,}" for calls in counts[one].values()), *times))
+            return table(caption, heads, lines)
+
+        outcomes = report.sum_by("outcome")
+        refusals = report.sum_by("outcome", "door", only=lambda row: row.outcome != "ok")
+        parts: list[object] = [
+            tag(
+                "p", "Calls, jobs and readings of pages in the last ", len(report.days), " days (UTC), of all workers."
+            ),
+            picture,
+            tag("div", Html(traffic_table(report)), class_="scroll", tabindex=0, role="group", aria_label="By day"),
+            measure("By door", "door", {row.door for row in rows}),
+            measure("By action", "action", {one.id for one in catalog.actions}),
+            table("By outcome", ("outcome", "calls"), [(code(one), f"{n:,}") for (one,), n in outcomes.items()]),
+            table(
+                "Refusals and failures by code",
+                ("code", "door", "calls"),
+                [(code(one), door, f"{calls:,}") for (one, door), calls in refusals.items()],
+            ),
+        ]
+        if self._gate.required:  # names of callers are for readers who are known
+            callers = report.sum_by("caller", "label", only=lambda row: row.door not in PAGES and row.door != JOB)
+            told = [(name or "nobody known", label, f"{calls:,}") for (name, label), calls in callers.items()]
+            parts.append(table("By caller", ("caller", "label", "calls"), told[:MAX_CALLERS]))
+        return parts
 
     def _documents(self, documents: Mapping[str, Prepared]) -> object:
         rows, total = list[Sequence[object]](), 0

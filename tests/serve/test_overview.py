@@ -15,8 +15,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Site, WebBotAuth
+from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Refused, Site, WebBotAuth
 from awp_publish.browsing.chromium_page import open_chromium, why_unavailable
+from awp_publish.problems import StoreUnavailable
+from awp_publish.stores.memory import MemoryStore
+from awp_publish.traffic import traffic_svg, traffic_table
 from tests.serve.live_server import serve
 
 DOORS: list[Literal["mcp", "a2a", "awp"]] = ["mcp", "a2a", "awp"]
@@ -428,6 +431,65 @@ def test_it_shows_what_an_agent_that_signs_may_call(open_client):
         told[sees] = re.findall(r'<th scope="row"><code>buy</code></th><td>((?:yes|no)[^<]*)', text)
     refusal = ["no, it is for https://signer.example"]
     assert told == {"": refusal, "agent:https://signer.example": ["yes"], "agent:https://other.example": refusal}
+
+
+async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
+    site = make_site(overview=True, doors=DOORS)
+    client = open_client(make_app(site))
+    assert "Nothing has been called" in text_of(client.get("/agents"))
+    for given in ({"words": ["sea"]}, {"words": ["sea"]}, {"words": 5}):
+        client.post("/agents/find/invoke", json={"input": given})
+    client.post("/agents/nobody/invoke", json={"input": {}})
+    answer = client.get("/agents")
+    report = await site.traffic.read(days=30)
+    assert traffic_svg(report) in answer.text
+    assert traffic_table(report) in answer.text
+    said = text_of(answer)
+    for words in ("4 calls and readings of pages in 30 days", "INVALID_INPUT woa 1", "UNKNOWN_AGENT woa 1"):
+        assert words in said, words
+    assert re.search(r"half within 90 % within 99 % within woa 2 2 0 [\d.e-]+ ms", said)
+    assert re.search(r"99 % within find 2 1 0 [\d.e-]+ ms", said)
+    assert not re.search(r"<style|style=|<script>", answer.text)
+    assert "INVALID_INPUT" in client.get("/agents.md").text
+
+
+def test_traffic_that_is_not_kept_is_not_shown(open_client):
+    page = open_client(make_app(make_site(overview=True, traffic=False))).get("/agents")
+    assert page.status_code == 200
+    assert 'id="traffic"' not in page.text
+    assert "<svg" not in page.text
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("The store does not answer."), RuntimeError("a bug")])
+def test_a_store_that_does_not_answer_costs_the_traffic_only(open_client, error):
+    class GoneStore(MemoryStore):
+        async def run(self, steps, *, durable=False):
+            raise error
+
+    page = open_client(make_app(make_site(overview=True, store=GoneStore()))).get("/agents")
+    assert page.status_code == 200
+    assert "Traffic cannot be read at the moment: " in text_of(page)
+    assert "Order a book by its slug." in page.text
+
+
+async def test_traffic_of_what_a_reader_may_not_see_and_names_of_callers_are_for_those_who_may(open_client):
+    def check(token: str) -> Principal | None:
+        return Principal(f"id-of-{token}", frozenset({token}))
+
+    for overview, token, sees in ((True, None, False), ("operator", "operator", True)):
+        site = make_site(overview=overview, authenticate=BearerToken(check))
+
+        @site.agent("close", audience="operator")
+        def close() -> bool:
+            """Close the shop."""
+            raise Refused("No.", code="ALREADY_CLOSED")
+
+        client = open_client(make_app(site))
+        client.post("/agents/close/invoke", json={"input": {}}, headers={"authorization": "Bearer operator"})
+        client.post("/agents/find/invoke", json={"input": {"words": []}}, headers={"authorization": "Bearer staff"})
+        page = client.get("/agents", headers={} if token is None else {"authorization": f"Bearer {token}"}).text
+        assert [word in page for word in ("ALREADY_CLOSED", "close", "id-of-staff")] == [sees] * 3
+        assert len((await site.traffic.read()).rows) == 2
 
 
 def test_it_tells_clients_how_to_connect(open_client):
