@@ -40,6 +40,7 @@ from awp_publish.model import (
     JsonObject,
     RateLimit,
 )
+from awp_publish.policy.approval import path_of
 from awp_publish.policy.authentication import AuthenticationGate
 from awp_publish.policy.call import Call, Deliver, Label, Principal, Result
 from awp_publish.problems import (
@@ -962,6 +963,11 @@ def time_handler(handle: Handle) -> Handle:
 # --- The endpoint ---
 
 
+def scopes_of(caller: Principal | None) -> frozenset[str] | None:
+    """Return a caller's scopes, None for nobody known."""
+    return caller.scopes if caller is not None else None
+
+
 def open_overview(door: DoorContext) -> LiveDoor:
     """Make the overview of one public address of a site. Raises DeclarationError for a scope that nobody can have."""
     if isinstance(door.settings.overview, str) and not door.guards.authenticators:
@@ -1090,7 +1096,7 @@ class Overview(Endpoint):
             make = partial(self._overview, caller, asked if isinstance(asked, str) else "", await self._read_traffic())
             return f"What {catalog.site.name} publishes", await run_in_thread(make, asyncio.to_thread), ()
         action = next((one for one in catalog.actions if one.id == action_id), None)
-        if action is None or not action.is_for(caller.scopes if caller is not None else None):
+        if action is None or not action.is_for(scopes_of(caller)):
             raise UnknownAction(f'This site has no action "{action_id[:100]}".', recovery="Choose one in the overview.")
         if scope["method"] == "POST":
             body = await read_body(scope, fields, request.receive, MAX_FORM_BYTES)
@@ -1134,7 +1140,7 @@ class Overview(Endpoint):
 
     def _overview(self, caller: Principal | None, sees: str, traffic: TrafficReport | str | None) -> Html:
         door = self._door
-        catalog = door.published().visible_to(caller.scopes if caller is not None else None)
+        catalog = door.published().visible_to(scopes_of(caller))
         (documents, fallbacks), findings, left_out = door.documents(), self._found[1], door.site.left_out
         problems = f"{catalog.paths.problems}/"  # a page for each, of which nobody has to see the list
         listed = {**documents, **fallbacks}
@@ -1160,6 +1166,7 @@ class Overview(Endpoint):
                     ],
                 ),
             ),
+            *self._approval(scopes_of(caller)),
             *([("traffic", "Traffic", self._traffic(catalog, traffic))] if traffic is not None else []),
             ("documents", f"Documents ({len(documents)})", self._documents(documents)),
             (
@@ -1276,6 +1283,67 @@ class Overview(Endpoint):
             class_="card",
             aria_labelledby=f"action-{action.id}",
         )
+
+    def _approval(self, scopes: frozenset[str] | None) -> list[tuple[str, str, object]]:
+        """Return the section of what waits for approval, by the file as it is now; none for a site without approval.
+
+        What would not be for a reader once it is approved is not told to them before.
+        """
+        site = self._door.site
+        if not site.settings.approval:
+            return []
+        try:
+            standing = site.approvals()
+        except DeclarationError as error:
+            logger.warning("%s", error)
+            wrong = f"{path_of(site.settings.approval).name} cannot be read. {error.remedy}"
+            return [("approval", "Approval", tag("p", wrong, class_="error"))]
+        actions = {one.id: one for one in site.catalog.actions}
+        cards, waiting, gone = list[Html](), list[str](), list[str]()
+        for one in standing:
+            if (action := actions.get(one.action)) is None:
+                gone.append(one.action)
+                continue
+            is_settled = one.state == "approved" and action.is_approved
+            if is_settled or not replace(action, is_approved=True).is_for(scopes):
+                continue
+            if one.state == "approved":
+                said = "Approved by now; hidden until all that it requires is approved and the site starts again."
+            elif one.state == "new":
+                said = "New: it was never approved."
+            else:
+                said = f"Changed since it was approved: {', '.join(one.changed)}."
+            waiting += [one.action] if one.state != "approved" else []
+            ident = f"waiting-{action.id}"
+            cards.append(
+                tag(
+                    "article",
+                    tag("h3", action.name, " ", code(action.id), id=ident),
+                    tag("p", tag("strong", said), class_="warning"),
+                    tag("p", action.description),
+                    tag("ul", (tag("li", fact) for fact in policy_words(site.catalog, action)), class_="facts"),
+                    tag(
+                        "details",
+                        tag("summary", "Inputs and outputs", tag("span", f" of {action.id}", class_="quiet")),
+                        schema_table(f"Inputs of {action.id}", action.inputs),
+                        schema_table(f"Outputs of {action.id}", answer_schema(action)),
+                    )
+                    if len(cards) < MAX_DETAILED
+                    else None,
+                    class_="card",
+                    aria_labelledby=ident,
+                )
+            )
+        lines = f"awp-publish approve module:app {' '.join(waiting)}" if waiting else None
+        content = (
+            tag("p", "What is not approved is there for nobody. Actions that are not for you are not listed here."),
+            cards or tag("p", "Nothing waits.", class_="none"),
+            tag("p", "Approved, and there no more: ", ", ".join(gone), ".") if gone else None,
+            (tag("p", "Approve them as they are now, and start the site again:"), block(lines, "Approve all of these"))
+            if lines
+            else None,
+        )
+        return [("approval", f"Approval ({len(waiting)} waiting)", content)]
 
     def _traffic(self, catalog: Catalog, report: TrafficReport | str) -> object:
         """Show what has been called, as far as a reader of this catalog may know of it."""

@@ -441,6 +441,7 @@ async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
         client.post("/agents/find/invoke", json={"input": given})
     client.post("/agents/nobody/invoke", json={"input": {}})
     answer = client.get("/agents")
+    assert site.traffic is not None
     report = await site.traffic.read(days=30)
     assert traffic_svg(report) in answer.text
     assert traffic_table(report) in answer.text
@@ -489,7 +490,72 @@ async def test_traffic_of_what_a_reader_may_not_see_and_names_of_callers_are_for
         client.post("/agents/find/invoke", json={"input": {"words": []}}, headers={"authorization": "Bearer staff"})
         page = client.get("/agents", headers={} if token is None else {"authorization": f"Bearer {token}"}).text
         assert [word in page for word in ("ALREADY_CLOSED", "close", "id-of-staff")] == [sees] * 3
+        assert site.traffic is not None
         assert len((await site.traffic.read()).rows) == 2
+
+
+def section_of(page: str, ident: str) -> str:
+    """What a section of the overview says; "" where there is none."""
+    found = re.search(rf'<section aria-labelledby="{ident}">(.*?)</section>', page, re.DOTALL)
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", found[1]))) if found is not None else ""
+
+
+def test_it_shows_what_waits_for_approval_and_what_has_changed(open_client, tmp_path):
+    file = tmp_path / "approved.json"
+
+    def shop(words: str = "Order a book.", **options) -> tuple[Site, str]:
+        site = Site("Shop", "Sells.", url="https://shop.example", overview=True, approval=str(file))
+
+        @site.agent("search")
+        def search(q: str) -> str:
+            """Search."""
+            return q
+
+        @site.agent("order", description=words, **options)
+        def order(title: str) -> str:
+            return title
+
+        @site.agent("close", audience="known")
+        def close() -> bool:
+            """Close the shop."""
+            return True
+
+        return site, open_client(make_app(site)).get("/agents").text
+
+    site, page = shop()
+    said = section_of(page, "approval")
+    assert "Approval (2 waiting)" in said
+    assert said.count("New: it was never approved.") == 2
+    assert "awp-publish approve module:app search order" in said
+    assert "close" not in page  # which is for known callers
+    assert "Actions (0)" in page
+
+    site.approve("search", "order")
+    site, page = shop("Order a book at once.", effect="delete")
+    said = section_of(page, "approval")
+    assert "Approval (1 waiting)" in said
+    assert "Changed since it was approved: effect, words." in said
+    assert "Order a book at once." in said
+    assert "approve module:app order" in said
+    assert "order" not in section_of(page, "actions")
+
+    site.approve("order")
+    page = open_client(make_app(site)).get("/agents").text
+    assert "Approved by now; hidden until" in section_of(page, "approval")
+    site, page = shop("Order a book at once.", effect="delete")
+    assert "Nothing waits." in section_of(page, "approval")
+    assert "order" in section_of(page, "actions")
+    assert not re.search(r"<style|style=|<script>", page)
+
+    file.write_text("{")
+    broken = open_client(make_app(site)).get("/agents")
+    assert broken.status_code == 200
+    assert "approved.json cannot be read" in section_of(broken.text, "approval")
+    assert str(tmp_path) not in broken.text
+
+
+def test_a_site_without_approval_shows_nothing_of_it(open_client):
+    assert section_of(open_client(make_app(make_site(overview=True))).get("/agents").text, "approval") == ""
 
 
 def test_it_tells_clients_how_to_connect(open_client):
