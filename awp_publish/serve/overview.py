@@ -33,6 +33,8 @@ from awp_publish.checks.urls import is_loopback
 from awp_publish.invoke import Carry, Handle
 from awp_publish.model import (
     DEFAULT_OPERATION,
+    KNOWN,
+    PUBLIC,
     UNIT_NAMES,
     Action,
     Catalog,
@@ -963,6 +965,12 @@ def time_handler(handle: Handle) -> Handle:
 # --- The endpoint ---
 
 
+def audience_words(action: Action) -> str:
+    """Say for whom an action is that is not for everybody."""
+    whom = "callers who are known" if action.audience == KNOWN else f'callers with the scope "{action.audience}"'
+    return f"Only {whom} are told of it."
+
+
 def scopes_of(caller: Principal | None) -> frozenset[str] | None:
     """Return a caller's scopes, None for nobody known."""
     return caller.scopes if caller is not None else None
@@ -1269,7 +1277,6 @@ class Overview(Endpoint):
         )
         heading = tag("h3", action.name, " ", code(action.id), id=f"action-{action.id}")
         words = tag("ul", (tag("li", one) for one in policy_words(catalog, action)), class_="facts")
-        bridged = ["the Actions Bridge"] if catalog.door("bridge") is not None else []
         is_degraded = action.id in catalog.status.degraded_actions
         return tag(
             "article",
@@ -1277,12 +1284,20 @@ class Overview(Endpoint):
             tag("p", action.description),
             tag("p", tag("strong", "It does not work at the moment."), class_="error") if is_degraded else None,
             words,
-            tag("p", "Offered at ", ", ".join([*(one.title for one in self._wires), *bridged]), "."),
+            tag("p", "Offered at ", ", ".join(self._doors_of(action)) or "no door that is open", "."),
+            tag("p", audience_words(action)) if action.audience != PUBLIC else None,
             about if len(catalog.actions) <= MAX_DETAILED else None,
             tag("p", tag("a", f"Try {action.id}", href=here, class_="button")),
             class_="card",
             aria_labelledby=f"action-{action.id}",
         )
+
+    def _doors_of(self, action: Action) -> list[str]:
+        """Return the titles of the doors that offer an action."""
+        catalog = self._door.catalog
+        titles = [one.title for one in self._wires if action.is_exposed_at(one.door or one.key)]
+        has_bridge = catalog.door("bridge") is not None and action.is_exposed_at("bridge")
+        return [*titles, "the Actions Bridge"] if has_bridge else titles
 
     def _approval(self, scopes: frozenset[str] | None) -> list[tuple[str, str, object]]:
         """Return the section of what waits for approval, by the file as it is now; none for a site without approval.
@@ -1427,9 +1442,10 @@ class Overview(Endpoint):
 
     def _sees(self, catalog: Catalog, documents: Mapping[str, Prepared], asked: str) -> object:
         """What anybody, a caller with scopes, or an agent that signs reads and may call; and what it costs a model."""
-        known = sorted({scope for action in catalog.actions for scope in action.scopes})
+        audiences = {action.audience for action in catalog.actions} - {PUBLIC, KNOWN}
+        known = sorted(audiences.union(*(action.scopes for action in catalog.actions)))
         agents = {one for action in catalog.actions for one in action.allow_agents if one not in get_args(Label)}
-        asks = any(action.auth_required or action.scopes for action in catalog.actions)
+        asks = any(one.auth_required or one.scopes or one.audience != PUBLIC for one in catalog.actions)
         choices = {
             "": "an anonymous caller",
             **({"known": "a known caller without a scope"} if asks else {}),
@@ -1456,7 +1472,8 @@ class Overview(Endpoint):
             class_="row",
         )
         rows, total, hides = list[Sequence[object]](), 0, self._door.settings.list_only_allowed
-        for action in catalog.actions:
+        seen = catalog.visible_to(scopes if chosen else None)
+        for action in seen.actions:
             needs = action.auth_required or action.scopes
             may = not needs or (chosen != "" and scopes.issuperset(action.scopes))
             is_listed = may or not hides or action.route_authenticates
@@ -1479,13 +1496,24 @@ class Overview(Endpoint):
                 why = f"no, without {', '.join(action.scopes)}" if lacks else "no, not without credentials"
             elif not is_agent:
                 why = f"no, it is for {', '.join(action.allow_agents)}"
-            rows.append((code(action.id), why, f"{size:,}", f"{tokens_of(size):,}"))
+            doors = ", ".join(self._doors_of(action)) or "none"
+            rows.append((code(action.id), why, f"{size:,}", f"{tokens_of(size):,}", doors))
         read = {path: len(one.body) for path, one in documents.items()}
         listed = tag("ul", (tag("li", code(path), f": {size_of(size)}") for path, size in read.items()))
         return (
             form,
-            table(f"Tools that {choices[chosen]} is shown", ("tool", "may be called", "bytes", "tokens"), rows),
+            table(
+                f"Tools that {choices[chosen]} is shown",
+                ("tool", "may be called", "bytes", "tokens", "listed at"),
+                rows,
+            ),
             tag("p", f"The whole list of tools: {size_of(total)}."),
+            tag(
+                "p",
+                f"Documents are the same for every caller. They name the {len(catalog.public.actions)} actions that "
+                f"are public, of {len(seen.actions)} that this caller may know of; the others are in the lists that "
+                "doors give to callers whom they know. What you may not see yourself is not told of others either.",
+            ),
             tag("details", tag("summary", f"{len(read)} documents, {size_of(sum(read.values()))}"), listed),
         )
 

@@ -416,6 +416,50 @@ def test_it_shows_what_a_caller_with_a_scope_sees(open_client):
     assert shown == {"": ["order_book"], "known": ["order_book"], "scope:staff": ["order_book", "find"]}
 
 
+def test_it_shows_to_whom_each_audience_is_listed_and_at_which_doors(open_client):
+    def check(token: str) -> Principal | None:
+        return Principal(token, frozenset(token.split("-")))
+
+    site = make_site(overview=True, authenticate=BearerToken(check), doors=DOORS)
+
+    @site.agent("mine", audience="known", expose=["mcp"])
+    def mine() -> bool:
+        """Show what is mine."""
+        return True
+
+    @site.agent("restock", audience="stock")
+    def restock() -> bool:
+        """Put books on the shelves."""
+        return True
+
+    client = open_client(make_app(site))
+
+    def listed(sees: str, token: str | None) -> list[str]:
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        text = client.get("/agents", params={"sees": sees}, headers=headers).text
+        tools = text[text.index("<caption>Tools that") :].partition("</table>")[0]
+        return re.findall(r'<th scope="row"><code>(\w+)</code>', tools)
+
+    own = "operator-stock"
+    assert listed("", own) == ["order_book", "find"]
+    assert listed("known", own) == ["order_book", "find", "mine"]
+    assert listed("scope:staff", own) == ["order_book", "find", "mine"]
+    assert listed("scope:stock", own) == ["order_book", "find", "mine", "restock"]
+    assert listed("agent:https://signer.example", own) == ["order_book", "find", "mine"]
+    # Nobody learns here what is not for themselves.
+    assert listed("scope:stock", "operator") == ["order_book", "find", "mine"]
+    assert listed("scope:stock", None) == ["order_book", "find"]
+
+    page = client.get("/agents?sees=known", headers={"authorization": f"Bearer {own}"}).text
+    said = section_of(page, "sees")
+    assert "mine yes" in said
+    assert "They name the 2 actions that are public, of 3 that this caller may know of" in said
+    assert "MCP 2026-07-28, MCP 2025-11-25 The whole list" in said
+    actions = section_of(page, "actions")
+    assert "Offered at MCP 2026-07-28, MCP 2025-11-25. Only callers who are known are told of it." in actions
+    assert 'Only callers with the scope "stock" are told of it.' in actions
+
+
 def test_it_shows_what_an_agent_that_signs_may_call(open_client):
     site = make_site(overview=True, authenticate=WebBotAuth(signers={"https://signer.example": "SignerBot"}))
 
