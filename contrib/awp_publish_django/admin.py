@@ -1,16 +1,29 @@
-"""The admin lists recent calls and background jobs. Nothing can be changed there; who may look, permissions say."""
+"""The admin lists recent calls, with traffic and what waits for approval, and background jobs.
 
+Nothing can be changed there; who may look, permissions say.
+"""
+
+import logging
 import time
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from asgiref.sync import async_to_sync
 from django.contrib import admin
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils.safestring import mark_safe
 
 from awp_publish.jobs.jobs import Job, UnreadableJob, read_job
+from awp_publish.problems import DeclarationError, StoreUnavailable
+from awp_publish.traffic import traffic_svg, traffic_table
 from awp_publish_django.models import Entry, JobRecord, RecentCall
+from awp_publish_django.publication import get_publication
+
+logger: Final = logging.getLogger("awp_publish")
+
+TRAFFIC_DAYS: Final = 30
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Model]
@@ -36,12 +49,47 @@ class ReadOnlyAdmin(ModelAdmin):
 
 @admin.register(RecentCall)
 class RecentCallAdmin(ReadOnlyAdmin):
-    """The newest first. They are kept as far as AWP_PUBLISH["RECENT_CALLS"] says."""
+    """The newest first. They are kept as far as AWP_PUBLISH["RECENT_CALLS"] says.
+
+    Above them are the traffic of the last days, and what waits for approval.
+    """
 
     list_display = ("time", "door", "action", "caller", "outcome", "status", "milliseconds", "request_id")
     list_filter = ("door", "outcome", "action")
     search_fields = ("=request_id", "=caller")
     ordering = ("-pk",)
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        facts = _facts_of_site() if self.has_view_permission(request) else {}
+        return super().changelist_view(request, {**facts, **(extra_context or {})})
+
+
+def _facts_of_site() -> dict[str, object]:
+    """What the template of recent calls shows above them. What cannot be read costs the list nothing."""
+    problems: list[str] = []
+    facts: dict[str, object] = {"awp_problems": problems, "awp_waiting": None}
+    try:
+        site = get_publication().site
+    except Exception:  # the checks say what is wrong with the project
+        logger.exception("the admin cannot show traffic")
+        return facts
+    if site.settings.approval:
+        try:
+            facts["awp_waiting"] = [one for one in site.approvals() if one.state != "approved"]
+        except DeclarationError as error:
+            problems.append(str(error))
+    if site.traffic is not None:
+        try:
+            report = async_to_sync(site.traffic.read)(TRAFFIC_DAYS)
+        except StoreUnavailable as problem:
+            problems.append(f"Traffic cannot be read at the moment: {problem.detail}")
+        except Exception:
+            logger.exception("traffic could not be read")
+            problems.append("Traffic cannot be read at the moment: the store failed. The log says more.")
+        else:
+            facts["awp_traffic_svg"] = mark_safe(traffic_svg(report))  # both escape what they show
+            facts["awp_traffic_table"] = mark_safe(traffic_table(report))
+    return facts
 
 
 def _column(name: str, read: Callable[[Job], object]) -> Callable[[Entry], object]:

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import re
 import time
+from dataclasses import replace
 
 import pytest
 from awp_publish_django.models import JobRecord, RecentCall
@@ -10,8 +12,9 @@ from awp_publish_django.publication import get_publication
 from awp_publish_django.recent import MOST_PENDING, PRUNE_EVERY, Recorder
 from django.contrib.auth.models import Permission, User
 from django.db import connection, transaction
-from django.test import Client, override_settings
+from django.test import AsyncClient, Client, override_settings
 
+from awp_publish.problems import StoreUnavailable
 from tests.django.shop.models import Book
 from tests.django.test_calls import Asgi, Wsgi
 
@@ -167,6 +170,53 @@ def test_the_admin_lists_calls_and_changes_none(admin, client):
     assert admin.post(one, {"outcome": "ok"}).status_code == 403
     assert admin.get("/admin/awp_publish_django/recentcall/add/").status_code == 403
     assert admin.post(f"/admin/awp_publish_django/recentcall/{call.pk}/delete/").status_code == 403
+
+
+def test_the_admin_shows_traffic_and_what_waits_for_approval(admin, client, monkeypatch, tmp_path):
+    client.post("/agents/search/invoke", '{"input": {"q": "emma"}}', content_type="application/json")
+    address, site = "/admin/awp_publish_django/recentcall/", get_publication().site
+    page = admin.get(address).content.decode()
+    assert "<caption>Calls and readings of pages by day</caption>" in page
+    assert re.search(r'<th scope="row">\d{4}-\d\d-\d\d</th><td>[1-9]\d*</td>', page)
+    assert "<svg" in page
+    assert "What waits for approval" not in page
+
+    monkeypatch.setattr(site, "settings", replace(site.settings, approval=str(tmp_path / "approved.json")))
+    site.approve("search")
+    page = re.sub(r"\s+", " ", admin.get(address).content.decode())
+    waiting = page[page.index("What waits for approval") :].partition("</table>")[0]
+    assert '<th scope="row">add_book</th><td>new</td>' in waiting
+    assert '<th scope="row">search</th>' not in waiting
+    (tmp_path / "approved.json").write_text("{")
+    page = admin.get(address)
+    assert page.status_code == 200
+    assert "approved.json cannot be read" in page.content.decode()
+
+
+async def test_the_admin_shows_traffic_under_asgi_too(agent):
+    client = AsyncClient()
+    await client.aforce_login(await User.objects.acreate_superuser("boss"))
+    await agent.call("search", {"q": "emma"})
+    page = (await client.get("/admin/awp_publish_django/recentcall/")).content.decode()
+    assert re.search(r'<th scope="row">\d{4}-\d\d-\d\d</th><td>[1-9]\d*</td>', page)
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("The store does not answer."), RuntimeError("a bug")])
+def test_the_admin_lists_calls_while_the_store_does_not_answer(admin, monkeypatch, error):
+    async def fail(*_):
+        raise error
+
+    monkeypatch.setattr(get_publication().site.store, "run", fail)
+    page = admin.get("/admin/awp_publish_django/recentcall/")
+    assert page.status_code == 200
+    assert "Traffic cannot be read at the moment" in page.content.decode()
+
+
+def test_the_admin_shows_no_traffic_where_none_is_kept(admin, monkeypatch):
+    monkeypatch.setattr(get_publication().site, "traffic", None)
+    page = admin.get("/admin/awp_publish_django/recentcall/")
+    assert page.status_code == 200
+    assert "awp-traffic" not in page.content.decode()
 
 
 def test_who_may_look_is_said_by_permissions(client):
