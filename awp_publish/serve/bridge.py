@@ -73,7 +73,7 @@ from awp_publish.serve.runtimes import (
     ReachableRuntime,
     SiteRuntime,
 )
-from awp_publish.serve.sessions import key_of
+from awp_publish.serve.sessions import CHALLENGE, key_of
 from awp_publish.serve.site_client import INNER_CALL, InnerCall, InnerCalls, OwnedTasks, SiteClient
 from awp_publish.serve.sockets import GOING_AWAY, MAX_PENDING, PLAIN, Frame, SocketConnection, SocketGate, own_urls
 from awp_publish.workflows.primitives import PRIMITIVES
@@ -783,7 +783,8 @@ class Bridge:
             # That the session which a request or an upgrade shows is the caller's has been found out already.
             kept = await (sessions.find(str(shown)) if shown else sessions.load(call.session_key))
             if kept is None or (shown and kept.owner and owner.key != f"user:{kept.owner}"):
-                raise SessionUnknown("This session is not known here, or is over.")
+                challenge = [("WWW-Authenticate", CHALLENGE)]
+                raise SessionUnknown("This session is not known here, or is over.", headers=challenge)
         except Problem as problem:
             raise failure_of(problem.status, self._describe(problem)) from problem
         jar, clock, before = page.browser.jar, page.browser.clock, {cookie.key: cookie for cookie in kept.jar}
