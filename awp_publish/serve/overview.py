@@ -1368,7 +1368,7 @@ class Overview(Endpoint):
         rows = tuple(row for row in report.rows if row.action not in hidden)
         latencies = {key: one for key, one in report.latencies.items() if key[2] not in hidden}
         report = replace(report, rows=rows, latencies=latencies)
-        picture = tag("div", Html(traffic_svg(report)), class_="scroll picture")
+        picture = tag("div", Html(traffic_svg(report)), class_="picture card")
         if not rows:
             return picture, tag("p", f"Nothing has been called or read in {len(report.days)} days.", class_="none")
 
