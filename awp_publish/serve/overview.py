@@ -1292,10 +1292,14 @@ class Overview(Endpoint):
             aria_labelledby=f"action-{action.id}",
         )
 
+    def _wires_of(self, action: Action) -> tuple[Wire, ...]:
+        """Return the wires whose doors offer an action."""
+        return tuple(one for one in self._wires if action.is_exposed_at(one.door or one.key))
+
     def _doors_of(self, action: Action) -> list[str]:
         """Return the titles of the doors that offer an action."""
         catalog = self._door.catalog
-        titles = [one.title for one in self._wires if action.is_exposed_at(one.door or one.key)]
+        titles = [one.title for one in self._wires_of(action)]
         has_bridge = catalog.door("bridge") is not None and action.is_exposed_at("bridge")
         return [*titles, "the Actions Bridge"] if has_bridge else titles
 
@@ -1536,6 +1540,7 @@ class Overview(Endpoint):
     ) -> tuple[Html, RawHeaders]:
         """Return the form of an action with what came of it, and the cookies that its visitor is set."""
         door, catalog = self._door, self._door.published()
+        wires = self._wires_of(action) or self._wires
         controls = {name: value.strip() for name, value in pairs if name.startswith(PREFIX)}
         if not pairs and action.examples:
             pairs = fields_of(action.examples[0])
@@ -1559,9 +1564,9 @@ class Overview(Endpoint):
         )
         redact = input_redactor(action.inputs)
         shown = filled if redact is None else replace(filled, given=redact(given))
-        chosen = next((one for one in self._wires if one.key == controls.get("awp-door")), self._wires[0])
-        requests = {one.key: write_request(one, catalog, action, filled) for one in self._wires}
-        shown_requests = {one.key: write_request(one, catalog, action, shown) for one in self._wires}
+        chosen = next((one for one in wires if one.key == controls.get("awp-door")), wires[0])
+        requests = {one.key: write_request(one, catalog, action, filled) for one in wires}
+        shown_requests = {one.key: write_request(one, catalog, action, shown) for one in wires}
         told: object = None
         answers: list[WireAnswer] = []
         cookies: dict[str, tuple[bytes, bytes]] = {}
@@ -1570,7 +1575,7 @@ class Overview(Endpoint):
             if do == "job" and _JOB_ID.fullmatch(controls.get("awp-job", "")):
                 told = await self._job(action, controls["awp-job"], filled, app, scope)
             elif do in ("send", "all"):
-                sent = [one for one in self._wires if do == "all" or one is chosen]
+                sent = [one for one in wires if do == "all" or one is chosen]
                 answers = [await send_request(requests[one.key], catalog, action, app, scope, seconds) for one in sent]
                 told = [
                     await self._answer(one, answers[0], shown_requests[one.request.wire.key], action, shown, app, scope)
@@ -1580,7 +1585,7 @@ class Overview(Endpoint):
                     if name.lower() == "set-cookie":
                         cookies[value.partition("=")[0]] = (b"set-cookie", value.encode("latin-1"))
         here = f"{self._root}/try/{action.id}"
-        link = link_to(here, public_part(shown.given), {"awp-door": chosen.key} if chosen is not self._wires[0] else {})
+        link = link_to(here, public_part(shown.given), {"awp-door": chosen.key} if chosen is not wires[0] else {})
         page = inner(
             (
                 tag("p", tag("a", "All that is published", href=f"{self._root}#action-{action.id}")),
@@ -1619,6 +1624,7 @@ class Overview(Endpoint):
         key_headers: Sequence[str],
         wrong: InvalidInput | None,
     ) -> Html:
+        wires = self._wires_of(action) or self._wires
         facts = object_facts(action.inputs, action.inputs)
         required, raw = required_members(facts), dict(pairs)
         values = {name: shown_value(given[name]) if name in given else raw.get(name, "") for name in members(facts)}
@@ -1660,11 +1666,11 @@ class Overview(Endpoint):
                 f" {one.title}",
                 class_="choice",
             )
-            for one in self._wires
+            for one in wires
         )
         note = None
         if action.effect != "read":
-            many = len(self._wires)
+            many = len(wires)
             note = tag(
                 "p",
                 f"This is no rehearsal: it {_EFFECT_WORDS[action.effect]}; all doors together call it {many} times.",
@@ -1714,9 +1720,10 @@ class Overview(Endpoint):
         client = f"from awp_publish.client import AgentClient\n\nclient = AgentClient({json.dumps(origin)})\n"
         sent = next((one for one in answers if one.request.wire is chosen), None)
         shown = {key: (one.wire.title, one.text(origin)) for key, one in requests.items()}
-        curl = next((one for one in (requests[chosen.key],) if not one.frames), requests["woa"])
+        plain = next((one for one in (requests[chosen.key], *requests.values()) if not one.frames), None)
+        if plain is not None:  # no line of curl is a WebSocket
+            shown["curl"] = ("curl", plain.curl(origin))
         shown |= {
-            "curl": ("curl", curl.curl(origin)),
             "python": ("Python", f"{client}answer = {python_call(action, filled.given)}"),
             "test": ("As a test", write_test(action, filled, chosen, sent)),
         }

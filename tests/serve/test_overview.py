@@ -180,6 +180,26 @@ def test_a_form_shows_the_exact_request_of_each_door(open_client):
         assert line in shown, line
 
 
+@pytest.mark.parametrize(
+    ("expose", "titles"),
+    [(["mcp"], TITLES[2:4]), (["plain", "a2a"], [TITLES[1], TITLES[4]]), (["awp"], TITLES[5:]), (["woa"], TITLES[:1])],
+)
+def test_a_form_is_for_the_doors_that_offer_its_action(open_client, expose, titles):
+    site = make_site(overview=True, doors=DOORS)
+
+    @site.agent("echo", effect="read", expose=expose)
+    def echo(word: str) -> str:
+        """Say a word again."""
+        return word
+
+    client = open_client(make_app(site))
+    shown = client.get("/agents/try/echo?word=sea").text
+    assert re.findall(r'<label for="tab-(?!curl|python|test)[^"]*">([^<]+)<', shown) == titles
+    answers = answers_of(client.post("/agents/try/echo", data={"word": "sea", "awp-do": "all"}))
+    assert list(answers) == titles
+    assert all("answered" in said for said in answers.values())
+
+
 def test_a_call_is_sent_through_every_door_and_the_answers_agree(open_client):
     client = open_client(make_app(make_site(overview=True, doors=DOORS)))
     page = client.post("/agents/try/find", data={"words": "sea\nwhale", "deep": "true", "awp-do": "all"})
