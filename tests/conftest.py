@@ -6,8 +6,10 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
+from coverage import Coverage
 from starlette.testclient import TestClient
 
 from awp_publish import About, OAuth, Site
@@ -48,6 +50,17 @@ LOGIN = OAuth(authorization_servers=("https://login.example",))
 """With an authorization server and every door, a site has every document there is."""
 
 OpenClient = Callable[..., TestClient]
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def awp_publish_command() -> list[str]:
+    """The command `awp-publish` as a process of its own, which is measured where the tests are."""
+    if Coverage.current() is None:
+        return [sys.executable, "-m", "awp_publish"]
+    measured = ["-m", "coverage", "run", f"--rcfile={ROOT / 'pyproject.toml'}", f"--data-file={ROOT / '.coverage'}"]
+    return [sys.executable, *measured, "--parallel-mode", "-m", "awp_publish"]
 
 
 def make_site(about: About = About()) -> Site:  # noqa: B008

@@ -16,12 +16,13 @@ from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, __version__
 from awp_publish.client import AgentClient
+from tests.conftest import awp_publish_command
 
 ROOT = Path(__file__).parents[1]
 
 
 def run(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "import sys; from awp_publish.cli import main; sys.exit(main())", *arguments]
+    command = [*awp_publish_command(), *arguments]
     return subprocess.run(command, cwd=ROOT, input=given, capture_output=True, text=True, check=False)
 
 
@@ -81,7 +82,7 @@ word = "app"
 
 def run_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     (folder / "bookshop.py").write_text(BOOKSHOP)
-    command = [sys.executable, "-c", "import sys; from awp_publish.cli import main; sys.exit(main())", *arguments]
+    command = [*awp_publish_command(), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
 
@@ -135,7 +136,7 @@ app.add_middleware(AgentPublisher, site=site)
 
 def run_shop(folder: Path, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
     (folder / "shop.py").write_text(SHOP)
-    command = [sys.executable, "-m", "awp_publish", *arguments]
+    command = [*awp_publish_command(), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
         command, cwd=folder, input=given, capture_output=True, text=True, check=False, env=environment
@@ -269,7 +270,7 @@ def test_the_file_to_begin_with_runs_and_has_nothing_to_correct(tmp_path, framew
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def at(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "awp_publish", *arguments]
+        command = [*awp_publish_command(), *arguments]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
 
     assert at("init", framework).returncode == 0

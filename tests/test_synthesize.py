@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from awp_publish.checks import check_documents
+from tests.conftest import awp_publish_command
 
 ROOT = Path(__file__).parents[1]
 
@@ -81,7 +81,7 @@ def shop() -> Iterator[Any]:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "awp_publish", "synthesize", *arguments]
+    command = [*awp_publish_command(), "synthesize", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
