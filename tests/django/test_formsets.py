@@ -35,7 +35,7 @@ def invite(request: HttpRequest):
     if not guests.is_valid() or any(one["email"] == "full@example.com" for one in guests.cleaned_data):
         if guests.is_valid():
             guests.forms[1].add_error("email", "There is no room.")
-        return HttpResponse(str(guests))
+        return HttpResponse(guests.as_table())
     return JsonResponse({"guests": guests.cleaned_data})
 
 

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from asgiref.sync import sync_to_async
 from awp_publish_django.models import JobRecord, RecentCall
 from awp_publish_django.publication import get_publication
 from awp_publish_django.recent import MOST_PENDING, PRUNE_EVERY, Recorder
@@ -195,7 +196,8 @@ def test_the_admin_shows_traffic_and_what_waits_for_approval(admin, client, monk
 
 async def test_the_admin_shows_traffic_under_asgi_too(agent):
     client = AsyncClient()
-    await client.aforce_login(await User.objects.acreate_superuser("boss"))
+    boss = await sync_to_async(User.objects.create_superuser)("boss")
+    await sync_to_async(client.force_login)(boss)
     await agent.call("search", {"q": "emma"})
     page = (await client.get("/admin/awp_publish_django/recentcall/")).content.decode()
     assert re.search(r'<th scope="row">\d{4}-\d\d-\d\d</th><td>[1-9]\d*</td>', page)
