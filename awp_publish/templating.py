@@ -15,7 +15,7 @@ import orjson
 from awp_publish.model import Action, Catalog, Page
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, som
-from awp_publish.protocols.llms_txt import markdown_address
+from awp_publish.protocols.llms_txt import markdown_address, one_line
 from awp_publish.protocols.members import absolute_if, located
 from awp_publish.protocols.protocol import Protocol as Published, published
 
@@ -116,12 +116,12 @@ def page_meta(catalog: Catalog, path: str, image: str | None = None) -> str:
         "og:type": "website",
         "og:site_name": catalog.site.name,
         "og:title": page.title,
-        "og:description": " ".join(described.split()),
+        "og:description": one_line(described),
         "og:url": None if page.is_template else catalog.absolute(page.path),
         "og:image": absolute_if(catalog, image),
         "twitter:card": "summary_large_image" if image else "summary",
         "twitter:title": page.title,
-        "twitter:description": " ".join(described.split()),
+        "twitter:description": one_line(described),
         "twitter:image": absolute_if(catalog, image),
     }
     elements = [
@@ -146,7 +146,7 @@ def structured_data(catalog: Catalog, path: str) -> str:
     """JSON-LD of a declared page (schema.org): the site and its search, who runs it, the page and where it stands."""
     site, page, root = catalog.site, _page(catalog, path), catalog.url + "/"
     website: dict[str, object] = {"@type": "WebSite", "@id": f"{root}#site", "url": root, "name": site.name}
-    website["description"] = " ".join(site.description.split())
+    website["description"] = one_line(site.description)
     if (search := _search_of(catalog)) is not None:
         website["potentialAction"] = search
     owner: dict[str, object] = {"@type": "Organization", "@id": f"{root}#owner", "name": site.name, "url": root}
@@ -219,7 +219,7 @@ def action_attributes(
         },
         "tool": {
             "name": action.id,
-            "description": " ".join(action.description.split()),
+            "description": one_line(action.description),
             "autosubmit": "" if action.effect == "read" else None,
         },
     }

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
-from awp_publish.browsing.live_page import PrimitiveError
+from awp_publish.browsing.live_page import SCREENLESS_PRIMITIVES, PrimitiveError
 from awp_publish.browsing.page import Fetch, Fetched
-from awp_publish.browsing.script_page import PRIMITIVES, ScriptPage
+from awp_publish.browsing.script_page import ScriptPage
 from awp_publish.model import JsonObject
 from awp_publish.problems import DeclarationError
 
@@ -146,7 +146,7 @@ class ChromiumPage(ScriptPage):
     """One page in Chromium (`LivePage`)."""
 
     def __init__(self, page: Page, origins: frozenset[str]) -> None:
-        super().__init__(self._evaluate, host="chromium", primitives=PRIMITIVES | {"pointer.drag"})
+        super().__init__(self._evaluate, host="chromium", primitives=SCREENLESS_PRIMITIVES | {"pointer.drag"})
         self.page = page
         self._origins = origins
         self._events: frozenset[str] = frozenset()

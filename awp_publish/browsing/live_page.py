@@ -40,6 +40,22 @@ CODES: Final[Mapping[str, str]] = {
 """Codes of primitives, as the `cause` of a failed step."""
 
 
+SCREENLESS_PRIMITIVES: Final = frozenset(
+    (
+        "pointer.move",
+        "pointer.click",
+        "pointer.double_click",
+        "viewport.scroll",
+        "keyboard.press",
+        "browser.navigate",
+    )
+)
+"""What every page carries out: one without a screen, and a visitor's tab, where no event of ours is a person's own.
+
+The rest of the dictionary is `capability_unavailable` there.
+"""
+
+
 class PrimitiveError(Exception):
     """A primitive that failed. `code` is that of the dictionary (`target_not_found`, `target_not_editable`,
     `point_out_of_viewport`, `timeout`, ...) or of the bridge (`capability_unavailable`, `missing_handler`).

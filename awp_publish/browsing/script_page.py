@@ -10,25 +10,20 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from awp_publish.browsing.live_page import Box, Extraction, FoundElement, PageEvent, PrimitiveError
+from awp_publish.browsing.live_page import (
+    SCREENLESS_PRIMITIVES,
+    Box,
+    Extraction,
+    FoundElement,
+    PageEvent,
+    PrimitiveError,
+)
 from awp_publish.browsing.site_page import roles_of
 from awp_publish.model import JsonObject
 from awp_publish.pages.tree import Element
 
 Ask: TypeAlias = Callable[[str, JsonObject], Awaitable[JsonObject]]
 """Has the script carry out a method, by name. Returns its answer, `{ok, value, url, title}` or `{ok, error, url}`."""
-
-PRIMITIVES: Final = frozenset(
-    (
-        "pointer.move",
-        "pointer.click",
-        "pointer.double_click",
-        "viewport.scroll",
-        "keyboard.press",
-        "browser.navigate",
-    )
-)
-"""What the script carries out in a visitor's tab, where no event can be a person's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +45,9 @@ class ScriptPage:
 
     has_scripts: Final = True
 
-    def __init__(self, ask: Ask, *, host: str = "page", url: str = "", primitives: frozenset[str] = PRIMITIVES) -> None:
+    def __init__(
+        self, ask: Ask, *, host: str = "page", url: str = "", primitives: frozenset[str] = SCREENLESS_PRIMITIVES
+    ) -> None:
         self.host, self.primitives = host, primitives
         self.url = url
         self._send = ask

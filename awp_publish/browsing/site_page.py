@@ -13,7 +13,15 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 from awp_publish.browsing.errors import AwpError
-from awp_publish.browsing.live_page import MAX_FOUND, Box, Extraction, FoundElement, PageEvent, PrimitiveError
+from awp_publish.browsing.live_page import (
+    MAX_FOUND,
+    SCREENLESS_PRIMITIVES,
+    Box,
+    Extraction,
+    FoundElement,
+    PageEvent,
+    PrimitiveError,
+)
 from awp_publish.browsing.markup import Control, Place, kind_of, parent_of
 from awp_publish.browsing.page import Compiled, LoadedPage, Steps
 from awp_publish.browsing.session import Session
@@ -26,18 +34,6 @@ from awp_publish.pages.tree import INLINE, STRIPPED, Element, Node, Visibility
 
 Drive: TypeAlias = Callable[[Steps], Awaitable[JsonObject]]
 """Carries a method of a session out, with all requests that it makes. Raises AwpError."""
-
-PRIMITIVES: Final = frozenset(
-    (
-        "pointer.move",
-        "pointer.click",
-        "pointer.double_click",
-        "viewport.scroll",
-        "keyboard.press",
-        "browser.navigate",
-    )
-)
-"""What a page without a screen carries out; the rest of the dictionary is `capability_unavailable`."""
 
 _BAND: Final = 1_000
 _WIDTH: Final = 100
@@ -266,7 +262,7 @@ class SitePage:
 
     host: Final = "in_process"
     has_scripts: Final = False
-    primitives: Final = PRIMITIVES
+    primitives: Final = SCREENLESS_PRIMITIVES
 
     def __init__(self, session: Session, drive: Drive, page_id: str | None = None) -> None:
         self._tab, self._browser = session.tab(page_id), session.browser
@@ -527,7 +523,7 @@ class SitePage:
             return {"scroll_x": self._scroll[0], "scroll_y": self._scroll[1]}
         if primitive == "keyboard.press":
             return await self._press(str(arguments.get("key", "")), arguments.get("modifiers"))
-        if primitive not in PRIMITIVES:
+        if primitive not in SCREENLESS_PRIMITIVES:
             raise PrimitiveError(
                 "capability_unavailable", f"{primitive} needs a screen.", capability=primitive, host=self.host
             )

@@ -10,6 +10,7 @@ from typing import Final
 import orjson
 
 from awp_publish.model import Action, Catalog
+from awp_publish.protocols.agent_skills import has_actions
 from awp_publish.protocols.llms_txt import one_line
 from awp_publish.protocols.members import located, present
 from awp_publish.protocols.protocol import Document, Protocol
@@ -22,11 +23,6 @@ MEDIA_TYPE: Final = "text/javascript; charset=utf-8"
 def address_of(catalog: Catalog) -> str:
     """The path of the script."""
     return catalog.paths.root + SUFFIX
-
-
-def has_actions(catalog: Catalog) -> bool:
-    """Return True for a site on which something can be done."""
-    return bool(catalog.actions)
 
 
 def render(catalog: Catalog) -> bytes:

@@ -54,7 +54,7 @@ def spoil(document: Json, chance: random.Random) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_spoilt_map_is_refused_or_run_and_nothing_else_comes_of_it(seed):
-    chance = random.Random(seed)
+    chance, answered, codes = random.Random(seed), 0, list[str]()
     for _ in range(20):
         document: Json = copy.deepcopy(ACTIONS_JSON)
         document["state_projections"][0]["scope"]["url_matches"] = "*"
@@ -67,5 +67,9 @@ def test_a_spoilt_map_is_refused_or_run_and_nothing_else_comes_of_it(seed):
             try:
                 told = run.ask(method, *arguments)
                 json.dumps(told.output if method == "call" else told)
+                answered += 1
             except RuntimeFailure as failure:
-                json.dumps(failure.describe())
+                codes.append(json.loads(json.dumps(failure.describe()))["code"])
+    assert answered > 0
+    assert codes
+    assert all(codes)

@@ -242,7 +242,8 @@ def test_many_expensive_expressions_in_one_value_end_together():
     document = map_of(tool("go", INFO))
     document["tools"][0]["workflow"]["output"] = [expensive] * 20_000
     failure = Driver({"/": PAGE}, document).failure()
-    assert "took more than" in failure.message
+    # Ours, for all of them together; on a busy machine the engine's own, for the one that was cut off, comes before.
+    assert "took more than" in failure.message or "timeout after" in failure.message
 
 
 def test_before_each_step_it_is_told_and_whether_it_may_change_something():
