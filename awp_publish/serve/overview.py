@@ -46,6 +46,7 @@ from awp_publish.model import (
 )
 from awp_publish.policy.approval import digests_of, path_of
 from awp_publish.policy.authentication import AuthenticationGate
+from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import Call, Deliver, Label, Principal, Result
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
 from awp_publish.problems import (
@@ -1085,6 +1086,9 @@ class Overview(Endpoint):
         self._files = {name: (STATIC / name).read_bytes() for name in FILES}
         self._found: tuple[object, tuple[Finding, ...]] = (None, ())
         self._cards: tuple[object, Html] = (None, Html())
+        self._signers = {
+            name for one in guards.authenticators if isinstance(one, WebBotAuth) for name in one.signers or ()
+        }
         self._wires = tuple(one for one in WIRES if not one.door or door.catalog.door(one.door) is not None)
 
     async def answer_file(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -1567,7 +1571,7 @@ class Overview(Endpoint):
         )
 
     def _sees(self, catalog: Catalog, documents: Mapping[str, Prepared], asked: str) -> object:
-        """What anybody, a caller with scopes, or an agent that signs reads and may call; and what it costs a model."""
+        """Show what anybody, a caller with scopes, or an agent that signs reads and may call, and what that costs."""
         audiences = {action.audience for action in catalog.actions} - {PUBLIC, KNOWN}
         known = sorted(audiences.union(*(action.scopes for action in catalog.actions)))
         agents = {one for action in catalog.actions for one in action.allow_agents if one not in get_args(Label)}
@@ -1577,13 +1581,62 @@ class Overview(Endpoint):
             **({"known": "a known caller without a scope"} if asks else {}),
             **{f"scope:{one}": f'a caller with the scope "{one}"' for one in known},
             **({f"scope:{' '.join(known)}": "a caller with all scopes"} if len(known) > 1 else {}),
-            **{f"agent:{one}": f"the agent {one}" for one in sorted(agents)},
+            **{f"agent:{one}": f"the agent {one}" for one in sorted({*agents, *self._signers})},
         }
         kind, _, named = asked.partition(":")
         chosen = asked if asked in choices or (kind in ("scope", "agent") and named) else ""
+        scopes = frozenset(named.split()) if chosen.startswith("scope:") else frozenset[str]()
         choices.setdefault(chosen, f'a caller with the {kind} "{named}"' if kind == "scope" else f"the agent {named}")
-        scopes = frozenset(named.split()) if chosen.startswith("scope:") else frozenset()
-        label, signer = ("verified", named) if chosen.startswith("agent:") else ("unknown", "")
+        hides, sizes = self._door.settings.list_only_allowed, dict[str, int]()
+        for action in catalog.actions:
+            tool = {"name": action.id, "title": action.name, "description": action.description}
+            tool |= {"inputSchema": action.inputs, "outputSchema": answer_schema(action)}
+            sizes[action.id] = len(orjson.dumps(tool))
+
+        def tools(choice: str) -> dict[str, str]:
+            """Return what is listed to a caller, each with "" for what they may call, or why they may not."""
+            kind, _, named = choice.partition(":")
+            scopes = frozenset(named.split()) if kind == "scope" else frozenset[str]()
+            names = {"verified", named, named.partition("://")[2]} if kind == "agent" else {"unknown", ""}
+            found = {}
+            for action in catalog.visible_to(scopes if choice else None).actions:
+                needs = action.auth_required or action.scopes
+                may = not needs or (choice != "" and scopes.issuperset(action.scopes))
+                if not may and hides and not action.route_authenticates:
+                    continue
+                found[action.id] = ""
+                if not may:
+                    lacks = action.scopes and choice
+                    found[action.id] = f"without {', '.join(action.scopes)}" if lacks else "not without credentials"
+                elif action.allow_agents and names.isdisjoint(action.allow_agents):
+                    found[action.id] = f"it is for {', '.join(action.allow_agents)}"
+            return found
+
+        listed, nobody = tools(chosen), tools("")
+        rows = [
+            (
+                code(action.id),
+                f"no, {why}" if (why := listed[action.id]) else "yes",
+                f"{sizes[action.id]:,}",
+                f"{tokens_of(sizes[action.id]):,}",
+                ", ".join(self._doors_of(action)) or "none",
+            )
+            for action in catalog.actions
+            if action.id in listed
+        ]
+        # Side by side: what differs from what an anonymous caller is shown, is marked.
+        columns = {text: tools(choice) for choice, text in choices.items()}
+
+        def standing(tools: Mapping[str, str], name: str) -> str:
+            return "hidden" if name not in tools else "listed" if tools[name] else "callable"
+
+        beside = [
+            (code(name), *(word if word == standing(nobody, name) else tag("mark", word) for word in words))
+            for name in sizes
+            if (words := [standing(tools, name) for tools in columns.values()])
+        ]
+        costs = [tokens_of(sum(sizes[name] for name in tools)) for tools in columns.values()]
+        beside.append(("tokens of the list", *(f"{n:,}" if n == costs[0] else tag("mark", f"{n:,}") for n in costs)))
         form = tag(
             "form",
             tag("label", "Caller", for_="sees-who"),
@@ -1597,35 +1650,8 @@ class Overview(Endpoint):
             action=f"{self._root}#sees",
             class_="row",
         )
-        rows, total, hides = list[Sequence[object]](), 0, self._door.settings.list_only_allowed
-        seen = catalog.visible_to(scopes if chosen else None)
-        for action in seen.actions:
-            needs = action.auth_required or action.scopes
-            may = not needs or (chosen != "" and scopes.issuperset(action.scopes))
-            is_listed = may or not hides or action.route_authenticates
-            is_agent = not action.allow_agents or not {label, signer, signer.partition("://")[2]}.isdisjoint(
-                action.allow_agents
-            )
-            if not is_listed:
-                continue
-            tool = {
-                "name": action.id,
-                "title": action.name,
-                "description": action.description,
-                "inputSchema": action.inputs,
-            }
-            size = len(orjson.dumps({**tool, "outputSchema": answer_schema(action)}))
-            total += size
-            why = "yes"
-            if not may:
-                lacks = action.scopes and chosen
-                why = f"no, without {', '.join(action.scopes)}" if lacks else "no, not without credentials"
-            elif not is_agent:
-                why = f"no, it is for {', '.join(action.allow_agents)}"
-            doors = ", ".join(self._doors_of(action)) or "none"
-            rows.append((code(action.id), why, f"{size:,}", f"{tokens_of(size):,}", doors))
+        visible = catalog.visible_to(scopes if chosen else None)
         read = {path: len(one.body) for path, one in documents.items()}
-        listed = tag("ul", (tag("li", code(path), f": {size_of(size)}") for path, size in read.items()))
         return (
             form,
             table(
@@ -1633,14 +1659,22 @@ class Overview(Endpoint):
                 ("tool", "may be called", "bytes", "tokens", "listed at"),
                 rows,
             ),
-            tag("p", f"The whole list of tools: {size_of(total)}."),
+            tag("p", f"The whole list of tools: {size_of(sum(sizes[name] for name in listed))}."),
+            table("Side by side: marked is what differs from an anonymous caller", ("tool", *columns), beside)
+            if len(columns) > 1
+            else None,
             tag(
                 "p",
                 f"Documents are the same for every caller. They name the {len(catalog.public.actions)} actions that "
-                f"are public, of {len(seen.actions)} that this caller may know of; the others are in the lists that "
-                "doors give to callers whom they know. What you may not see yourself is not told of others either.",
+                f"are public, of {len(visible.actions)} that this caller may know of; the "
+                "others are in the lists that doors give to callers whom they know. What you may not see yourself is "
+                "not told of others either.",
             ),
-            tag("details", tag("summary", f"{len(read)} documents, {size_of(sum(read.values()))}"), listed),
+            tag(
+                "details",
+                tag("summary", f"{len(read)} documents, {size_of(sum(read.values()))}"),
+                tag("ul", (tag("li", code(path), f": {size_of(size)}") for path, size in read.items())),
+            ),
         )
 
     def _connect(self, catalog: Catalog) -> object:

@@ -556,6 +556,38 @@ def test_it_shows_what_an_agent_that_signs_may_call(open_client):
     assert told == {"": refusal, "agent:https://signer.example": ["yes"], "agent:https://other.example": refusal}
 
 
+def test_callers_stand_side_by_side_and_what_differs_is_marked(open_client):
+    signers = WebBotAuth(signers={"https://signer.example": "SignerBot"})
+    site = make_site(
+        overview="operator", authenticate=(BearerToken({"t": Principal("ann", frozenset({"operator"}))}), signers)
+    )
+
+    @site.agent("mine", audience="known")
+    def mine() -> bool:
+        """Show what is mine."""
+        return True
+
+    page = open_client(make_app(site)).get("/agents", headers={"authorization": "Bearer t"}).text
+    found = page[page.index("<caption>Side by side") :].partition("</table>")[0]
+    heads = re.findall(r'<th scope="col">([^<]+)</th>', found)
+    rows = {
+        name: re.findall(r"<td>(.*?)</td>", cells)
+        for name, cells in re.findall(r"<th [^>]*>(?:<code>)?([\w ]+)(?:</code>)?</th>((?:<td>.*?</td>)+)", found)
+    }
+    assert [unescape(one) for one in heads] == [
+        "tool",
+        "an anonymous caller",
+        "a known caller without a scope",
+        'a caller with the scope "staff"',
+        "the agent https://signer.example",
+    ]
+    assert rows["order_book"] == ["callable"] * 4
+    assert rows["find"] == ["listed", "listed", "<mark>callable</mark>", "listed"]
+    assert rows["mine"] == ["hidden", *["<mark>callable</mark>"] * 3]
+    costs = [int(re.sub(r"<[^>]+>|,", "", one)) for one in rows["tokens of the list"]]
+    assert costs[0] < costs[1] == costs[2] == costs[3]
+
+
 async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
     site = make_site(overview=True, doors=DOORS)
     client = open_client(make_app(site))
