@@ -702,6 +702,7 @@ class SiteFacts:
     license: str | None = None
     updated: datetime | None = None
     imports: Mapping[str, Import] = field(default_factory=dict)
+    provenance: Mapping[str, str] = field(default_factory=dict)
     robots: Robots | None = None
     security: Security | None = None
     extensions: JsonObject = field(default_factory=dict)

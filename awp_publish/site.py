@@ -83,7 +83,7 @@ from awp_publish.resolve import (
     resolve,
     title_of,
 )
-from awp_publish.schema import UnusableSchema, write_schema
+from awp_publish.schema import UnusableSchema, inline_definitions, write_schema
 from awp_publish.settings import (
     ACTION,
     AGENT,
@@ -320,7 +320,7 @@ def _schema_of(subject: str, field: str, given: object, *, closed: bool = False)
     if given is None or isinstance(given, Mapping):
         return given
     try:
-        schema = write_schema(given, "serialization")
+        schema = inline_definitions(write_schema(given, "serialization"))
         # what stands outside of a declared type is not passed on to agents
         return {**schema, "additionalProperties": False} if closed and schema.get("type") == "object" else schema
     except UnusableSchema as error:
@@ -593,6 +593,7 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
         name=settings.name,
         description=settings.description,
         imports=dict(settings.imports),
+        provenance=dict(settings.provenance),
         robots=settings.robots,
         security=about.security,
         version=about.version,
