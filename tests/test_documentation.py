@@ -1,16 +1,21 @@
 """What the pages say is so: their examples run, and nothing that exists is left out."""
 
+import asyncio
 import re
 import runpy
+import shutil
 import subprocess
 import sys
+from asyncio.subprocess import PIPE
 from inspect import signature
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, cli
+from awp_publish import AgentPublisher, Site, cli
 from awp_publish.problems import ALL, GUARDS, Problem
+from tests.serve.live_server import serve
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -46,6 +51,36 @@ def test_every_example_runs(tmp_path):
     command = [sys.executable, "-W", "error", "-c", FORKS, *scripts]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
+
+
+async def test_clients_connect_as_their_page_says(tmp_path):
+    """The blocks for the official clients, and the lines for curl and for us, with the address of a site that is there."""
+
+    def make(url: str) -> AgentPublisher:
+        site = Site("Bookshop", "Finds books.", url=url, doors=["mcp", "a2a", "awp"])
+
+        @site.agent("search_books")
+        def search(q: str) -> list[str]:
+            """Search books by title."""
+            return [title for title in ("Emma", "Moby-Dick") if q in title.lower()]
+
+        return AgentPublisher(Starlette(), site=site)
+
+    text = (ROOT / "docs" / "clients.md").read_text()
+    lines = [
+        one for one in re.findall(r"^\$ (.*)$", text, re.MULTILINE) if "search_books" in one or "tools/list" in one
+    ]
+    commands = [["sh", "-c", one] for one in lines if one.startswith("curl ") and shutil.which("curl")]
+    commands += [[sys.executable, "-c", one] for one in re.findall(r"```py\n(.*?)```", text, re.DOTALL)]
+    commands.append([sys.executable, "-m", "awp_publish", "call", "https://books.example", "search_books", "q=emma"])
+    assert len(commands) >= 3
+    async with serve(make) as url:
+        for command in commands:
+            *words, last = (one.replace("https://books.example", url) for one in command)
+            process = await asyncio.create_subprocess_exec(*words, last, stdout=PIPE, stderr=PIPE)
+            told, wrong = await process.communicate()
+            assert process.returncode == 0, wrong.decode()
+            assert b"Emma" in told or b"search_books" in told, (command, told)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
