@@ -11,7 +11,7 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
-from starlette.applications import Starlette
+from fastapi import FastAPI
 
 from awp_publish import AgentPublisher, Site, cli
 from awp_publish.problems import ALL, GUARDS, Problem
@@ -56,15 +56,18 @@ def test_every_example_runs(tmp_path):
 async def test_clients_connect_as_their_page_says():
     """Whatever of it runs here, with the address of a site that is there: blocks of Python, and lines of curl."""
 
-    def make(url: str) -> AgentPublisher:
+    def make(url: str) -> FastAPI:
         site = Site("Bookshop", "Finds books.", url=url, doors=["mcp", "a2a", "awp"])
+        app = FastAPI()
 
-        @site.agent("search_books", effect="read")
-        def search(q: str) -> list[str]:
+        @app.get("/search")
+        @site.action("search_books")
+        async def search(q: str) -> list[str]:
             """Search books by title."""
             return [title for title in ("Emma", "Moby-Dick") if q in title.lower()]
 
-        return AgentPublisher(Starlette(), site=site)
+        app.add_middleware(AgentPublisher, site=site)
+        return app
 
     async def run(url: str, *command: str) -> None:
         words = [word.replace("https://books.example", url) for word in command]
