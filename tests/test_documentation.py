@@ -3,6 +3,7 @@
 import asyncio
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
@@ -20,15 +21,18 @@ from tests.serve.live_server import serve
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
+LINE = r"^(?:\$|- run:) awp-publish (.*(?<![\w.])(?:main|demo_site\.app):app\b.*)$"
+
 FORKS = """
 import os, runpy, sys
-import a2a.types, awp_publish, fastapi.testclient, mcp, pydantic  # which take longer than an example
+import a2a.types, awp_publish, awp_publish.cli, fastapi.testclient, mcp, pydantic  # which take longer than an example
 
 failed = []
 for script in sys.argv[1:]:
     child = os.fork()
     if child == 0:
         os.chdir(os.path.dirname(script))
+        sys.path.insert(0, "")
         runpy.run_path(script, run_name="__main__")
         os._exit(0)  # without taking everything apart that was imported
     if os.waitpid(child, 0)[1] != 0:
@@ -39,15 +43,30 @@ if failed:
 
 
 def test_every_example_runs(tmp_path):
-    """Each in a process and a folder of its own."""
-    scripts = []
+    """Blocks of Python, and lines of our command: each in a process and a folder of its own."""
+    scripts, lines = [], 0
     for page in PAGES:
         for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)):
             script = tmp_path / f"{page.stem}-{number}" / "example.py"
             script.parent.mkdir()
             script.write_text(block)
             scripts.append(str(script))
-    assert len(scripts) > 20
+        # Lines of our command that need no site elsewhere, with the application of the block before them.
+        text = page.read_text()
+        for line in re.finditer(LINE, text, re.MULTILINE):
+            blocks = re.findall(r"```python\n(.*?)```", text[: line.start()], re.DOTALL)
+            folder = tmp_path / f"{page.stem}-line-{line.start()}"
+            folder.mkdir()
+            if "main:app" in line[1]:
+                (folder / "main.py").write_text(blocks[-1])
+            words = shlex.split(re.split(" [>|] ", line[1])[0])
+            script = folder / "example.py"
+            is_refused = text[line.end() :].startswith("\nawp-publish: ")
+            script.write_text(f"from awp_publish import cli\n\nassert cli.main({words!r}) == {int(is_refused)}\n")
+            scripts.append(str(script))
+            lines += 1
+    assert len(scripts) > 30
+    assert lines > 8
     command = [sys.executable, "-W", "error", "-c", FORKS, *scripts]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
