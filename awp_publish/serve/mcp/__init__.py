@@ -34,6 +34,7 @@ from awp_publish.serve.http import (
     read_body,
     send_reply,
 )
+from awp_publish.serve.mcp.apps import Cards
 from awp_publish.serve.mcp.calls import CALL, EXCHANGE, PROTOCOL, RECOVERIES, McpExchange, Tools
 from awp_publish.serve.mcp.resources import CompletionHandler, PromptHandlers, Resources
 from awp_publish.serve.mcp.tasks import TaskExtension
@@ -235,6 +236,8 @@ def make_server(door: DoorContext, tools: Tools) -> Server[Any]:
         tools.tasks.register(server)
     if resources.skills.all():
         resources.skills.register(server)
+    tools.cards = resources.cards = Cards(tools.modern)
+    tools.cards.register(server)
     server.add_request_handler("resources/list", PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
     if door.pages is not None:
