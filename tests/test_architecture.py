@@ -36,6 +36,7 @@ RANKS = {
     "policy": 3,
     "jobs": 3,
     "traffic": 3,
+    "events": 3,
     "request": 4,
     "invoke": 4,
     "serve": 5,
