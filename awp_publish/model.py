@@ -730,12 +730,12 @@ class SiteFacts:
     extensions: JsonObject = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Catalog:
     """The frozen whole, for one public address of the site. All that a protocol file may read.
 
     `documents` are the paths of what every such site publishes, and `left_out` the names of protocols that this one
-    does not, so that no document points at one that is not there.
+    does not, so that no document points at one that is not there. A catalog equals itself alone.
     """
 
     url: str

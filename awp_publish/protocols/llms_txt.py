@@ -7,6 +7,7 @@ before the first H2, as lists may there; below an H2 stand links, as the format 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 import orjson
@@ -59,7 +60,8 @@ def render_full(catalog: Catalog) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def usage(catalog: Catalog) -> list[str]:
+@lru_cache(maxsize=4)  # for the documents that are made of one catalog after the other
+def usage(catalog: Catalog) -> Sequence[str]:
     """Return the actions and the rules of calling them, in Markdown; what no action here asks for is not said."""
     # What calls the others by the map of the site's pages says nothing to who calls them himself.
     actions = [action for action in catalog.actions if action.id != SITE_ACTION]

@@ -215,7 +215,8 @@ class AgentPublisher:
             # A reloader starts one process after the other, each with what was written meanwhile.
             if self._check and (count_workers() == 1 or is_first_worker()):
                 root_path = scope.get("root_path") or root_path_of_server()
-                report(self.site, self._published[0].documents, find_routes(self._application(scope)), root_path)
+                with _collector_paused():
+                    report(self.site, self._published[0].documents, find_routes(self._application(scope)), root_path)
         if scope["type"] == "lifespan":
             await run_lifespan(self.app, scope, receive, send, partial(self._running, scope))
         elif scope["type"] == "websocket":
@@ -480,13 +481,19 @@ async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: R
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Keeps a start linear: all that is made is kept, and each collection would look at all of it again."""
+    """Keeps a start linear: all that is made is kept, and each collection would look at all of it again.
+
+    What was made counts as old afterwards, without a look at it, unless somebody has set objects aside for good.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 
