@@ -10,6 +10,7 @@ import contextlib
 import copy
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import date, datetime, time, timedelta
 from functools import partial
@@ -247,6 +248,32 @@ def _inline_root(schema: dict[str, object]) -> dict[str, object]:
     if not isinstance(named, dict):
         return schema
     return {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
+
+
+def inline_definitions(schema: JsonObject) -> dict[str, object]:
+    """Return a schema in which a definition that is referred to once stands where it is meant.
+
+    Definitions of several references stay, so that a schema does not grow, and so do recursive ones.
+    """
+    whole = copy.deepcopy(dict(schema))
+    definitions = whole.get("$defs")
+    if not isinstance(definitions, dict):
+        return whole
+    referring = [part for part in subschemas(whole) if isinstance(part.get("$ref"), str)]
+    counts = Counter(part["$ref"] for part in referring)
+    for part in referring:
+        name = str(part["$ref"]).removeprefix("#/$defs/")
+        definition = definitions.get(name)
+        if counts[part["$ref"]] > 1 or part.keys() - _ANNOTATING or not isinstance(definition, dict):
+            continue
+        if part["$ref"] == f"#/$defs/{name}" and not any(inner is part for inner in subschemas(definition)):
+            written = cast(dict[str, object], part)
+            beside = {key: value for key, value in written.items() if key != "$ref"}
+            written.clear()
+            written |= definitions.pop(name) | beside
+    if not definitions:
+        del whole["$defs"]
+    return whole
 
 
 _ANNOTATING: Final = {"$ref", "$defs", "$schema", "$comment", "title", "description", "examples", "default"}

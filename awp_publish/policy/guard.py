@@ -171,9 +171,9 @@ class Guards:
     receipted: frozenset[str] = frozenset()
     credentials: frozenset[RouteCredential] = frozenset()
 
-    def identify(self) -> AuthenticationGate:
-        """The gate that tells who makes a request, for what is no call of an action. Nobody has to be known."""
-        return AuthenticationGate(self.authenticators, False, (), self.realm, self.metadata_url, store=self.store)
+    def identify(self, *, required: bool = False) -> AuthenticationGate:
+        """The gate that tells who makes a request, for what is no call of an action."""
+        return AuthenticationGate(self.authenticators, required, (), self.realm, self.metadata_url, store=self.store)
 
     async def certify(self, call: Call) -> RawHeaders:
         """Remember a success on which others build, and return the header that proves it."""

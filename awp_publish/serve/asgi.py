@@ -18,6 +18,7 @@ from awp_publish.model import Catalog, seconds_of
 from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import Credentials, Label
 from awp_publish.policy.guard import Guards
+from awp_publish.policy.jwt import JwtBearer
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, llms_txt
@@ -453,7 +454,7 @@ class AgentPublisher:
         return Guards(
             store=site.store,
             authenticators=tuple(
-                one.bound_to(settings.urls, site.store) if isinstance(one, WebBotAuth) else one
+                one.bound_to(settings.urls, site.store) if isinstance(one, (WebBotAuth, JwtBearer)) else one
                 for one in site.authenticators
             ),
             realm=catalog.site.name,
