@@ -246,6 +246,7 @@ class PageRenderer:
                 if key.requested.is_file:
                     text = _as_file(text, tree, canonical, key.guide)
                 content = text.encode("utf-8", "replace")
+            tree.unlink()
             etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'.encode()
             rendering = Rendering(content, etag, canonical.encode("latin-1"))
         except Exception:
