@@ -22,7 +22,7 @@ from awp_publish.policy.jwt import JwtBearer
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, llms_txt
-from awp_publish.protocols.crawling import SITEMAP_MD_PATH, has_sitemap
+from awp_publish.protocols.crawling import has_sitemap
 from awp_publish.protocols.protected_resource import metadata_url
 from awp_publish.protocols.protocol import Protocol, published
 from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication, RouteCaller
@@ -366,9 +366,10 @@ class AgentPublisher:
         pages = None
         if formats and self._renderer:
             llms = catalog.absolute(llms_txt.PATH) if catalog.publishes("llms_txt") else None
-            sitemap = catalog.absolute(SITEMAP_MD_PATH) if has_sitemap(catalog) else None
+            sitemap = catalog.absolute(llms_txt.SITEMAP_MD_PATH) if has_sitemap(catalog) else None
             updated = catalog.site.updated.date().isoformat() if catalog.site.updated is not None else None
-            pages = NegotiatedPages(catalog, formats, self._renderer, links, Guide(llms, sitemap, updated))
+            guide = Guide(llms, sitemap, catalog.site.version, updated)
+            pages = NegotiatedPages(catalog, formats, self._renderer, links, guide)
         guarded = self._guard_routes(catalog)
         onward = negotiate(guarded or self.app, pages, links, self.site.settings.timeout)
         return _Published(_host_of(catalog), documents, fallbacks, self._open_doors(catalog), pages, onward, guarded)
