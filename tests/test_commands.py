@@ -17,7 +17,7 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, __version__
+from awp_publish import AgentPublisher, __version__, cli
 from awp_publish.client import AgentClient
 from tests.conftest import awp_publish_command
 
@@ -144,6 +144,57 @@ def run_shop(folder: Path, *arguments: str, given: str = "") -> subprocess.Compl
     return subprocess.run(
         command, cwd=folder, input=given, capture_output=True, text=True, check=False, env=environment
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["--version"], 0),
+        (["show", "demo_site.app:app"], 0),
+        (["show", "demo_site.app:app", "/llms.txt"], 0),
+        (["show", "--tokens", "demo_site.app:app"], 0),
+        (["show", "--included", "demo_site.app:app"], 0),
+        (["robots", "demo_site.app:app"], 0),
+        (["show", "demo_site.app:app", "/nowhere.json"], 1),
+        (["call", "demo_site.app:app", "fly"], 1),
+        (["check", "nowhere.json"], 2),
+        (["check", "nowhere"], 2),
+        (["check", "README.md", "--kind", "novel"], 2),
+        (["check", "--pages", "README.md"], 2),
+        (["show", "no_such_module:app"], 2),
+        (["show", "demo_site.app:no_such_app"], 2),
+        (["call", "demo_site.app:app", "search_books", "q"], 2),
+        (["call", "demo_site.app:app", "search_books", "--input", "{"], 2),
+        (["call", "demo_site.app:app", "search_books", "q=emma", "--door", "a2a"], 2),
+        (["call", "http://127.0.0.1:1", "search_books"], 2),
+        (["export", "demo_site.app:app", "README.md"], 2),
+        (["som", "nowhere.html"], 2),
+        (["markdown", "http://127.0.0.1:1/"], 2),
+        (["synthesize", "http://127.0.0.1:1/"], 2),
+        (["dns", "demo_site.app:app"], 2),
+        (["approve", "demo_site.app:app"], 2),
+        (["worker", "no_such_module:app"], 2),
+    ],
+    ids=lambda given: "-".join(given) if isinstance(given, list) else None,
+)
+def test_each_command_gives_one_json_value_and_a_status(capsys, monkeypatch, arguments, status):
+    monkeypatch.chdir(ROOT)
+    assert cli.main([*arguments, "--json"]) == status
+    told = capsys.readouterr()
+    value = json.loads(told.out)
+    if status == 2:
+        assert told.err == f"awp-publish: {value['error']}\n"
+        assert "Errno 2" not in told.err
+
+
+def test_what_may_be_left_out_may_stand_behind_an_option(tmp_path, capsys):
+    for arguments in (["init", "--force", "starlette"], ["init", "starlette", "--force"]):
+        assert cli.main([*arguments, str(tmp_path / "main.py"), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == {"file": str(tmp_path / "main.py")}
+    for arguments in (["init", "starlette", "--force", "a.py", "b.py"], ["nonsense"], [], ["dns", "a:b", "c"]):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(arguments)
+        assert ended.value.code == 2
 
 
 def test_the_version_is_told():

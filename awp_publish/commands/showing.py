@@ -2,16 +2,16 @@
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.commands.application import Application, Published, get, load, site_of
+from awp_publish.commands.application import Application, Published, get, get_with_headers, load, site_of
 from awp_publish.commands.console import Console
-from awp_publish.model import Catalog
+from awp_publish.model import Action
 from awp_publish.problems import DeclarationError, StoreUnavailable
 from awp_publish.protocols import som
 from awp_publish.traffic import TrafficReport, describe_traffic
@@ -27,15 +27,47 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
     """Print what is published, or one document of it. Returns 1 for a document that is not there."""
     application = Application(target)
     if path is not None:
-        status, body = get(application.app, path)
-        sys.stdout.write(body.decode("utf-8", "replace") + "\n")
+        status, headers, body = get_with_headers(application.app, path)
+        text, kind = body.decode("utf-8", "replace"), dict(headers).get("content-type", "").partition(";")[0]
+        if console.as_json and not kind.endswith("json"):
+            console.json({"path": path, "status": status, "media_type": kind, "text": text})
+        else:
+            sys.stdout.write(f"{text}\n")
         return int(status != 200)
-    if tokens:
-        return _show_tokens(console, application.documents)
-    if included:
-        return _show_included(console, application)
+    if tokens:  # of four bytes; the same bytes are counted once
+        by_body: dict[bytes, list[Published]] = {}
+        for one in application.documents.values():
+            by_body.setdefault(one.body, []).append(one)
+        rows = sorted(by_body.values(), key=lambda group: len(group[0].body), reverse=True)
+        prices = ((group[0].tokens, len(group[0].body), " = ".join(one.path for one in group)) for group in rows)
+        console.table(("#tokens", "#bytes", "document"), prices)
+        facts = [_facts(group[0]) | {"also_at": [one.path for one in group[1:]]} for group in rows]
+        console.json({"documents": facts, "bytes_per_token": 4})
+        return 0
     site = application.site
     catalog = site.catalog
+    left_out = [f"left    {one.method} {one.path}  {one.name}: {one.why}" for one in site.left_out]
+    if included:
+        taken = {one.id: one.target for one in catalog.actions if one.id in site.included and one.target is not None}
+        pages = [page for page in catalog.pages if page.path in site.included]
+        console.say(*(f"action  {target.method} {target.path}  {name}" for name, target in taken.items()))
+        console.say(*(f"page    GET {page.path}  {page.title}" for page in pages), *left_out)
+        told = {"actions": list(taken), "pages": [page.path for page in pages]}
+        console.json({**told, "left_out": [one._asdict() for one in site.left_out]})
+        return 0
+
+    def policy(action: Action) -> str:
+        limit = action.rate_limit or catalog.site.rate_limit
+        words = (
+            f"at most {limit}" if limit is not None else "",
+            "callers are known" if action.auth_required else "",
+            f"scopes {', '.join(action.scopes)}" if action.scopes else "",
+            "a person confirms" if action.needs_confirmation else "",
+            f"after {', '.join(action.requires)}" if action.requires else "",
+            "in the background" if action.is_background else "",
+        )
+        return "; ".join(word for word in words if word) or "open"
+
     console.heading("Documents")
     console.say(*application.documents)
     console.heading("Actions")
@@ -45,7 +77,7 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
             "method": catalog.endpoint_of(one)[0],
             "path": catalog.endpoint_of(one)[1],
             "effect": one.effect,
-            "policy": _policy(catalog, one.id),
+            "policy": policy(one),
             "description": one.description,
         }
         for one in catalog.actions
@@ -59,59 +91,14 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
         ),
     )
     console.heading("Left out")
-    console.say(*(f"left    {one.method} {one.path}  {one.name}: {one.why}" for one in site.left_out))
+    console.say(*left_out)
     documents = [_facts(one) for one in application.documents.values()]
     console.json({"documents": documents, "actions": actions, "left_out": [one._asdict() for one in site.left_out]})
     return 0
 
 
-def _policy(catalog: Catalog, action_id: str) -> str:
-    """What stands in front of an action, in words."""
-    action = catalog.action(action_id)
-    limit = action.rate_limit or catalog.site.rate_limit
-    words = (
-        f"at most {limit}" if limit is not None else "",
-        "callers are known" if action.auth_required else "",
-        f"scopes {', '.join(action.scopes)}" if action.scopes else "",
-        "a person confirms" if action.needs_confirmation else "",
-        f"after {', '.join(action.requires)}" if action.requires else "",
-        "in the background" if action.is_background else "",
-    )
-    return "; ".join(word for word in words if word) or "open"
-
-
 def _facts(one: Published) -> dict[str, object]:
     return {"path": one.path, "media_type": one.media_type, "bytes": len(one.body), "tokens": one.tokens}
-
-
-def _show_tokens(console: Console, documents: Mapping[str, Published]) -> int:
-    """Print what each document costs its reader: bytes, and tokens of four bytes. The same bytes are counted once."""
-    by_body: dict[bytes, list[Published]] = {}
-    for one in documents.values():
-        by_body.setdefault(one.body, []).append(one)
-    rows = sorted(by_body.values(), key=lambda group: len(group[0].body), reverse=True)
-    console.table(
-        ("#tokens", "#bytes", "document"),
-        ((group[0].tokens, len(group[0].body), " = ".join(one.path for one in group)) for group in rows),
-    )
-    facts = [_facts(group[0]) | {"also_at": [one.path for one in group[1:]]} for group in rows]
-    console.json({"documents": facts, "bytes_per_token": 4})
-    return 0
-
-
-def _show_included(console: Console, application: Application) -> int:
-    site = application.site
-    catalog = site.catalog
-    actions = [one for one in catalog.actions if one.id in site.included and one.target is not None]
-    pages = [page for page in catalog.pages if page.path in site.included]
-    for action in actions:
-        if action.target is not None:
-            console.say(f"action  {action.target.method} {action.target.path}  {action.id}")
-    console.say(*(f"page    GET {page.path}  {page.title}" for page in pages))
-    console.say(*(f"left    {one.method} {one.path}  {one.name}: {one.why}" for one in site.left_out))
-    told = {"actions": [one.id for one in actions], "pages": [page.path for page in pages]}
-    console.json({**told, "left_out": [one._asdict() for one in site.left_out]})
-    return 0
 
 
 def show_robots(console: Console, target: str) -> int:
@@ -146,7 +133,7 @@ def export_documents(console: Console, documents: Sequence[Published], folder: P
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(one.body)
         written.append(str(path))
-        kept = [f"  {_title(name)}: {value}" for name, value in one.headers if name not in OF_THE_ANSWER]
+        kept = [f"  {name.title()}: {value}" for name, value in one.headers if name not in OF_THE_ANSWER]
         lines += [one.path, *kept, ""]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "_headers").write_text("\n".join(lines), encoding="utf-8")
@@ -154,10 +141,6 @@ def export_documents(console: Console, documents: Sequence[Published], folder: P
     console.say(*written)
     console.json({"files": written})
     return 0
-
-
-def _title(name: str) -> str:
-    return "-".join(part.capitalize() for part in name.split("-"))
 
 
 def show_dns(console: Console, target: str) -> int:
