@@ -15,10 +15,8 @@ from threading import Thread
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
-from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, __version__, cli
-from awp_publish.client import AgentClient
+from awp_publish import __version__, cli
 from tests.conftest import awp_publish_command
 
 ROOT = Path(__file__).parents[1]
@@ -352,11 +350,22 @@ def test_the_file_to_begin_with_runs_and_has_nothing_to_correct(tmp_path, framew
     assert (again.returncode, "is there already" in again.stderr) == (2, True)
 
 
-def test_the_file_to_begin_with_in_django_declares_a_site(tmp_path):
-    assert run("init", "django", str(tmp_path)).returncode == 0
-    site = runpy.run_path(str(tmp_path / "agents.py"))["site"]
-    with AgentClient(AgentPublisher(Starlette(), site=site)) as client:
-        assert client.call("recommend_book", mood="sunny") == "Emma"
+def test_the_file_to_begin_with_runs_in_a_project_of_django(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'contrib'}"}
+
+    def at(*arguments: str) -> str:
+        done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    at(sys.executable, "-m", "django", "startproject", "shop", ".")
+    assert cli.main(["init", "django", str(tmp_path)]) == 0
+    # What its first lines say is pasted as it stands.
+    lines = (tmp_path / "agents.py").read_text().partition("settings.py:\n")[2].partition('"""')[0]
+    with (tmp_path / "shop" / "settings.py").open("a") as settings:
+        settings.write(lines)
+    assert at(sys.executable, "manage.py", "agents", "call", "recommend_book", "mood=sunny").strip() == '"Emma"'
+    assert "0 of them errors" in at(sys.executable, "manage.py", "agents", "check")
 
 
 def test_the_records_to_paste_into_the_zone_are_printed(tmp_path):
