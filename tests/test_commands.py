@@ -370,8 +370,14 @@ def test_the_file_to_begin_with_runs_in_a_project_of_django(tmp_path):
 
 def test_the_records_to_paste_into_the_zone_are_printed(tmp_path):
     told = run_shop(tmp_path, "dns", "shop:app").stdout
-    assert '_index._agents.shop.example. 3600 IN SVCB 1 shop.example. alpn="h2" port="443"' in told
-    assert "_a2a._agents.shop.example. " in told
+    # One agent protocol for each record, each with the document that describes it.
+    service = '3600 IN SVCB 1 shop.example. mandatory="alpn,port"'
+    for line in (
+        f'_index._agents.shop.example. {service} alpn="h2" port="443" key65409="ard.json"',
+        f'_mcp._agents.shop.example. {service} alpn="mcp,h2" port="443" key65400="https://shop.example/mcp/server-card"',
+        f'_a2a._agents.shop.example. {service} alpn="a2a,h2" port="443"',
+    ):
+        assert line in told, told
     assert '_agent.shop.example. 3600 IN TXT "v=aid2;u=https://shop.example/mcp;p=mcp;s=Shop"' in told
     assert told.count(" TXT ") == 1  # two of a version are ambiguous
     assert run("dns", "demo_site.app:app").returncode == 2  # its address is no https address

@@ -13,11 +13,16 @@ from awp_publish.commands.application import Application, Published, get, get_wi
 from awp_publish.commands.console import Console
 from awp_publish.model import Action
 from awp_publish.problems import DeclarationError, StoreUnavailable
-from awp_publish.protocols import som
+from awp_publish.protocols import agent_card, mcp_server_card, som
+from awp_publish.protocols.catalogues import ARD_PATH
 from awp_publish.traffic import TrafficReport, describe_traffic
 
 OF_THE_ANSWER: Final = frozenset(("content-length", "content-encoding", "date", "etag", "last-modified", "vary"))
 """Headers that a CDN makes itself, of the bytes that it sends."""
+
+CAPABILITY_KEY: Final = "key65400"
+WELL_KNOWN_KEY: Final = "key65409"
+"""DNS-AID's `cap` and `well-known`, as its reference implementation numbers them: none is assigned yet (RFC 9460)."""
 
 MAX_AID_BYTES: Final = 255
 """Bytes of one string of a TXT record."""
@@ -146,10 +151,12 @@ def export_documents(console: Console, documents: Sequence[Published], folder: P
 def show_dns(console: Console, target: str) -> int:
     """Print the DNS records by which agents find the doors, to paste into the zone.
 
-    DNS-AID (draft-mozleywilliams-dnsop-dnsaid-02): SVCB records in ServiceMode below `_agents`. AID
-    (draft-nemethi-dawn-aid-00): one TXT record at `_agent`, since clients take two of a version for an ambiguity.
+    DNS-AID (draft-mozleywilliams-dnsop-dnsaid-02): SVCB records in ServiceMode below `_agents`, one for each agent
+    protocol, with the document that describes it, and one for the index of the domain. AID (draft-nemethi-dawn-aid-00):
+    one TXT record at `_agent`, since clients take two of a version for an ambiguity.
     """
-    catalog = Application(target).site.catalog
+    application = Application(target)
+    catalog = application.site.catalog
     parts = urlsplit(catalog.url)
     if parts.scheme != "https":
         remedy = "Set Site(url=...) to its public address: both drafts ask for https."
@@ -157,9 +164,18 @@ def show_dns(console: Console, target: str) -> int:
     domain = catalog.domain.encode("idna").decode() if not catalog.domain.isascii() else catalog.domain
     port = parts.port or 443
     doors = [door for door in catalog.doors if door.protocol in ("mcp", "a2a")]
-    service = f'1 {domain}. alpn="h2" port="{port}"'
-    records = [("SVCB", f"_index._agents.{domain}.", service)]
-    records += [("SVCB", f"_{door.protocol}._agents.{domain}.", service) for door in doors]
+    cards = {"mcp": mcp_server_card.address_of(catalog), "a2a": agent_card.PATH}
+
+    def service(alpn: str, card: str | None, key: str, value: str) -> str:
+        beside = f' {key}="{value}"' if card in application.documents else ""
+        return f'1 {domain}. mandatory="alpn,port" alpn="{alpn}" port="{port}"{beside}'
+
+    index = service("h2", ARD_PATH, WELL_KNOWN_KEY, ARD_PATH.removeprefix("/.well-known/"))
+    records = [("SVCB", f"_index._agents.{domain}.", index)]
+    for door in doors:
+        card = cards[door.protocol]
+        value = service(f"{door.protocol},h2", card, CAPABILITY_KEY, catalog.absolute(card))
+        records.append(("SVCB", f"_{door.protocol}._agents.{domain}.", value))
     first = min(doors, key=lambda door: door.protocol != "mcp", default=None)
     if first is not None:
         address, protocol = catalog.absolute(first.path), first.protocol
