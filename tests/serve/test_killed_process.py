@@ -75,6 +75,7 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._port = free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
