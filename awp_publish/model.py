@@ -71,6 +71,8 @@ class Authentication:
     `token_expiry` is a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
     `authorization_servers` are the issuer identifiers of those that issue tokens for this site (RFC 9728 section 2).
     `api_key_header` is the header in which API keys are sent, `session_cookie` the cookie of the site's sessions.
+    `audiences` are those of the tokens that are taken, `proof_algorithms` the signatures of proofs of those that are
+    bound to a key (RFC 9449), `proof_required` where no others are taken.
     """
 
     type: Literal["oauth2", "api_key", "bearer", "none"] | None = None
@@ -81,6 +83,9 @@ class Authentication:
     authorization_servers: tuple[str, ...] = ()
     api_key_header: str | None = None
     session_cookie: str | None = None
+    audiences: tuple[str, ...] = ()
+    proof_algorithms: tuple[str, ...] = ()
+    proof_required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -719,17 +724,18 @@ class SiteFacts:
     license: str | None = None
     updated: datetime | None = None
     imports: Mapping[str, Import] = field(default_factory=dict)
+    provenance: Mapping[str, str] = field(default_factory=dict)
     robots: Robots | None = None
     security: Security | None = None
     extensions: JsonObject = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Catalog:
     """The frozen whole, for one public address of the site. All that a protocol file may read.
 
     `documents` are the paths of what every such site publishes, and `left_out` the names of protocols that this one
-    does not, so that no document points at one that is not there.
+    does not, so that no document points at one that is not there. A catalog equals itself alone.
     """
 
     url: str

@@ -59,9 +59,17 @@ from awp_publish.policy.approval import (
     withhold,
     write_approved,
 )
-from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
+from awp_publish.policy.authentication import (
+    PROOF_ALGORITHMS,
+    ApiKey,
+    Authenticator,
+    SessionUser,
+    published_facts,
+    read_authenticators,
+)
 from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import CallListener, Principal
+from awp_publish.policy.jwt import JwtBearer
 from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.protocols import actions_json
 from awp_publish.protocols.schema_reading import resolved
@@ -78,7 +86,7 @@ from awp_publish.resolve import (
     resolve,
     title_of,
 )
-from awp_publish.schema import UnusableSchema, write_schema
+from awp_publish.schema import UnusableSchema, inline_definitions, write_schema
 from awp_publish.settings import (
     ACTION,
     AGENT,
@@ -315,7 +323,7 @@ def _schema_of(subject: str, field: str, given: object, *, closed: bool = False)
     if given is None or isinstance(given, Mapping):
         return given
     try:
-        schema = write_schema(given, "serialization")
+        schema = inline_definitions(write_schema(given, "serialization"))
         # what stands outside of a declared type is not passed on to agents
         return {**schema, "additionalProperties": False} if closed and schema.get("type") == "object" else schema
     except UnusableSchema as error:
@@ -569,6 +577,7 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
     if known or oauth is not None:
         scheme, methods = published_facts(known)
         session = next((one for one in known if isinstance(one, SessionUser)), None)
+        tokens = [one for one in known if isinstance(one, JwtBearer)]
         endpoints = {**(oauth.endpoints if oauth is not None else {}), **(session.endpoints if session else {})}
         authentication = Authentication(
             type="oauth2" if oauth is not None else scheme,
@@ -579,11 +588,15 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
             authorization_servers=oauth.authorization_servers if oauth is not None else (),
             api_key_header=next((one.header for one in known if isinstance(one, ApiKey)), None),
             session_cookie=session.cookie if session is not None else None,
+            audiences=tuple(audience for one in tokens for audience in one.audience),
+            proof_algorithms=PROOF_ALGORITHMS if tokens else (),
+            proof_required=bool(tokens) and all(one.dpop_required for one in tokens),
         )
     return SiteFacts(
         name=settings.name,
         description=settings.description,
         imports=dict(settings.imports),
+        provenance=dict(settings.provenance),
         robots=settings.robots,
         security=about.security,
         version=about.version,

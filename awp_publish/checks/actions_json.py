@@ -38,6 +38,7 @@ from awp_publish.checks.engine import (
 )
 from awp_publish.checks.schemas import DocumentSchema, InnerSchemas, Schema
 from awp_publish.checks.text import everything
+from awp_publish.schema import part_at
 from awp_publish.selectors import selector_fault
 from awp_publish.workflows import rules
 from awp_publish.workflows.expressions import ExpressionError, check_expression, expression_of, has_engine, has_slots
@@ -933,7 +934,8 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
 
     These are a version in words or none; tools without an input_schema, which take nothing; tools that are named like a
     primitive, which runtimes execute themselves, or that have their output in `static_output`; whole sections in
-    another form than their own, which are passed over; and arguments that a primitive has not, which fail at run time.
+    another form than their own, which are passed over; and what fails at run time where it is used: primitives that are
+    not known, arguments that a primitive has not, and texts that are no CSS selectors.
     """
     version = document.get("version")
     is_named = version is None or isinstance(version, str)
@@ -941,15 +943,20 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
     carried_out = {place.rpartition("/")[0] for place, name in named if name in PRIMITIVES}
     static = select(document, "/tools/[]/x_actions/static_output")
     carried_out |= {place.removesuffix("/x_actions/static_output") for place, _ in static}
-    mild = ("actions-input-schema", "actions-arguments")
+    mild = ("actions-input-schema", "actions-arguments", "actions-primitive")
     for found in findings:
         if (
             (found.check == "actions-version" and is_named)
-            or found.check in mild
+            or (found.check in mild and not found.pointer.endswith("/after_each"))
+            or (found.check == "actions-selector" and _is_text(part_at(document, found.pointer)))
             or (found.check == "actions-executable" and found.pointer in carried_out)
             or (found.check == "actions-type" and found.pointer in _SECTIONS)
         ):
             yield found
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
 
 _SECTIONS: Final = frozenset(

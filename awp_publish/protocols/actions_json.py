@@ -8,6 +8,8 @@ and carry the page's id here. Deliberately not emitted: steps of `x_actions.exec
 handlers' source files, and context that would grant anything.
 """
 
+import itertools
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -62,6 +64,8 @@ _PAGE_ANSWER: Final[JsonObject] = {
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the map (V1, Root Object). The same declarations always give the same bytes."""
+    from awp_publish import __version__
+
     pages, site = [page for page in catalog.pages if page.id], catalog.site
     imports = [
         {"id": name, "kind": one.kind, "uri": one.uri, "namespace": name, "trust": one.trust, "enabled": one.enabled}
@@ -90,7 +94,12 @@ def render(catalog: Catalog) -> dict[str, object]:
         "state_projections": [
             _projection(catalog, page, name, one) for page in pages for name, one in page.projections.items()
         ],
-        "provenance": {"created_by": "awp-publish", "source": "declarations of the site", "revision": site.version},
+        "provenance": {
+            "created_by": f"awp-publish {__version__}",
+            "source": "declarations of the site",
+            "revision": site.version,
+            **site.provenance,
+        },
     }
     members["surface"] = present(members["surface"])  # type: ignore[arg-type]
     told = {name: value for name, value in members.items() if value or name == "tools"}
@@ -156,20 +165,32 @@ def _context(catalog: Catalog, page: Page) -> dict[str, object]:
 
 def _states(catalog: Catalog, page: Page) -> Iterator[dict[str, object]]:
     for name, state in page.states.items():
-        places = [state.where] if isinstance(state.where, (str, Locator)) else state.where
-        diagnostics = [
-            {"name": f"{name}_{number}" if number else name, "target": _target(catalog, page, place)}
-            for number, place in enumerate(places)
-        ]
+        diagnostics: dict[str, object] = {}
+        for place in [state.where] if isinstance(state.where, (str, Locator)) else state.where:
+            called = _called(page, place) or name
+            numbered = (f"{called}_{number}" if number else called for number in itertools.count())
+            diagnostics[next(one for one in numbered if one not in diagnostics)] = _target(catalog, page, place)
         shown = [_named(page, projection) for projection in state.shows] or None
         yield present(
             {
                 "name": _named(page, name),
                 "description": state.description,
-                "diagnostics": diagnostics,
+                "diagnostics": [{"name": called, "target": target} for called, target in diagnostics.items()],
                 "observables": shown,
             }
         )
+
+
+def _called(page: Page, place: Place) -> str | None:
+    """Return the name of a diagnostic: that of the locator, "message" for a text, else the class, id or tag."""
+    if isinstance(place, str) and place in page.locators:
+        return place
+    where = _locator(page, place)
+    if where.text_contains is not None or where.text_equals is not None:
+        return "message"
+    plain = re.sub(r"\[[^\]]*\]|\([^()]*\)|::?[\w-]+", "", where.css)  # attributes and pseudo-classes
+    names: list[str] = re.findall(r"[A-Za-z][\w-]*", re.split(r"[\s>+~,|]+", plain.strip())[-1], re.ASCII)
+    return names[-1] if names else None
 
 
 def _transitions(page: Page) -> Iterator[dict[str, object]]:

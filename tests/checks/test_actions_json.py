@@ -89,6 +89,23 @@ def test_a_lenient_reader_passes_over_what_it_cannot_use() -> None:
     assert errors(check_document(edited(document, {"/tools": {}}), lenient=True))
 
 
+def test_a_lenient_reader_leaves_to_the_runtime_what_may_never_be_used() -> None:
+    edits = {
+        "/tools/0/workflow/steps/0/primitive": "actions.site",
+        "/tools/0/target/selector": "main .gap-1.5",
+        "/tools/0/target/fallback_selectors": ["form", "form["],
+        "/state_projections/0/snapshot/extract/0/selector": "li.w-2.5",
+    }
+    document = edited(ACTIONS_JSON, edits)
+    assert {check for check, _ in errors(check_document(document))} == {"actions-primitive", "actions-selector"}
+    lenient = check_document(document, lenient=True)
+    assert errors(lenient) == []
+    assert len(lenient) == 4
+    clicking = {"/tools/0/workflow/steps/0/after_each": {"primitive": "pointer.click"}}
+    assert errors(check_document(edited(document, clicking), lenient=True))
+    assert errors(check_document(edited(document, {"/tools/0/target/selector": [5]}), lenient=True))
+
+
 def test_without_an_engine_expressions_are_not_compiled_and_the_finding_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

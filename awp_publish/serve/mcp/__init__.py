@@ -23,7 +23,7 @@ from awp_publish import invoke as tracing
 from awp_publish.model import Door, Paths
 from awp_publish.problems import NotJson, Problem
 from awp_publish.protocols import mcp_server_card, protected_resource
-from awp_publish.serve.credentials import is_local_page
+from awp_publish.serve.credentials import is_local_page, read_credentials
 from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.endpoint import STATIC_HEADERS, DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
@@ -35,6 +35,7 @@ from awp_publish.serve.http import (
     send_reply,
     wait_for_disconnect,
 )
+from awp_publish.serve.mcp.apps import Cards
 from awp_publish.serve.mcp.calls import CALL, EXCHANGE, PROTOCOL, RECOVERIES, McpExchange, Tools
 from awp_publish.serve.mcp.events import STREAM, EventExtension
 from awp_publish.serve.mcp.resources import CompletionHandler, PromptHandlers, Resources
@@ -104,6 +105,12 @@ class McpDoor(Endpoint):
         host = urlsplit(origins[0]).netloc
         self._host = (b"host", host.encode("ascii"))
         self._settings = TransportSecuritySettings(allowed_hosts=[host], allowed_origins=[*listed, *origins])
+        guards, actions = door.guards, catalog.actions
+        # Where nobody may know of anything without saying who they are, a client is asked before it begins: clients
+        # sign their users in when they connect (specification, Basic/Authorization).
+        self._identify = None
+        if guards.authenticators and actions and not catalog.pages and not any(one.is_public for one in actions):
+            self._identify = guards.identify(required=True)
         self._managers: dict[asyncio.AbstractEventLoop, tuple[StreamableHTTPSessionManager, ...]] = {}
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
@@ -126,6 +133,18 @@ class McpDoor(Endpoint):
         except NotJson as problem:
             self.note_refusal(request, problem)
             error = {"code": types.PARSE_ERROR, "message": problem.detail}
+        if self._identify is not None:
+            try:
+                await self._identify(read_credentials(scope, fields, self._admission.trusted_proxies))
+            except Problem as problem:
+                self.note_refusal(request, problem)
+                exchange.meta_for(problem)
+                described = orjson.loads(exchange.render(problem))
+                told = {"code": types.INVALID_REQUEST, "message": problem.detail, "data": described}
+                given = message.get("id") if isinstance(message, dict) else None
+                refused = {"jsonrpc": "2.0", "id": given if type(given) in (str, int) else None, "error": told}
+                await exchange.answer(orjson.dumps(refused), problem.status)
+                return
         passes = "*" in self._admission.allow_origins or is_local_page(fields)
         is_plain = self.takes_plain_calls and isinstance(message, dict) and message.get("method") == CALL
         is_plain = is_plain and (passes or b"origin" not in fields) and not tracing.is_on()
@@ -229,6 +248,8 @@ def make_server(door: DoorContext, tools: Tools) -> Server[Any]:
         EventExtension(door, tools).register(server)
     if resources.skills.all():
         resources.skills.register(server)
+    tools.cards = resources.cards = Cards(tools.modern)
+    tools.cards.register(server)
     server.add_request_handler("resources/list", PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
     if door.pages is not None:
