@@ -110,6 +110,12 @@ ACTIONS_CASES = (
     actions(
         "actions-execution",
         "/tools/1/x_actions/execution",
+        {"fallback": "guess"},
+        at="/tools/1/x_actions/execution/fallback",
+    ),
+    actions(
+        "actions-execution",
+        "/tools/1/x_actions/execution",
         {"steps": [{"type": "swipe"}]},
         at="/tools/1/x_actions/execution/steps/0/type",
     ),
@@ -205,4 +211,25 @@ ACTIONS_CASES = (
     actions("actions-after-each", f"{STEP}/after_each", {"primitive": "viewport.scroll"}),
     actions("actions-field", f"{SNAPSHOT}/extract/0/fields/title/property", "innerHTML"),
     actions("actions-field", f"{SNAPSHOT}/extract/0/fields/first-author", {}),
+    actions(
+        "actions-field",
+        f"{SNAPSHOT}/extract/0/fields/author",
+        {"selector": ".by", "fields": {"name": {"property": "outerHTML"}}},
+        at=f"{SNAPSHOT}/extract/0/fields/author/fields/name/property",
+    ),
+    actions(
+        "actions-selector",
+        f"{SNAPSHOT}/extract/0/fields/author",
+        {"selector": ".by", "many": True, "fields": {"name": {"closest": "li["}}},
+        at=f"{SNAPSHOT}/extract/0/fields/author/fields/name/closest",
+    ),
+    actions("actions-expression", "/state_projections/0/markers", "{% records.( %}"),
+    actions("actions-selector", "/context/0/source", {"selectors": [1]}, at="/context/0/source/selectors"),
+    actions("actions-file", "/checks/0/source", {"files": ["../x"]}, at="/checks/0/source/files/0"),
+    actions(
+        "actions-unique",
+        "/states/0/diagnostics",
+        [{"name": name, "target": {"selector": "h1"}} for name in ("title", "other", "title")],
+        at="/states/0/diagnostics/2/name",
+    ),
 )
