@@ -208,7 +208,7 @@ def _document_schema() -> Schema:
     )
     return _object(
         ["tools"],
-        tools={"type": "array", "items": tool, "maxItems": rules.MAX_TOOLS},
+        tools=_array(tool),
         surface=any_object,
         imports=_array(entry),
         composition=_object(default_conflict_policy=text, namespace_required={"type": "boolean"}),
@@ -268,6 +268,14 @@ def wrong_protocol(document: JsonObject) -> Iterator[Finding]:
         yield finding("/protocol", f"The protocol {said}.")
 
 
+@check("actions-many-tools", ERROR, "tools", hint="Split the map, and import its parts.", decisive=True)
+def too_many_tools(document: JsonObject) -> Iterator[Finding]:
+    """A map has at most 2,000 tools; readers set such limits."""
+    tools = document.get("tools")
+    if isinstance(tools, list) and len(tools) > rules.MAX_TOOLS:
+        yield finding("/tools", f"There are {len(tools)} tools; {rules.MAX_TOOLS} are allowed.")
+
+
 @check("actions-version", ERROR, "Minimal Manifest", hint='Write "version": 1.')
 def wrong_version(document: JsonObject) -> Iterator[Finding]:
     """The version is the number 1."""
@@ -318,13 +326,6 @@ _row(
     "Numbers are within their bounds.",
     hint="Choose a number within the bounds.",
     violation=r"(?:minimum|maximum) (?!.*/workflow/).*",
-)
-_row(
-    "actions-many-tools",
-    "tools",
-    f"A map has at most {rules.MAX_TOOLS} tools; readers set such limits.",
-    hint="Split the map, and import its parts.",
-    violation=r"maxItems /tools",
 )
 _row(
     "actions-schema",
@@ -569,16 +570,18 @@ def _known(document: JsonObject, *patterns: str) -> frozenset[str]:
     return frozenset(name for _, name in strings(document, *patterns))
 
 
-def _is_local(document: JsonObject, name: str) -> bool:
-    """Say whether a name cannot come from an import."""
-    spaces = (space for _, space in strings(document, "/imports/[]/namespace"))
-    return not any(name.startswith(f"{space}.") for space in spaces)
-
-
 def _lost(document: JsonObject, known: frozenset[str], kind: str, *places: str) -> Iterator[Finding]:
+    spaces = _known(document, "/imports/[]/namespace")
     for pointer, name in strings(document, *places):
-        if name not in known and _is_local(document, name):
+        if name in known:
+            continue
+        ends = [at for at, sign in enumerate(name[:_MAX_NAMESPACE]) if sign == "."]
+        if not any(name[:end] in spaces for end in ends):  # it cannot come from an import
             yield finding(pointer, f"There is no {kind} {shown(name)}.")
+
+
+_MAX_NAMESPACE: Final = 1_000
+"""Characters in which the namespace of a name is looked for."""
 
 
 @check("actions-transition", ERROR, "Validation Rules", hint="Correct the name, or declare it.")

@@ -74,7 +74,6 @@ ACTIONS_CASES = (
             }
             for number in range(2001)
         ],
-        also="actions-transition actions-reference actions-check-reference",
     ),
     actions("actions-schema", f"{TOOL}/input_schema/properties/q/type", "text"),
     actions("actions-schema", "/signals/0/payload/properties/slug/$ref", "#/$defs/slug"),

@@ -58,6 +58,15 @@ def test_an_import_without_a_namespace_where_none_is_needed_is_a_warning() -> No
     assert (found.level, found.pointer) == ("warning", "/imports/0/namespace")
 
 
+@pytest.mark.parametrize(
+    ("name", "is_lost"),
+    [("payments.pay", False), ("payments.cards.pay", False), ("paymentsx.pay", True), ("payments", True)],
+)
+def test_a_name_may_come_from_an_import_where_it_begins_with_a_namespace(name: str, is_lost: bool) -> None:
+    document = edited(ACTIONS_JSON, {"/transitions/0/tool": name, "/imports/0/namespace": "payments"})
+    assert errors(check_document(document)) == ([("actions-transition", "/transitions/0/tool")] if is_lost else [])
+
+
 @pytest.mark.parametrize("protocol", [ABSENT, "actions"])
 def test_a_map_is_known_by_its_tools_when_its_protocol_is_wrong(protocol: object) -> None:
     assert errors(check_document(edited(ACTIONS_JSON, {"/protocol": protocol}))) == [("actions-protocol", "/protocol")]
