@@ -28,6 +28,7 @@ from awp_publish.discover import Route, find_injector, find_openapi, find_routes
 from awp_publish.discover.functions import describe_function
 from awp_publish.discover.routes import docstring_of, is_bound_for_a_call, mark
 from awp_publish.discover.skills import read_skill
+from awp_publish.events import Events
 from awp_publish.health import Liveness, count_workers
 from awp_publish.model import (
     DEFAULT_OPERATION,
@@ -56,9 +57,17 @@ from awp_publish.policy.approval import (
     withhold,
     write_approved,
 )
-from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
+from awp_publish.policy.authentication import (
+    PROOF_ALGORITHMS,
+    ApiKey,
+    Authenticator,
+    SessionUser,
+    published_facts,
+    read_authenticators,
+)
 from awp_publish.policy.botauth import WebBotAuth
-from awp_publish.policy.call import CallListener
+from awp_publish.policy.call import CallListener, Principal
+from awp_publish.policy.jwt import JwtBearer
 from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.protocols import actions_json
 from awp_publish.protocols.schema_reading import resolved
@@ -566,6 +575,7 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
     if known or oauth is not None:
         scheme, methods = published_facts(known)
         session = next((one for one in known if isinstance(one, SessionUser)), None)
+        tokens = [one for one in known if isinstance(one, JwtBearer)]
         endpoints = {**(oauth.endpoints if oauth is not None else {}), **(session.endpoints if session else {})}
         authentication = Authentication(
             type="oauth2" if oauth is not None else scheme,
@@ -576,6 +586,9 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
             authorization_servers=oauth.authorization_servers if oauth is not None else (),
             api_key_header=next((one.header for one in known if isinstance(one, ApiKey)), None),
             session_cookie=session.cookie if session is not None else None,
+            audiences=tuple(audience for one in tokens for audience in one.audience),
+            proof_algorithms=PROOF_ALGORITHMS if tokens else (),
+            proof_required=bool(tokens) and all(one.dpop_required for one in tokens),
         )
     return SiteFacts(
         name=settings.name,
@@ -629,6 +642,8 @@ class Site:
         self._inclusions: list[Inclusion] = []
         self._prompts = Prompts()
         self._skills: dict[str, tuple[str, object, str | None, Callable[..., object] | None]] = {}
+        self.events = Events(lambda: self.store)
+        """What happens on the site, as it is declared, and what has happened."""
         self._pages = DeclaredPages(self._refuse_when_frozen)
         self._catalogs: tuple[Catalog, ...] = ()
         self.included: tuple[str, ...] = ()
@@ -737,6 +752,36 @@ class Site:
             return function
 
         return note
+
+    def event(
+        self, event_id: str, /, *, payload: object = None, description: str | None = None, audience: str = PUBLIC
+    ) -> Callable[[F], F]:
+        """Declare an event, of which agents can be told when it happens. See docs/events.md.
+
+        `payload` is what is told of it: a model, any other type, or a JSON Schema of an object. `audience` are those
+        who may know of it, as for an action. What is decorated stays as it is: a class is the payload where none is
+        given, the docstring of a function the description.
+        """
+        self._refuse_when_frozen(f'event "{event_id}"')
+        note = self.events.declare(event_id, payload, description, audience)
+
+        def decorate(decorated: F) -> F:
+            note(decorated)
+            return decorated
+
+        return decorate
+
+    async def emit(
+        self, event_id: str, payload: object, /, *, audience: str | Principal | None = None, unique: str | None = None
+    ) -> str:
+        """Tell agents that an event has happened; returns its id once it is kept in the site's store.
+
+        `audience` are those who see it: `"public"`, `"known"`, `"principal:ID"` or a Principal, `"scope:NAME"`; without
+        one, the event's own. `unique` is the event's id at its source, such as a webhook's: of events with one id the
+        first is kept. Raises DeclarationError, InvalidOutput for a payload that is not what is declared, and
+        StoreUnavailable.
+        """
+        return await self.events.emit(event_id, payload, audience, unique=unique)
 
     def page(self, path: str | None = None, /, **options: Unpack[PageSettings]) -> Callable[[F], F]:
         """Declare a page: decorate its route handler, or call it with the `path` of a page that was not written here.
@@ -945,6 +990,7 @@ class Site:
                 agents=agents,
                 prompts=self._prompts.resolve(),
                 skills=tuple(read_skill(*declared) for declared in self._skills.values()),
+                events=self.events.all(),
                 pages=self._pages.resolve(
                     routes, self.facts.name, {action.id for action in actions}, included.pages.values()
                 ),

@@ -4,8 +4,9 @@ Everything is written from the catalog, so that page and manifest cannot disagre
 error. The functions return plain text that is already escaped; `install` registers them with Jinja as markup.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 from urllib.parse import quote
@@ -104,13 +105,16 @@ def agents_script(catalog: Catalog) -> str:
 SCHEMA_ORG: Final = "https://schema.org"
 
 
-def page_meta(catalog: Catalog, path: str, image: str | None = None) -> str:
+def page_meta(
+    catalog: Catalog, path: str, image: str | None = None, title: str | None = None, description: str | None = None
+) -> str:
     """Canonical link, other formats, Open Graph and Twitter tags of a declared page.
 
-    `image` is the address of a picture for them. A page that is a template is named as it is declared,
-    "/books/{slug}": then there is no canonical address.
+    `image` is the address of a picture for them. A page of several addresses ("/books/{slug}") is named by one of them,
+    "/books/emma", with its own `title` and `description`; named as it is declared it has no canonical address. What a
+    query shows may be named with it: "/search?q=sea".
     """
-    page = _page(catalog, path)
+    page = _page(catalog, path, title, description)
     described = page.description or catalog.site.description
     facts = {
         "og:type": "website",
@@ -142,9 +146,9 @@ def page_meta(catalog: Catalog, path: str, image: str | None = None) -> str:
     return "\n".join(elements)
 
 
-def structured_data(catalog: Catalog, path: str) -> str:
+def structured_data(catalog: Catalog, path: str, title: str | None = None) -> str:
     """JSON-LD of a declared page (schema.org): the site and its search, who runs it, the page and where it stands."""
-    site, page, root = catalog.site, _page(catalog, path), catalog.url + "/"
+    site, page, root = catalog.site, _page(catalog, path, title), catalog.url + "/"
     website: dict[str, object] = {"@type": "WebSite", "@id": f"{root}#site", "url": root, "name": site.name}
     website["description"] = one_line(site.description)
     if (search := _search_of(catalog)) is not None:
@@ -166,20 +170,32 @@ def structured_data(catalog: Catalog, path: str) -> str:
             for number, one in enumerate(trail, 1)
         ]
         graph.append({"@type": "BreadcrumbList", "itemListElement": items})
-    text = orjson.dumps({"@context": SCHEMA_ORG, "@graph": graph}).decode().replace("<", "\\u003c")
+    return _json_ld({"@context": SCHEMA_ORG, "@graph": graph})
+
+
+def _json_ld(value: object) -> str:
+    text = orjson.dumps(value).decode().replace("<", "\\u003c")
     return f'<script type="application/ld+json">{text}</script>'
 
 
-def _page(catalog: Catalog, path: str) -> Page:
-    known = {page.path: page for page in catalog.pages}
-    if path not in known:
-        raise DeclarationError("template", f'there is no page "{path}". There are: {", ".join(known) or "none"}.')
-    return known[path]
+def _page(catalog: Catalog, path: str, title: str | None = None, description: str | None = None) -> Page:
+    """The declared page of a path, or of one of its addresses: with what is told of this one, where it is told."""
+    address, mark, query = path.partition("?")
+    for one in sorted(catalog.pages, key=lambda one: len(one.placeholders)):  # the most literal first
+        pattern = r"[^/?#]+".join(re.escape(part) for part in re.split(r"\{\w+\}", one.path))
+        if address == one.path or (one.is_template and re.fullmatch(pattern, address) and "{" not in address):
+            exact = address if address == one.path else quote(address, safe="/%:@!$&'()*+,;=~")
+            page = replace(one, path=exact + mark + query)
+            break
+    else:
+        known = ", ".join(one.path for one in catalog.pages)
+        raise DeclarationError("template", f'there is no page "{path}". There are: {known or "none"}.')
+    return replace(page, title=title or page.title, description=description or page.description)
 
 
 def _trail(catalog: Catalog, page: Page) -> list[Page]:
     """The declared pages above a page, the site's first page at the top, and itself."""
-    above = [one for one in catalog.pages if one is not page and page.path.startswith(one.path.rstrip("/") + "/")]
+    above = [one for one in catalog.pages if one.path != page.path and page.path.startswith(one.path.rstrip("/") + "/")]
     return [*sorted(above, key=lambda one: len(one.path)), page]
 
 
@@ -328,11 +344,13 @@ def install(
     def site_robots_lines() -> Markup:
         return Markup(robots_lines(site.catalog))
 
-    def site_page_meta(path: str, image: str | None = None) -> Markup:
-        return Markup(page_meta(site.catalog, path, image))
+    def site_page_meta(
+        path: str, image: str | None = None, title: str | None = None, description: str | None = None
+    ) -> Markup:
+        return Markup(page_meta(site.catalog, path, image, title, description))
 
-    def site_structured_data(path: str) -> Markup:
-        return Markup(structured_data(site.catalog, path))
+    def site_structured_data(path: str, title: str | None = None) -> Markup:
+        return Markup(structured_data(site.catalog, path, title))
 
     def site_agents_script() -> Markup:
         return Markup(agents_script(site.catalog))

@@ -5,9 +5,8 @@ server does (the lifespan), upon which awp_publish reads the routes and prepares
 inside `app.openapi()`, which FastAPI keeps, is taken apart from the rest, which is ours. The checks that read what is
 about to be served are turned off (`check=False`) but for one row, which tells what they add.
 
-Python's garbage collector stays on, but what is there before either of the two begins is collected and frozen outside
-of the times (`gc.freeze`): the collector would else look through FastAPI's objects in our time, and the more of them
-there are the longer.
+Python's garbage collector stays on, but it has looked through what is there before either of the two begins, outside of
+the times: else it would look through FastAPI's objects in our time, and the more of them there are the longer.
 """
 
 import asyncio
@@ -167,9 +166,8 @@ class _Watch:
 
 
 def _set_aside() -> None:
-    """Spare the garbage collector what is there by now."""
+    """Have the garbage collector count what is there by now as old."""
     gc.collect()
-    gc.freeze()
 
 
 if __name__ == "__main__":

@@ -144,8 +144,23 @@ def test_page_meta_names_what_is_declared_and_nothing_else():
     assert '<link rel="canonical" href="https://shop.example/help">' in text
     assert '<meta property="og:image" content="https://shop.example/shop.png">' in text
     assert "canonical" not in page_meta(shop_with_pages(), "/books/{slug}")
-    with pytest.raises(DeclarationError, match='no page "/nowhere"'):
-        page_meta(shop_with_pages(), "/nowhere")
+    for unknown in ("/nowhere", "/books/emma/reviews", "/books/"):
+        with pytest.raises(DeclarationError, match=f'no page "{unknown}"'):
+            page_meta(shop_with_pages(), unknown)
+
+
+def test_one_address_of_a_page_with_several_has_its_own_words_and_a_canonical_link():
+    catalog = shop_with_pages()
+    text = page_meta(catalog, "/books/thérèse raquin", title="Thérèse Raquin", description="By Émile Zola.")
+    assert '<link rel="canonical" href="https://shop.example/books/th%C3%A9r%C3%A8se%20raquin">' in text
+    assert '<meta property="og:title" content="Thérèse Raquin">' in text
+    assert '<meta property="og:description" content="By Émile Zola.">' in text
+    text = page_meta(catalog, "/help?topic=post&lang=en", title="Post")
+    assert '<link rel="canonical" href="https://shop.example/help?topic=post&amp;lang=en">' in text
+    said = structured_data(catalog, "/books/emma", title="Emma")
+    graph = {one["@type"]: one for one in json.loads(said.partition(">")[2].removesuffix("</script>"))["@graph"]}
+    assert graph["WebPage"]["url"] == "https://shop.example/books/emma"
+    assert [one["name"] for one in graph["BreadcrumbList"]["itemListElement"]] == ["Page /", "Emma"]
 
 
 def test_the_attributes_of_the_style_tool_make_a_form_a_tool():

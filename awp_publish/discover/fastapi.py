@@ -191,7 +191,7 @@ class _Document:
             except Exception as error:
                 raise UnusableSchema(f"FastAPI cannot describe {context.path}: {reason_of(error)}") from error
             components, found = Components(document), _operation(document, context, method)
-        body, written = context.body_field, tuple[dict[str, object], ...]()
+        body, written = context.body_field, tuple[JsonObject, ...]()
         if body is not None:
             kind, beside = body.field_info.annotation, body.field_info
             # A model as it stands has been read by pydantic already; validators and bounds beside it have not.

@@ -24,7 +24,7 @@ from awp_publish.pages.regions import (
     read_form,
     role_of,
 )
-from awp_publish.pages.tree import INLINE, Node, Tree, Visibility, text_of, title_of
+from awp_publish.pages.tree import INLINE, STRIPPED, Node, Tree, Visibility, text_of, title_of
 
 # --- Accessible names (4.5, label resolution) ---
 
@@ -48,6 +48,9 @@ _BUTTON_NAMES: Final[Mapping[str, str]] = {"submit": "Submit", "reset": "Reset",
 
 _NAMED_WITH_PARTS: Final = frozenset(("button", "heading", "link"))
 _NAMED_BY_CONTENT: Final = frozenset(("a", "area", "fieldset", "svg", "table"))
+_PLAIN: Final = INLINE - STRIPPED - _VALUED - {"area", "br", "iframe", "img", "svg", "textarea"}
+"""Elements that, without attributes, say what they hold and nothing else."""
+
 _OVERRIDING: Final = ("aria-label", "aria-labelledby")
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
 
@@ -100,32 +103,38 @@ class AccessibleNames:
 
     def label(self, element: Node, text: str) -> str:
         """Return the name of an element, or "" when there is none, or none but its `text`."""
-        tag = element.tag
-        if (
-            tag not in _LABELABLE
-            and (text or tag not in _NAMED_BY_CONTENT)
-            and _NAMING.isdisjoint(element.attributes)
-            and (tag not in _MIXED or not any(child.tag for child in element.children))
-        ):
-            return ""
+        tag, given = element.tag, element.attributes
+        is_mixed = False
+        if tag not in _LABELABLE and (text or tag not in _NAMED_BY_CONTENT):
+            if tag in _MIXED:
+                for child in element.children:
+                    if child.tag:
+                        is_mixed = True
+                        break
+            if not is_mixed and (not given or _NAMING.isdisjoint(given)):
+                return ""
         known = text.lower()
-        return next((name for name in self._candidates(element) if name and name.lower() != known), "")
+        # In the order of 4.5 and of HTML-AAM, section 4.1: a title comes last.
+        if "aria-labelledby" in given:
+            name = self.referred(given["aria-labelledby"])
+            if name and name.lower() != known:
+                return name
+        if "aria-label" in given:
+            name = collapse(given["aria-label"])
+            if name and name.lower() != known:
+                return name
+        for name in self._native(element):
+            if name and name.lower() != known:
+                return name
+        return ""
 
-    def referred(self, ids: str | None) -> str:
+    def referred(self, ids: str) -> str:
         """Return the names of the elements that a list of ids names, as `aria-labelledby` does."""
-        if not ids:
-            return ""
         nodes = [self._tree.with_id(name) for name in ids.split()[:MAX_REFERENCES]]
         before, self._is_referred = self._is_referred, True
         texts = [self._text(node) for node in nodes if node is not None]
         self._is_referred = before
         return " ".join(filter(None, texts))[:MAX_NAME_LENGTH]
-
-    def _candidates(self, element: Node) -> Iterator[str]:
-        """Yield what may be the name, in the order of 4.5 and of HTML-AAM, section 4.1: a title comes last."""
-        yield self.referred(element.attributes.get("aria-labelledby"))
-        yield collapse(element.attributes.get("aria-label"))
-        yield from self._native(element)
 
     def _native(self, element: Node) -> Iterator[str]:
         """Yield what may be the name by HTML alone."""
@@ -154,12 +163,16 @@ class AccessibleNames:
             yield title_of(element)
         elif tag == "area":
             yield collapse(attributes.get("alt"))
-        elif any(child.tag for child in element.children) and (tag in _MIXED or role_of(element) in _NAMED_WITH_PARTS):
+        elif (tag in _MIXED or ("role" in attributes and role_of(element) in _NAMED_WITH_PARTS)) and any(
+            child.tag for child in element.children
+        ):
             yield self.content(element)
-        yield collapse(attributes.get("title"))
+        if "title" in attributes:
+            yield collapse(attributes["title"])
         if tag in ("input", "textarea"):
             yield collapse(attributes.get("placeholder"))
-        yield collapse(attributes.get("aria-placeholder"))
+        if "aria-placeholder" in attributes:
+            yield collapse(attributes["aria-placeholder"])
 
     def content(self, element: Node, without: Node | None = None) -> str:
         """Return the name that an element has from what it holds (accname 1.2, steps 2C to 2I), but for one node in it.
@@ -179,6 +192,9 @@ class AccessibleNames:
             tag, given = node.tag, node.attributes
             if not tag:
                 pieces.append(node.text)
+                continue
+            if not given and tag in _PLAIN and not self._visibility.hidden:
+                waiting.extend(reversed(node.children))
                 continue
             # A drawing within a control is its icon, and may have a title without a role.
             if node is without or (self._visibility.withdraws(node) if tag == "svg" else self._visibility.hides(node)):
@@ -353,6 +369,9 @@ _ARIA: Final[Mapping[str, tuple[str, _Reading]]] = {
     "aria-activedescendant": ("active_descendant", _stripped),
 }
 """States of ARIA: true or false and nothing else, true or false or a word, texts."""
+
+_KNOWN: Final = {name: (_READINGS.get(name), _ARIA.get(name)) for name in (*_READINGS, *_ARIA)}
+"""For each attribute, what it is on any element, and as a state of ARIA."""
 
 
 # --- Hints from the classes of an element ---
@@ -671,10 +690,8 @@ class Elements:
         label = (self._told.get(node) or self.names.label(node, whole)) if node.tag else ""
         element: SomElement = {"id": "", "role": role}
         compact = limits.compact and role not in CONTROLS
-        if attributes and not compact:
-            html_id = attributes.get("id", "").strip()
-            if html_id:
-                element["html_id"] = html_id
+        if "id" in attributes and not compact and (html_id := attributes["id"].strip()):
+            element["html_id"] = html_id
         if text:
             element["text"] = text
         if label and not (limits.compact and role == "link" and text):
@@ -691,18 +708,16 @@ class Elements:
             common: Attrs = {}
             # The attributes that mean the same on every element (4.3, global actionability; 4.4, ARIA states).
             for name, given in attributes.items():
-                if name in _READINGS:
-                    key, reading = _READINGS[name]
-                    if key not in attrs and (value := reading(given)) is not None:
-                        common.setdefault(key, value)
-                if name in _ARIA:
-                    key, reading = _ARIA[name]
-                    if (value := reading(given)) is not None:
-                        states[key] = value
+                if name in _KNOWN:
+                    plain, state = _KNOWN[name]
+                    if plain is not None and plain[0] not in attrs and (value := plain[1](given)) is not None:
+                        common.setdefault(plain[0], value)
+                    if state is not None and (value := state[1](given)) is not None:
+                        states[state[0]] = value
             attrs.update(common)
             if role == "link" and attrs.get("title") in (text, label):
                 attrs.pop("title", None)
-            described = self.names.referred(attributes.get("aria-describedby"))
+            described = self.names.referred(attributes["aria-describedby"]) if "aria-describedby" in attributes else ""
             if described and limits.compact and self._shows(attributes["aria-describedby"]):
                 described = ""  # where room is short, a text of the page is told once
                 states.pop("describedby", None)

@@ -18,7 +18,16 @@ from urllib.parse import quote, urljoin, urlsplit
 from awp_publish.pages.elements import base_of, form_method
 from awp_publish.pages.regions import FormFields, is_layout, is_permalink, is_secret, read_form
 from awp_publish.pages.selectolax import parse
-from awp_publish.pages.tree import STRIPPED, Node, Template, Tree, Visibility, read_formulas, read_title
+from awp_publish.pages.tree import (
+    STRIPPED,
+    Node,
+    Template,
+    Tree,
+    Visibility,
+    collector_paused,
+    read_formulas,
+    read_title,
+)
 
 # --- Elements of a page, as Markdown sees them ---
 
@@ -260,8 +269,8 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
             parts[-1] = " " if text[0] in "([:" else ""
         elif last.endswith("]") and text[0] in "(:":
             text = "\\" + text
-        elif last.endswith("`") and text[0] == "`" and not last.endswith("\\`"):
-            parts.append(" ")  # or the fences of both would be one
+        elif last.endswith("`") and text[0] == "`" and (last[0] == "`" or not last.endswith("\\`")):
+            parts.append(" ")  # or the fences of both would be one; in code a backslash escapes nothing
         elif last.endswith("!") and text[0] == "[":
             parts[-1] = last[:-1] + "\\!"
         parts.append(text)
@@ -295,7 +304,7 @@ def _join_line(parts: list[str], spans: list[_Span]) -> str:
     # What stood apart by a delimiter that was left out, and would mean something else together.
     joined, last = list[str](), ""
     for part in filter(None, parts):
-        if last[-1:] + part[0] in ("``", "![") and last[-2:-1] != "\\":
+        if last[-1:] + part[0] in ("``", "![") and (last[-2:-1] != "\\" or last[0] == "`"):
             joined.append(" ")
         elif last[-1:] + part[0] in ("](", "]:"):
             joined.append("\\")
@@ -742,11 +751,12 @@ def write_markdown(source: Tree | str | bytes, url: str, charset: str | None = N
 
     `charset` is what a `Content-Type` said of `source`, if that is bytes.
     """
-    if isinstance(source, Tree):
-        return _Page(source, url).write()
-    tree = parse(source, charset)
-    written = _Page(tree, url).write()
-    tree.unlink()
+    with collector_paused():
+        if isinstance(source, Tree):
+            return _Page(source, url).write()
+        tree = parse(source, charset)
+        written = _Page(tree, url).write()
+        tree.unlink()
     return written
 
 

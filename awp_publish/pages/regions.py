@@ -579,13 +579,12 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
         nonlocal run
         if run is not None:
             run.end = len(pieces)
-            if "".join(pieces[run.start : run.end]).strip(_SEPARATORS):
+            if pieces[run.start].strip(_SEPARATORS) or "".join(pieces[run.start : run.end]).strip(_SEPARATORS):
                 run_region.candidates.append(run)
             run = None
 
-    def end(candidate: Candidate, region: Region) -> None:
-        candidate.end = len(pieces)
-        if candidate.role in _DROPPED_IF_EMPTY and candidate.shadow is None:
+    def drop_if_empty(candidate: Candidate, region: Region) -> None:
+        if candidate.shadow is None:
             if candidate.role == "section":
                 empty = region.candidates[-1] is candidate
             elif candidate.role == "list" and all(map(_is_link, filter(_counts, candidate.node.children))):
@@ -608,10 +607,16 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
                 continue
             attributes, inside = node.attributes, node.children
             quiet = not attributes or (not suspicious and _CONSPICUOUS.isdisjoint(attributes))
-            within, flags, candidate, parted = region, state, None, tag not in INLINE
             if quiet and tag in plain:
-                pass
-            elif quiet and tag == "a" and "href" in attributes:
+                if inside:
+                    if len(inside) == 1 and not inside[0].tag and (state & COVERED or run is not None):
+                        pieces.append(inside[0].text)
+                        continue
+                    stack.append((children, region, state, opened, block))
+                    children, opened, block = iter(inside), None, False
+                    break
+                continue
+            if quiet and tag == "a" and "href" in attributes:
                 if attributes["href"][:1] == "#" and is_permalink(node):
                     continue
                 if run is not None:
@@ -620,8 +625,16 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
                 region.candidates.append(candidate)
                 if hosts is not None and _is_host(node):
                     hosts[node] = candidate
-                flags |= COVERED | IN_LINK
-            elif tag == "template":
+                if inside and (len(inside) > 1 or inside[0].tag):
+                    stack.append((children, region, state, opened, block))
+                    children, state, opened, block = iter(inside), state | COVERED | IN_LINK, candidate, False
+                    break
+                if inside:
+                    pieces.append(inside[0].text)
+                candidate.end = len(pieces)
+                continue
+            within, flags, candidate, parted = region, state, None, tag not in INLINE
+            if tag == "template":
                 # A shadow root goes to its host, or, when there are too many, to where the host itself went. A root of
                 # a root has no host: it stays a template, of which nothing is seen.
                 if (
@@ -730,14 +743,18 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
                     end_run()
                 pieces.append(" ")
             if candidate is not None:
-                end(candidate, within)
+                candidate.end = len(pieces)
+                if candidate.role in _DROPPED_IF_EMPTY:
+                    drop_if_empty(candidate, within)
         else:
             if block:
                 if run is not None:
                     end_run()
                 pieces.append(" ")
             if opened is not None:
-                end(opened, region)
+                opened.end = len(pieces)
+                if opened.role in _DROPPED_IF_EMPTY:
+                    drop_if_empty(opened, region)
             if not stack:
                 break
             children, region, state, opened, block = stack.pop()

@@ -5,8 +5,10 @@ which SOM ids are made (SOM 1.0, section 7.1): the body is `0`, its i-th child o
 shadow root holds is not among the children of its host; its path goes through the host: `0/2#shadow/0`.
 """
 
+import gc
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
 from typing import Final
@@ -16,7 +18,51 @@ COMMENT: Final = "!"
 
 MAX_SELECTOR_LENGTH: Final = 1_000
 
-_NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
+NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
+
+INDEXED: Final = (
+    frozenset(
+        (
+            "article",
+            "base",
+            "button",
+            "details",
+            "fieldset",
+            "form",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+            "input",
+            "label",
+        )
+    )
+    | {"link", "main", "math", "meta", "meter", "output", "progress", "script", "section", "select", "style", "table"}
+    | {
+        "template",
+        "textarea",
+        "title",
+    }
+)
+"""Tags of which the elements are listed while a tree is made, for every page is asked for them."""
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Let Python's garbage collector wait while a page is read, in milliseconds.
+
+    Nothing that is made of a page is garbage before all of it is, and each collection would look through all of it
+    again: a page ten times as long would take twenty times as long. Of several threads the first to end lets it go on.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Node:
@@ -30,7 +76,7 @@ class Node:
     parent: "Node | None"
     tag: str = ""
     text: str = ""
-    attributes: Mapping[str, str] = _NO_ATTRIBUTES
+    attributes: Mapping[str, str] = NO_ATTRIBUTES
     children: Sequence["Node"] = ()
 
     def path(self) -> str | None:
@@ -118,41 +164,42 @@ class NodePaths:
 class Tree:
     """A page. `html_bytes` is the length of its source in UTF-8.
 
+    `elements` are all of them in document order, without those inside of templates, and `by_tag` the `INDEXED` ones.
     A page without a head or a body, as one with framesets, has empty ones that are not among the children of its root.
     """
 
-    __slots__ = ("_by_id", "_by_tag", "_find", "body", "head", "html_bytes", "root")
+    __slots__ = ("_by_id", "_by_tag", "_elements", "_find", "body", "head", "html_bytes", "root")
 
     def __init__(
-        self, root: Element, by_tag: Mapping[str, Sequence[Element]], find: Callable[[str], list[Node]], html_bytes: int
+        self,
+        root: Element,
+        elements: list[Element],
+        by_tag: dict[str, list[Element]],
+        find: Callable[[str], list[Node]],
+        html_bytes: int,
     ) -> None:
         self.root = root
-        self._by_tag = by_tag
+        self._elements, self._by_tag = elements, by_tag
         self._by_id: dict[str, Element] | None = None
         self._find = find
         self.html_bytes = html_bytes
         children = {child.tag: child for child in reversed(root.children) if isinstance(child, Element)}
-        self.head = children.get("head") or make_element("head", _NO_ATTRIBUTES, root)
-        self.body = children.get("body") or make_element("body", _NO_ATTRIBUTES, root)
+        self.head = children.get("head") or make_element("head", NO_ATTRIBUTES, root)
+        self.body = children.get("body") or make_element("body", NO_ATTRIBUTES, root)
 
     def tagged(self, tag: str) -> Sequence[Element]:
         """Return every element of this name in document order, without those inside of templates."""
-        return self._by_tag.get(tag, ())
+        if tag not in INDEXED and tag not in self._by_tag:
+            self._by_tag[tag] = [one for one in self._elements if one.tag == tag]
+        return self._by_tag.get(tag) or ()
 
     def with_id(self, name: str) -> Element | None:
         """Return the first element of this id, as a label or a description refers to it."""
         if self._by_id is None:
             found: dict[str, Element] = {}
-            paths = NodePaths()
-            for alike in self._by_tag.values():
-                first: dict[str, Element] = {}  # those of one name are in the order of the page
-                for element in alike:
-                    if "id" in element.attributes:
-                        first.setdefault(element.attributes["id"], element)
-                for given, element in first.items():
-                    known = found.setdefault(given, element)
-                    if known is not element and _position(paths.of(element)) < _position(paths.of(known)):
-                        found[given] = element
+            for element in self._elements:
+                if "id" in element.attributes:
+                    found.setdefault(element.attributes["id"], element)
             self._by_id = found
         return self._by_id.get(name) if name else None
 
@@ -193,10 +240,15 @@ class Tree:
             waiting.extend(reversed(node.children))
 
     def unlink(self) -> None:
-        """Free all nodes at once. Else they wait for Python's garbage collector, for each knows its parent."""
-        for alike in self._by_tag.values():
-            for element in alike:
-                element.children = ()
+        """Free all nodes at once. Else they wait for Python's garbage collector, for each knows its parent.
+
+        In document order, which is that of memory: in any other, a long page waits for memory again and again.
+        """
+        self._by_tag.clear()
+        self._by_id = None
+        for element in self._elements:
+            element.children = ()
+        self._elements.clear()
         self.root.children = self.head.children = self.body.children = ()
 
 

@@ -46,7 +46,7 @@ ACCEPT_SIGNATURE: Final = (
 """How a signature is asked for (RFC 9421 section 5.1)."""
 
 SIGNED: Final = "awp_publish.signed"
-"""The member of an ASGI scope in which a signed request keeps what came of its signature, which is checked once."""
+"""The member of an ASGI scope in which a signed request keeps what came of its proof, which is checked once."""
 
 LEEWAY: Final = 30.0
 """Seconds by which clocks may differ."""
@@ -373,36 +373,42 @@ def _forged(detail: str) -> InvalidCredentials:
 
 
 class _Message:
-    """A request as the library reads it: at the site's own address of the same host, "" for a host that is not ours."""
+    """A request as the library reads it: at the site's own address, "" for a host that is not the site's."""
 
     def __init__(self, request: Mapping[str, Any], origins: Sequence[str]) -> None:
         self.method = str(request.get("method", "GET"))
         self._headers = request["headers"]
         self.headers = self
-        hosts = [value.decode("latin-1").lower() for name, value in self._headers if name == b"host"]
-        self.url = ""
-        if len(hosts) != 1:
-            return
-        host = hosts[0]
-        for origin in origins:
-            parts = urlsplit(origin)
-            port = {"https": ":443", "http": ":80"}.get(parts.scheme, "")
-            if host.removesuffix(port) == parts.netloc.lower():
-                self.url = f"{parts.scheme}://{parts.netloc}" + self._target(request, parts.path.rstrip("/"))
-                return
-        if re.fullmatch(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", host):  # which nobody signs for but on this machine
-            self.url = f"{request.get('scheme', 'http')}://{host}{self._target(request, '')}"
-
-    def _target(self, request: Mapping[str, Any], prefix: str) -> str:
-        raw = request.get("raw_path") or quote(request.get("path", "/"), safe="/%:@!$&'()*+,;=~").encode()
-        path = raw.decode("latin-1").partition("?")[0]
-        if prefix and not (path == prefix or path.startswith(f"{prefix}/")):
-            path = prefix + path
-        query = request.get("query_string", b"").decode("latin-1")
-        return f"{path}?{query}" if query else path
+        self.url = address_of(request, origins)
 
     def items(self) -> Iterator[tuple[str, str]]:
         return ((name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers)
+
+
+def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
+    """The address of a request (an ASGI scope) at the origin of the site's that it names, "" for another's.
+
+    A loopback name stands for itself: nobody signs for one but on this machine.
+    """
+    hosts = [value.decode("latin-1").lower() for name, value in request["headers"] if name == b"host"]
+    if len(hosts) != 1:
+        return ""
+    [host] = hosts
+    for parts in map(urlsplit, origins):
+        if host.removesuffix({"https": ":443", "http": ":80"}.get(parts.scheme, "")) == parts.netloc.lower():
+            base, prefix = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+            break
+    else:
+        if not re.fullmatch(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?", host):
+            return ""
+        scheme = {"ws": "http", "wss": "https"}.get(given := request.get("scheme", "http"), given)
+        base, prefix = f"{scheme}://{host}", ""
+    raw = request.get("raw_path") or quote(request.get("path", "/"), safe="/%:@!$&'()*+,;=~").encode()
+    path = raw.decode("latin-1").partition("?")[0]
+    if prefix and not (path == prefix or path.startswith(f"{prefix}/")):
+        path = prefix + path
+    query = request.get("query_string", b"").decode("latin-1")
+    return base + (f"{path}?{query}" if query else path)
 
 
 # --- Directories of keys ---

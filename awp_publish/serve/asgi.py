@@ -18,10 +18,11 @@ from awp_publish.model import Catalog, seconds_of
 from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import Credentials, Label
 from awp_publish.policy.guard import Guards
+from awp_publish.policy.jwt import JwtBearer
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, llms_txt
-from awp_publish.protocols.crawling import SITEMAP_MD_PATH, has_sitemap
+from awp_publish.protocols.crawling import has_sitemap
 from awp_publish.protocols.protected_resource import metadata_url
 from awp_publish.protocols.protocol import Protocol, published
 from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication, RouteCaller
@@ -214,7 +215,8 @@ class AgentPublisher:
             # A reloader starts one process after the other, each with what was written meanwhile.
             if self._check and (count_workers() == 1 or is_first_worker()):
                 root_path = scope.get("root_path") or root_path_of_server()
-                report(self.site, self._published[0].documents, find_routes(self._application(scope)), root_path)
+                with _collector_paused():
+                    report(self.site, self._published[0].documents, find_routes(self._application(scope)), root_path)
         if scope["type"] == "lifespan":
             await run_lifespan(self.app, scope, receive, send, partial(self._running, scope))
         elif scope["type"] == "websocket":
@@ -364,9 +366,10 @@ class AgentPublisher:
         pages = None
         if formats and self._renderer:
             llms = catalog.absolute(llms_txt.PATH) if catalog.publishes("llms_txt") else None
-            sitemap = catalog.absolute(SITEMAP_MD_PATH) if has_sitemap(catalog) else None
+            sitemap = catalog.absolute(llms_txt.SITEMAP_MD_PATH) if has_sitemap(catalog) else None
             updated = catalog.site.updated.date().isoformat() if catalog.site.updated is not None else None
-            pages = NegotiatedPages(catalog, formats, self._renderer, links, Guide(llms, sitemap, updated))
+            guide = Guide(llms, sitemap, catalog.site.version, updated)
+            pages = NegotiatedPages(catalog, formats, self._renderer, links, guide)
         guarded = self._guard_routes(catalog)
         onward = negotiate(guarded or self.app, pages, links, self.site.settings.timeout)
         return _Published(_host_of(catalog), documents, fallbacks, self._open_doors(catalog), pages, onward, guarded)
@@ -453,7 +456,7 @@ class AgentPublisher:
         return Guards(
             store=site.store,
             authenticators=tuple(
-                one.bound_to(settings.urls, site.store) if isinstance(one, WebBotAuth) else one
+                one.bound_to(settings.urls, site.store) if isinstance(one, (WebBotAuth, JwtBearer)) else one
                 for one in site.authenticators
             ),
             realm=catalog.site.name,
@@ -479,13 +482,19 @@ async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: R
 
 @contextmanager
 def _collector_paused() -> Iterator[None]:
-    """Keeps a start linear: all that is made is kept, and each collection would look at all of it again."""
+    """Keeps a start linear: all that is made is kept, and each collection would look at all of it again.
+
+    What was made counts as old afterwards, without a look at it, unless somebody has set objects aside for good.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
 
 

@@ -178,7 +178,7 @@ class DoorRequest:
         self.renderer = renderer
         self.scope = scope
         self.fields = fields = read_fields(scope["headers"])
-        if b"signature-input" in fields:
+        if b"signature-input" in fields or b"dpop" in fields:
             scope.setdefault(SIGNED, {})  # before anybody copies the scope: a signature is checked once
         given = fields.get(b"x-request-id")
         self.request_id = f"{_PROCESS}{next(_numbers):016x}" if given is None else read_request_id(fields)

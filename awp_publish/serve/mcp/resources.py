@@ -21,6 +21,7 @@ from awp_publish.protocols.agent_skills import render_skill, skills_of
 from awp_publish.protocols.protocol import Document, published, views_of
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Message, read_fields, wait_for_disconnect
+from awp_publish.serve.mcp.apps import SCHEME as CARDS, Cards
 from awp_publish.serve.mcp.calls import LIST_TTL, Context, McpExchange, WireResult, exchange_of
 from awp_publish.serve.mcp.skills import SCHEME, SkillResources
 from awp_publish.serve.negotiation import RequestedFormat
@@ -47,6 +48,7 @@ class Resources:
         self._url = door.catalog.url
         self._pages = door.pages  # None where pages are HTML only
         self.skills = SkillResources(door.published)
+        self.cards: Cards | None = None
 
     async def list_resources(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
         """Answer `resources/list`: the site's pages, each document once, whatever other places it has, and skills."""
@@ -105,6 +107,8 @@ class Resources:
     async def read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> WireResult:
         """Answer `resources/read`. Raises MCPError for what is no document and no page of the site."""
         uri = params.uri
+        if uri.startswith(CARDS) and self.cards is not None and (card := self.cards.read(uri)) is not None:
+            return card
         if uri.startswith(SCHEME) and (read := self.skills.read(uri)) is not None:
             return read
         for catalog, document in self._documents():
