@@ -17,6 +17,8 @@ from awp_publish.pages.selectolax import (
 )
 from awp_publish.pages.tree import NodePaths, Tree
 
+URL = "https://a.example/"
+
 
 def depth_of(page: Tree) -> int:
     paths = NodePaths()
@@ -121,14 +123,7 @@ def test_a_tag_keeps_its_first_attributes_only():
     assert [node.text for node in parse(html).walk() if not node.tag] == ["kept"]
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda html: compile_som(html, "https://a.example/"),
-        parse,
-        lambda html: write_markdown(html, "https://a.example/"),
-    ],
-)
+@pytest.mark.parametrize("read", [parse, lambda html: compile_som(html, URL), lambda html: write_markdown(html, URL)])
 def test_the_collector_waits_while_a_page_is_read_and_goes_on_as_it_was(read):
     collections = []
     gc.callbacks.append(lambda phase, info: collections.append(phase))
@@ -142,4 +137,5 @@ def test_the_collector_waits_while_a_page_is_read_and_goes_on_as_it_was(read):
         gc.callbacks.pop()
         gc.enable()
     assert during <= 2, "one begins, and ends, when all is done"
-    assert is_enabled and stayed_disabled
+    assert is_enabled
+    assert stayed_disabled
