@@ -38,7 +38,7 @@ from awp_publish.checks.engine import (
 )
 from awp_publish.checks.schemas import DocumentSchema, InnerSchemas, Schema
 from awp_publish.checks.text import everything
-from awp_publish.schema import part_at
+from awp_publish.schema import part_at, translate
 from awp_publish.selectors import selector_fault
 from awp_publish.workflows import rules
 from awp_publish.workflows.expressions import ExpressionError, check_expression, expression_of, has_engine, has_slots
@@ -223,7 +223,7 @@ def _document_schema() -> Schema:
     )
 
 
-_schemas: Final = InnerSchemas(*_SCHEMAS)
+_schemas: Final = InnerSchemas(*_SCHEMAS, read=translate)
 
 
 def violations(document: JsonObject) -> Iterator[SchemaViolation]:

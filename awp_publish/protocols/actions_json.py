@@ -426,8 +426,8 @@ def _click(name: str, css: str, further: JsonObject, when: str | None = None) ->
     centre = f"steps.find_{name}.output.clickable_center"
     click = {"id": name, "primitive": "pointer.click", "args": {"x": _slot(f"{centre}.x"), "y": _slot(f"{centre}.y")}}
     found: dict[str, object] = {"locator": {"selector": css}}
-    condition = {} if when is None else {"when": when}
-    find = {"id": f"find_{name}", "primitive": "locator.element_info", **condition, "args": found}
+    condition: dict[str, object] = {} if when is None else {"when": when}
+    find: dict[str, object] = {"id": f"find_{name}", "primitive": "locator.element_info", **condition, "args": found}
     return [find, click | condition | dict(further)]
 
 

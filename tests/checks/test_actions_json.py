@@ -31,6 +31,13 @@ def errors(findings: list[Finding]) -> list[tuple[str, str]]:
         {"/imports/0/namespace": ABSENT, "/composition/namespace_required": False},
         {"/tools/0/workflow/x_state_machine": {"requires_state": "search.ready"}},
         {"/tools/0/workflow/steps/0/settle_after": {"delay_ms": 5}},
+        {
+            "/tools/0/input_schema": {
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "definitions": {"a": {"items": [{}]}},
+                "properties": {"q": {"$ref": "#/definitions/a"}},
+            }
+        },
     ],
 )
 def test_what_the_specification_leaves_open_is_no_error(edits: dict[str, object]) -> None:
