@@ -687,14 +687,16 @@ class Elements:
             attributes = {}
         whole = "" if role in _WITHOUT_TEXT else self._survey.text(candidate)
         text = limits.shorten(whole, losses)
-        label = (self._told.get(node) or self.names.label(node, whole)) if node.tag else ""
-        element: SomElement = {"id": "", "role": role}
         compact = limits.compact and role not in CONTROLS
+        label = ""
+        if node.tag and not (compact and role == "link" and text):  # where room is short, its text is enough
+            label = self._told.get(node) or self.names.label(node, whole)
+        element: SomElement = {"id": "", "role": role}
         if "id" in attributes and not compact and (html_id := attributes["id"].strip()):
             element["html_id"] = html_id
         if text:
             element["text"] = text
-        if label and not (limits.compact and role == "link" and text):
+        if label:
             element["label"] = limits.shorten(label, losses)
         if role in ACTIONS:
             element["actions"] = list(ACTIONS[role])
