@@ -8,7 +8,10 @@ import runpy
 import subprocess
 import sys
 import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
@@ -191,6 +194,22 @@ def test_a_manifest_of_anybody_is_judged_as_a_model_reads_it(tmp_path):
     assert "model-twins" in many.stdout
     listed.write_text("[]")
     assert run("check", "--as-model", str(listed)).returncode == 2
+
+
+def test_all_documents_of_a_site_are_checked_at_once(tmp_path):
+    (tmp_path / ".well-known").mkdir()
+    (tmp_path / ".well-known/woa.json").write_text('{"woa_version": 1, "agents": [], "transports": {}}')
+    (tmp_path / "agent.json").write_text('{"awp_version": "0.2"}')
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        done = run("check", address, "--json")
+        nothing = run("check", f"{address}/nowhere/")
+        server.shutdown()
+    assert done.returncode == 1
+    assert {one["document"] for one in json.loads(done.stdout)["findings"]} == {"/.well-known/woa.json", "/agent.json"}
+    assert (nothing.returncode, "404" in nothing.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("door", ["woa", "plain", "mcp", "a2a"])

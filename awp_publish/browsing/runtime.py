@@ -824,6 +824,7 @@ class Runtime:
         if projection is None:
             here = [str(one.get("name")) for one in scoped]
             message = f"No projection {name!r} fits this page." if name else "Say which projection is meant."
+            message = message if here else "No projection fits this page."
             raise ProjectionError("state_projection_not_found", message, available_projections=here)
         schema = _part(projection, "snapshot").get("output_schema")
         place = next(at for at, one in enumerate(self.map.objects("state_projections")) if one is projection)

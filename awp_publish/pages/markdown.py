@@ -24,7 +24,6 @@ from awp_publish.pages.tree import (
     Template,
     Tree,
     Visibility,
-    collector_paused,
     read_formulas,
     read_title,
 )
@@ -764,12 +763,11 @@ def write_markdown(source: Tree | str | bytes, url: str, charset: str | None = N
 
     `charset` is what a `Content-Type` said of `source`, if that is bytes.
     """
-    with collector_paused():
-        if isinstance(source, Tree):
-            return _Page(source, url).write()
-        tree = parse(source, charset)
-        written = _Page(tree, url).write()
-        tree.unlink()
+    if isinstance(source, Tree):
+        return _Page(source, url).write()
+    tree = parse(source, charset)
+    written = _Page(tree, url).write()
+    tree.unlink()
     return written
 
 

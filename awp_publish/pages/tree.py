@@ -5,10 +5,8 @@ which SOM ids are made (SOM 1.0, section 7.1): the body is `0`, its i-th child o
 shadow root holds is not among the children of its host; its path goes through the host: `0/2#shadow/0`.
 """
 
-import gc
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
 from typing import Final
@@ -47,22 +45,6 @@ INDEXED: Final = (
     }
 )
 """Tags of which the elements are listed while a tree is made, for every page is asked for them."""
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Let Python's garbage collector wait while a page is read, in milliseconds.
-
-    Nothing that is made of a page is garbage before all of it is, and each collection would look through all of it
-    again: a page ten times as long would take twenty times as long. Of several threads the first to end lets it go on.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class Node:

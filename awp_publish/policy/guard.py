@@ -273,10 +273,11 @@ class Guard:
         self._requires = action.requires if guards.receipts is not None else ()
         self._certifies = action.id in guards.receipted and not action.is_background
         self._confirmations = guards.confirmations if action.needs_confirmation else None
-        self._summary, self._redact_input = summarizer(action), input_redactor(action.inputs)
-        self._in_order = in_order(action.inputs)
-        words = action.confirmation_summary
-        self._summary_takes_call = callable(words) and takes_call(words)
+        if self._confirmations is not None:
+            self._summary, self._redact_input = summarizer(action), input_redactor(action.inputs)
+            self._in_order = in_order(action.inputs)
+            words = action.confirmation_summary
+            self._summary_takes_call = callable(words) and takes_call(words)
         self._durable = action.needs_confirmation or action.is_irreversible  # claims must outlive a loss of power
 
         self._is_everywhere = action.is_public and action.expose is None

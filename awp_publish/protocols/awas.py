@@ -131,7 +131,8 @@ def render(catalog: Catalog) -> dict[str, object]:
     updated = site.updated and (site.updated if site.updated.tzinfo else site.updated.replace(tzinfo=UTC))
     level = _site_level(catalog, actions)
     methods = _methods(catalog)
-    described = [_action(catalog, action, level, methods.get("methods")) for action in actions]
+    said = _said_in_woa(catalog)
+    described = [_action(catalog, action, level, methods.get("methods"), said) for action in actions]
     workflows = [
         present({"id": flow.id, "name": flow.name, "description": flow.description, "steps": list(flow.steps)})
         for flow in site.workflows
@@ -242,7 +243,9 @@ def _methods(catalog: Catalog) -> dict[str, object]:
     return present({"methods": known or None, "x-methods": others or None})
 
 
-def _action(catalog: Catalog, action: Action, level: str | None, methods_of_site: object) -> dict[str, object]:
+def _action(
+    catalog: Catalog, action: Action, level: str | None, methods_of_site: object, said: Mapping[str, str]
+) -> dict[str, object]:
     method, path = catalog.endpoint_of(action)
     address = located(catalog, path)
     # The site's methods hold where an action names none.
@@ -301,10 +304,10 @@ def _action(catalog: Catalog, action: Action, level: str | None, methods_of_site
             "conformanceLevel": _action_level(catalog, action),
             "parameters": parameters or None,
             "inputs": inputs or None,
-            "inputSchema": _said_in_woa(catalog, action, "inputs", request_schema(catalog, action, fields)),
+            "inputSchema": _shared(action, "inputs", request_schema(catalog, action, fields), said),
             "x-encoding": encoding if encoding != JSON_TYPE else None,
             "outputs": present(outputs) or None,
-            "outputSchema": _said_in_woa(catalog, action, "outputs", answer_schema(action)) or None,
+            "outputSchema": _shared(action, "outputs", answer_schema(action), said) or None,
             "result": action.result,
             "openapi": operation,
             "x-tags": action.tags or None,
@@ -314,13 +317,24 @@ def _action(catalog: Catalog, action: Action, level: str | None, methods_of_site
     return extended(described, action.extensions, NAME)
 
 
-def _said_in_woa(catalog: Catalog, action: Action, member: str, schema: JsonObject) -> dict[str, object]:
+def _said_in_woa(catalog: Catalog) -> dict[str, str]:
+    """The place of each agent in the WoA document of the site, by its default action and a member of its own."""
+    if WOA_PATH not in catalog.documents:
+        return {}
+    address = f"{located(catalog, WOA_PATH)}#/agents"
+    return {
+        f"{agent.operations[DEFAULT_OPERATION]}/{member}": f"{address}/{number}/{member}"
+        for number, agent in enumerate(catalog.agents)
+        for member in ("inputs", "outputs")
+        if DEFAULT_OPERATION in agent.operations and member not in agent.extensions
+    }
+
+
+def _shared(action: Action, member: str, schema: JsonObject, said: Mapping[str, str]) -> dict[str, object]:
     """A schema, as a reference to the WoA document of the site where it stands there word for word, and is longer."""
-    if WOA_PATH in catalog.documents and len(orjson.dumps(schema)) > MIN_SHARED:
-        for number, agent in enumerate(catalog.agents):
-            is_said = agent.operations.get(DEFAULT_OPERATION) == action.id and member not in agent.extensions
-            if is_said and schema == (action.inputs if member == "inputs" else answer_schema(action)):
-                return {"$ref": f"{located(catalog, WOA_PATH)}#/agents/{number}/{member}"}
+    place = said.get(f"{action.id}/{member}")
+    if place is not None and schema == (action.inputs if member == "inputs" else answer_schema(action)):
+        return {"$ref": place} if len(orjson.dumps(schema)) > MIN_SHARED else dict(schema)
     return dict(schema)
 
 

@@ -278,6 +278,23 @@
         if (!given.reload && before === after && goal.hash) return { url: location.href, title: document.title };
         return new Promise((resolve) => setTimeout(() => resolve({ url: location.href, title: document.title }), NAVIGATION_MS));
       }
+      case "page.fetch": {
+        const goal = new URL(String(given.url), document.baseURI);
+        if (goal.origin !== location.origin) throw new Failure("permission_denied", "Only addresses of this site are fetched.");
+        return fetch(goal, { credentials: "same-origin" }).then(
+          async (answer) => {
+            const type = answer.headers.get("content-type") || "";
+            const bytes = await answer.arrayBuffer();
+            let decoder = new TextDecoder();
+            try {
+              decoder = new TextDecoder((/;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(type) || [])[1] || "utf-8");
+            } catch { /* no such charset */ }
+            const text = decoder.decode(bytes);
+            return { url: answer.url, status: answer.status, content_type: type, body: text.slice(0, MAX_HTML), truncated: text.length > MAX_HTML };
+          },
+          (error) => { throw new Failure("navigation_failed", `It cannot be fetched: ${error.message}`); },
+        );
+      }
       default:
         throw new Failure("capability_unavailable", `${primitive} cannot be carried out by a page.`, { capability: primitive, host: "page" });
     }

@@ -34,10 +34,10 @@ STARTING: Final = frozenset({"agents", "check", "runserver", "runserver_plus", "
 
 
 def check_agents(databases: object = None, **_: object) -> list[CheckMessage]:
-    """All of them. `databases` are named by `migrate`, which may be about to make what is missing."""
+    """All of them. `databases` are named by `migrate`, which may be about to make what is missing, and by `check`."""
     found = _check_all()
     command = next(iter(sys.argv[1:]), "")
-    if databases or (command in get_commands() and command not in STARTING):
+    if command not in STARTING and (databases or command in get_commands()):
         for message in found:
             message.level = min(message.level, WARNING)
     return found

@@ -33,9 +33,11 @@ from awp_publish.serve.http import (
     parse_json,
     read_body,
     send_reply,
+    wait_for_disconnect,
 )
 from awp_publish.serve.mcp.apps import Cards
 from awp_publish.serve.mcp.calls import CALL, EXCHANGE, PROTOCOL, RECOVERIES, McpExchange, Tools
+from awp_publish.serve.mcp.events import STREAM, EventExtension
 from awp_publish.serve.mcp.resources import CompletionHandler, PromptHandlers, Resources
 from awp_publish.serve.mcp.tasks import TaskExtension
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
@@ -47,6 +49,9 @@ from mcp.server.transport_security import TransportSecurityMiddleware, Transport
 
 MAX_OWN_HEADERS: Final = 200
 """Headers of the protocol's own that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
+
+STREAMS: Final = frozenset({STREAM})
+"""Methods that are answered with a stream, which ends when its client hangs up."""
 
 _READ: Final = frozenset(
     {
@@ -169,24 +174,29 @@ class McpDoor(Endpoint):
         params = message.get("params")
         meta = params.get("_meta") if isinstance(params, dict) else None
         token = meta.get("progressToken") if isinstance(meta, dict) else None
-        if type(token) in (str, int) and message.get("method") == CALL:
+        method = message.get("method")
+        if type(token) in (str, int) and method == CALL:
             exchange.is_streamed = check_accept_headers(Request(inner)) == (True, True)
+        is_stream = method in STREAMS
 
         left = [body]
 
         async def replay() -> Message:
             # A disconnect is not told: the SDK would end at once a call that has to come to its end (gates).
             if not left:
-                await asyncio.get_running_loop().create_future()
+                await (
+                    wait_for_disconnect(request.receive) if is_stream else asyncio.get_running_loop().create_future()
+                )
+                return {"type": "http.disconnect"}
             return {"type": "http.request", "body": left.pop(), "more_body": False}
 
         managers = self._managers.get(asyncio.get_running_loop())
         try:
             with without_contents():
                 if managers is not None:
-                    await managers[exchange.is_streamed].handle_request(inner, replay, exchange.send)
+                    await managers[is_stream or exchange.is_streamed].handle_request(inner, replay, exchange.send)
                 else:  # no lifespan runs in this event loop
-                    manager = self._make_manager(streams=exchange.is_streamed)
+                    manager = self._make_manager(streams=is_stream or exchange.is_streamed)
                     async with manager.run():
                         await manager.handle_request(inner, replay, exchange.send)
         finally:
@@ -234,6 +244,8 @@ def make_server(door: DoorContext, tools: Tools) -> Server[Any]:
     if door.background is not None:
         tools.tasks = TaskExtension(door, door.background, tools)
         tools.tasks.register(server)
+    if catalog.events:
+        EventExtension(door, tools).register(server)
     if resources.skills.all():
         resources.skills.register(server)
     tools.cards = resources.cards = Cards(tools.modern)

@@ -28,7 +28,7 @@ from awp_publish import media
 from awp_publish.jobs import Job, JobStore, Progress
 from awp_publish.jobs.worker import open_report
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.policy.call import Call, Outcome, Result
+from awp_publish.policy.call import Call, Outcome, Principal, Result
 from awp_publish.policy.guard import RECEIPT
 from awp_publish.problems import (
     ConfirmationExpired,
@@ -59,9 +59,11 @@ from awp_publish.serve.http import (
     Receive,
     Scope,
     Send,
+    read_fields,
     wait_for_disconnect,
 )
-from awp_publish.serve.jobs import describe_job
+from awp_publish.serve.jobs import Identify, describe_job
+from awp_publish.serve.sessions import HEADER as SESSION_HEADER
 from awp_publish.serve.woa import read_admission
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.session import ServerSession
@@ -210,6 +212,27 @@ def exchange_of(context: Context) -> McpExchange:
     """Return the HTTP request that a message came in."""
     exchange: McpExchange = cast(Request, context.request).scope[EXCHANGE]
     return exchange
+
+
+async def find_caller(context: Context, identify: Identify, session: str | None = None) -> Principal | None:
+    """Return who asks: as the request shows, or the session in an argument or in `_meta`. Raises Problem."""
+    exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
+    scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
+    if isinstance(shown, str):
+        scope = {**scope, "headers": [*scope["headers"], (SESSION_HEADER, shown.encode("utf-8", "replace"))]}
+        fields = read_fields(scope["headers"])
+    return await identify(scope, fields)
+
+
+async def admit_caller(context: Context, identify: Identify) -> Principal | None:
+    """Return who asks in a method of an extension. Raises MCPError for credentials that are not valid."""
+    exchange = exchange_of(context)
+    try:
+        return await find_caller(context, identify)
+    except Problem as problem:
+        exchange.refusal = problem
+        exchange.meta_for(problem)
+        raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
 
 
 class PlainContext:
@@ -613,7 +636,7 @@ class Tools:
             text = orjson.dumps(shaped).decode() if tool.is_wrapped else result.body.decode()
             said = next((value for name, value in result.headers if name == media.HEADER), None)
             if said is not None and type(output) is str:
-                block = _content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
+                block = content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
             if context.protocol_version >= STRUCTURED_SINCE and (
                 (isinstance(shaped, dict) and block is None) or "outputSchema" in tool.entry
             ):
@@ -682,7 +705,7 @@ def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:
     return UnknownAgent(f'This site has no tool "{name[:100]}". {meant}'.rstrip())
 
 
-def _content_block(output: str, said: bytes, place: str) -> WireResult | None:
+def content_block(output: str, said: bytes, place: str) -> WireResult | None:
     """Return the content block of an answer that is not JSON; None for text, which every block of text can hold.
 
     `said` is the answer's media type and name, `place` names a file that has no name.
