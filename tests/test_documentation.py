@@ -146,6 +146,9 @@ PLACES = {
     "projection codes": "actions-json.md",
     "runtime limits": "actions-json.md",
     "drift": "actions-json.md",
+    **dict.fromkeys(
+        ("bridge items", "bridge codes", "bridge refusals", "bridge arguments", "bridge limits"), "actions-bridge.md"
+    ),
 }
 
 

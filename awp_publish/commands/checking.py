@@ -154,11 +154,13 @@ def _check_with_imports(data: bytes, kind: str | None, address: str, lenient: bo
                 path = (folder / uri).resolve()
                 if rules.path_fault(uri) is not None or not path.is_relative_to(folder):
                     raise ImportRefused(f"{uri[:200]} is not below the folder of the map.")
+                if not path.is_file():
+                    raise ImportRefused(f"{uri[:200]} is no file.")
                 if path.stat().st_size > rules.MAX_IMPORT_BYTES:
                     raise ImportRefused(f"{uri[:200]} has more than {rules.MAX_IMPORT_BYTES} bytes.")
                 body, place = path.read_bytes(), str(path)
-        except OSError as error:
-            raise ImportRefused(f"The map cannot be had: {error}") from error
+        except (OSError, ValueError) as error:  # the second for what is neither a path nor an address
+            raise ImportRefused(f"The map cannot be had: {str(error).rstrip('.')}.") from error
         imported = ActionMap.read(body, path=place, lenient=lenient)
         if not imported.is_valid:
             raise ImportRefused(f"The map is not valid: {imported.findings[0]}")
