@@ -532,7 +532,7 @@ class WireAnswer:
 
     @property
     def told(self) -> object:
-        """What a caller makes of it, without what differs by door because each door says it in its own way."""
+        """Return what a caller makes of it, without what differs by door because each door says it in its own way."""
         if self.problem is None:
             return self.output
         return {
@@ -541,13 +541,13 @@ class WireAnswer:
 
     @property
     def question(self) -> Mapping[str, Any] | None:
-        """The confirmation that a person is asked for."""
+        """Return the confirmation that a person is asked for."""
         asked = self.problem.get("confirmation") if self.problem is not None else None
         return asked if isinstance(asked, dict) and isinstance(asked.get("token"), str) else None
 
     @property
     def job_id(self) -> str | None:
-        """The job that the call has become."""
+        """Return the job that the call has become."""
         value = self.output
         found = value.get("job_id") if isinstance(value, dict) and "poll_endpoint" in value else None
         return found if isinstance(found, str) and _JOB_ID.fullmatch(found) else None
@@ -782,7 +782,21 @@ def connections(catalog: Catalog) -> Iterable[tuple[str, str, Html | None]]:
             "    print(await client.list_tools())",
             None,
         )
+        yield (
+            "Official MCP client for TypeScript",
+            'import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";\n\n'
+            f'const client = new Client({{ name: "{name}-client", version: "1" }});\n'
+            f"await client.connect(new StreamableHTTPClientTransport(new URL({json.dumps(address)})));\n"
+            "console.log(await client.listTools());",
+            None,
+        )
     if catalog.door("a2a") is not None:
+        yield (
+            "Official A2A client for TypeScript",
+            'import { ClientFactory } from "@a2a-js/sdk/client";\n\n'
+            f"const client = await new ClientFactory().createFromUrl({json.dumps(origin)});",
+            None,
+        )
         yield (
             "Official A2A client for Python",
             "import httpx\nfrom a2a.client import A2ACardResolver\n\nasync with httpx.AsyncClient() as http:\n"
@@ -1179,7 +1193,16 @@ class Overview(Endpoint):
             await self._find()
             asked = dict(pairs).get("sees", "")
             sees = asked if isinstance(asked, str) else ""
-            make = partial(self._overview, caller, sees, await self._read_traffic(), notice)
+            traffic: TrafficReport | str | None = None
+            if (record := self._door.site.traffic) is not None:
+                try:
+                    traffic = await record.read(days=TRAFFIC_DAYS)
+                except StoreUnavailable as problem:
+                    traffic = f"Traffic cannot be read at the moment: {problem.detail}"
+                except Exception:
+                    logger.exception("traffic could not be read")
+                    traffic = "Traffic cannot be read at the moment: the store failed. The log says more."
+            make = partial(self._overview, caller, sees, traffic, notice)
             return f"What {catalog.site.name} publishes", await run_in_thread(make, asyncio.to_thread), ()
         action = next((one for one in catalog.actions if one.id == action_id), None)
         if action is None or not action.is_for(scopes_of(caller)):
@@ -1251,31 +1274,30 @@ class Overview(Endpoint):
 
     # --- What is published ---
 
-    async def _read_traffic(self) -> TrafficReport | str | None:
-        """Return what the store knows of traffic, why it does not tell, or None where none is kept."""
-        if (traffic := self._door.site.traffic) is None:
-            return None
-        try:
-            return await traffic.read(days=TRAFFIC_DAYS)
-        except StoreUnavailable as problem:
-            return f"Traffic cannot be read at the moment: {problem.detail}"
-        except Exception:
-            logger.exception("traffic could not be read")
-            return "Traffic cannot be read at the moment: the store failed. The log says more."
-
     def _overview(
         self, caller: Principal | None, sees: str, traffic: TrafficReport | str | None, notice: Html | None
     ) -> Html:
         door = self._door
         catalog = door.published().visible_to(scopes_of(caller))
         (documents, fallbacks), findings, left_out = door.documents(), self._found[1], door.site.left_out
+        if self._cards[0] is not catalog:  # a card for each action, the same until the catalog is published anew
+            self._cards = (catalog, inner([self._action(catalog, one) for one in catalog.actions]))
         problems = f"{catalog.paths.problems}/"  # a page for each, of which nobody has to see the list
         listed = {**documents, **fallbacks}
         documents = {path: one for path, one in listed.items() if not f"{path}/".startswith(problems)}
+        lines = [
+            (tag("dt", name), tag("dd", block(text, f"For {name}"), tag("p", link) if link else None))
+            for name, text, link in connections(catalog)
+        ]
+        hint = None
+        if catalog.door("mcp") is None:
+            hint = tag("p", "Clients of MCP connect where the site speaks it: ", code('Site(doors=["mcp"])'), ".")
+        elif is_loopback(catalog.domain):
+            hint = tag("p", "This is an address of one machine: Claude on the web and ChatGPT cannot reach it.")
         sections: list[tuple[str, str, object]] = [
-            ("actions", f"Actions ({len(catalog.actions)})", self._actions(catalog)),
+            ("actions", f"Actions ({len(catalog.actions)})", self._cards[1]),
             ("sees", "What does a caller see?", self._sees(catalog, documents, sees)),
-            ("connect", "Connect", self._connect(catalog)),
+            ("connect", "Connect", (hint, tag("dl", lines, class_="connect"))),
             (
                 "findings",
                 f"Findings ({len(findings)})",
@@ -1372,12 +1394,6 @@ class Overview(Endpoint):
             )
         )
 
-    def _actions(self, catalog: Catalog) -> Html:
-        """Return a card for each action: the same until the catalog is published anew."""
-        if self._cards[0] is not catalog:
-            self._cards = (catalog, inner([self._action(catalog, one) for one in catalog.actions]))
-        return self._cards[1]
-
     def _action(self, catalog: Catalog, action: Action) -> Html:
         here = f"{self._root}/try/{action.id}"
         examples = (
@@ -1404,6 +1420,9 @@ class Overview(Endpoint):
             tag("p", tag("strong", "It does not work at the moment."), class_="error") if is_degraded else None,
             words,
             tag("p", "Offered at ", ", ".join(self._doors_of(action)) or "no door that is open", "."),
+            tag("p", "In the category " if len(action.tags) == 1 else "In the categories ", ", ".join(action.tags), ".")
+            if action.tags
+            else None,
             tag("p", audience_words(action)) if action.audience != PUBLIC else None,
             about if len(catalog.actions) <= MAX_DETAILED else None,
             tag("p", tag("a", f"Try {action.id}", href=here, class_="button")),
@@ -1650,18 +1669,6 @@ class Overview(Endpoint):
                 tag("ul", (tag("li", code(path), f": {size_of(size)}") for path, size in read.items())),
             ),
         )
-
-    def _connect(self, catalog: Catalog) -> object:
-        lines = [
-            (tag("dt", name), tag("dd", block(text, f"For {name}"), tag("p", link) if link else None))
-            for name, text, link in connections(catalog)
-        ]
-        hint = None
-        if catalog.door("mcp") is None:
-            hint = tag("p", "Clients of MCP connect where the site speaks it: ", code('Site(doors=["mcp"])'), ".")
-        elif is_loopback(catalog.domain):
-            hint = tag("p", "This is an address of one machine: Claude on the web and ChatGPT cannot reach it.")
-        return hint, tag("dl", lines, class_="connect")
 
     # --- One form, every door ---
 

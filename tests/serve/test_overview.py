@@ -41,7 +41,7 @@ def make_site(**options) -> Site:
         """Order a book by its slug."""
         return Order(order_id=7, slug=slug)
 
-    @site.agent("find", effect="read", scopes=["staff"] if "authenticate" in options else [])
+    @site.agent("find", effect="read", scopes=["staff"] if "authenticate" in options else [], tags=["books", "new"])
     def find(words: list[str], deep: bool = False) -> dict[str, object]:
         """Find books <by> words."""
         return {"words": words, "deep": deep, "found": 2}
@@ -110,6 +110,7 @@ def test_it_says_what_is_published_in_words(open_client):
         "at least 1, at most 20, 1 if left out",
         "Names the order.",
         "Find books <by> words.",
+        "In the categories books, new.",
         "list of text",
         "Offered at WoA, Plain HTTP, MCP 2026-07-28, MCP 2025-11-25, A2A, AWP.",
         "/.well-known/woa.json",
@@ -795,6 +796,9 @@ def test_it_tells_clients_how_to_connect(open_client):
         "code --add-mcp",
         '"url": "https://shop.example/mcp"',
         "npx @modelcontextprotocol/inspector",
+        'new URL("https://shop.example/mcp")',
+        'createFromUrl("https://shop.example")',
+        'A2ACardResolver(http, "https://shop.example")',
         'AgentClient("https://shop.example")',
     ):
         assert line in said, line
