@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -684,11 +684,11 @@ def negotiate(
         if pages is not None:
             if scope["path"].endswith(FILE_SUFFIX) and (file := pages.read_file(scope)) is not None:
                 responder = NegotiatedResponder(file, send, timeout)
-                return ask_first(app, scope, receive, send, (404, 405), lambda: responder.respond(app, receive))
+                return ask_first(app, scope, receive, send, (404, 405), partial(responder.respond, app))
             if scope["method"] == "HEAD" and _HEAD_ASKED not in scope:
                 asked, got = {**scope, _HEAD_ASKED: True}, {**scope, "method": "GET"}
                 return ask_first(
-                    forward, asked, receive, send, (405,), lambda: forward(got, receive, without_content(send))
+                    forward, asked, receive, send, (405,), lambda again: forward(got, again, without_content(send))
                 )
             accept = b""
             for name, value in scope["headers"]:
