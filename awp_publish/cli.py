@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from awp_publish import __version__
 from awp_publish.client import DOORS
 from awp_publish.commands import starting
 from awp_publish.commands.console import Console
@@ -25,30 +26,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Answers 0 when nothing is wrong, 1 when something was found, 2 when it could not look."""
     parser = make_parser()
     options, rest = parser.parse_known_args(arguments)
-    if rest and options.command == "call" and not any(one.startswith("-") for one in rest):
-        options.given += rest  # inputs behind an option, which argparse leaves over
-    elif rest:
+    console = Console(as_json=options.json)
+    if options.version:
+        console.say(f"awp-publish {__version__}")
+        console.json({"version": __version__})
+        return 0
+    if options.command is None:
+        parser.error("no command is given")
+    # What stands behind an option argparse leaves over, where it may be left out: awp-publish init --force django x.py
+    name = {"call": "given", "check": "target", "approve": "names", "init": "file", "show": "path"}.get(options.command)
+    if rest and name is not None and not any(one.startswith("-") for one in rest):
+        if isinstance(before := getattr(options, name), list):
+            setattr(options, name, before + rest)
+            rest = []
+        elif before is None:
+            setattr(options, name, rest.pop(0))
+    if rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
-        return run(options)
+        return run(console, options)
     except BrokenPipeError:  # whoever reads has seen enough: awp-publish show ... | head
         sys.stderr.close()
         return 0
     except FAILURES as error:
-        print(f"awp-publish: {error}", file=sys.stderr)
+        wrong = describe_failure(error)
+        print(f"awp-publish: {wrong}", file=sys.stderr)
+        console.json({"error": wrong})
         return 2
     except KeyboardInterrupt:
         return 130
 
 
-def run(options: argparse.Namespace) -> int:
+def run(console: Console, options: argparse.Namespace) -> int:
     """Run the command that was read. Returns 1 where something was found. Raises FAILURES where it cannot look."""
     # Not before they are needed: `--help` and `--version` are there at once.
     from awp_publish.commands import approving, calling, checking, pages, showing, synthesizing
     from awp_publish.commands.application import load
     from awp_publish.serve.jobs import serve_jobs
 
-    console = Console(as_json=options.json)
     match options.command:
         case "check" if options.as_model:
             return checking.check_as_model(console, options.target)
@@ -92,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
                 anyway=options.anyway,
             )
         case "init":
-            return starting.init(console, options.framework, options.file, force=options.force)
+            return starting.init(console, options.framework, options.file and Path(options.file), force=options.force)
         case "dns":
             return showing.show_dns(console, options.target)
         case "approve":
@@ -106,20 +121,27 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def describe_failure(error: Exception) -> str:
+    """One line about one of FAILURES."""
+    if isinstance(error, OSError) and error.strerror is not None and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Make what reads the command line."""
-    from awp_publish import __version__
-
     parser = argparse.ArgumentParser(prog="awp-publish", description=__doc__)
-    parser.add_argument("--version", action="version", version=f"awp-publish {__version__}")
-    add_commands(parser.add_subparsers(dest="command", required=True))
+    parser.add_argument("--version", action="store_true", help="print the version")
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    add_commands(parser.add_subparsers(dest="command"))
     return parser
 
 
 def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | None = None) -> None:
     """Add what every command reads. With `project`, a module:app, all of them are about that one."""
     of_all = argparse.ArgumentParser(add_help=False)
-    of_all.add_argument("--json", action="store_true", help="print JSON, for programs")
+    # Where it is left out here, it may stand before the command.
+    of_all.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for programs")
     of_app = argparse.ArgumentParser(add_help=False, parents=[of_all])
     if project is None:
         of_app.add_argument("target", help="module:app")
@@ -132,7 +154,7 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
         default=[project],
         help='a file, an http(s) address, "-" for standard input, or module:app',
     )
-    check.add_argument("--kind", help="what the document is, if its members do not tell: awas, agent-json, woa, ...")
+    check.add_argument("--kind", help="what a document is whose members do not tell: awas, agent-json, woa, ...")
     check.add_argument("--lenient", action="store_true", help="read maps that are older than actions.json V1, too")
     check.add_argument("--pages", action="store_true", help="render the pages of module:app, and hold them to its map")
     check.add_argument("--browser", action="store_true", help="render these pages in Chromium")
@@ -176,7 +198,7 @@ def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | Non
         init.add_argument("framework", choices=tuple(starting.FILES))
     else:
         init.set_defaults(framework="django")
-    init.add_argument("file", nargs="?", type=Path, help='its name; "-" prints it')
+    init.add_argument("file", nargs="?", help='its name; "-" prints it')
     init.add_argument("--force", action="store_true", help="replace a file that is there")
     commands.add_parser("dns", parents=[of_app], help="print DNS-AID and AID records to paste into the zone")
     approve = commands.add_parser(

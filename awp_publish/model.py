@@ -425,8 +425,9 @@ class PromptArgument:
 class Prompt:
     """A text that a person picks for a model of their own.
 
-    `write` makes it of the arguments, as JSON: a string, or a list of pairs of a role ("user", "assistant") and a text.
-    It raises InvalidInput, or what its function raises.
+    `write` makes it of the arguments, as JSON: a string, or a list of pairs of a role ("user", "assistant") and a text;
+    of a picture, a sound or a file the text is base64, and its media type stands third. It raises InvalidInput, or what
+    its function raises.
     """
 
     id: str
@@ -449,6 +450,28 @@ class Skill:
     description: str
     facts: JsonObject
     files: Mapping[str, bytes] = field(repr=False)
+
+
+# --- Events ---
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens on the site, of which agents can be told.
+
+    `payload` is the JSON Schema of what is told, `inputs` that of what a subscription may ask for. `audience` are those
+    who may know that there is such an event; each occurrence has an audience of its own.
+    """
+
+    id: str
+    description: str
+    payload: JsonObject
+    inputs: JsonObject
+    audience: str = PUBLIC
+
+    def is_for(self, scopes: frozenset[str] | None) -> bool:
+        """Whether a caller with these scopes may know of it; None for nobody known."""
+        return self.audience == PUBLIC or (scopes is not None and (self.audience == KNOWN or self.audience in scopes))
 
 
 # --- Pages, and what can be done on them (actions.json V1) ---
@@ -708,12 +731,12 @@ class SiteFacts:
     extensions: JsonObject = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Catalog:
     """The frozen whole, for one public address of the site. All that a protocol file may read.
 
     `documents` are the paths of what every such site publishes, and `left_out` the names of protocols that this one
-    does not, so that no document points at one that is not there.
+    does not, so that no document points at one that is not there. A catalog equals itself alone.
     """
 
     url: str
@@ -722,6 +745,7 @@ class Catalog:
     agents: tuple[Agent, ...]
     prompts: tuple[Prompt, ...] = ()
     skills: tuple[Skill, ...] = ()
+    events: tuple[Event, ...] = ()
     pages: tuple[Page, ...] = ()
     status: Status = Status()
     paths: Paths = Paths()

@@ -36,7 +36,7 @@ RANKS = {
     "policy": 3,
     "jobs": 3,
     "traffic": 3,
-    "request": 4,
+    "events": 3,
     "invoke": 4,
     "serve": 5,
     "cli": 6,

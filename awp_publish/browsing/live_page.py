@@ -48,6 +48,7 @@ SCREENLESS_PRIMITIVES: Final = frozenset(
         "viewport.scroll",
         "keyboard.press",
         "browser.navigate",
+        "page.fetch",
     )
 )
 """What every page carries out: one without a screen, and a visitor's tab, where no event of ours is a person's own.

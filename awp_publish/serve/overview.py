@@ -276,6 +276,8 @@ def kind_words(schema: object, root: JsonObject, depth: int = 0) -> str:
     if values := options(facts, root):
         shown = ", ".join(json.dumps(one, ensure_ascii=False) for one in values[:12])
         return f"one of {shown}" + (", ..." if len(values) > 12 else "")
+    if facts.get("contentEncoding") == "base64":
+        return "file"
     words = []
     for kind in kinds(facts, root):
         if kind == "array" and "items" in facts and depth < MAX_DEPTH:
@@ -285,13 +287,21 @@ def kind_words(schema: object, root: JsonObject, depth: int = 0) -> str:
     return " or ".join(words) or "anything"
 
 
+def limits_of(facts: JsonObject) -> list[str]:
+    """Say within which limits a value has to be: "at least 1 character"."""
+    found = ((words, facts[key]) for key, words in _LIMIT_WORDS.items() if key in facts)
+    one = {" characters": " character", " entries": " entry"}
+    said = ((words.format(value), value) for words, value in found)
+    return [re.sub(r" (characters|entries)$", lambda end: one[end[0]], text) if n == 1 else text for text, n in said]
+
+
 def schema_rows(schema: JsonObject, root: JsonObject, prefix: str = "", depth: int = 0) -> Iterable[Sequence[object]]:
     """Yield a row for each member of an object, and for those of objects in it."""
     facts = object_facts(schema, root)
     required = required_members(facts)
     for name, part in members(facts).items():
         own = resolved(part, root)
-        limits = [words.format(own[key]) for key, words in _LIMIT_WORDS.items() if key in own]
+        limits = limits_of(own)
         if "default" in own:
             limits.append(f"{json.dumps(own['default'], ensure_ascii=False, default=str)} if left out")
         described = own.get("description", "")
@@ -832,7 +842,7 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
     """Return the field for one input, with its label and what its schema says."""
     facts, ident = resolved(schema, root), f"in-{name}"
     found, values = kinds(facts, root), options(facts, root)
-    limits = [words.format(facts[key]) for key, words in _LIMIT_WORDS.items() if key in facts]
+    limits = limits_of(facts)
     described = str(facts.get("description", "")).rstrip(".")
     typed = kind_words(schema, root)
     kept: object = None
@@ -1208,10 +1218,11 @@ class Overview(Endpoint):
                 "This form is out of date, or was made for somebody else.", recovery="Load the page again."
             )
         now = {one.id: digests_of(one)["digest"] for one in site.catalog.actions}
-        same = [name for name, digest in read["digests"].items() if now.get(name) == digest]
-        told = []
-        if len(same) < len(read["digests"]):
-            changed = ", ".join(name for name in read["digests"] if name not in same)
+        digests = cast(Mapping[str, str], read["digests"])
+        same = [name for name, digest in digests.items() if now.get(name) == digest]
+        told = list[object]()
+        if len(same) < len(digests):
+            changed = ", ".join(name for name in digests if name not in same)
             told.append(tag("p", f"Not approved, for it has changed since you read it: {changed}.", class_="error"))
         if same:
             try:
@@ -1589,8 +1600,8 @@ class Overview(Endpoint):
         choices.setdefault(chosen, f'a caller with the {kind} "{named}"' if kind == "scope" else f"the agent {named}")
         hides, sizes = self._door.settings.list_only_allowed, dict[str, int]()
         for action in catalog.actions:
-            tool = {"name": action.id, "title": action.name, "description": action.description}
-            tool |= {"inputSchema": action.inputs, "outputSchema": answer_schema(action)}
+            tool: JsonObject = {"name": action.id, "title": action.name, "description": action.description}
+            tool = {**tool, "inputSchema": action.inputs, "outputSchema": answer_schema(action)}
             sizes[action.id] = len(orjson.dumps(tool))
 
         def tools(choice: str) -> dict[str, str]:

@@ -84,7 +84,7 @@ def _asked(publication: Publication, request: HttpRequest, reading: Accept) -> N
 
 def _file(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> NegotiatedRequest | None:
     """What a request asks for that names a page's Markdown file, where the project has no such file itself."""
-    if response.status_code != 404 or not request.path.endswith(FILE_SUFFIX):
+    if response.status_code not in (400, 404) or not request.path.endswith(FILE_SUFFIX):
         return None
     file = publication.publisher.file(scope_of(request))
     if file is not None:

@@ -102,8 +102,17 @@ asyncio.run(store.close())
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_opens_its_own_connection_and_leaves_the_parents_alone(url):
     """Servers fork after they have imported the application, and maybe after they have used it."""
-    warnings = ("-W", "error::ResourceWarning", "-W", "ignore::DeprecationWarning")
-    command = [sys.executable, *warnings, "-c", FORK, url, uuid4().hex]
+    command = [
+        sys.executable,
+        "-W",
+        "error::ResourceWarning",
+        "-W",
+        "ignore::DeprecationWarning",
+        "-c",
+        FORK,
+        url,
+        uuid4().hex,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -4,7 +4,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from contextlib import nullcontext, redirect_stderr, redirect_stdout, suppress
 from io import StringIO
-from typing import Any, Final
+from typing import Any, Final, TextIO, cast
 from urllib.parse import urlsplit
 
 from django.contrib.auth import get_user_model
@@ -13,9 +13,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.test import Client
 
 from awp_publish import DeclarationError
-from awp_publish.cli import FAILURES, add_commands, run
+from awp_publish.cli import FAILURES, add_commands, describe_failure, run
 from awp_publish.commands.calling import read_inputs
-from awp_publish.commands.console import is_asking
+from awp_publish.commands.console import Console, is_asking
 from awp_publish.model import LeftOut
 from awp_publish_django.publication import Publication, get_publication
 
@@ -30,8 +30,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="command", metavar="VERB", required=True)
-        listing = verbs.add_parser("list", help="list actions and pages, and what site.include() left out and why")
-        listing.set_defaults(json=False)
+        verbs.add_parser("list", help="list actions and pages, and what site.include() left out and why")
         add_commands(verbs, PROJECT)
         verbs.choices["call"].add_argument("--user", help="the name of the user who calls, as if signed in")
 
@@ -57,10 +56,14 @@ class Command(BaseCommand):
             options.header.append(f"Cookie: {self._client(publication, options).cookies.output(header='', sep=';')}")
         told, self.stdout.ending = StringIO(), ""
         try:
-            with redirect_stdout(self.stdout), redirect_stderr(told) if not is_asking() else nullcontext():
-                code = run(options)
+            with (
+                redirect_stdout(cast(TextIO, self.stdout)),
+                redirect_stderr(told) if not is_asking() else nullcontext(),
+            ):
+                console = Console(as_json=getattr(options, "json", False))
+                code = run(console, options)
         except FAILURES as error:
-            raise CommandError(str(error), returncode=2) from error
+            raise CommandError(describe_failure(error), returncode=2) from error
         if code:
             raise CommandError(told.getvalue().strip() or "Something was found.", returncode=code)
 
