@@ -59,6 +59,22 @@ MAX_TOGETHER: Final = 100
 APPENDED: Final = "events:appended"
 """The queue of logs that have new entries, for those who deliver them."""
 
+JOBS_ENDED: Final = "events:jobs"
+"""The queue of background jobs that have ended and are to be told of."""
+
+JOB_ENDED: Final = "job_ended"
+JOB_PAYLOAD: Final[JsonObject] = {
+    "type": "object",
+    "properties": {
+        "job_id": {"type": "string"},
+        "action": {"type": "string"},
+        "status": {"type": "string", "enum": ["done", "failed", "cancelled"]},
+        "poll_endpoint": {"type": "string", "description": "Where the result is."},
+    },
+    "required": ["job_id", "action", "status", "poll_endpoint"],
+    "additionalProperties": False,
+}
+
 Positions: TypeAlias = dict[str, tuple[str, int]]
 """By log: the epoch, and the number of the last entry that was read."""
 
@@ -419,6 +435,19 @@ class Events:
         if arguments:
             kept = [one for one in kept if is_match(arguments, orjson.loads(one.data))]
         return Batch(tuple(kept), before, after, truncated, has_more)
+
+    async def find_entry(self, event: Event, log: str, epoch: str, number: int) -> Occurrence | None:
+        """Return one occurrence, None for one that is gone. Raises StoreUnavailable."""
+        raw = (await self._store().run([Look(_entry_key(log, epoch, number))])).seen[0]
+        return _read_entry(event.id, raw, log, number) if isinstance(raw, bytes) else None
+
+    async def has_news(self, positions: Positions, *also: Step) -> bool:
+        """Carry out steps, and say whether there was more in the logs at that moment than was read."""
+        ran = await self._store().run([*also, *(Look(_head_key(log)) for log in positions)])
+        heads = ran.seen[len(also) :]
+        return any(
+            isinstance(raw, bytes) and _read_head(raw) != at for raw, at in zip(heads, positions.values(), strict=True)
+        )
 
 
 # --- Audiences, logs and cursors ---

@@ -28,10 +28,11 @@ from awp_publish.discover import Route, find_injector, find_openapi, find_routes
 from awp_publish.discover.functions import describe_function
 from awp_publish.discover.routes import docstring_of, is_bound_for_a_call, mark
 from awp_publish.discover.skills import read_skill
-from awp_publish.events import Events
+from awp_publish.events import JOB_ENDED, JOB_PAYLOAD, Events
 from awp_publish.health import Liveness, count_workers
 from awp_publish.model import (
     DEFAULT_OPERATION,
+    KNOWN,
     PUBLIC,
     Action,
     Authentication,
@@ -39,6 +40,7 @@ from awp_publish.model import (
     Complete,
     Contact,
     Door,
+    Event,
     JsonObject,
     LeftOut,
     Locator,
@@ -237,7 +239,7 @@ class DeclaredPages:
 
         `actions` are the ids there are. Raises DeclarationError.
         """
-        index, found = RouteIndex(routes), dict[str, Page]()
+        index, found = RouteIndex(routes if self._declared else ()), dict[str, Page]()
         for declared in self._declared:
             route, function, options = _route_of(declared, index), declared.function, declared.options
             # A class's docstring is about all of its methods, so the method's comes first.
@@ -650,8 +652,12 @@ class Site:
         """Ids of the actions and paths of the pages that `include` has taken; once the site is frozen."""
         self.left_out: tuple[LeftOut, ...] = ()
         """What `include` saw and did not take, and why; once the site is frozen."""
+        self.tells_jobs = False
+        """Whether callers are told of the end of their background jobs; once the site is frozen."""
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
+        self.change_listeners: list[Callable[[], None]] = []
+        """What tells agents that what they have read may have changed."""
 
     def override(self, given: Given) -> None:
         """Take options in place of the site's own, as a framework's settings say them; before it is published.
@@ -990,7 +996,7 @@ class Site:
                 agents=agents,
                 prompts=self._prompts.resolve(),
                 skills=tuple(read_skill(*declared) for declared in self._skills.values()),
-                events=self.events.all(),
+                events=self._resolve_events(actions),
                 pages=self._pages.resolve(
                     routes, self.facts.name, {action.id for action in actions}, included.pages.values()
                 ),
@@ -1003,6 +1009,15 @@ class Site:
             self._note_included(included)
             self._catalogs = self._with_status(catalog)
         return self._catalogs[0]
+
+    def _resolve_events(self, actions: Sequence[Action]) -> tuple[Event, ...]:
+        """All events. Where background jobs have known callers, these are told when theirs have ended."""
+        has_jobs = self.authenticators and any(action.is_background for action in actions)
+        if has_jobs and JOB_ENDED not in (one.id for one in self.events.all()):
+            words = "A background job of yours has ended. Its result is at poll_endpoint."
+            self.events.declare(JOB_ENDED, JOB_PAYLOAD, words, KNOWN)
+            self.tells_jobs = True
+        return self.events.all()
 
     def _withhold(self, actions: tuple[Action, ...]) -> tuple[Action, ...]:
         """Hide what is not approved, and say so in one line of the log."""
@@ -1103,6 +1118,8 @@ class Site:
     def set_status(self, *, operational: bool | None = None, degraded_actions: Sequence[str] | None = None) -> None:
         """Say what works (agent.json section 13); what is not given stays as it is. `refresh()` publishes it."""
         self.liveness.say(operational, degraded_actions)
+        for tell in self.change_listeners:
+            tell()
 
     def status(self, *actions: str, every: str = "30s") -> Callable[[F], F]:
         """Declare a probe: a function that finds out whether `actions` work; without any, whether the site does.
@@ -1135,6 +1152,8 @@ class Site:
         self._catalogs = self._with_status(self.catalog)
         for listener in self._listeners:
             listener(self)
+        for tell in self.change_listeners:
+            tell()
 
     def on_refresh(self, listener: Listener) -> None:
         """Call `listener(site)` after each refresh; publishers prepare their documents there."""

@@ -893,7 +893,7 @@ class Bridge:
             or action is None
             or "workflow" not in tool
             or (is_paired and action.id in self._guarded_routes)
-            or not self._gates.is_guarded(action)
+            or action.id not in self._gates.guarded
         ):
             return await runtime.carry_out(call)
         self._gates.set_status(self.door.published().status)

@@ -1,8 +1,6 @@
 """Events: declared, emitted, and read through MCP's extension `io.modelcontextprotocol/events` (SEP-3415)."""
 
 import asyncio
-import json
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +13,7 @@ from awp_publish import AgentPublisher, Principal
 from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.serve.lifespan import running
 from tests.serve.guarded import ANN, BEN, known_callers, make_shop
-from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message
+from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message, open_stream
 
 EXTENSION = "io.modelcontextprotocol/events"
 
@@ -366,50 +364,8 @@ async def test_an_event_is_declared_once_and_before_the_start(site, app):
 # --- Streams ---
 
 
-@asynccontextmanager
-async def streaming(app, headers=None, **params):
-    """The messages of `events/stream`, as they come over a connection that hangs up at the end."""
-    sent = message("events/stream", {"name": "order_shipped", **params})
-    body, told = [json.dumps(sent).encode()], asyncio.Queue[Any]()
-    hung_up = asyncio.Event()
-    fields = {"host": "shop.example", "content-type": "application/json", **headers_of(sent), **(headers or {})}
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "POST",
-        "scheme": "https",
-        "path": "/mcp",
-        "raw_path": b"/mcp",
-        "query_string": b"",
-        "headers": [(name.encode(), value.encode()) for name, value in fields.items()],
-        "server": ("shop.example", 443),
-        "client": ("192.0.2.1", 1),
-    }
-
-    async def receive():
-        if body:
-            return {"type": "http.request", "body": body.pop(), "more_body": False}
-        await hung_up.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(item):
-        for line in item.get("body", b"").decode().splitlines():
-            if line.startswith(("data: ", "{")):
-                told.put_nowait(json.loads(line.removeprefix("data: ")))
-
-    task = asyncio.create_task(app(scope, receive, send))
-
-    async def next_message():
-        async with asyncio.timeout(5):
-            return await told.get()
-
-    try:
-        yield next_message
-    finally:
-        hung_up.set()
-        async with asyncio.timeout(5):
-            await task
+def streaming(app, headers=None, **params):
+    return open_stream(app, "events/stream", {"name": "order_shipped", **params}, headers)
 
 
 async def test_a_stream_tells_what_happens(app, site):

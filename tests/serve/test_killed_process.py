@@ -77,6 +77,7 @@ class Server:
         self.folder = folder
         self._store = store
         self._port = free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
