@@ -14,7 +14,7 @@ import base64
 import logging
 import random
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -435,6 +435,43 @@ class Events:
         if arguments:
             kept = [one for one in kept if is_match(arguments, orjson.loads(one.data))]
         return Batch(tuple(kept), before, after, truncated, has_more)
+
+    async def follow(
+        self,
+        event: Event,
+        logs: Collection[str],
+        positions: Positions | None,
+        arguments: Mapping[str, object] | None = None,
+        seconds: float = 1.0,
+    ) -> AsyncGenerator[Batch, None]:
+        """Yield what happens after `positions`, and at least every so many `seconds` an empty batch.
+
+        What this process emits comes at once, what others emit when the store is looked at. While the store is away
+        batches are empty.
+        """
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake(log: str) -> None:
+            if log in logs:
+                with suppress(RuntimeError):  # the loop has ended, and the reader with it
+                    loop.call_soon_threadsafe(woken.set)
+
+        forget = self.listen(wake)
+        try:
+            while True:
+                woken.clear()
+                try:
+                    batch = await self.read(event, logs, positions, arguments=arguments)
+                    positions = batch.positions
+                except StoreUnavailable:
+                    batch = Batch((), positions or {}, positions or {})
+                yield batch
+                if not batch.has_more:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(seconds):
+                            await woken.wait()
+        finally:
+            forget()
 
     async def find_entry(self, event: Event, log: str, epoch: str, number: int) -> Occurrence | None:
         """Return one occurrence, None for one that is gone. Raises StoreUnavailable."""

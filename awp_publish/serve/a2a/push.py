@@ -8,13 +8,12 @@ task that has ended is told of once. 410 ends a config.
 An event of the site is a task that goes on: each occurrence is an artifact of it, until its caller cancels it.
 """
 
-import asyncio
 import base64
 import logging
 import secrets
 import time
 from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import suppress
+from contextlib import aclosing
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final
@@ -267,34 +266,22 @@ class Pushes:
         wanted = wanted_of(record) or {}
         caller = _caller_of(wanted)
         event, end = self._events.find(wanted["event"], caller), time.monotonic() + seconds
-        loop, woken, positions = asyncio.get_running_loop(), asyncio.Event(), _read_positions(wanted["positions"])
-
-        def wake(_log: str) -> None:
-            with suppress(RuntimeError):  # the loop has ended, and the stream with it
-                loop.call_soon_threadsafe(woken.set)
-
-        forget = self._events.listen(wake)
-        try:
-            while event is not None and time.monotonic() < end:
-                batch = await self._events.read(
-                    event, logs_for(event, caller), positions, arguments=wanted["arguments"]
-                )
-                positions = batch.positions
+        if event is None:
+            return
+        logs, positions = logs_for(event, caller), _read_positions(wanted["positions"])
+        batches = self._events.follow(event, logs, positions, wanted["arguments"], LOOK_SECONDS)
+        async with aclosing(batches):
+            async for batch in batches:
                 for one in batch.occurrences:
                     yield artifact_of(record, one)
-                if batch.has_more:
-                    continue
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(LOOK_SECONDS):
-                        await woken.wait()
-                woken.clear()
-                record = await self._tasks.find(record.task.id, record.owner)
+                if time.monotonic() > end:
+                    return
+                if not batch.has_more:
+                    record = await self._tasks.find(record.task.id, record.owner)
                 if record.state in TERMINAL:
                     for update in updates_of(record.task):
                         yield update
                     return
-        finally:
-            forget()
 
 
 def wanted_of(record: TaskRecord) -> dict[str, Any] | None:
