@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from awp_publish import __version__
 from awp_publish.client import DOORS
 from awp_publish.commands import starting
 from awp_publish.commands.console import Console
@@ -22,11 +23,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Answers 0 when nothing is wrong, 1 when something was found, 2 when it could not look."""
     parser = make_parser()
     options, rest = parser.parse_known_args(arguments)
-    if rest and options.command == "call" and not any(one.startswith("-") for one in rest):
-        options.given += rest  # inputs behind an option, which argparse leaves over
-    elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     console = Console(as_json=options.json)
+    if options.version:
+        console.say(f"awp-publish {__version__}")
+        console.json({"version": __version__})
+        return 0
+    if options.command is None:
+        parser.error("no command is given")
+    # What stands behind an option argparse leaves over, where it may be left out: awp-publish init --force django x.py
+    name = {"call": "given", "check": "target", "approve": "names", "init": "file", "show": "path"}.get(options.command)
+    if rest and name is not None and not any(one.startswith("-") for one in rest):
+        if isinstance(before := getattr(options, name), list):
+            setattr(options, name, before + rest)
+            rest = []
+        elif before is None:
+            setattr(options, name, rest.pop(0))
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         # Not before they are needed: `--help` and `--version` are there at once.
         from awp_publish.commands import approving, calling, checking, pages, showing, synthesizing
@@ -78,7 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     anyway=options.anyway,
                 )
             case "init":
-                return starting.init(console, options.framework, options.file, force=options.force)
+                return starting.init(
+                    console, options.framework, options.file and Path(options.file), force=options.force
+                )
             case "dns":
                 return showing.show_dns(console, options.target)
             case "approve":
@@ -94,7 +109,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except (OSError, DeclarationError, ImportError, AttributeError, StartFailed, TalkFailed) as error:
-        print(f"awp-publish: {error}", file=sys.stderr)
+        wrong = str(error)
+        if isinstance(error, OSError) and error.strerror is not None and error.filename is not None:
+            wrong = f"{error.filename}: {error.strerror}."
+        print(f"awp-publish: {wrong}", file=sys.stderr)
+        console.json({"error": wrong})
         return 2
     except KeyboardInterrupt:
         return 130
@@ -102,16 +121,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """Make what reads the command line."""
-    from awp_publish import __version__
-
     parser = argparse.ArgumentParser(prog="awp-publish", description=__doc__)
-    parser.add_argument("--version", action="version", version=f"awp-publish {__version__}")
+    parser.add_argument("--version", action="store_true", help="print the version")
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     of_all = argparse.ArgumentParser(add_help=False)
-    of_all.add_argument("--json", action="store_true", help="print JSON, for programs")
-    commands = parser.add_subparsers(dest="command", required=True)
+    # Where it is left out here, it may stand before the command.
+    of_all.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for programs")
+    commands = parser.add_subparsers(dest="command")
     check = commands.add_parser("check", parents=[of_all], help="check documents against their specifications")
     check.add_argument("target", nargs="+", help='a file, an http(s) address, "-" for standard input, or module:app')
-    check.add_argument("--kind", help="what the document is, if its members do not tell: awas, agent-json, woa, ...")
+    check.add_argument("--kind", help="what a document is whose members do not tell: awas, agent-json, woa, ...")
     check.add_argument("--lenient", action="store_true", help="read maps that are older than actions.json V1, too")
     check.add_argument("--pages", action="store_true", help="render the pages of module:app, and hold them to its map")
     check.add_argument("--browser", action="store_true", help="render these pages in Chromium")
@@ -151,7 +170,7 @@ def make_parser() -> argparse.ArgumentParser:
     synthesize.add_argument("--anyway", action="store_true", help="even where the site has documents of its own")
     init = commands.add_parser("init", parents=[of_all], help="write a commented file to begin with")
     init.add_argument("framework", choices=tuple(starting.FILES))
-    init.add_argument("file", nargs="?", type=Path, help='its name; "-" prints it')
+    init.add_argument("file", nargs="?", help='its name; "-" prints it')
     init.add_argument("--force", action="store_true", help="replace a file that is there")
     dns = commands.add_parser("dns", parents=[of_all], help="print DNS-AID and AID records to paste into the zone")
     dns.add_argument("target", help="module:app")

@@ -425,8 +425,9 @@ class PromptArgument:
 class Prompt:
     """A text that a person picks for a model of their own.
 
-    `write` makes it of the arguments, as JSON: a string, or a list of pairs of a role ("user", "assistant") and a text.
-    It raises InvalidInput, or what its function raises.
+    `write` makes it of the arguments, as JSON: a string, or a list of pairs of a role ("user", "assistant") and a text;
+    of a picture, a sound or a file the text is base64, and its media type stands third. It raises InvalidInput, or what
+    its function raises.
     """
 
     id: str

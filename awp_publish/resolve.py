@@ -672,14 +672,12 @@ def resolve(
     _check_dependencies(actions)
     required = {needed for action in actions for needed in action.requires}
     pages = {route.template for route in routes if "GET" in route.methods and not route.is_opaque}
-    known = [
-        replace(
-            action,
-            is_required=action.id in required,
-            page=action.target.path if action.target is not None and action.target.path in pages else None,
-        )
-        for action in actions
-    ]
+    known = []
+    for action in actions:
+        page = action.target.path if action.target is not None and action.target.path in pages else None
+        is_required = action.id in required
+        has_changed = page is not None or is_required
+        known.append(replace(action, is_required=is_required, page=page) if has_changed else action)
     return tuple(known), tuple(_group(known, agents)), included
 
 

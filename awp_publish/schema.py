@@ -373,6 +373,57 @@ def check_dialect(schema: JsonObject) -> None:
         )
 
 
+_OLDER: Final = re.compile(r"https?://json-schema\.org/(?:draft-0([467])|draft/2019-09)/schema#?")
+
+
+def translate(schema: JsonObject) -> JsonObject:
+    """Return a schema that declares an older dialect, draft-04 to 2019-09, in the words of 2020-12; others as it is."""
+    declared = schema.get("$schema")
+    dialect = _OLDER.fullmatch(declared) if isinstance(declared, str) else None
+    if dialect is None:
+        return schema
+    hides_siblings = dialect[1] is not None  # of a reference
+
+    def each(value: object) -> object:
+        return {name: one(inner) for name, inner in value.items()} if isinstance(value, Mapping) else value
+
+    def one(value: object) -> object:
+        if isinstance(value, list):
+            return [one(inner) for inner in value]
+        if not isinstance(value, Mapping):
+            return value
+        given = dict(value)
+        if "$ref" in given and hides_siblings:
+            given = {name: given[name] for name in ("$ref", "definitions", "$defs") if name in given}
+        given.pop("$schema", None)
+        if isinstance(given.get("id"), str):
+            given["$id"] = given.pop("id")
+        if "$recursiveRef" in given:
+            given["$ref"] = given.pop("$recursiveRef")
+        for name, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+            if isinstance(given.get(name), bool) and given.pop(name) and plain in given:
+                given[name] = given.pop(plain)
+        further = given.pop("additionalItems", True)
+        if isinstance(given.get("items"), list):
+            given["prefixItems"], given["items"] = given["items"], further
+        depending = given.pop("dependencies", {})
+        if isinstance(depending, Mapping) and depending:
+            given["dependentRequired"] = {
+                name: needed for name, needed in depending.items() if isinstance(needed, list)
+            }
+            given["dependentSchemas"] = {
+                name: needed for name, needed in depending.items() if not isinstance(needed, list)
+            }
+        named = ("properties", "patternProperties", "definitions", "$defs", "dependentSchemas")
+        plain_values = ("const", "enum", "default", "examples", "required", "dependentRequired", "$ref", "$id")
+        return {
+            name: each(inner) if name in named else inner if name in plain_values else one(inner)
+            for name, inner in given.items()
+        }
+
+    return cast(JsonObject, one(schema))
+
+
 def schema_of(given: object, mode: Mode) -> dict[str, object]:
     """The JSON Schema of what a declaration gave: a raw schema (a mapping) or a type. Raises UnusableSchema."""
     return check_schema(given) if isinstance(given, Mapping) else write_schema(given, mode)

@@ -239,7 +239,7 @@ class DeclaredPages:
 
         `actions` are the ids there are. Raises DeclarationError.
         """
-        index, found = RouteIndex(routes), dict[str, Page]()
+        index, found = RouteIndex(routes if self._declared else ()), dict[str, Page]()
         for declared in self._declared:
             route, function, options = _route_of(declared, index), declared.function, declared.options
             # A class's docstring is about all of its methods, so the method's comes first.

@@ -234,7 +234,7 @@ class ChromiumPage(ScriptPage):
 
     async def _reveal(self, point: JsonObject) -> tuple[float, float, bool]:
         """Return where a point is once it is scrolled to, and whether a link is there. Raises PrimitiveError."""
-        told = await self.ask("reveal", {"x": point.get("x"), "y": point.get("y")})
+        told = await self.ask("reveal", self.from_document({"x": point.get("x"), "y": point.get("y")}))
         assert isinstance(told, dict)
         return float(told["x"]), float(told["y"]), told.get("link") is True
 

@@ -13,7 +13,7 @@ import orjson
 from awp_publish.browsing.live_page import LivePage, PrimitiveError
 from awp_publish.checks.engine import depth_exceeds
 from awp_publish.model import JsonObject
-from awp_publish.schema import UnusableSchema, Validator, compile_schema
+from awp_publish.schema import Validator, compile_schema, translate
 from awp_publish.workflows import rules
 from awp_publish.workflows.expressions import (
     MAX_DOCUMENT_BYTES,
@@ -308,17 +308,10 @@ def verify(postcondition: JsonObject, state: object, arguments: object) -> str |
 
 
 def validator_of(schema: object) -> Validator | None:
-    """Return the validator of a schema of a map, None where there is none that could be used."""
+    """Return the validator of a schema of a map, None where there is none. Raises UnusableSchema."""
     if not isinstance(schema, Mapping) or not schema:
         return None
-    try:
-        return compile_schema(schema)
-    except UnusableSchema:
-        without = {name: value for name, value in schema.items() if name != "$schema"}
-        try:
-            return compile_schema(without)
-        except UnusableSchema:
-            return None
+    return compile_schema({name: value for name, value in translate(schema).items() if name != "$schema"})
 
 
 def postconditions_of(projections: Sequence[JsonObject], tool: str) -> list[tuple[str, JsonObject]]:

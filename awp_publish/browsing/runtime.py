@@ -48,7 +48,7 @@ from awp_publish.checks.actions_json import import_finding
 from awp_publish.checks.text import read as read_document
 from awp_publish.model import JsonObject
 from awp_publish.problems import did_you_mean
-from awp_publish.schema import Validator
+from awp_publish.schema import UnusableSchema, Validator
 from awp_publish.workflows import rules
 from awp_publish.workflows.composition import Load, compose
 from awp_publish.workflows.expressions import ExpressionError, evaluate, expression_of
@@ -202,9 +202,16 @@ class ActionMap:
         return next((one for one in self.objects(section) if one.get(member) == name), None)
 
     def validator(self, key: str, schema: object) -> Validator | None:
-        """Return the validator of a schema, compiled when it is first needed; `key` says which one it is."""
+        """Return the validator of a schema, compiled when it is first needed; `key` says which one it is.
+
+        Raises RuntimeFailure for a schema that cannot be used: it refers outside of itself.
+        """
         if key not in self._validators:
-            self._validators[key] = validator_of(schema)
+            try:
+                self._validators[key] = validator_of(schema)
+            except UnusableSchema as error:
+                message = f"The schema of {key} cannot be used here: {error}."
+                raise RuntimeFailure("runtime_not_ready", message, recoverable=False) from error
         return self._validators[key]
 
 
@@ -523,9 +530,12 @@ class Runtime:
                 name, schema = str(signal.get("name")), signal.get("payload")
                 payload: object = {}
                 if isinstance(schema, Mapping):
-                    validator = self.map.validator(f"signals/{name}", schema)
                     payload = {} if event.detail is None else event.detail
-                    if not isinstance(payload, Mapping) or validator is None or not validator.is_valid(payload):
+                    try:
+                        validator = self.map.validator(f"signals/{name}", schema)
+                    except RuntimeFailure:  # nothing can be said to fit it
+                        payload = None
+                    if not isinstance(payload, Mapping) or (validator is not None and not validator.is_valid(payload)):
                         self._dropped += 1
                         continue
                 forwarded.append(
@@ -595,6 +605,8 @@ class Runtime:
             first = f"{errors[0]['pointer']} {errors[0]['detail']}".strip() if errors else "They have to be an object."
             message = f"The arguments of {name} are wrong: {first}"
             raise RuntimeFailure("invalid_input", message, {"errors": errors})
+        result_schema = x_actions.get("result_schema", tool.get("result_schema"))
+        result_validator = self.map.validator(f"tools/{name}/result", result_schema)
         binding = _part(x_actions, "binding")
         bound = _part(binding, "arguments")
         part = binding.get("target_url_contains")
@@ -613,9 +625,7 @@ class Runtime:
             result, was_outside = await self._execute(tool, HandlerCall(name, given, bound), trace)
         finally:  # what failed has moved the page just as well
             self._moved |= {str(transition.get("name")): self._clock() for transition in moves}
-        schema = x_actions.get("result_schema", tool.get("result_schema"))
-        validator = self.map.validator(f"tools/{name}/result", schema)
-        wrong = () if validator is None else validator(result)
+        wrong = () if result_validator is None else result_validator(result)
         if wrong:
             errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
             message = f"The result of {name} is wrong: {errors[0]['pointer']} {errors[0]['detail']}"

@@ -174,6 +174,7 @@ class _Document:
         self._app = app
         self._prefix = prefix
         self._is_outermost = is_outermost
+        self._models: dict[int, tuple[object, tuple[JsonObject, ...]]] = {}  # by identity: annotations may have no hash
 
     def describe(self, context: DescribedRoute, method: str) -> Operation:
         """The operation behind one method of a route. Raises UnusableSchema when FastAPI cannot describe it."""
@@ -195,7 +196,13 @@ class _Document:
         if body is not None:
             kind, beside = body.field_info.annotation, body.field_info
             # A model as it stands has been read by pydantic already; validators and bounds beside it have not.
-            written = write_readable(Annotated[kind, beside] if beside.metadata or beside.json_schema_extra else kind)
+            if beside.metadata or beside.json_schema_extra:
+                written = write_readable(Annotated[kind, beside])
+            elif (known := self._models.get(id(kind))) is not None:
+                written = known[1]
+            else:
+                written = write_readable(kind)
+                self._models[id(kind)] = kind, written
         read = read_operation(
             found,
             components,
@@ -218,16 +225,16 @@ class _Document:
         # Single parameters that are called so: a model of headers is what somebody has declared as a whole.
         headers = (field for one in _flat(context.dependant) for field in one.header_params)
         secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
-        inputs = close_like(read.inputs, *written)
-        read = without_credentials(dataclasses.replace(read, inputs=inputs), of_route=secret)
-        return dataclasses.replace(
+        described = dataclasses.replace(
             read,
+            inputs=close_like(read.inputs, *written),
             outputs=outputs,
-            auth_required=read.auth_required and refuses,
             answers_json=read.answers_json and answers_json(context.endpoint) is not False,
             operation_id=operation_id if isinstance(operation_id, str) else None,
             schemes={name: _located(scheme, self._prefix) for name, scheme in read.schemes.items()},
         )
+        told = without_credentials(described, of_route=secret)
+        return told if refuses or not told.auth_required else dataclasses.replace(told, auth_required=False)
 
     @functools.cached_property
     def _whole(self) -> tuple[JsonObject, Components]:

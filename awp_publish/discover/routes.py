@@ -65,6 +65,8 @@ def wrappings_of(handler: object) -> Iterator[object]:
 
 def _method_called(handler: object) -> object:
     """The `__call__` of an object whose class somebody wrote."""
+    if inspect.isfunction(handler):
+        return None
     called = inspect.getattr_static(type(handler), "__call__", None)
     return called if inspect.isfunction(called) else None
 

@@ -24,7 +24,6 @@ from awp_publish.pages.tree import (
     Template,
     Tree,
     Visibility,
-    collector_paused,
     read_formulas,
     read_title,
 )
@@ -108,6 +107,8 @@ _SPACES: Final = re.compile("[ \\t\\n\\f\\r\xa0]+")
 _UNSEEN: Final = str.maketrans(dict.fromkeys("\xad\u200b\u2060\ufeff", None) | {"\x00": "\ufffd"})
 """Soft hyphens and what has no width: layout, not text."""
 
+_UNUSUAL: Final = re.compile("[\x00\t\f\r\xa0\xad\u200b\u2060\ufeff]|[ \n][ \n]")
+
 _SPECIAL: Final = re.compile(
     r"""[`~]|\\(?=[!-/:-@\[-`{-~]|\ ?$)"""
     r"""|\*(?!\ )|(?<!\ )\*"""
@@ -117,6 +118,7 @@ _SPECIAL: Final = re.compile(
     r"""|\](?=[(\[:])"""
     r"""|(?<!\S)\[(?=[ xX]\](?!\S))"""  # the box of a task
 )
+_MAY_BE_SPECIAL: Final = re.compile(r"[`~\\*_<&\[\]]")
 _BRACKETS: Final = re.compile(r"(?<!\\)\\*+[\[\]]")
 """A bracket with the backslashes before it, of which an odd number escapes it already."""
 
@@ -127,11 +129,15 @@ _NUMBER: Final = re.compile(r"(\d{1,9})([.)])(?= |$)")
 
 def collapse(text: str) -> str:
     """Return a text with its white space as HTML shows it."""
+    if _UNUSUAL.search(text) is None:  # as most texts are
+        return text.replace("\n", " ")
     return _SPACES.sub(" ", text.translate(_UNSEEN))
 
 
 def escape_text(text: str, in_brackets: bool = False) -> str:
     """Return running text as Markdown. `in_brackets`, as in the text of a link, brackets are escaped as well."""
+    if _MAY_BE_SPECIAL.search(text) is None:
+        return text
     escaped = _SPECIAL.sub(r"\\\g<0>", text)
     if not in_brackets:
         return escaped
@@ -205,6 +211,9 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
     delimiter is put only with the text behind it: until then it waits in `opened`, which holds every emphasis around
     with its span on this line; `closed` are the spans that end where the line ends by now.
     """
+    if isinstance(pieces, list) and len(pieces) == 1 and isinstance(pieces[0], str):
+        text = pieces[0].strip(" ")
+        return [[text]] if text else []
     lines: list[tuple[list[str], list[_Span]]] = [([], [])]
     opened: list[tuple[str, _Span | None]] = []
     closed: list[_Span] = []
@@ -374,6 +383,7 @@ _SCRIPTS: Final = {
 """Digits and signs that have raised and lowered characters of their own."""
 
 _PLAIN: Final = "!#$%&'*+,-./:;=?@_~[]()"
+_FIT: Final = re.compile(r"[A-Za-z0-9!#$%&'*+,\-./:;=?@_~\[\]]*")
 """Characters of an address that stay as they are in a link."""
 
 _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
@@ -419,6 +429,8 @@ class Inline:
             if not found.lower().startswith(_SCHEMES):
                 return None
         # Characters that would end a link are percent-encoded, parentheses that do not pair as well.
+        if _FIT.fullmatch(found):
+            return found
         fit = quote(found, safe=_PLAIN)
         if fit.count("(") != fit.count(")") or ")" in fit.partition("(")[0]:
             fit = fit.replace("(", "%28").replace(")", "%29")
@@ -751,12 +763,11 @@ def write_markdown(source: Tree | str | bytes, url: str, charset: str | None = N
 
     `charset` is what a `Content-Type` said of `source`, if that is bytes.
     """
-    with collector_paused():
-        if isinstance(source, Tree):
-            return _Page(source, url).write()
-        tree = parse(source, charset)
-        written = _Page(tree, url).write()
-        tree.unlink()
+    if isinstance(source, Tree):
+        return _Page(source, url).write()
+    tree = parse(source, charset)
+    written = _Page(tree, url).write()
+    tree.unlink()
     return written
 
 

@@ -24,7 +24,6 @@ from awp_publish.pages.tree import (
     Template,
     TextNode,
     Tree,
-    collector_paused,
     make_element,
 )
 
@@ -301,12 +300,11 @@ def parse(html: str | bytes, charset: str | None = None) -> Tree:
     `charset` is what a `Content-Type` said; a byte order mark wins over it, and it over what the page says of itself.
     Markup nested so deep that its tree would take time out of proportion is flattened (see `bound_markup`).
     """
-    with collector_paused():
-        data = _to_utf8(html, charset)
-        try:
-            return _build(bound_markup(data) if _may_exceed(data) else data, len(data), strict=True)
-        except _TooDeepError:  # where no sample was taken, or in a way that only a parser knows
-            return _build(bound_markup(data), len(data), strict=False)
+    data = _to_utf8(html, charset)
+    try:
+        return _build(bound_markup(data) if _may_exceed(data) else data, len(data), strict=True)
+    except _TooDeepError:  # where no sample was taken, or in a way that only a parser knows
+        return _build(bound_markup(data), len(data), strict=False)
 
 
 class _TooDeepError(Exception):

@@ -30,7 +30,7 @@ from awp_publish.pages.elements import (
 )
 from awp_publish.pages.regions import ACTIONS, CONTROLS, HIDDEN, IN_FORM, Candidate, Region, Survey, rows_of, survey
 from awp_publish.pages.selectolax import parse
-from awp_publish.pages.tree import NodePaths, Tree, Visibility, collector_paused, read_title
+from awp_publish.pages.tree import NodePaths, Tree, Visibility, read_title
 
 # --- The choice of what a document has room for, and the sentences that say what of the rest is left out ---
 
@@ -552,12 +552,11 @@ def compile_som(
     A tree may be compiled more than once. `charset` is what a `Content-Type` said of bytes.
     """
     url = url.encode("utf-8", "replace").decode()
-    with collector_paused():
-        if isinstance(source, Tree):
-            return _compile(source, url, budget)
-        tree = parse(source, charset)
-        som = _compile(tree, url, budget)
-        tree.unlink()
+    if isinstance(source, Tree):
+        return _compile(source, url, budget)
+    tree = parse(source, charset)
+    som = _compile(tree, url, budget)
+    tree.unlink()
     return som
 
 

@@ -5,10 +5,8 @@ which SOM ids are made (SOM 1.0, section 7.1): the body is `0`, its i-th child o
 shadow root holds is not among the children of its host; its path goes through the host: `0/2#shadow/0`.
 """
 
-import gc
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import lru_cache
 from itertools import count
 from typing import Final
@@ -47,22 +45,6 @@ INDEXED: Final = (
     }
 )
 """Tags of which the elements are listed while a tree is made, for every page is asked for them."""
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Let Python's garbage collector wait while a page is read, in milliseconds.
-
-    Nothing that is made of a page is garbage before all of it is, and each collection would look through all of it
-    again: a page ten times as long would take twenty times as long. Of several threads the first to end lets it go on.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class Node:
@@ -128,36 +110,49 @@ class TextNode(Node):
     text: str
 
 
+_FEW: Final = 12
+"""So many siblings are looked through; of more, the places are kept."""
+
+
 class NodePaths:
     """The paths of nodes of one page: for many of them, each is found in about the time of its last step."""
 
     __slots__ = ("_known", "_places")
 
     def __init__(self) -> None:
-        self._known: dict[Node, str] = {}
+        self._known: dict[Node | None, str] = {}
         self._places: dict[Node, int] = {}
 
     def of(self, node: Node) -> str | None:
         """Return the path of a node, or None for what is not in the body."""
+        known = self._known
         steps: list[Node] = []
         above: Node | None = node
-        while above is not None and above.tag != "body" and above not in self._known:
+        while above not in known:
+            if above is None:
+                return None
+            if above.tag == "body":
+                known[above] = "0"
+                break
             steps.append(above)
             above = above.parent
-        if above is None:
-            return None
-        path = self._known.get(above, "0")
+        path = known[above]
         for step in reversed(steps):
-            if isinstance(step, Template) and step.shadow_mode is not None:
+            if step.tag == "template" and isinstance(step, Template) and step.shadow_mode is not None:
                 path += SHADOW  # no step of its own: `0/1` and, for what is first in its shadow, `0/1#shadow/0`
             else:
-                if step not in self._places and step.parent is not None:
-                    parent = step.parent
-                    siblings = parent.content if isinstance(parent, Template) else parent.children
-                    self._places.update(zip(siblings, count(), strict=False))
-                path = f"{path}/{self._places.get(step, 0)}"
+                parent = step.parent
+                assert parent is not None
+                siblings = parent.content if isinstance(parent, Template) else parent.children
+                if len(siblings) <= _FEW:
+                    place = siblings.index(step)
+                else:
+                    if step not in self._places:
+                        self._places.update(zip(siblings, count(), strict=False))
+                    place = self._places.get(step, 0)
+                path = f"{path}/{place}"
             if step is not node:
-                self._known[step] = path
+                known[step] = path
         return path
 
 
@@ -403,12 +398,11 @@ class Visibility:
             return tag == "svg"
         if tag == "img" or tag == "svg":  # decoration, or a drawing without a role and a name (6.1)
             roles = attributes.get("role", "").lower().split()
-            if tag == "img" and (attributes.get("alt") == "" or "presentation" in roles or "none" in roles):
-                return True
-            if tag == "svg" and "img" not in roles:
-                return True
-            if tag == "svg" and not (attributes.get("aria-label") or attributes.get("title") or title_of(element)):
-                return True
+            if not (attributes.get("aria-label") or attributes.get("aria-labelledby")):
+                if tag == "img" and (attributes.get("alt") == "" or "presentation" in roles or "none" in roles):
+                    return True
+                if tag == "svg" and not ("img" in roles and (attributes.get("title") or title_of(element))):
+                    return True
         return self.withdraws(element)
 
     def withdraws(self, element: Node) -> bool:

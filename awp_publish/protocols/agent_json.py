@@ -225,16 +225,13 @@ def _inputs(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
     for field in request_fields(catalog, action):
         facts = resolved(field.schema, action.inputs)
         values = options(facts, action.inputs)
-        entry: dict[str, object] = {
-            "type": "enum" if values else spelled(field.schema, action.inputs, names),
-            "required": field.required,
-            "default": facts.get("default"),
-            "options": values or None,
-            "description": facts.get("description"),
-            **{word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), str | int | float)},
-            **field.marks,
-        }
-        described[field.name] = present(entry)
+        kind = "enum" if values else spelled(field.schema, action.inputs, names)
+        entry: dict[str, object] = {"type": kind, "required": field.required}
+        told = {"default": facts.get("default"), "options": values or None, "description": facts.get("description")}
+        entry |= present(told)
+        if not _LIMITING.isdisjoint(facts):
+            entry |= {word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), str | int | float)}
+        described[field.name] = entry | dict(field.marks)
     return described
 
 
@@ -261,6 +258,8 @@ LIMITS: Final = (
     "uniqueItems",
 )
 """Facts that the types cannot say of an input, in JSON Schema words. (Section 15 allows members it does not define.)"""
+
+_LIMITING: Final = frozenset(LIMITS)
 
 OWN_TYPE: Final = "x-type"
 """The keyword of a JSON Schema that names a type of the site's own, such as the specification's `airport_code`."""

@@ -89,7 +89,27 @@ MAX_MAPS: Final = 100
 """Maps that are kept ready for callers who may see different actions."""
 
 ANSWERS: Final = ("action_call_output", "action_error")
-ITEMS: Final = ("runtime_ready", "runtime_status", "action_call", "action_call_output", "dom_event", "action_error")
+ITEMS: Final[Mapping[str, tuple[str, str]]] = {
+    "runtime_ready": (
+        "runtime_id* url* runtime_key authorization_id extension_version manifest{protocol,version,tools} host title "
+        "capabilities",
+        "runtime",
+    ),
+    "runtime_status": ("runtime_id* url states attachments observed_at call{step_id,mutating} events", "runtime"),
+    "action_call": (
+        "call_id* name* arguments* runtime_id target_runtime_id target{runtime_id,runtime_key,authorization_id} "
+        "authorization_id target_url_contains target_title_contains timeout_ms confirmation receipts idempotency_key "
+        "session",
+        "agent, and the bridge to the runtime",
+    ),
+    "action_call_output": ("call_id* runtime_id* output* steps headers", "runtime, and the bridge to the agent"),
+    "dom_event": (
+        "event_id* runtime_id* name* payload* event url observed_at previous_call_id",
+        "runtime, and the bridge to agents",
+    ),
+    "action_error": ("error*{code*,message,severity,recoverable,evidence} call_id runtime_id", "either"),
+}
+"""Items with their members, those that have to be there with a star, and who sends them."""
 
 MAX_ID: Final = 256
 MAX_URL: Final = 8_192
@@ -872,7 +892,7 @@ class Bridge:
             or action is None
             or "workflow" not in tool
             or (is_paired and action.id in self._guarded_routes)
-            or not self._gates.is_guarded(action)
+            or action.id not in self._gates.guarded
         ):
             return await runtime.carry_out(call)
         self._gates.set_status(self.door.published().status)

@@ -1218,10 +1218,11 @@ class Overview(Endpoint):
                 "This form is out of date, or was made for somebody else.", recovery="Load the page again."
             )
         now = {one.id: digests_of(one)["digest"] for one in site.catalog.actions}
-        same = [name for name, digest in read["digests"].items() if now.get(name) == digest]
-        told = []
-        if len(same) < len(read["digests"]):
-            changed = ", ".join(name for name in read["digests"] if name not in same)
+        digests = cast(Mapping[str, str], read["digests"])
+        same = [name for name, digest in digests.items() if now.get(name) == digest]
+        told = list[object]()
+        if len(same) < len(digests):
+            changed = ", ".join(name for name in digests if name not in same)
             told.append(tag("p", f"Not approved, for it has changed since you read it: {changed}.", class_="error"))
         if same:
             try:
@@ -1599,8 +1600,8 @@ class Overview(Endpoint):
         choices.setdefault(chosen, f'a caller with the {kind} "{named}"' if kind == "scope" else f"the agent {named}")
         hides, sizes = self._door.settings.list_only_allowed, dict[str, int]()
         for action in catalog.actions:
-            tool = {"name": action.id, "title": action.name, "description": action.description}
-            tool |= {"inputSchema": action.inputs, "outputSchema": answer_schema(action)}
+            tool: JsonObject = {"name": action.id, "title": action.name, "description": action.description}
+            tool = {**tool, "inputSchema": action.inputs, "outputSchema": answer_schema(action)}
             sizes[action.id] = len(orjson.dumps(tool))
 
         def tools(choice: str) -> dict[str, str]:

@@ -288,7 +288,7 @@ def _compile_in_python(expression: str) -> Evaluate:
 
 
 def _failed(error: BaseException) -> ExpressionError:
-    return ExpressionError("expression_evaluation_failed", f"The expression failed: {str(error)[:300]}.")
+    return ExpressionError("expression_evaluation_failed", f"The expression failed: {str(error)[:300].rstrip('.')}.")
 
 
 def has_engine() -> bool:

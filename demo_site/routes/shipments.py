@@ -42,7 +42,7 @@ def register_shipments(app: FastAPI, site: Site, database: Database, pause: floa
         awas={
             "selector": "form.ship-order-form",
             "result": ORDER,
-            "preconditions": ["You are signed in", "You placed the order"],
+            "preconditions": ["You placed the order"],
         },
         auth_required=True,
         idempotency="24h",

@@ -354,3 +354,46 @@ def test_the_end_of_a_field_is_gone_to_and_written_at(run):
         step("value", "locator.text_content", {"locator": {"selector": "input[name='q']"}}),
     )
     assert run(map_of(tool("go", *steps, output="{% steps.value.output.text %}"))).call() == "emma"
+
+
+# --- A page that changes under a run ---
+
+
+def test_a_centre_of_an_earlier_page_clicks_nothing(run):
+    found = step("found", "locator.element_info", {"locator": {"selector": "a[href='/about']"}})
+    centre = {axis: f"{{% steps.found.output.clickable_center.{axis} %}}" for axis in ("x", "y")}
+    again = step("again", "pointer.click", centre)
+    driver = run(map_of(tool("go", found, step("there", "browser.navigate", {"url": "/b/1"}), again)))
+    failure = driver.failure()
+    assert (failure.evidence["step_id"], failure.evidence["cause"]["stale"]) == ("again", True)
+    assert driver.page.url.endswith("/b/1")
+
+
+MOVING = """<title>Moving</title><main><div id=top></div><input name=q>
+<button id=one>One</button><button id=two>Two</button><p class=said></p><script>
+const said = document.querySelector(".said"), [one, two] = document.querySelectorAll("button");
+for (const button of [one, two]) button.addEventListener("click", () => { said.textContent = button.id; });
+document.querySelector("input").addEventListener("input", (event) => {
+  if (event.target.value === "move") { document.querySelector("#top").style.height = "700px"; one.before(two); }
+  if (event.target.value === "hide") one.hidden = true;
+  if (event.target.value === "lose") one.remove();
+});
+</script></main>"""
+
+
+@pytest.mark.parametrize(
+    ("change", "code"), [("move", None), ("hide", "target_not_visible"), ("lose", "target_not_found")]
+)
+def test_a_centre_means_the_element_that_it_was_told_of(run, change, code):
+    found, clicked = click("one", "#one")
+    text = step("type", "text.insert", {"text": change, "target": {"selector": "input"}})
+    said = step("said", "locator.text_content", {"locator": {"selector": ".said"}})
+    driver = run(
+        map_of(tool("go", found, text, clicked, said, output="{% steps.said.output.text %}")), pages={"/": MOVING}
+    )
+    if not driver.page.has_scripts:
+        return  # nothing changes while nobody acts
+    if code is None:
+        assert driver.call() == "one"
+    else:
+        assert driver.failure().evidence["cause"]["code"] == code

@@ -31,7 +31,7 @@ def test_the_demo_keeps_every_rule_of_a14y_but_the_share_of_text(demo):
 def test_a_bare_site_breaks_rules_of_a14y(open_client):
     app = FastAPI()
     app.add_api_route("/", lambda: {"nothing": "here"})
-    report = a14y.scan(TestClient(app, base_url=ORIGIN), ORIGIN)
+    report = a14y.scan(open_client(app), ORIGIN)
     broken = {rule for rule, _ in report.failed}
     assert {"llms-txt.exists", "robots-txt.exists", "sitemap-xml.exists", "agents-md.exists"} <= broken
     assert {"http.content-type-html", "discovery.indexed"} <= broken

@@ -155,6 +155,12 @@ def test_tags_write_what_the_documents_say():
         'data-awas-context="book" data-awas-result="search"'
     )
     assert '<link rel="' in render("{% head_links %}")
+    assert 'toolname="search"' in render('{% awas_action "search" styles="tool" %}')
+    assert render('{% webmcp_script nonce="abc" %}').endswith('/agents/webmcp.tools.js" nonce="abc"></script>')
+    assert render("{% webmcp_hash %}").startswith("sha384-")
+    assert '"identifier":"search"' in Template('{% load agents %}{% structured_result "search" found %}').render(
+        Context({"found": {"pages": 1}})
+    )
     for wrong in ('{% awas_action "nothing" %}', '{% awas_action "search" styles="data-x" %}'):
         with pytest.raises(DeclarationError):
             render(wrong)

@@ -1,6 +1,5 @@
 """Pages that would take a parser long are flattened, and others are not touched."""
 
-import gc
 import tracemalloc
 
 import pytest
@@ -119,27 +118,3 @@ def test_a_tag_keeps_its_first_attributes_only():
     (div,) = parse(html).tagged("div")
     assert list(div.attributes) == [f"a{number}" for number in range(MAX_ATTRIBUTES)]
     assert [node.text for node in parse(html).walk() if not node.tag] == ["kept"]
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        lambda html: compile_som(html, "https://a.example/"),
-        parse,
-        lambda html: write_markdown(html, "https://a.example/"),
-    ],
-)
-def test_the_collector_waits_while_a_page_is_read_and_goes_on_as_it_was(read):
-    collections = []
-    gc.callbacks.append(lambda phase, info: collections.append(phase))
-    try:
-        read("<p>One <a href=/two>two</a>" * 2_000)
-        during, is_enabled = len(collections), gc.isenabled()
-        gc.disable()
-        read("<p>x")
-        stayed_disabled = not gc.isenabled()
-    finally:
-        gc.callbacks.pop()
-        gc.enable()
-    assert during <= 2, "one begins, and ends, when all is done"
-    assert is_enabled and stayed_disabled

@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import httpx
 import pytest
 from fastapi import FastAPI, Query
+from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from awp_publish import (
@@ -25,7 +26,9 @@ from awp_publish import (
     Value,
     __version__,
 )
+from awp_publish.browsing.runtime import ActionMap, Runtime
 from awp_publish.checks import check_document
+from awp_publish.serve.drift import in_process
 
 FORM = "form[role='search']"
 
@@ -212,6 +215,40 @@ async def test_what_portable_primitives_cannot_fill_has_the_handler_and_a_checkb
     assert steps["checked_flag"]["args"] == {"selector": "[name=flag]:checked"}
     assert "input.flag !=" in steps["check_flag"]["when"]
     assert choosing_tool["x_actions"]["handler"] == "agents.invoke"
+
+
+@pytest.mark.parametrize(
+    ("css", "choices", "is_chosen"),
+    [
+        ("input[type=radio][name=size]", Literal["small", "large"], True),
+        ("form input[name='size'][type='radio']", Literal["1", "2"], True),
+        ("input[name=size]", Literal["small", "large"], False),
+        ("input[type=radio] + select", Literal["small", "large"], False),
+        ("input[type=radio][name=size]", Literal["small", "it's"], False),
+    ],
+)
+async def test_one_of_several_is_chosen_where_they_are_radio_buttons(css: str, choices: Any, is_chosen: bool):
+    site, app = Site("Shop", "Sells.", "https://shop.example"), FastAPI()
+
+    @app.get("/sizes")
+    @site.action("choose", awas={"selectors": {"size": css}})
+    @site.page(actions=["choose"], locators={"form": "form", "submit": "form button", "done": "p"})
+    async def choose(size: choices = None) -> HTMLResponse:
+        """Choose a size."""
+        buttons = "".join(f"<input type=radio name=size value={one}>" for one in get_args(choices))
+        return HTMLResponse(f"<title>{size}</title><form>{buttons}<button>Choose</button></form><p>Chosen</p>")
+
+    app.add_middleware(AgentPublisher, site=site)
+    document = await published(app)
+    assert ("workflow" in document["tools"][0]) is is_chosen
+    if not is_chosen:
+        return
+    async with in_process(app, site.catalog, {}) as open_page, open_page() as page:
+        await page.perform("browser.navigate", {"url": "https://shop.example/sizes"})
+        last, runtime = get_args(choices)[-1], Runtime(ActionMap.read(document), page)
+        for given, title in (({"size": last}, last), ({}, "None")):
+            output = (await runtime.call("choose", given)).output
+            assert output == {"ok": True, "url": page.url, "title": title}
 
 
 async def test_a_page_of_several_addresses_is_scoped_by_a_pattern_and_stands_in_no_list_of_addresses():

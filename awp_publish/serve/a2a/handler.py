@@ -734,7 +734,7 @@ class A2aHandler(RequestHandler):
             gone = partial(self._abandoned, request)
             call = Call(action, given, request.request_id, DOOR, request.scope, gone)
             call.places, call.objection = _PLACES, objection
-            if is_guarded := self._invoker.is_guarded(action):
+            if is_guarded := action.id in self._invoker.guarded:
                 call.unknown = partial(self._skills.unknown, action.id)
                 call.credentials = partial(read_credentials, request.scope, request.fields, self._trusted)
             try:

@@ -539,7 +539,7 @@ class Tools:
                 self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
                 return self.render(exchange, tool, call, ctx, problem)
             call.refuse(problem)
-        if self._invoker.is_guarded(tool.action):
+        if tool.action.id in self._invoker.guarded:
             call.unknown = partial(_unknown_tool, tools, params["name"])
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
             key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
@@ -636,7 +636,7 @@ class Tools:
             text = orjson.dumps(shaped).decode() if tool.is_wrapped else result.body.decode()
             said = next((value for name, value in result.headers if name == media.HEADER), None)
             if said is not None and type(output) is str:
-                block = _content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
+                block = content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
             if context.protocol_version >= STRUCTURED_SINCE and (
                 (isinstance(shaped, dict) and block is None) or "outputSchema" in tool.entry
             ):
@@ -705,7 +705,7 @@ def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:
     return UnknownAgent(f'This site has no tool "{name[:100]}". {meant}'.rstrip())
 
 
-def _content_block(output: str, said: bytes, place: str) -> WireResult | None:
+def content_block(output: str, said: bytes, place: str) -> WireResult | None:
     """Return the content block of an answer that is not JSON; None for text, which every block of text can hold.
 
     `said` is the answer's media type and name, `place` names a file that has no name.
