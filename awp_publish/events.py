@@ -516,19 +516,20 @@ def log_of(event_id: str, audience: str) -> str:
 
 def write_cursor(positions: Positions) -> str:
     """Return positions as one opaque text."""
-    told = [[log.rpartition(":")[2], epoch, number] for log, (epoch, number) in sorted(positions.items())]
+    told: list[object] = [next((log.rpartition(":")[0] for log in positions), "")]
+    told += [[log.rpartition(":")[2], epoch, number] for log, (epoch, number) in sorted(positions.items())]
     return base64.urlsafe_b64encode(orjson.dumps(told)).decode().rstrip("=")
 
 
 def read_cursor(event: Event, cursor: str) -> Positions | None:
     """Return the positions of a cursor, None for a text that is none of ours."""
     try:
-        told = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        of_event, *told = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         positions = {f"{event.id}:{log}": (epoch, number) for log, epoch, number in told}
     except (ValueError, TypeError):
         return None
     good = (type(one[0]) is str and type(one[1]) is int and 0 <= one[1] < 2**53 for one in positions.values())
-    return positions if all(good) else None
+    return positions if of_event == event.id and all(good) else None
 
 
 # --- Filters: what a subscription may ask for ---
