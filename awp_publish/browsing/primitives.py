@@ -27,9 +27,9 @@ READING: Final = frozenset(
         "browser.extract_elements",
     )
 )
-"""What is made of looking at a page."""
+"""Primitives that are made of looking at a page."""
 HARMLESS: Final = READING | {"viewport.scroll", "pointer.move", "clipboard.read", "page.fetch"}
-"""What changes nothing that a person would miss."""
+"""Primitives that change nothing that a person would miss."""
 
 SNAPSHOT_CHARACTERS: Final = 10_000
 POLL_SECONDS: Final = 0.05

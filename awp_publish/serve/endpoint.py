@@ -178,6 +178,8 @@ class DoorRequest:
     ) -> None:
         self.renderer = renderer
         self.scope = scope
+        self.receive = receive
+        self._send = send
         headers = scope["headers"]
         fields: Fields = dict(headers)
         if len(fields) != len(headers):
