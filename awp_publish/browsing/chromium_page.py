@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SCRIPT: Final = Path(__file__).parents[1] / "static" / "actions.js"
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-"""What a browser of the system is called; without one, that of Playwright is used if it is installed."""
+"""Names of a browser of the system; without one, that of Playwright is used if it is installed."""
 
 LOAD_MS: Final = 15_000
 """Milliseconds in which a page has to come."""

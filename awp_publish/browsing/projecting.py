@@ -66,7 +66,7 @@ class Snapshot:
 
     @property
     def state_hash(self) -> str:
-        """What two equal states have in common."""
+        """A hash that equal states share."""
         return str(self.answer["state_hash"])
 
 
@@ -245,7 +245,7 @@ def diff_answer(before: Snapshot | None, after: Snapshot) -> JsonObject:
 
 def diff(before: object, after: object, path: str = "") -> list[dict[str, object]]:
     """Return the JSON Patch (RFC 6902) between two values: arrays index by index, removals from the end."""
-    if _same(before, after):
+    if before == after and orjson.dumps(before) == orjson.dumps(after):  # as JSON: true is not 1
         return []
     if isinstance(before, list) and isinstance(after, list):
         common = min(len(before), len(after))
@@ -264,11 +264,6 @@ def diff(before: object, after: object, path: str = "") -> list[dict[str, object
                 patches += diff(before[name], after[name], place)
         return patches
     return [{"op": "replace", "path": path, "value": after}]
-
-
-def _same(before: object, after: object) -> bool:
-    """Compare as JSON does: true is not 1."""
-    return before == after and orjson.dumps(before) == orjson.dumps(after)
 
 
 def _delta(patch: Mapping[str, object]) -> JsonObject:

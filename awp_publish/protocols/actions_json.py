@@ -434,7 +434,7 @@ def _click(name: str, css: str, further: JsonObject, when: str | None = None) ->
 _RADIO: Final = re.compile(r"""\[\s*type\s*=\s*["']?radio["']?\s*\][^\s>+~,]*$""", re.IGNORECASE)
 """A selector that means radio buttons: of nothing else it is known before the page is there that it offers choices."""
 _QUOTED: Final = re.compile(r"""['"\\\n\r\f]""")
-"""What cannot stand between quotation marks in a selector."""
+"""Characters that cannot stand between quotation marks in a selector."""
 
 
 _write = to_json(render)  # one for both places: what lists documents lists it once
