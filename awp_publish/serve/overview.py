@@ -115,6 +115,9 @@ SECURITY: Final = (
 MAX_DETAILED: Final = 100
 """Actions of a site whose inputs and outputs are all on one page; those of a larger one are on the page of each."""
 
+MAX_COLUMNS: Final = 12
+"""Callers that stand side by side."""
+
 APPROVABLE_FOR: Final = 3600.0
 """Seconds for which a form that approves may be sent after it was read."""
 
@@ -1618,7 +1621,7 @@ class Overview(Endpoint):
             if action.id in listed
         ]
         # Side by side: what differs from what an anonymous caller is shown, is marked.
-        columns = {text: tools(choice) for choice, text in choices.items()}
+        columns = {text: tools(choice) for choice, text in list(choices.items())[:MAX_COLUMNS]}
 
         def standing(tools: Mapping[str, str], name: str) -> str:
             return "hidden" if name not in tools else "listed" if tools[name] else "callable"
@@ -1627,7 +1630,8 @@ class Overview(Endpoint):
             (code(name), *(word if word == standing(nobody, name) else tag("mark", word) for word in words))
             for name in sizes
             if (words := [standing(tools, name) for tools in columns.values()])
-        ]
+            and (len(sizes) <= MAX_DETAILED or len(set(words)) > 1)  # of many, those that are not the same for all
+        ][:MAX_DETAILED]
         costs = [tokens_of(sum(sizes[name] for name in tools)) for tools in columns.values()]
         beside.append(("tokens of the list", *(f"{n:,}" if n == costs[0] else tag("mark", f"{n:,}") for n in costs)))
         form = tag(
