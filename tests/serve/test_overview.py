@@ -592,7 +592,8 @@ def test_callers_stand_side_by_side_and_what_differs_is_marked(open_client):
 def test_of_many_actions_those_stand_side_by_side_that_differ(open_client):
     site = make_site(overview=True, authenticate=BearerToken({"t": "ann"}))
     for number in range(150):
-        site.agent(f"do_{number}", scopes=[f"scope_{number}"] if number < 20 else [])(lambda: True)
+        scopes = [f"scope_{number}"] if number < 20 else []
+        site.agent(f"do_{number}", description="Do it.", scopes=scopes)(lambda: True)
     page = open_client(make_app(site)).get("/agents").text
     found = page[page.index("<caption>Side by side") :].partition("</table>")[0]
     assert found.count('scope="col"') == 13
