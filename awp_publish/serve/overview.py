@@ -1575,8 +1575,8 @@ class Overview(Endpoint):
         choices = {
             "": "an anonymous caller",
             **({"known": "a known caller without a scope"} if asks else {}),
-            **{f"scope:{one}": f'a caller with the scope "{one}"' for one in known},
             **({f"scope:{' '.join(known)}": "a caller with all scopes"} if len(known) > 1 else {}),
+            **{f"scope:{one}": f'a caller with the scope "{one}"' for one in known},
             **{f"agent:{one}": f"the agent {one}" for one in sorted({*agents, *self._signers})},
         }
         kind, _, named = asked.partition(":")
