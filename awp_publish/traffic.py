@@ -152,7 +152,7 @@ class TrafficReport:
 
 
 def quantile(buckets: Sequence[int], share: float) -> float:
-    """The milliseconds within which a share of the calls ended, as exactly as the buckets tell."""
+    """Return the milliseconds within which a share of the calls ended, as exactly as the buckets tell."""
     wanted, seen = share * sum(buckets), 0
     for index, count in enumerate(buckets):
         if count and seen + count >= wanted:
@@ -309,13 +309,13 @@ class TrafficRecord:
     # --- Reading ---
 
     async def read(self, days: int | None = None) -> TrafficReport:
-        """What all workers have written of the last days, today among them. Raises StoreUnavailable."""
+        """Return what all workers have written of the last days, today among them. Raises StoreUnavailable."""
         today = datetime.fromtimestamp(self._clock(), UTC).date()
         wanted = max(1, min(days or self.days, self.days))
         return await self._read([(today - timedelta(ago)).isoformat() for ago in reversed(range(wanted))])
 
     async def read_totals(self) -> TrafficReport:
-        """The sums of all days, without callers: they only ever grow. Raises StoreUnavailable."""
+        """Return the sums of all days, without callers: they only ever grow. Raises StoreUnavailable."""
         return await self._read([TOTALS])
 
     async def _read(self, names: Sequence[str]) -> TrafficReport:
@@ -354,7 +354,7 @@ def _merged(before: bytes | None, cells: _Cells) -> bytes:
 
 
 def _unpacked(value: bytes | None) -> _Cells:
-    """The cells of a value; a damaged one, or one of another version, begins anew."""
+    """Return the cells of a value; a damaged one, or one of another version, begins anew."""
     cells: _Cells = {}
     try:
         for door, action, counts, buckets, milliseconds in orjson.loads(value) if value is not None else ():
@@ -405,7 +405,7 @@ _FAILED: Final = frozenset({"HANDLER_FAILED", "HANDLER_TIMEOUT", "HANDLER_UNAVAI
 
 
 def kind_of(outcome: str) -> str:
-    """Whether a call went well, was refused, or failed because of the site."""
+    """Tell whether a call went well, was refused, or failed because of the site."""
     if outcome == "ok":
         return "ok"
     is_ours = outcome in _FAILED or outcome.endswith("UNAVAILABLE") or (outcome.isdecimal() and outcome >= "500")
