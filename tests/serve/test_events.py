@@ -376,6 +376,12 @@ async def test_an_event_is_declared_once_and_before_the_start(site, app):
         site.event("order_lost")
 
 
+async def test_workers_that_share_nothing_are_refused_what_happens(site, monkeypatch):
+    monkeypatch.setattr("awp_publish.site.count_workers", lambda: 2)
+    with pytest.raises(DeclarationError, match="keep what has happened in a memory of its own"):
+        AgentPublisher(FastAPI(), site=site).open()
+
+
 # --- Streams ---
 
 
