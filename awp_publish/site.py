@@ -656,6 +656,8 @@ class Site:
         """Whether callers are told of the end of their background jobs; once the site is frozen."""
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
+        self.change_listeners: list[Callable[[], None]] = []
+        """What tells agents that what they have read may have changed."""
 
     def override(self, given: Given) -> None:
         """Take options in place of the site's own, as a framework's settings say them; before it is published.
@@ -1116,6 +1118,8 @@ class Site:
     def set_status(self, *, operational: bool | None = None, degraded_actions: Sequence[str] | None = None) -> None:
         """Say what works (agent.json section 13); what is not given stays as it is. `refresh()` publishes it."""
         self.liveness.say(operational, degraded_actions)
+        for tell in self.change_listeners:
+            tell()
 
     def status(self, *actions: str, every: str = "30s") -> Callable[[F], F]:
         """Declare a probe: a function that finds out whether `actions` work; without any, whether the site does.
@@ -1148,6 +1152,8 @@ class Site:
         self._catalogs = self._with_status(self.catalog)
         for listener in self._listeners:
             listener(self)
+        for tell in self.change_listeners:
+            tell()
 
     def on_refresh(self, listener: Listener) -> None:
         """Call `listener(site)` after each refresh; publishers prepare their documents there."""

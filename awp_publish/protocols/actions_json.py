@@ -426,15 +426,15 @@ def _click(name: str, css: str, further: JsonObject, when: str | None = None) ->
     centre = f"steps.find_{name}.output.clickable_center"
     click = {"id": name, "primitive": "pointer.click", "args": {"x": _slot(f"{centre}.x"), "y": _slot(f"{centre}.y")}}
     found: dict[str, object] = {"locator": {"selector": css}}
-    condition = {} if when is None else {"when": when}
-    find = {"id": f"find_{name}", "primitive": "locator.element_info", **condition, "args": found}
+    condition: dict[str, object] = {} if when is None else {"when": when}
+    find: dict[str, object] = {"id": f"find_{name}", "primitive": "locator.element_info", **condition, "args": found}
     return [find, click | condition | dict(further)]
 
 
 _RADIO: Final = re.compile(r"""\[\s*type\s*=\s*["']?radio["']?\s*\][^\s>+~,]*$""", re.IGNORECASE)
 """A selector that means radio buttons: of nothing else it is known before the page is there that it offers choices."""
 _QUOTED: Final = re.compile(r"""['"\\\n\r\f]""")
-"""What cannot stand between quotation marks in a selector."""
+"""Characters that cannot stand between quotation marks in a selector."""
 
 
 _write = to_json(render)  # one for both places: what lists documents lists it once

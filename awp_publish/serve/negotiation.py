@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -690,7 +690,7 @@ def negotiate(
             responder = NegotiatedResponder(file, send, timeout)
             # 400 and 422: a route whose parameter may be "green", but is not "green.md".
             unknown = (400, 404, 405, 422)
-            return ask_first(offer, scope, receive, send, unknown, lambda: responder.respond(app, receive))
+            return ask_first(offer, scope, receive, send, unknown, partial(responder.respond, app))
         return offer(scope, receive, send)
 
     def offer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -699,7 +699,7 @@ def negotiate(
             if scope["method"] == "HEAD" and _HEAD_ASKED not in scope:
                 asked, got = {**scope, _HEAD_ASKED: True}, {**scope, "method": "GET"}
                 return ask_first(
-                    offer, asked, receive, send, (405,), lambda: offer(got, receive, without_content(send))
+                    offer, asked, receive, send, (405,), lambda again: offer(got, again, without_content(send))
                 )
             accept = b""
             for name, value in scope["headers"]:

@@ -1,8 +1,7 @@
 """Events: declared, emitted, and read through MCP's extension `io.modelcontextprotocol/events` (SEP-3415)."""
 
 import asyncio
-import json
-from contextlib import asynccontextmanager
+import base64
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from awp_publish import AgentPublisher, Principal
 from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.serve.lifespan import running
 from tests.serve.guarded import ANN, BEN, known_callers, make_shop
-from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message
+from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message, open_stream
 
 EXTENSION = "io.modelcontextprotocol/events"
 
@@ -218,14 +217,24 @@ async def test_wrong_params_are_errors(app, params, code):
             assert (await Client(app).ask(method, **params))["code"] == code
 
 
-@pytest.mark.parametrize("cursor", ["nonsense", "", "bnVsbA", "W10", "W1siYSIsImIiLC0xXV0", "W1siYSIsImIiLDFdXQ", "é"])
+@pytest.mark.parametrize(
+    "cursor",
+    ["nonsense", "", "é", *(base64.b64encode(one).decode() for one in (b"null", b"[]", b'["x"]', b"[1,[2,3]]", b"{}"))],
+)
 async def test_a_cursor_that_has_lost_its_place_is_a_gap_and_no_error(app, site, cursor):
     client = Client(app)
     await site.emit("order_shipped", {"order_id": "1"}, audience="public")
     batch = await client.poll(cursor)
-    assert batch["events"] == []
+    assert (batch["events"], batch["truncated"]) == ([], True)
     fresh = await client.poll(batch["cursor"])
     assert fresh["truncated"] is False
+
+
+@pytest.mark.parametrize("told", [b'["order_shipped",["a","b",-1]]', b'["order_shipped",["a","b"]]', b'["other"]'])
+async def test_a_cursor_that_somebody_has_written_leads_nowhere(app, site, told):
+    await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+    batch = await Client(app).poll(base64.b64encode(told).decode())
+    assert (batch["events"], batch["truncated"]) == ([], True)
 
 
 async def test_what_is_older_than_wanted_is_left_out(app, site):
@@ -366,50 +375,8 @@ async def test_an_event_is_declared_once_and_before_the_start(site, app):
 # --- Streams ---
 
 
-@asynccontextmanager
-async def streaming(app, headers=None, **params):
-    """The messages of `events/stream`, as they come over a connection that hangs up at the end."""
-    sent = message("events/stream", {"name": "order_shipped", **params})
-    body, told = [json.dumps(sent).encode()], asyncio.Queue[Any]()
-    hung_up = asyncio.Event()
-    fields = {"host": "shop.example", "content-type": "application/json", **headers_of(sent), **(headers or {})}
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "POST",
-        "scheme": "https",
-        "path": "/mcp",
-        "raw_path": b"/mcp",
-        "query_string": b"",
-        "headers": [(name.encode(), value.encode()) for name, value in fields.items()],
-        "server": ("shop.example", 443),
-        "client": ("192.0.2.1", 1),
-    }
-
-    async def receive():
-        if body:
-            return {"type": "http.request", "body": body.pop(), "more_body": False}
-        await hung_up.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(item):
-        for line in item.get("body", b"").decode().splitlines():
-            if line.startswith(("data: ", "{")):
-                told.put_nowait(json.loads(line.removeprefix("data: ")))
-
-    task = asyncio.create_task(app(scope, receive, send))
-
-    async def next_message():
-        async with asyncio.timeout(5):
-            return await told.get()
-
-    try:
-        yield next_message
-    finally:
-        hung_up.set()
-        async with asyncio.timeout(5):
-            await task
+def streaming(app, headers=None, **params):
+    return open_stream(app, "events/stream", {"name": "order_shipped", **params}, headers)
 
 
 async def test_a_stream_tells_what_happens(app, site):
