@@ -14,7 +14,7 @@ import base64
 import logging
 import random
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -436,6 +436,43 @@ class Events:
             kept = [one for one in kept if is_match(arguments, orjson.loads(one.data))]
         return Batch(tuple(kept), before, after, truncated, has_more)
 
+    async def follow(
+        self,
+        event: Event,
+        logs: Collection[str],
+        positions: Positions | None,
+        arguments: Mapping[str, object] | None = None,
+        seconds: float = 1.0,
+    ) -> AsyncGenerator[Batch, None]:
+        """Yield what happens after `positions`, and at least every so many `seconds` an empty batch.
+
+        What this process emits comes at once, what others emit when the store is looked at. While the store is away
+        batches are empty.
+        """
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake(log: str) -> None:
+            if log in logs:
+                with suppress(RuntimeError):  # the loop has ended, and the reader with it
+                    loop.call_soon_threadsafe(woken.set)
+
+        forget = self.listen(wake)
+        try:
+            while True:
+                woken.clear()
+                try:
+                    batch = await self.read(event, logs, positions, arguments=arguments)
+                    positions = batch.positions
+                except StoreUnavailable:
+                    batch = Batch((), positions or {}, positions or {})
+                yield batch
+                if not batch.has_more:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(seconds):
+                            await woken.wait()
+        finally:
+            forget()
+
     async def find_entry(self, event: Event, log: str, epoch: str, number: int) -> Occurrence | None:
         """Return one occurrence, None for one that is gone. Raises StoreUnavailable."""
         raw = (await self._store().run([Look(_entry_key(log, epoch, number))])).seen[0]
@@ -479,19 +516,20 @@ def log_of(event_id: str, audience: str) -> str:
 
 def write_cursor(positions: Positions) -> str:
     """Return positions as one opaque text."""
-    told = [[log.rpartition(":")[2], epoch, number] for log, (epoch, number) in sorted(positions.items())]
+    told: list[object] = [next((log.rpartition(":")[0] for log in positions), "")]
+    told += [[log.rpartition(":")[2], epoch, number] for log, (epoch, number) in sorted(positions.items())]
     return base64.urlsafe_b64encode(orjson.dumps(told)).decode().rstrip("=")
 
 
 def read_cursor(event: Event, cursor: str) -> Positions | None:
     """Return the positions of a cursor, None for a text that is none of ours."""
     try:
-        told = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        of_event, *told = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         positions = {f"{event.id}:{log}": (epoch, number) for log, epoch, number in told}
     except (ValueError, TypeError):
         return None
     good = (type(one[0]) is str and type(one[1]) is int and 0 <= one[1] < 2**53 for one in positions.values())
-    return positions if all(good) else None
+    return positions if of_event == event.id and all(good) else None
 
 
 # --- Filters: what a subscription may ask for ---

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -692,11 +692,11 @@ def negotiate(
                 responder = NegotiatedResponder(file, send, timeout)
                 # 400 and 422: a route whose parameter may be "green", but is not "green.md".
                 unknown = (400, 404, 405, 422)
-                return ask_first(app, scope, receive, send, unknown, lambda: responder.respond(app, receive))
+                return ask_first(app, scope, receive, send, unknown, partial(responder.respond, app))
             if scope["method"] == "HEAD" and _HEAD_ASKED not in scope:
                 asked, got = {**scope, _HEAD_ASKED: True}, {**scope, "method": "GET"}
                 return ask_first(
-                    forward, asked, receive, send, (405,), lambda: forward(got, receive, without_content(send))
+                    forward, asked, receive, send, (405,), lambda again: forward(got, again, without_content(send))
                 )
             accept = b""
             for name, value in scope["headers"]:

@@ -14,7 +14,7 @@ import re
 import secrets
 import shlex
 import time
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from functools import partial
 from html import escape
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, cast, get_args
+from typing import Any, Final, NamedTuple, cast, get_args
 from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
@@ -97,7 +97,7 @@ from awp_publish.serve.negotiation import NegotiatedPages, negotiate
 from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
 from awp_publish.serve.startup import DEVELOPMENT_CHECKS, check_addresses
 from awp_publish.threads import run_in_thread
-from awp_publish.traffic import JOB, KINDS, PAGES, TrafficReport, kind_of, quantile, traffic_svg, traffic_table
+from awp_publish.traffic import TrafficReport, traffic_breakdowns, traffic_svg, traffic_table
 
 logger: Final = logging.getLogger("awp_publish.overview")
 
@@ -119,9 +119,6 @@ APPROVABLE_FOR: Final = 3600.0
 """Seconds for which a form that approves may be sent after it was read."""
 
 TRAFFIC_DAYS: Final = 30
-MAX_CALLERS: Final = 20
-"""Callers whose calls are told, those with the most first."""
-
 MAX_FORM_BYTES: Final = 4_194_304
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_COMPARED_LINES: Final = 400
@@ -1513,47 +1510,13 @@ class Overview(Endpoint):
         if not rows:
             return picture, tag("p", f"Nothing has been called or read in {len(report.days)} days.", class_="none")
 
-        def measure(caption: str, name: Literal["door", "action"], listed: Collection[str]) -> Html:
-            counts: dict[str, dict[str, int]] = {}
-            spent: dict[str, list[int]] = {}
-            for (one, outcome), calls in report.sum_by(name, "outcome").items():
-                if one in listed:
-                    kinds_of = counts.setdefault(one, {kind: 0 for kind, _ in KINDS})
-                    kinds_of[kind_of(outcome)] += calls
-            for (_, door, action), buckets in latencies.items():
-                one = door if name == "door" else action
-                spent[one] = [mine + its for mine, its in zip(spent.get(one, [0] * len(buckets)), buckets, strict=True)]
-            most = sorted(counts, key=lambda one: -sum(counts[one].values()))[:MAX_DETAILED]
-            heads = (name, *(kind for kind, _ in KINDS), "half within", "90 % within", "99 % within")
-            lines = []
-            for one in most:
-                buckets = spent.get(one, [])
-                times = [f"{quantile(buckets, share):g} ms" if any(buckets) else "" for share in (0.5, 0.9, 0.99)]
-                lines.append((code(one), *(f"{calls:,}" for calls in counts[one].values()), *times))
-            return table(caption, heads, lines)
-
-        outcomes = report.sum_by("outcome")
-        refusals = report.sum_by("outcome", "door", only=lambda row: row.outcome != "ok")
-        parts: list[object] = [
-            tag(
-                "p", "Calls, jobs and readings of pages in the last ", len(report.days), " days (UTC), of all workers."
-            ),
-            picture,
-            tag("div", Html(traffic_table(report)), class_="scroll", tabindex=0, role="group", aria_label="By day"),
-            measure("By door", "door", {row.door for row in rows}),
-            measure("By action", "action", {one.id for one in catalog.actions}),
-            table("By outcome", ("outcome", "calls"), [(code(one), f"{n:,}") for (one,), n in outcomes.items()]),
-            table(
-                "Refusals and failures by code",
-                ("code", "door", "calls"),
-                [(code(one), door, f"{calls:,}") for (one, door), calls in refusals.items()],
-            ),
+        told = [
+            table(one.caption, one.heads, ((code(line[0]), *line[1:]) for line in one.rows))
+            for one in traffic_breakdowns(report, with_callers=self._gate.required)  # for readers who are known
         ]
-        if self._gate.required:  # names of callers are for readers who are known
-            callers = report.sum_by("caller", "label", only=lambda row: row.door not in PAGES and row.door != JOB)
-            told = [(name or "nobody known", label, f"{calls:,}") for (name, label), calls in callers.items()]
-            parts.append(table("By caller", ("caller", "label", "calls"), told[:MAX_CALLERS]))
-        return parts
+        days = f"Calls, jobs and readings of pages in the last {len(report.days)} days (UTC), of all workers."
+        by_day = tag("div", Html(traffic_table(report)), class_="scroll", tabindex=0, role="group", aria_label="By day")
+        return tag("p", days), picture, by_day, told
 
     def _documents(self, documents: Mapping[str, Prepared]) -> object:
         rows, total = list[Sequence[object]](), 0

@@ -242,6 +242,13 @@ class Webhooks:
         raw = (await self._store().run([Look(f"{WEBHOOK}{webhook_id}")])).seen[0]
         return read_webhook(raw) if isinstance(raw, bytes) else None
 
+    async def at(self, log: str) -> list[Webhook]:
+        """Return the webhooks that a log wakes."""
+        raw = (await self._store().run([Look(f"webhooks-at:{log}")])).seen[0]
+        ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
+        found = (await self._store().run([Look(f"{WEBHOOK}{one}") for one in ids])).seen if ids else ()
+        return [read_webhook(one) for one in found if isinstance(one, bytes)]
+
     async def put(self, hook: Webhook, before: Webhook | None) -> bool:
         """Keep a webhook, new or in place of what it was; False if somebody else has changed it since.
 
@@ -340,7 +347,7 @@ class Webhooks:
             keys.append(hook.old_secret[0])
         if keys:
             headers["webhook-signature"] = " ".join(
-                sign(read_secret(one), message.id, moment, message.body) for one in keys
+                sign(_key_of(one), message.id, moment, message.body) for one in keys
             )
         return await asyncio.to_thread(post, hook.url, message.body, headers, trusted=self.trusted)
 
@@ -489,6 +496,14 @@ def read_secret(secret: str) -> bytes:
         if 24 <= len(key) <= 64:
             return key
     raise RefusedCallback('The secret has to be "whsec_" and the base64 of 24 to 64 random bytes.')
+
+
+def _key_of(secret: str) -> bytes:
+    """The key that a secret is; of one that is no Standard Webhooks secret the text itself."""
+    try:
+        return read_secret(secret)
+    except RefusedCallback:
+        return secret.encode()
 
 
 def sign(key: bytes, message_id: str, moment: int, body: bytes) -> str:

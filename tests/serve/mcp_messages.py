@@ -136,7 +136,7 @@ async def open_stream(
             if line.startswith(("data: ", "{")):
                 told.put_nowait(json.loads(line.removeprefix("data: ")))
 
-    task = asyncio.create_task(app(scope, receive, send))
+    task = asyncio.ensure_future(app(scope, receive, send))
 
     async def next_message() -> Any:
         async with asyncio.timeout(5):
