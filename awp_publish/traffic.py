@@ -106,7 +106,7 @@ class _Cell:
         self.milliseconds += other.milliseconds
 
 
-_Entry: TypeAlias = tuple[float, str, str, str, str, str, float | None]
+Entry: TypeAlias = tuple[float, str, str, str, str, str, float | None]
 """When it ended (perf_counter); door, action, caller, label and outcome; seconds that it took."""
 
 _Cells: TypeAlias = dict[tuple[str, str], _Cell]
@@ -174,7 +174,8 @@ class TrafficRecord:
         self._store = store
         self._clock = clock
         self.days = days
-        self._pending: list[_Entry] = []
+        self.pending: list[Entry] = []
+        """What was counted last. Whoever adds to it has it summed up from MAX_PENDING on."""
         self._sums: dict[str, _Cells] = {}
         self._lock = make_lock()
         self._is_kept = False
@@ -189,18 +190,14 @@ class TrafficRecord:
     ) -> None:
         """Count one call, or one reading of a page, which has no time."""
         seconds = None if milliseconds is None else milliseconds / 1000
-        self.note((time.perf_counter(), door, action, caller, label, outcome, seconds))
+        self.pending.append((time.perf_counter(), door, action, caller, label, outcome, seconds))
+        if len(self.pending) >= MAX_PENDING:
+            self.sum_up()
 
-    def note(self, entry: _Entry) -> None:
-        """Count the same, as one entry with the time when it ended (perf_counter) and the seconds that it took."""
-        pending = self._pending
-        pending.append(entry)
-        if len(pending) >= MAX_PENDING:
-            self._sum_up()
-
-    def _sum_up(self) -> None:
+    def sum_up(self) -> None:
+        """Make sums of what is pending."""
         with self._lock:
-            pending, self._pending = self._pending, []
+            pending, self.pending = self.pending, []
             today, until = "", 0.0
             offset = self._clock() - time.perf_counter()
             for ended, door, action, caller, label, outcome, seconds in pending:
@@ -254,7 +251,7 @@ class TrafficRecord:
         """Write what was counted. What the store does not take is kept for the next time."""
         if not self._is_kept:
             self.due = time.perf_counter() + FLUSH_SECONDS
-        self._sum_up()
+        self.sum_up()
         with self._lock:
             sums, self._sums = self._sums, {}
         if not sums:
