@@ -36,6 +36,7 @@ from awp_publish.policy.call import Principal
 from awp_publish.policy.fetching import Failure, Posted
 from awp_publish.problems import Problem, StoreUnavailable, did_you_mean
 from awp_publish.serve.doors import DoorContext, identify_caller
+from awp_publish.serve.http import HOLDS_THREAD
 from awp_publish.serve.mcp.calls import PROTOCOL, Context, Tools, WireResult, admit_caller, exchange_of
 from awp_publish.serve.webhooks import (
     DUE,
@@ -180,11 +181,13 @@ class EventExtension:
         """Answer `events/list` (Listing Available Events)."""
         caller = await self._admit(context)
         scopes = caller.scopes if caller is not None else None
+        delivery = ["poll", *([] if _holds_thread(context) else ["push"])]
+        delivery += ["webhook"] if self._webhooks is not None else []
         listed = [
             {
                 "name": one.id,
                 "description": one.description,
-                "delivery": self.delivery,
+                "delivery": delivery,
                 "inputSchema": one.inputs,
                 "payloadSchema": one.payload,
             }
@@ -192,11 +195,6 @@ class EventExtension:
             if one.is_for(scopes)
         ]
         return {"events": listed, "resultType": "complete", "_meta": self._tools.stamp}
-
-    @property
-    def delivery(self) -> list[str]:
-        """The delivery modes of every event."""
-        return ["poll", "push"] if self._webhooks is None else ["poll", "push", "webhook"]
 
     async def poll(self, context: Context, params: PollParams) -> WireResult:
         """Answer `events/poll` (Poll-Based Delivery). Raises MCPError."""
@@ -221,6 +219,9 @@ class EventExtension:
         """
         caller = await self._admit(context)
         event = self.find(params, caller)
+        if _holds_thread(context):
+            told = {"feature": "deliveryMode", "value": "push"}
+            raise MCPError(UNSUPPORTED, "Unsupported: this server cannot keep streams open; poll.", told)
         if len(self._open) >= MAX_STREAMS:
             raise MCPError(RESOURCE_EXHAUSTED, "Too many streams are open.", {"limit": "streams", "max": MAX_STREAMS})
         meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
@@ -496,6 +497,11 @@ class EventExtension:
             with suppress(OverflowError):
                 since = datetime.now(UTC) - timedelta(milliseconds=params.max_age_ms)
         return await self._events.read(event, logs, positions, most=most, since=since, arguments=params.arguments)
+
+
+def _holds_thread(context: Context) -> bool:
+    """Say whether a stream would take a thread of the server away, of which there are few."""
+    return HOLDS_THREAD in exchange_of(context).scope
 
 
 def id_of(caller: Principal, url: str, event_id: str, arguments: Mapping[str, object]) -> str:
