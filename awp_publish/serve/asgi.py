@@ -483,7 +483,7 @@ class AgentPublisher:
 async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
     """Ask the application first, and answer with our document where it has none."""
 
-    async def answer() -> None:
+    async def answer(_: Receive) -> None:
         await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
 
     await ask_first(go_on, scope, receive, send, (404,), answer)

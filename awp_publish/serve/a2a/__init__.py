@@ -31,6 +31,7 @@ from a2a.utils.errors import (
     VersionNotSupportedError,
 )
 from awp_publish.model import Door, Paths
+from awp_publish.policy.botauth import note_signature
 from awp_publish.problems import InvalidEnvelope, MethodNotAllowed, NotJson, Problem, UnsupportedMediaType
 from awp_publish.protocols import agent_card
 from awp_publish.serve.a2a.handler import DOOR, REQUEST, A2aHandler, A2aRequest
@@ -147,6 +148,8 @@ class A2aDoor:
         if method == "OPTIONS":
             await send_reply(self._cors.preflight(fields, RPC_METHODS if is_rpc else METHODS), send)
             return
+        if b"signature-input" in fields:
+            receive = note_signature(scope, fields, receive)
         request = A2aRequest(scope, receive, fields, self._cors.headers(fields))
         request.extensions = get_requested_extensions([fields.get(EXTENSIONS, b"").decode("latin-1")])
         if self._extension in request.extensions:
