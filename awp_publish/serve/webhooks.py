@@ -132,7 +132,7 @@ class Webhook:
 
     @property
     def seconds(self) -> float:
-        """How long its record is kept from now on."""
+        """The seconds for which its record is kept from now on."""
         return FOREVER if self.expires is None else max(self.expires - time.time(), 0.0) + GRACE
 
     def has_expired(self) -> bool:
@@ -182,7 +182,7 @@ class Webhooks:
 
     @property
     def is_durable(self) -> bool:
-        """Whether webhooks outlive the process."""
+        """True where webhooks outlive the process."""
         return self._store().is_shared
 
     # --- What callers ask for ---
@@ -367,7 +367,7 @@ class Webhooks:
             await asyncio.wait({task})
 
     def work_anyway(self) -> None:
-        """Where a server tells of no lifespan, the first webhook starts the worker; it ends with the event loop."""
+        """Start the worker where a server tells of no lifespan; it ends with the event loop."""
         if not self._has_lifespan and (
             self._worker is None or self._worker.done() or self._worker.get_loop().is_closed()
         ):
