@@ -39,7 +39,7 @@ LISTEN: Final = "subscriptions/listen"
 LOOK_SECONDS: Final = 2.0
 """Seconds between two looks at what other workers have published."""
 
-VERIFY_SECONDS: Final = 15.0
+VERIFY_SECONDS: Final = 5.0
 """Seconds after which it is asked again who listens, and what they may call."""
 
 MAX_LISTENING: Final = 1_000
