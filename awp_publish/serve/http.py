@@ -31,6 +31,9 @@ ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
 NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 PREFLIGHT_MAX_AGE: Final = b"86400"
 
+HOLDS_THREAD: Final = "awp_publish.holds_thread"
+"""The member of a scope by which a gateway says that a thread of the server waits for the whole answer."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
