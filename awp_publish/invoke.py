@@ -552,6 +552,7 @@ class Invoker:
             calls.discard(call)
             if call.is_overseen:
                 await _settle(call)
+            del call.deliver  # which mostly leads back to the call
 
     async def _deliver(self, call: Call, result: Result) -> None:
         """Validate what a handler answered (WoA section 5.2), record how the call ended, and deliver that."""

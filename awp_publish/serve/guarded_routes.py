@@ -228,6 +228,7 @@ async def _pass_on(call: Call) -> Result:
     """Have the route answer. The only way there for a direct request, and `invoke` goes it behind the gates."""
     exchange = cast(_Exchange, call.context)
     await exchange.app(exchange.scope, exchange.receive, exchange.send)
+    exchange.call = None  # each held the other
     return exchange.result or HandlerFailed(f"The route of action {call.action.id} gave no answer.")
 
 
@@ -242,7 +243,7 @@ class _DirectRequest(PlainRequest):
         if not isinstance(exchange, _Exchange) or result is not exchange.result or self.call is None:
             await super().deliver(result)
             return
-        added = self.call.headers
+        added, self.call = self.call.headers, None
         replaced = {name for name, _ in added}
         own = [pair for pair in exchange.start.get("headers", ()) if pair[0].lower() not in replaced]
         await self._send({**exchange.start, "headers": [*own, *added]})
