@@ -6,10 +6,12 @@ alternatives differ, one that is marked is enough: to hide too much does no harm
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeAlias
 
 import jsonschema_rs
+import orjson
 
 from awp_publish.model import JsonObject
 from awp_publish.schema import is_secret, named_subschemas, parts_of, subschemas
@@ -23,15 +25,22 @@ Redact: TypeAlias = Callable[[Any], Any]
 
 def input_redactor(inputs: JsonObject, mark: object = HIDDEN) -> Redact | None:
     """Return what puts `mark` in place of the secrets of an input; None for a schema that marks none."""
-    return _redactor(inputs, is_secret, mark)
+    return _redactor(inputs, is_secret, mark, (b"writeOnly", b"password"))
 
 
 def answer_redactor(outputs: JsonObject) -> Redact | None:
     """Return what takes out of an answer what is given once; None for a schema that marks nothing of the kind."""
-    return _redactor(outputs, lambda schema: schema.get("readOnce") is True, GIVEN_ONCE)
+    return _redactor(outputs, lambda schema: schema.get("readOnce") is True, GIVEN_ONCE, (b"readOnce",))
 
 
-def _redactor(root: JsonObject, is_marked: Callable[[JsonObject], bool], mark: object) -> Redact | None:
+def _redactor(
+    root: JsonObject, is_marked: Callable[[JsonObject], bool], mark: object, words: Iterable[bytes]
+) -> Redact | None:
+    """`words` are those of which a mark has one."""
+    with suppress(TypeError):  # of numbers that are too large, for instance
+        text = orjson.dumps(root)
+        if not any(word in text for word in words):
+            return None
     if not any(map(is_marked, subschemas(root))):
         return None
     return partial(_Redactor(root, is_marked, mark).copy, (root,))

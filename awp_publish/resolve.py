@@ -333,7 +333,7 @@ def make_action(
         escaped = [name.replace("\\", "\\\\").replace("'", "\\'") for name in names]  # a CSS string
         found = (f"[{of_action}='{action_id}'] [{of_input}='{name}']" for name in escaped)
         selectors = dict(zip(names, found, strict=True))
-    else:
+    elif selectors:
         _refuse_unknown_names(subject, "awas.selectors", selectors, operation)
     is_background = options.execution == "async"
     if is_background and answer_redactor(operation.outputs) is not None:
@@ -672,14 +672,12 @@ def resolve(
     _check_dependencies(actions)
     required = {needed for action in actions for needed in action.requires}
     pages = {route.template for route in routes if "GET" in route.methods and not route.is_opaque}
-    known = [
-        replace(
-            action,
-            is_required=action.id in required,
-            page=action.target.path if action.target is not None and action.target.path in pages else None,
-        )
-        for action in actions
-    ]
+    known = []
+    for action in actions:
+        page = action.target.path if action.target is not None and action.target.path in pages else None
+        is_required = action.id in required
+        has_changed = page is not None or is_required
+        known.append(replace(action, is_required=is_required, page=page) if has_changed else action)
     return tuple(known), tuple(_group(known, agents)), included
 
 

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import date, datetime, time, timedelta
 from functools import partial
@@ -21,6 +22,7 @@ from urllib.parse import quote, unquote
 from uuid import UUID
 
 import jsonschema_rs
+import orjson
 from jsonschema_rs import Draft202012Validator as Engine
 from pydantic import AnyUrl, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
@@ -166,13 +168,85 @@ def _settle_closed(root: JsonObject) -> None:
             part["additionalProperties"] = False
 
 
-def write_readable(*kinds: object) -> tuple[dict[str, object], ...]:
-    """The JSON Schemas of those of the types that have one, for `drops_unknown` and `close_like`."""
-    written = []
+def write_readable(*kinds: object) -> tuple[JsonObject, ...]:
+    """The JSON Schemas of those of the types that have one, as far as `drops_unknown` and `close_like` read them."""
+    written = list[JsonObject]()
     for kind in kinds:
         with contextlib.suppress(UnusableSchema):
-            written.append(write_schema(kind))
+            written.append(_sketch(kind) or write_schema(kind))
     return tuple(written)
+
+
+_PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("any", "none", "bool", "int", "float", "decimal", "str", "bytes", "date", "time", "datetime"), ()),
+    **dict.fromkeys(("timedelta", "uuid", "url", "multi-host-url", "literal", "enum", "definition-ref"), ()),
+    **dict.fromkeys(("list", "set", "frozenset", "tuple"), ("items_schema",)),
+    **dict.fromkeys(("nullable", "default", "function-after", "model", "model-field"), ("schema",)),
+    **dict.fromkeys(("union", "tagged-union"), ("choices",)),
+    "dict": ("keys_schema", "values_schema"),
+    "model-fields": ("fields",),
+    "definitions": ("schema", "definitions"),
+}
+"""The parts of pydantic's core schemas, as far as nothing in them sees what was sent or writes a schema of its own."""
+
+_OWN_WRITERS: Final = ("pydantic.main", "pydantic._internal._generate_schema")
+"""The modules of functions that write a type's JSON Schema as pydantic alone would."""
+
+
+def _sketch(kind: object) -> JsonObject | None:
+    """The objects in a model's schema with the names of their members, closed or not; None for what is not plain.
+
+    A start reads every model, and pydantic knows all of this already: writing it out takes ten times as long.
+    """
+    core: Any = vars(kind).get("__pydantic_core_schema__") if isinstance(kind, type) else None
+    if not isinstance(core, dict):  # no model, or one that is not complete
+        return None
+    objects, waiting = dict[str, JsonObject](), [core]
+    for node in waiting:  # which grows while it is read
+        type_ = node["type"] if isinstance(node, dict) else None
+        if type_ not in _PARTS or "extras_schema" in node:
+            return None
+        for name in _PARTS[type_]:
+            part = node.get(name, [])
+            if isinstance(part, dict) and name not in ("fields", "choices"):
+                waiting.append(part)
+            else:
+                parts = part.values() if isinstance(part, dict) else part
+                waiting += [one[0] if isinstance(one, tuple) else one for one in parts]
+        if metadata := node.get("metadata"):
+            writers = metadata.get("pydantic_js_functions", ())
+            is_own = all(getattr(one, "__module__", "") in _OWN_WRITERS for one in writers)
+            if not is_own or "pydantic_js_annotation_functions" in metadata:
+                return None
+            if _describes_parts(metadata.get("pydantic_js_extra")):
+                return None
+        if type_ != "model":
+            continue
+        inner, config = node["schema"], node.get("config", {})
+        while inner["type"] == "function-after":
+            inner = inner["schema"]
+        if inner["type"] != "model-fields" or _describes_parts(node["cls"].model_config.get("json_schema_extra")):
+            return None
+        names = [one.get("validation_alias", name) for name, one in inner["fields"].items()]
+        if not all(isinstance(one, str) for one in names) or "validate_by_name" in config:
+            return None
+        extra = config.get("extra_fields_behavior", "ignore")
+        is_closed = extra == "forbid" or (extra == "ignore" and not node.get("custom_init"))
+        found = {"properties": dict.fromkeys(names, True)}
+        # A model in one place alone may have no name there.
+        name = node.get("ref", str(len(objects)))
+        objects[name] = {**found, "additionalProperties": False} if is_closed else found
+    while core["type"] in ("definitions", "function-after"):
+        core = core["schema"]
+    return {**objects.get(core.get("schema_ref", core.get("ref", "0")), {}), "$defs": objects}
+
+
+def _describes_parts(extra: object) -> bool:
+    """Return True for a `json_schema_extra` that may say something of members."""
+    if not isinstance(extra, dict):
+        return extra is not None
+    told = {name: value for name, value in extra.items() if name not in ("example", "examples")}
+    return "additionalProperties" in told or any(isinstance(value, (dict, list)) for value in told.values())
 
 
 def drops_unknown(*written: JsonObject) -> bool:
@@ -185,6 +259,9 @@ def close_like(schema: JsonObject, *written: JsonObject) -> JsonObject:
 
     Objects are told by the names of their members. The root is left as it is: it may have been put together of several.
     """
+    with contextlib.suppress(TypeError):  # of numbers that are too large, for instance
+        if orjson.dumps(schema).count(b'"properties"') < 2:  # the root's own
+            return schema
     closed: dict[frozenset[str], bool] = {}
     for part in subschemas(written):
         if "properties" in part:
@@ -249,6 +326,32 @@ def _inline_root(schema: dict[str, object]) -> dict[str, object]:
     return {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
 
 
+def inline_definitions(schema: JsonObject) -> dict[str, object]:
+    """Return a schema in which a definition that is referred to once stands where it is meant.
+
+    Definitions of several references stay, so that a schema does not grow, and so do recursive ones.
+    """
+    whole = copy.deepcopy(dict(schema))
+    definitions = whole.get("$defs")
+    if not isinstance(definitions, dict):
+        return whole
+    referring = [part for part in subschemas(whole) if isinstance(part.get("$ref"), str)]
+    counts = Counter(part["$ref"] for part in referring)
+    for part in referring:
+        name = str(part["$ref"]).removeprefix("#/$defs/")
+        definition = definitions.get(name)
+        if counts[part["$ref"]] > 1 or part.keys() - _ANNOTATING or not isinstance(definition, dict):
+            continue
+        if part["$ref"] == f"#/$defs/{name}" and not any(inner is part for inner in subschemas(definition)):
+            written = cast(dict[str, object], part)
+            beside = {key: value for key, value in written.items() if key != "$ref"}
+            written.clear()
+            written |= definitions.pop(name) | beside
+    if not definitions:
+        del whole["$defs"]
+    return whole
+
+
 _ANNOTATING: Final = {"$ref", "$defs", "$schema", "$comment", "title", "description", "examples", "default"}
 """Keywords beside a root's reference that constrain nothing, so that the root may be written out."""
 
@@ -273,6 +376,57 @@ def check_dialect(schema: JsonObject) -> None:
             f"the schema is written in another dialect ($schema {_shown(dialect)}); schemas are read as {DIALECT}, "
             "so leave $schema out or translate the schema"
         )
+
+
+_OLDER: Final = re.compile(r"https?://json-schema\.org/(?:draft-0([467])|draft/2019-09)/schema#?")
+
+
+def translate(schema: JsonObject) -> JsonObject:
+    """Return a schema that declares an older dialect, draft-04 to 2019-09, in the words of 2020-12; others as it is."""
+    declared = schema.get("$schema")
+    dialect = _OLDER.fullmatch(declared) if isinstance(declared, str) else None
+    if dialect is None:
+        return schema
+    hides_siblings = dialect[1] is not None  # of a reference
+
+    def each(value: object) -> object:
+        return {name: one(inner) for name, inner in value.items()} if isinstance(value, Mapping) else value
+
+    def one(value: object) -> object:
+        if isinstance(value, list):
+            return [one(inner) for inner in value]
+        if not isinstance(value, Mapping):
+            return value
+        given = dict(value)
+        if "$ref" in given and hides_siblings:
+            given = {name: given[name] for name in ("$ref", "definitions", "$defs") if name in given}
+        given.pop("$schema", None)
+        if isinstance(given.get("id"), str):
+            given["$id"] = given.pop("id")
+        if "$recursiveRef" in given:
+            given["$ref"] = given.pop("$recursiveRef")
+        for name, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+            if isinstance(given.get(name), bool) and given.pop(name) and plain in given:
+                given[name] = given.pop(plain)
+        further = given.pop("additionalItems", True)
+        if isinstance(given.get("items"), list):
+            given["prefixItems"], given["items"] = given["items"], further
+        depending = given.pop("dependencies", {})
+        if isinstance(depending, Mapping) and depending:
+            given["dependentRequired"] = {
+                name: needed for name, needed in depending.items() if isinstance(needed, list)
+            }
+            given["dependentSchemas"] = {
+                name: needed for name, needed in depending.items() if not isinstance(needed, list)
+            }
+        named = ("properties", "patternProperties", "definitions", "$defs", "dependentSchemas")
+        plain_values = ("const", "enum", "default", "examples", "required", "dependentRequired", "$ref", "$id")
+        return {
+            name: each(inner) if name in named else inner if name in plain_values else one(inner)
+            for name, inner in given.items()
+        }
+
+    return cast(JsonObject, one(schema))
 
 
 def schema_of(given: object, mode: Mode) -> dict[str, object]:
@@ -471,11 +625,17 @@ def subschemas(root: object) -> Iterable[JsonObject]:
     waiting = [root]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, Mapping):
+        if isinstance(part, dict):  # nearly all are, and abstract classes take long to ask
             yield part
-            waiting += part.values()
+            waiting += [one for one in part.values() if type(one) not in _PLAIN]
         elif isinstance(part, (list, tuple)):
             waiting += part
+        elif type(part) not in _PLAIN and isinstance(part, Mapping):
+            yield part
+            waiting += part.values()
+
+
+_PLAIN: Final = frozenset((str, int, float, bool, type(None)))
 
 
 def named_subschemas(root: object) -> Mapping[str, JsonObject]:
@@ -536,8 +696,9 @@ def _list(schema: JsonObject, keyword: str) -> Sequence[Any]:
 
 def _branches_recursively(root: JsonObject) -> bool:
     """Return True if a union has itself in two of its alternatives."""
-    if "$ref" not in repr(root):
-        return False
+    with contextlib.suppress(TypeError):  # of numbers that are too large, for instance
+        if b'"$ref"' not in orjson.dumps(root):
+            return False
     unions: list[Mapping[str, object]] = []
     waiting: list[object] = [root]
     while waiting:

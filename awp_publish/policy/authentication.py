@@ -24,6 +24,7 @@ from awp_publish.problems import (
     HandlerFailed,
     InsufficientScope,
     InvalidCredentials,
+    InvalidProof,
     Problem,
     RateLimited,
     StoreUnavailable,
@@ -118,6 +119,11 @@ def _described(value: object) -> str:
 # --- Callers who send a secret ---
 
 BEARER: Final = "Bearer"
+"""The scheme and challenge of tokens that whoever has one may use (RFC 6750)."""
+
+PROOF_ALGORITHMS: Final = ("ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
+DPOP: Final = f'DPoP algs="{" ".join(PROOF_ALGORITHMS)}"'
+"""The challenge of tokens that only the holder of a key may use, and how they prove that (RFC 9449 section 7.1)."""
 
 KnownSecrets: TypeAlias = Mapping[str, Principal | str]
 """Secrets to the callers who have them, or to their ids."""
@@ -473,21 +479,28 @@ class Challenges:
 
         Those of an earlier refusal are replaced: a site may raise one and the same exception again and again.
         """
+        kinds = dict.fromkeys((*self.kinds, DPOP) if refused == DPOP else self.kinds)
+        others = [header for header in problem.headers if header[0].lower() != FIELD.lower()]
+        problem.headers = (*others, *((FIELD, self._write(kind, problem, refused)) for kind in kinds))
+        return problem
+
+    def _write(self, kind: str, problem: Problem, refused: str | None) -> str:
+        """Write one challenge: those for tokens say what is wrong (RFC 6750 section 3, RFC 9449 section 7.1)."""
+        if kind not in (BEARER, DPOP):
+            return kind
         told = {"realm": self.realm}
-        if isinstance(problem, InsufficientScope):  # RFC 6750 section 3: no error where no credentials were sent
+        if isinstance(problem, InsufficientScope):  # no error where no credentials were sent
             told["error"] = "insufficient_scope"
-        elif not isinstance(problem, AuthenticationRequired) and refused == BEARER:  # without quotes and backslashes
+        elif not isinstance(problem, AuthenticationRequired) and refused == kind:  # without quotes and backslashes
             description = _ESCAPED.sub("'", _printable(problem.detail))[:MOST_DESCRIBED]
-            told |= {"error": "invalid_token", "error_description": description}
-        if told.get("error") != "invalid_token":
+            error = "invalid_dpop_proof" if isinstance(problem, InvalidProof) else "invalid_token"
+            told |= {"error": error, "error_description": description}
+        if "error_description" not in told:
             told["scope"] = " ".join(self.scopes)
         told["resource_metadata"] = self.metadata_url or ""
         # Each value is a quoted-string (RFC 9110 section 5.6.4) of ASCII alone.
         quoted = ((name, _ESCAPED.sub(r"\\\g<0>", _printable(value))) for name, value in told.items() if value)
-        bearer = f"{BEARER} " + ", ".join(f'{name}="{value}"' for name, value in quoted)
-        others = [header for header in problem.headers if header[0].lower() != FIELD.lower()]
-        problem.headers = (*others, *((FIELD, bearer if kind == BEARER else kind) for kind in self.kinds))
-        return problem
+        return kind + (" " if kind == BEARER else ", ") + ", ".join(f'{name}="{value}"' for name, value in quoted)
 
 
 def challenges_of(
@@ -585,7 +598,8 @@ class AuthenticationGate:
                 return None
             if self._sole is not None:
                 self._challenges.put_on(refusal, self._sole.challenge)
-            if isinstance(refusal, InvalidCredentials):  # nobody guesses what has only expired
+            # Nobody guesses what has only expired, nor a token that is right and lacks its proof.
+            if isinstance(refusal, InvalidCredentials) and not isinstance(refusal, InvalidProof):
                 await self._count_wrong(credentials.address)
             raise
         except Problem:
@@ -652,6 +666,8 @@ class AuthenticationGate:
                 return principal
         if refusal is None:
             return None
+        if refused == BEARER and credentials.headers.get("authorization", "")[:5].lower() == "dpop ":
+            refused = DPOP
         raise self._challenges.put_on(refusal, refused)
 
 

@@ -41,6 +41,16 @@ class Principal:
         if _NOT_TEXT.search(self.id):
             raise InvalidCredentials("The caller's id has characters that no text has.")
 
+    @property
+    def client(self) -> str | None:
+        """The software that acts for the caller, as its token says (`client_id`, RFC 9068 section 2.2; else `azp`).
+
+        Of a client that is known by its metadata document, this is that document's https address. It is not fetched:
+        who asks for tokens chooses it.
+        """
+        named = self.claims.get("client_id", self.claims.get("azp"))
+        return named if isinstance(named, str) and named else None
+
 
 class Signed(NamedTuple):
     """What a caller has signed with a secret that it shares with the site: our own challenge, under its name."""

@@ -175,9 +175,9 @@ class Guards:
     receipted: frozenset[str] = frozenset()
     credentials: frozenset[RouteCredential] = frozenset()
 
-    def identify(self) -> AuthenticationGate:
-        """The gate that tells who makes a request, for what is no call of an action. Nobody has to be known."""
-        return AuthenticationGate(self.authenticators, False, (), self.realm, self.metadata_url, store=self.store)
+    def identify(self, *, required: bool = False) -> AuthenticationGate:
+        """The gate that tells who makes a request, for what is no call of an action."""
+        return AuthenticationGate(self.authenticators, required, (), self.realm, self.metadata_url, store=self.store)
 
     async def certify(self, call: Call) -> RawHeaders:
         """Remember a success on which others build, and return the header that proves it."""
@@ -277,10 +277,11 @@ class Guard:
         self._requires = action.requires if guards.receipts is not None else ()
         self._certifies = action.id in guards.receipted and not action.is_background
         self._confirmations = guards.confirmations if action.needs_confirmation else None
-        self._summary, self._redact_input = summarizer(action), input_redactor(action.inputs)
-        self._in_order = in_order(action.inputs)
-        words = action.confirmation_summary
-        self._summary_takes_call = callable(words) and takes_call(words)
+        if self._confirmations is not None:
+            self._summary, self._redact_input = summarizer(action), input_redactor(action.inputs)
+            self._in_order = in_order(action.inputs)
+            words = action.confirmation_summary
+            self._summary_takes_call = callable(words) and takes_call(words)
         self._durable = action.needs_confirmation or action.is_irreversible  # claims must outlive a loss of power
 
         self._is_everywhere = action.is_public and action.expose is None

@@ -64,7 +64,7 @@ def render_ard(catalog: Catalog) -> dict[str, object]:
 
 
 def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
-    site, name = catalog.site, llms_txt.skill_name(catalog)
+    site, name, domain = catalog.site, llms_txt.skill_name(catalog), _domain(catalog)
     queries = [query for action in catalog.actions for query in _queries(action)[:1]][:MOST_QUERIES]
     interfaces = []
     if mcp_server_card.is_published(catalog) and catalog.publishes("mcp_server_card"):
@@ -76,7 +76,7 @@ def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
         interfaces.append(("skill", f"How to use {site.name}", SKILL_TYPE, llms_txt.skill_path(catalog)))
     for kind, title, media_type, path in interfaces:
         yield {
-            "identifier": f"urn:air:{_domain(catalog)}:{kind}:{name}",
+            "identifier": f"urn:air:{domain}:{kind}:{name}",
             "displayName": title,
             "type": media_type,
             "url": catalog.absolute(path),
@@ -89,7 +89,7 @@ def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
             continue
         _, _, media_type, path = offered[0]
         yield {
-            "identifier": f"urn:air:{_domain(catalog)}:action:{action.id}",
+            "identifier": f"urn:air:{domain}:action:{action.id}",
             "displayName": action.name,
             "type": media_type,
             "url": catalog.absolute(path),

@@ -82,7 +82,7 @@ def read_credentials(scope: Scope, fields: Fields, trusted_proxies: TrustedProxi
         scope.get("user"),
         _NO_SCOPES if auth is None else _granted(auth),
         query=scope.get("query_string", b""),
-        request=scope if b"signature-input" in fields else None,
+        request=scope if b"signature-input" in fields or b"dpop" in fields else None,
     )
 
 

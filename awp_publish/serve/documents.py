@@ -1,6 +1,7 @@
-"""Documents prepared once: bytes, ETags, compressed forms, headers and the 304 are made when the site is frozen.
+"""Documents prepared once: their bytes are made when the site is frozen, replies when a document is first asked for.
 
-A request is a dict lookup and the choice between ready replies.
+Those are the ETags, compressed forms, headers and the 304; most documents of a site are never asked for. From then on a
+request is a dict lookup and the choice between ready replies.
 """
 
 import gzip
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime, parsedate_to_datetime
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from html import escape
 from importlib import import_module
 from typing import Final
@@ -22,10 +23,7 @@ from awp_publish.serve.http import ANY_ORIGIN, NO_SNIFFING, Headers, RawHeaders,
 
 METHODS: Final = "GET, HEAD, OPTIONS"
 LARGE: Final = 262_144
-"""Bytes from which compressing harder costs more start-up time than it saves traffic."""
-
-PAGE: Final = 4096
-"""Bytes up to which what a document was compressed to is remembered."""
+"""Bytes from which compressing harder takes longer than a request may wait."""
 
 IDENTITY: Final = "identity"
 
@@ -40,19 +38,54 @@ class Variant:
     unchanged: Reply
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prepared:
-    """One document, ready to be served: a variant for each content coding, best first, identity last."""
+class Encodings:
+    """The bytes of a document, at whatever paths it is served; `encoded` by content coding, the best first."""
 
-    codings: tuple[str, ...]
-    variants: tuple[Variant, ...]
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(self.body).hexdigest()[:32]
+
+    @cached_property
+    def encoded(self) -> Mapping[str, bytes]:
+        level = 5 if len(self.body) > LARGE else 9
+        compressed = ((coding, compress(self.body, level)) for coding, compress in _COMPRESSORS)
+        return {coding: data for coding, data in compressed if len(data) < len(self.body)} | {IDENTITY: self.body}
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """One document, ready to be served. `headers` are those that all of its representations share."""
+
+    encodings: Encodings
+    headers: RawHeaders
     modified: datetime
     media_type: str
 
     @property
     def body(self) -> bytes:
         """The document itself, not compressed."""
-        return self.variants[-1].full.body
+        return self.encodings.body
+
+    @property
+    def codings(self) -> tuple[str, ...]:
+        """The content codings of `variants`."""
+        return tuple(self.encodings.encoded)
+
+    @cached_property
+    def variants(self) -> tuple[Variant, ...]:
+        """The representations, one for each content coding."""
+        variants, digest = [], self.encodings.digest
+        for coding, data in self.encodings.encoded.items():
+            etag = (f'"{digest}"' if coding == IDENTITY else f'"{digest}-{coding}"').encode()
+            headers = (*self.headers, (b"etag", etag))
+            marked = headers if coding == IDENTITY else (*headers, (b"content-encoding", coding.encode()))
+            sized = (*marked, (b"content-length", b"%d" % len(data)))
+            unchanged = tuple(pair for pair in headers if pair[0] not in (b"content-type", b"x-content-type-options"))
+            variants.append(Variant(etag, Reply(200, sized, data), Reply(200, sized), Reply(304, unchanged)))
+        return tuple(variants)
 
     def answer(self, method: str, headers: Headers) -> Reply:
         """The reply to a request, by method, `Accept-Encoding` and the conditional headers (RFC 9110 section 13)."""
@@ -126,51 +159,30 @@ def prepare(
     first = catalog.site.updated if not before and catalog.site.updated else now
     # HTTP dates have no fractions; a date without a zone is read as UTC.
     modified = (first if first.tzinfo else first.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
-    rendered: dict[object, bytes] = {}
+    dated = b"last-modified", format_datetime(modified, usegmt=True).encode()
+    rendered: dict[object, Encodings] = {}
     prepared, view = {}, views_of(catalog)
     for document in documents:
-        way = document.render, document.door
+        way, path = (document.render, document.door), document.path_in(catalog)
         if way not in rendered:
-            rendered[way] = document.render(view(document))
-        path, body = document.path_in(catalog), rendered[way]
+            rendered[way] = Encodings(document.render(view(document)))
         old = before.get(path)
-        prepared[path] = old if old is not None and old.body == body else _prepare_one(document, body, link, modified)
+        if old is not None and old.body == rendered[way].body:
+            prepared[path] = old
+            continue
+        headers: RawHeaders = (
+            (b"content-type", document.media_type.encode()),
+            (b"cache-control", f"public, max-age={document.max_age}".encode()),
+            (b"vary", b"Accept-Encoding"),
+            dated,
+            ANY_ORIGIN,
+            (b"access-control-expose-headers", b"ETag, Link"),
+            NO_SNIFFING,
+            *(((b"link", link),) if link else ()),
+            *((name.lower().encode(), value.encode()) for name, value in document.headers),
+        )
+        prepared[path] = Prepared(rendered[way], headers, modified, document.media_type.split(";", 1)[0])
     return prepared
-
-
-def _prepare_one(document: Document, body: bytes, link: bytes, modified: datetime) -> Prepared:
-    digest = hashlib.sha256(body).hexdigest()[:32]
-    shared: RawHeaders = (
-        (b"content-type", document.media_type.encode()),
-        (b"cache-control", f"public, max-age={document.max_age}".encode()),
-        (b"vary", b"Accept-Encoding"),
-        (b"last-modified", format_datetime(modified, usegmt=True).encode()),
-        ANY_ORIGIN,
-        (b"access-control-expose-headers", b"ETag, Link"),
-        NO_SNIFFING,
-        *(((b"link", link),) if link else ()),
-        *((name.lower().encode(), value.encode()) for name, value in document.headers),
-    )
-    encoded = _encode_page(body) if len(body) <= PAGE else _encode(body)
-    variants = []
-    for coding, data in encoded.items():
-        etag = (f'"{digest}"' if coding == IDENTITY else f'"{digest}-{coding}"').encode()
-        headers = (*shared, (b"etag", etag))
-        marked = headers if coding == IDENTITY else (*headers, (b"content-encoding", coding.encode()))
-        sized = (*marked, (b"content-length", b"%d" % len(data)))
-        unchanged = tuple(pair for pair in headers if pair[0] not in (b"content-type", b"x-content-type-options"))
-        variants.append(Variant(etag, Reply(200, sized, data), Reply(200, sized), Reply(304, unchanged)))
-    return Prepared(tuple(encoded), tuple(variants), modified, document.media_type.split(";", 1)[0])
-
-
-def _encode(body: bytes) -> Mapping[str, bytes]:
-    level = 5 if len(body) > LARGE else 9
-    compressed = ((coding, compress(body, level)) for coding, compress in _COMPRESSORS)
-    return {coding: data for coding, data in compressed if len(data) < len(body)} | {IDENTITY: body}
-
-
-_encode_page: Final = lru_cache(maxsize=128)(_encode)
-"""The pages of problems are the same for every origin and every site of a process."""
 
 
 _COMPRESSORS: Final[list[tuple[str, Callable[[bytes, int], bytes]]]] = [

@@ -53,10 +53,23 @@ async def ask_first(
     receive: Receive,
     send: Send,
     missing: Container[int],
-    instead: Callable[[], Awaitable[None]],
+    instead: Callable[[Receive], Awaitable[None]],
 ) -> None:
-    """Let the application answer; where its status is one of `missing`, drop that and answer otherwise."""
+    """Let the application answer; where its status is one of `missing`, drop that and answer otherwise.
+
+    `instead` receives what the application has received of the request's body, and what comes after it.
+    """
     is_missing = False
+    read: list[Message] = []
+
+    async def receive_first() -> Message:
+        message = await receive()
+        if message["type"] == "http.request":
+            read.append(message)
+        return message
+
+    async def receive_again() -> Message:
+        return read.pop(0) if read else await receive()
 
     async def watch(message: Message) -> None:
         nonlocal is_missing
@@ -65,9 +78,9 @@ async def ask_first(
         if not is_missing:
             await send(message)
 
-    await app(scope, receive, watch)
+    await app(scope, receive_first, watch)
     if is_missing:
-        await instead()
+        await instead(receive_again)
 
 
 def without_content(send: Send) -> Send:

@@ -101,8 +101,10 @@ class PlainDoor(Endpoint):
             "confirmation": action.needs_confirmation,
             "receipts": action.requires,
         }
-        own = members(resolved(action.inputs, action.inputs))
-        self._beside = [name for name, is_asked_for in beside.items() if is_asked_for and name not in own]
+        self._beside = [name for name, is_asked_for in beside.items() if is_asked_for]
+        if self._beside:
+            own = members(resolved(action.inputs, action.inputs))
+            self._beside = [name for name in self._beside if name not in own]
 
     def refuse_foreign(self, fields: Fields) -> None:
         """Refuse what another site's page sends: also with credentials that a browser adds to its forms by itself."""

@@ -5,9 +5,19 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
 from fastapi import Body
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, RootModel
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    RootModel,
+    WithJsonSchema,
+    field_validator,
+)
 from typing_extensions import TypedDict
 
+from awp_publish.schema import subschemas, write_readable, write_schema
 from tests.declare.handlers import taking
 
 
@@ -281,3 +291,87 @@ def test_members_named_like_keywords_of_json_schema_are_members(site, start):
     given = {"title": "t", "properties": {"a": 1}, "$ref": TREE, "discriminator": "x", "default": [2]}
     assert front.call("take", given) == given
     assert front.inputs("take")["properties"]["default"]["examples"] == [{"title": "kept"}]
+
+
+class Bookcase(BaseModel):
+    name: Annotated[str, Field(min_length=1, description="Its name.")]
+    books: list[Book] = []
+    closed: dict[str, ClosedBook] = {}
+    either: Cat | Dog | None = None
+    told_apart: Annotated[Cat | Dog, Field(discriminator="kind")] | None = None
+    pair: tuple[int, OpenBook] | None = None
+    inner: "Bookcase | None" = None
+    checked: Annotated[Book, AfterValidator(lambda book: book)] | None = None
+
+
+class MadeByHand(BaseModel):
+    title: str
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+
+
+class SeenBefore(BaseModel):
+    book: Book
+
+    @field_validator("book", mode="before")
+    @classmethod
+    def read(cls, given: object) -> object:
+        return given
+
+
+class Described(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"properties": {"other": {}}})
+    title: str
+
+
+class OwnWords(BaseModel):
+    part: Annotated[int, WithJsonSchema({"type": "object", "properties": {"whole": {}}})]
+
+
+class FurtherWords(BaseModel):
+    part: Annotated[object, Field(json_schema_extra={"allOf": [{"properties": {"x": {}}}], "writeOnly": True})]
+
+
+class ByEitherName(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+    title: str = Field(alias="t")
+
+
+class OpenToNumbers(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, int]
+    title: str
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(
+            Book,
+            ClosedBook,
+            OpenBook,
+            Renamed,
+            Cat,
+            Bookcase,
+            MadeByHand,
+            SeenBefore,
+            Described,
+            OwnWords,
+            FurtherWords,
+        ),
+        *(ByEitherName, OpenToNumbers, RootModel[Book], RootModel[list[Book]]),
+    ],
+)
+def test_what_a_model_drops_is_read_as_from_its_whole_schema(model):
+    def objects(schema: object) -> dict[frozenset[str], bool]:
+        found: dict[frozenset[str], bool] = {}
+        for part in subschemas(schema):
+            if isinstance(names := part.get("properties"), dict):
+                is_closed = part.get("additionalProperties") is False
+                found[frozenset(names)] = found.get(frozenset(names), True) and is_closed
+        return found
+
+    (read,), written = write_readable(model), write_schema(model)
+    assert objects(read) == objects(written)
+    assert (read.get("additionalProperties") is False) == (written.get("additionalProperties") is False)

@@ -1,5 +1,6 @@
 """How documents are served, over HTTP."""
 
+import gc
 import gzip
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -314,3 +315,16 @@ def test_while_a_site_does_not_work_no_action_of_it_is_called_operational(site, 
     assert (told["operational"], told["degraded_actions"]) == (False, ["search"])
     assert told["actions"] == {"search": "degraded"}
     assert client.get("/agent.json").json()["agent_status"]["degraded_actions"] == ["search"]
+
+
+def test_what_a_start_has_made_counts_as_old_for_the_collector_and_nothing_is_set_aside_for_good():
+    site = Site("Shop", "Sells things.", "https://shop.example")
+    publisher = AgentPublisher(Starlette(), site=site)
+    gc.unfreeze()  # what the tests have set aside
+    try:
+        publisher.open()
+        assert gc.isenabled()
+        assert gc.get_freeze_count() == 0
+        assert any(one is site.catalog for one in gc.get_objects(generation=2))
+    finally:
+        gc.freeze()
