@@ -22,6 +22,7 @@ from urllib.parse import quote, unquote
 from uuid import UUID
 
 import jsonschema_rs
+import orjson
 from jsonschema_rs import Draft202012Validator as Engine
 from pydantic import AnyUrl, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
@@ -202,11 +203,12 @@ def _sketch(kind: object) -> JsonObject | None:
         return None
     objects, waiting = dict[str, JsonObject](), [core]
     for node in waiting:  # which grows while it is read
-        if not isinstance(node, dict) or node["type"] not in _PARTS or "extras_schema" in node:
+        type_ = node["type"] if isinstance(node, dict) else None
+        if type_ not in _PARTS or "extras_schema" in node:
             return None
-        for name in _PARTS[node["type"]]:
+        for name in _PARTS[type_]:
             part = node.get(name, [])
-            if name in ("schema", "items_schema", "keys_schema", "values_schema") and isinstance(part, dict):
+            if isinstance(part, dict) and name not in ("fields", "choices"):
                 waiting.append(part)
             else:
                 parts = part.values() if isinstance(part, dict) else part
@@ -218,7 +220,7 @@ def _sketch(kind: object) -> JsonObject | None:
                 return None
             if _describes_parts(metadata.get("pydantic_js_extra")):
                 return None
-        if node["type"] != "model":
+        if type_ != "model":
             continue
         inner, config = node["schema"], node.get("config", {})
         while inner["type"] == "function-after":
@@ -257,6 +259,9 @@ def close_like(schema: JsonObject, *written: JsonObject) -> JsonObject:
 
     Objects are told by the names of their members. The root is left as it is: it may have been put together of several.
     """
+    with contextlib.suppress(TypeError):  # of numbers that are too large, for instance
+        if orjson.dumps(schema).count(b'"properties"') < 2:  # the root's own
+            return schema
     closed: dict[frozenset[str], bool] = {}
     for part in subschemas(written):
         if "properties" in part:
@@ -371,6 +376,57 @@ def check_dialect(schema: JsonObject) -> None:
             f"the schema is written in another dialect ($schema {_shown(dialect)}); schemas are read as {DIALECT}, "
             "so leave $schema out or translate the schema"
         )
+
+
+_OLDER: Final = re.compile(r"https?://json-schema\.org/(?:draft-0([467])|draft/2019-09)/schema#?")
+
+
+def translate(schema: JsonObject) -> JsonObject:
+    """Return a schema that declares an older dialect, draft-04 to 2019-09, in the words of 2020-12; others as it is."""
+    declared = schema.get("$schema")
+    dialect = _OLDER.fullmatch(declared) if isinstance(declared, str) else None
+    if dialect is None:
+        return schema
+    hides_siblings = dialect[1] is not None  # of a reference
+
+    def each(value: object) -> object:
+        return {name: one(inner) for name, inner in value.items()} if isinstance(value, Mapping) else value
+
+    def one(value: object) -> object:
+        if isinstance(value, list):
+            return [one(inner) for inner in value]
+        if not isinstance(value, Mapping):
+            return value
+        given = dict(value)
+        if "$ref" in given and hides_siblings:
+            given = {name: given[name] for name in ("$ref", "definitions", "$defs") if name in given}
+        given.pop("$schema", None)
+        if isinstance(given.get("id"), str):
+            given["$id"] = given.pop("id")
+        if "$recursiveRef" in given:
+            given["$ref"] = given.pop("$recursiveRef")
+        for name, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+            if isinstance(given.get(name), bool) and given.pop(name) and plain in given:
+                given[name] = given.pop(plain)
+        further = given.pop("additionalItems", True)
+        if isinstance(given.get("items"), list):
+            given["prefixItems"], given["items"] = given["items"], further
+        depending = given.pop("dependencies", {})
+        if isinstance(depending, Mapping) and depending:
+            given["dependentRequired"] = {
+                name: needed for name, needed in depending.items() if isinstance(needed, list)
+            }
+            given["dependentSchemas"] = {
+                name: needed for name, needed in depending.items() if not isinstance(needed, list)
+            }
+        named = ("properties", "patternProperties", "definitions", "$defs", "dependentSchemas")
+        plain_values = ("const", "enum", "default", "examples", "required", "dependentRequired", "$ref", "$id")
+        return {
+            name: each(inner) if name in named else inner if name in plain_values else one(inner)
+            for name, inner in given.items()
+        }
+
+    return cast(JsonObject, one(schema))
 
 
 def schema_of(given: object, mode: Mode) -> dict[str, object]:
@@ -640,8 +696,9 @@ def _list(schema: JsonObject, keyword: str) -> Sequence[Any]:
 
 def _branches_recursively(root: JsonObject) -> bool:
     """Return True if a union has itself in two of its alternatives."""
-    if "$ref" not in repr(root):
-        return False
+    with contextlib.suppress(TypeError):  # of numbers that are too large, for instance
+        if b'"$ref"' not in orjson.dumps(root):
+            return False
     unions: list[Mapping[str, object]] = []
     waiting: list[object] = [root]
     while waiting:

@@ -656,6 +656,8 @@ class Site:
         """Whether callers are told of the end of their background jobs; once the site is frozen."""
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
+        self.change_listeners: list[Callable[[], None]] = []
+        """What tells agents that what they have read may have changed."""
 
     def override(self, given: Given) -> None:
         """Take options in place of the site's own, as a framework's settings say them; before it is published.
@@ -900,11 +902,14 @@ class Site:
         is_shared, has_a2a = self.store.is_shared, "a2a" in self.settings.doors
         # A store in memory where several processes serve the site: one key would run a payment in each of them.
         kept = [action.id for action in actions if action.remembers or action.rate_limit or action.requires]
-        if not is_shared and (kept or self.facts.rate_limit or has_a2a) and (workers := count_workers()) > 1:
+        has_events = bool(self.events.all())
+        keeps = kept or self.facts.rate_limit or has_a2a or has_events
+        if not is_shared and keeps and (workers := count_workers()) > 1:
             things = "idempotency keys, confirmations, receipts, jobs and counts of calls"
             what = [f"{things} of {', '.join(kept)}"] if kept else []
             what += ["counts of calls of all actions"] if self.facts.rate_limit and not kept else []
             what += ["the tasks of the A2A door"] if has_a2a else []
+            what += ["what has happened"] if has_events else []
             raise DeclarationError(
                 "site",
                 f"{workers} workers serve it, and each would keep {' and '.join(what)} in a memory of its own.",
@@ -1116,6 +1121,8 @@ class Site:
     def set_status(self, *, operational: bool | None = None, degraded_actions: Sequence[str] | None = None) -> None:
         """Say what works (agent.json section 13); what is not given stays as it is. `refresh()` publishes it."""
         self.liveness.say(operational, degraded_actions)
+        for tell in self.change_listeners:
+            tell()
 
     def status(self, *actions: str, every: str = "30s") -> Callable[[F], F]:
         """Declare a probe: a function that finds out whether `actions` work; without any, whether the site does.
@@ -1148,6 +1155,8 @@ class Site:
         self._catalogs = self._with_status(self.catalog)
         for listener in self._listeners:
             listener(self)
+        for tell in self.change_listeners:
+            tell()
 
     def on_refresh(self, listener: Listener) -> None:
         """Call `listener(site)` after each refresh; publishers prepare their documents there."""

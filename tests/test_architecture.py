@@ -37,7 +37,6 @@ RANKS = {
     "jobs": 3,
     "traffic": 3,
     "events": 3,
-    "request": 4,
     "invoke": 4,
     "serve": 5,
     "cli": 6,

@@ -45,6 +45,7 @@ if failed:
 def test_every_example_runs(tmp_path):
     """Blocks of Python, and lines of our command: each in a process and a folder of its own."""
     scripts, lines = [], 0
+    some_site = (ROOT / "docs" / "cookbook.md").read_text()
     for page in PAGES:
         for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)):
             script = tmp_path / f"{page.stem}-{number}" / "example.py"
@@ -54,7 +55,8 @@ def test_every_example_runs(tmp_path):
         # Lines of our command that need no site elsewhere, with the application of the block before them.
         text = page.read_text()
         for line in re.finditer(LINE, text, re.MULTILINE):
-            blocks = re.findall(r"```python\n(.*?)```", text[: line.start()], re.DOTALL)
+            before = text[: line.start()] if "```python" in text[: line.start()] else some_site
+            blocks = re.findall(r"```python\n(.*?)```", before, re.DOTALL)
             folder = tmp_path / f"{page.stem}-line-{line.start()}"
             folder.mkdir()
             if "main:app" in line[1]:

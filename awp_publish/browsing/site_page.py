@@ -64,10 +64,6 @@ _PIECE: Final = re.compile(
     re.DOTALL,
 )
 """A piece of a selector: what an element fits, or what stands between it and the next."""
-_SCOPED: Final = re.compile(
-    r"""\s*([>,])\s*|(\s+)|((?:[^\s>,\[("'\\]|\\.|\[(?:[^\]"']|"[^"]*"|'[^']*')*+\])++)""", re.DOTALL
-)
-"""What a selector with `:scope` is made of: what stands between two of its elements, and what an element has to fit."""
 
 _ROLES: Final[Mapping[str, str]] = {
     **{f"h{level}": "heading" for level in range(1, 7)},
@@ -117,7 +113,7 @@ _INPUT_ROLES: Final[Mapping[str, str]] = {
     "search": "searchbox",
 }
 _ALSO: Final[Mapping[str, str]] = {"banner": "header", "contentinfo": "footer", "searchbox": "textbox", "img": "image"}
-"""What a role is called as well: by a SOM, and by those who know a search box for a text box."""
+"""Other names of a role: by a SOM, and by those who know a search box for a text box."""
 
 
 def roles_of(node: Node) -> frozenset[str]:
@@ -142,7 +138,7 @@ def roles_of(node: Node) -> frozenset[str]:
 
 
 class _Look:
-    """What can be read of one loaded page, whatever was done to its controls. Everything is made when it is asked for.
+    """One loaded page to read, whatever was done to its controls. Everything is made when it is asked for.
 
     Elements are numbered in document order: `nodes[n]` is at `places[n]`, and all inside of it is before `ends[n]`.
     """
@@ -259,12 +255,12 @@ class _SiteElement:
 
     @property
     def is_visible(self) -> bool:
-        """Whether it is rendered."""
+        """True for an element that is rendered."""
         return self._page.shows(self.number)
 
     @property
     def is_enabled(self) -> bool:
-        """Whether it can be used."""
+        """False for a disabled control."""
         if self.control is not None:
             return not self.control.disabled
         return self.node.attributes.get("aria-disabled", "").lower() != "true"
@@ -276,7 +272,7 @@ class _SiteElement:
 
     @property
     def box(self) -> Box:
-        """Where it is, made up."""
+        """Its place, made up."""
         return self._page.box_of(self.number)
 
 
@@ -785,7 +781,11 @@ class SitePage:
         records: dict[str, object] = {}
         for extract in extracts:
             record_id, fields = str(extract.get("id")), extract.get("fields")
-            found = matches(extract.get("selector"), extract.get("xpath"), 0)[:MAX_FOUND]
+            css = extract.get("selector")
+            if isinstance(css, str) and css and _SCOPE not in css:
+                found = self._select(css)[:MAX_FOUND]  # the body too
+            else:
+                found = matches(css, extract.get("xpath"), 0)[:MAX_FOUND]
             counts[record_id] = len(found)
             values: list[object]
             if isinstance(fields, Mapping):

@@ -211,9 +211,7 @@ class _Run:
             items = self.value(step["for_each"])
             if not isinstance(items, list):
                 message = "for_each did not give an array. Write $append([], ...) where a single one is possible."
-                raise WorkflowFailure(
-                    "workflow_loop_input_invalid", message, step_id=step.get("id"), primitive=primitive
-                )
+                raise _failed(step, {"code": "workflow_loop_input_invalid", "message": message})
             most = _bound(step.get("max_items"), rules.MAX_ITEMS)
             results: list[dict[str, object]] = []
             for index, item in enumerate(items[:most]):

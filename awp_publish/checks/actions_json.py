@@ -38,10 +38,17 @@ from awp_publish.checks.engine import (
 )
 from awp_publish.checks.schemas import DocumentSchema, InnerSchemas, Schema
 from awp_publish.checks.text import everything
-from awp_publish.schema import part_at
+from awp_publish.schema import part_at, translate
 from awp_publish.selectors import selector_fault
 from awp_publish.workflows import rules
-from awp_publish.workflows.expressions import ExpressionError, check_expression, expression_of, has_engine, has_slots
+from awp_publish.workflows.expressions import (
+    MAX_EXPRESSION_CHARACTERS,
+    ExpressionError,
+    check_expression,
+    expression_of,
+    has_engine,
+    has_slots,
+)
 from awp_publish.workflows.primitives import PRIMITIVES, arguments_of
 
 _TARGETS: Final = (
@@ -75,7 +82,6 @@ _SOURCES: Final = (
 _FILES: Final = (
     *(f"{source}/files/[]" for source in _SOURCES),
     "/x_actions/files/[]/path",
-    "/tools/[]/x_actions/files/[]/path",
     "/attachments/[]/affordance/opens/arguments/html_source",
 )
 _NAMES: Final = (
@@ -223,7 +229,7 @@ def _document_schema() -> Schema:
     )
 
 
-_schemas: Final = InnerSchemas(*_SCHEMAS)
+_schemas: Final = InnerSchemas(*_SCHEMAS, read=translate)
 
 
 def violations(document: JsonObject) -> Iterator[SchemaViolation]:
@@ -661,15 +667,12 @@ def unknown_attachments(document: JsonObject) -> Iterator[Finding]:
 Step: TypeAlias = Mapping[str, object]
 
 
-def _steps(document: JsonObject) -> Iterator[Step]:
-    """Yield the steps of all workflows."""
+def _steps(document: JsonObject) -> list[Step]:
+    """Return the steps of all workflows."""
     tools = document.get("tools")
-    for tool in tools if isinstance(tools, list) else ():
-        workflow = tool.get("workflow") if isinstance(tool, dict) else None
-        steps = workflow.get("steps") if isinstance(workflow, dict) else None
-        for step in steps if isinstance(steps, list) else ():
-            if isinstance(step, dict):
-                yield step
+    workflows = [tool.get("workflow") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    listed = [workflow.get("steps") for workflow in workflows if isinstance(workflow, dict)]
+    return [step for steps in listed if isinstance(steps, list) for step in steps if isinstance(step, dict)]
 
 
 @check("actions-workflow", ERROR, "workflow", hint='Write version 1, expression_language "jsonata" and known keys.')
@@ -832,7 +835,10 @@ def _arguments(primitive: str, filled: frozenset[str] = frozenset()) -> Document
 @check("actions-expression", ERROR, "workflow", hint="Write one JSONata expression: {% input.title %}.")
 def bad_expressions(document: JsonObject) -> Iterator[Finding]:
     """Expressions fill their text, compile, and call nothing that is forbidden."""
-    if all(map(_is_sound, _slots(document))) and all(map(_is_sound_expression, _bare_expressions(document))):
+    texts = _slots(document)
+    for _, text, _ in _expressions_of_projections(document):
+        texts.add(text if "{%" in text or "%}" in text else f"{{% {text} %}}")
+    if all(map(_is_sound, texts)):
         return
     for pointer, text, is_bare in _expressions(document):
         try:
@@ -869,10 +875,6 @@ def _slots(document: JsonObject) -> set[str]:
 _EVALUATED: Final = ("args", "when", "for_each", "retry_until", "after_each")
 
 
-def _bare_expressions(document: JsonObject) -> Iterator[str]:
-    return (text for _, text, is_bare in _expressions_of_projections(document) if is_bare)
-
-
 @lru_cache(maxsize=2048)
 def _is_sound(text: str) -> bool:
     try:
@@ -882,10 +884,6 @@ def _is_sound(text: str) -> bool:
     except ExpressionError:
         return False
     return True
-
-
-def _is_sound_expression(text: str) -> bool:
-    return _is_sound(text if "{%" in text or "%}" in text else f"{{% {text} %}}")
 
 
 def _expressions(document: JsonObject) -> Iterator[tuple[str, str, bool]]:
@@ -971,7 +969,7 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
     These are a version in words or none; tools without an input_schema, which take nothing; tools that are named like a
     primitive, which runtimes execute themselves, or that have their output in `static_output`; whole sections in
     another form than their own, which are passed over; and what fails at run time where it is used: primitives that are
-    not known, arguments that a primitive has not, and texts that are no CSS selectors.
+    not known, arguments that a primitive has not, texts that are no CSS selectors, and expressions that are too long.
     """
     version = document.get("version")
     is_named = version is None or isinstance(version, str)
@@ -981,18 +979,17 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
     carried_out |= {place.removesuffix("/x_actions/static_output") for place, _ in static}
     mild = ("actions-input-schema", "actions-arguments", "actions-primitive")
     for found in findings:
+        there = part_at(document, found.pointer)
+        selectors = there if isinstance(there, list) else [there]
         if (
             (found.check == "actions-version" and is_named)
             or (found.check in mild and not found.pointer.endswith("/after_each"))
-            or (found.check == "actions-selector" and _is_text(part_at(document, found.pointer)))
+            or (found.check == "actions-selector" and all(isinstance(one, str) for one in selectors))
+            or (found.check == "actions-expression" and len(str(there)) > MAX_EXPRESSION_CHARACTERS)
             or (found.check == "actions-executable" and found.pointer in carried_out)
             or (found.check == "actions-type" and found.pointer in _SECTIONS)
         ):
             yield found
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
 
 _SECTIONS: Final = frozenset(

@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 
 from awp_publish.browsing.runtime import ActionMap
 from awp_publish.checks import Finding, check_document, check_documents
-from awp_publish.checks.descriptions import judge_descriptions, tools_in, tools_of
+from awp_publish.checks.descriptions import Judgement, judge_descriptions, tools_in, tools_of
 from awp_publish.checks.fetching import SECONDS, FetchRefused, fetch
 from awp_publish.checks.site import SPECIFICATIONS
 from awp_publish.checks.text import read as read_document
@@ -36,6 +36,8 @@ def check(
     browser: bool = False,
 ) -> int:
     """Hold documents to their specifications. Returns 1 where there is an error."""
+    if kind is not None and kind not in (kinds := [one.name for one in SPECIFICATIONS]):
+        raise DeclarationError(f"--kind {kind}", "is no kind of document.", f"There are: {', '.join(kinds)}.")
     findings: list[Finding] = []
     drifts: list[Drift] = []
     for target in console.progress(targets, "Checking"):
@@ -56,14 +58,14 @@ def check(
     told: list[Finding | Drift] = [*findings, *drifts]
     errors = sum(finding.level == "error" for finding in told)
     console.say(*map(str, told), f"{len(told)} findings, {errors} of them errors")
-    console.json({"findings": [_facts(one) for one in told], "errors": errors})
+    console.json({"findings": [asdict(one) for one in told], "errors": errors})
     return int(errors > 0)
 
 
 def check_as_model(console: Console, targets: Sequence[str]) -> int:
     """Judge what a model reads of the actions. Returns 1 where something is found."""
     findings: list[Finding] = []
-    scores: dict[str, dict[str, object]] = {}
+    scores: dict[str, Judgement] = {}
     for target in targets:
         if is_application(target):
             tools = tools_of(Application(target).site.catalog)
@@ -75,26 +77,23 @@ def check_as_model(console: Console, targets: Sequence[str]) -> int:
             raise DeclarationError(target, "has no actions that can be judged.", "Name an application or a manifest.")
         judged = judge_descriptions(tools)
         findings += [replace(one, document="" if is_application(target) else target) for one in judged.findings]
-        scores[target] = {"score": judged.score, "actions": judged.scores}
+        scores[target] = judged
     console.say(*map(str, findings))
     for target, told in scores.items():
-        console.table(("action", "#score"), _rows(told["actions"]))
-        console.say(f"{target}: {told['score']} of 100; {len(findings)} findings")
-    console.json({"scores": scores, "findings": [_facts(one) for one in findings]})
+        console.table(("action", "#score"), told.scores.items())
+        console.say(f"{target}: {told.score} of 100; {len(findings)} findings")
+    facts = {target: {"score": told.score, "actions": told.scores} for target, told in scores.items()}
+    console.json({"scores": facts, "findings": [asdict(one) for one in findings]})
     return int(bool(findings))
-
-
-def _rows(scores: object) -> list[tuple[str, int]]:
-    return list(scores.items()) if isinstance(scores, dict) else []
-
-
-def _facts(one: "Finding | Drift") -> dict[str, object]:
-    return asdict(one)
 
 
 def _read(target: str) -> tuple[bytes, str]:
     """The document at an address or in a file, and where it came from."""
     if not target.startswith(("http://", "https://")):
+        if not Path(target).exists():
+            raise DeclarationError(
+                target, "is no file.", "Name a file, an https address, or an application, module:app."
+            )
         return Path(target).read_bytes(), target
     # Whoever names an address may mean one of this machine; what is imported from it may not.
     return fetch(target, max_bytes=rules.MAX_MAP_BYTES + 1, allow_private=True)

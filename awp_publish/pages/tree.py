@@ -398,12 +398,11 @@ class Visibility:
             return tag == "svg"
         if tag == "img" or tag == "svg":  # decoration, or a drawing without a role and a name (6.1)
             roles = attributes.get("role", "").lower().split()
-            if tag == "img" and (attributes.get("alt") == "" or "presentation" in roles or "none" in roles):
-                return True
-            if tag == "svg" and "img" not in roles:
-                return True
-            if tag == "svg" and not (attributes.get("aria-label") or attributes.get("title") or title_of(element)):
-                return True
+            if not (attributes.get("aria-label") or attributes.get("aria-labelledby")):
+                if tag == "img" and (attributes.get("alt") == "" or "presentation" in roles or "none" in roles):
+                    return True
+                if tag == "svg" and not ("img" in roles and (attributes.get("title") or title_of(element))):
+                    return True
         return self.withdraws(element)
 
     def withdraws(self, element: Node) -> bool:

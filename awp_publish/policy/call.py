@@ -97,7 +97,7 @@ class Call:
     it is.
 
     While it runs: `answer` is the handler's complete one, though the handler may work on; from then on nothing
-    interrupts the call. Exactly one result is delivered, before the `deadline` (monotonic seconds) or because of it.
+    interrupts the call. Exactly one result is delivered, before the `deadline` (perf_counter) or because of it.
     """
 
     # Defaults of the class: most calls meet no gate and end soon, and should not pay for what others want to know.
@@ -135,6 +135,8 @@ class Call:
     is_delivered: bool = False
     started: float = 0.0
     """When it came in, if it is to be counted (seconds of perf_counter); 0.0 once it is."""
+    is_overseen: bool = False
+    """True once it has run for so long that the deadlines were looked after."""
     interrupted: bool = False
     finisher: "asyncio.Future[None] | None" = None
     listener: "asyncio.Future[None] | None" = None
@@ -244,14 +246,10 @@ async def never_disconnected() -> None:
 class Claim(NamedTuple):
     """What stands in the store under an idempotency key while its call is in flight.
 
-    `fingerprints` tell one input from others: under each of the site's keys, the newest first.
+    `fingerprints` tell one input from others: under each of the site's keys, the newest first, which is written down.
     """
 
     key: str
     value: bytes
     fingerprints: tuple[str, ...]
-
-    @property
-    def fingerprint(self) -> str:
-        """What is written down."""
-        return self.fingerprints[0]
+    fingerprint: bytes

@@ -136,8 +136,8 @@ class AgentPublisher:
             # Headers are copied: middleware outside of us may change its copy.
             await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
             await send({"type": "http.response.body", "body": reply.body})
-        elif path in here.exact:
-            await here.exact[path](scope, receive, send)
+        elif (exact := here.exact.get(path)) is not None:
+            await exact(scope, receive, send)
         elif path.startswith(here.heads) and (door := here.doors.find(scope, path)) is not None:
             await door(scope, receive, send)
         else:
@@ -483,7 +483,7 @@ class AgentPublisher:
 async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
     """Ask the application first, and answer with our document where it has none."""
 
-    async def answer() -> None:
+    async def answer(_: Receive) -> None:
         await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
 
     await ask_first(go_on, scope, receive, send, (404,), answer)

@@ -7,6 +7,7 @@ is visited where a link on another page leads to it. Nothing is sent but forms o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -79,7 +80,7 @@ KINDS: Final[Mapping[str, tuple[Level, str, str]]] = {
         "Correct the selectors.",
     ),
 }
-"""What is looked for: its level, the rule, and what to do."""
+"""The kinds of findings: level, the rule, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class Drift:
 
     @property
     def hint(self) -> str:
-        """What to do."""
+        """Advice on what to do."""
         return KINDS[self.kind][2]
 
     def __str__(self) -> str:
@@ -329,7 +330,10 @@ class _Inspection:
         for name, locator in page.locators.items():
             if name in ("done",) or name.endswith("_done"):  # what comes after the form is sent
                 continue
-            await self.find(page, live, f"locator {name}", {"selector": locator.css, **_predicates(locator)}, one=False)
+            predicates = ("role", "name", "text_equals", "text_contains")
+            given = {one: value for one in predicates if (value := getattr(locator, one)) is not None}
+            given |= {"fallback_selectors": list(locator.fallbacks)} if locator.fallbacks else {}
+            await self.find(page, live, f"locator {name}", {"selector": locator.css, **given}, one=False)
         for section, what in (("attachments", "attachment"), ("signals", "signal")):
             for one in self.map.objects(section):
                 named = str(one.get("id", one.get("name")))
@@ -504,6 +508,8 @@ class _Inspection:
 
     async def try_workflow(self, page: Page, action: Action, address: str) -> None:
         given = dict(action.examples[0]) if action.examples else _example(action.inputs)
+        workflow = json.dumps((self.map.find("tools", action.id) or {}).get("workflow"))
+        given = {name: value for name, value in given.items() if re.search(rf"\binput\.{re.escape(name)}\b", workflow)}
         async with self.open_page() as live:
             runtime = Runtime(self.map, live)
             try:
@@ -546,14 +552,6 @@ _UNSEEN: Final = frozenset(("drift-unvisited", "drift-page"))
 def _records(owner: Mapping[str, object], name: str) -> Sequence[Mapping[str, object]]:
     found = owner.get(name)
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
-
-
-def _predicates(locator: object) -> dict[str, object]:
-    """Return what a locator says besides its selector."""
-    names = ("role", "name", "text_equals", "text_contains")
-    given = {name: value for name in names if (value := getattr(locator, name, None)) is not None}
-    fallbacks = list(getattr(locator, "fallbacks", ()))
-    return given | ({"fallback_selectors": fallbacks} if fallbacks else {})
 
 
 def _example(schema: JsonObject) -> dict[str, object]:

@@ -21,7 +21,7 @@ from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
 from awp_publish.jobs.jobs import UnreadableJob
 from awp_publish.model import Action, Catalog, Status, seconds_of
-from awp_publish.policy.authentication import set_caller
+from awp_publish.policy.authentication import CALLER
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable, UnknownJob
@@ -239,7 +239,7 @@ class Background:
         call, taken = self._call_of(job), list[str]()
         if "session" in job.context:
             call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)
-        set_caller(call.principal)
+        CALLER.set(call.principal)
         await self._invoker.run(call, keep)
         if taken:
             await self._keep_cookies(job, taken)

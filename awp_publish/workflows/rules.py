@@ -55,7 +55,7 @@ AFTER_EACH: Final = frozenset(
         "overlay.menu.show",
     )
 )
-"""What may run between two attempts: nothing that changes the page."""
+"""Primitives that may run between two attempts: nothing that changes the page."""
 RECIPE: Final = frozenset(
     (
         "keyboard.press",

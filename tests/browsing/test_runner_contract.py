@@ -299,7 +299,10 @@ def test_a_list_of_elements_is_read_by_the_fields_that_are_asked_for(run):
     }
     assert driver.call("books", scope={})["item_count"] == 2
     assert driver.failure("books", scope={"selector": "table"}).code == "target_not_found"
-    assert driver.failure("books", scope={"text_contains": "a"}).code == "capability_unavailable"
+    assert driver.call("books", scope={"selectors": ["main", "li"], "text_contains": "Emma"})["item_count"] == 2
+    assert driver.failure("books", scope={"selector": "li", "text_equals": "Emma"}).code == "target_not_found"
+    assert driver.call("books", scope={"text_contains": "Emma"})["item_count"] == 2
+    assert driver.failure("books", scope={"frame": "iframe"}).code == "capability_unavailable"
     assert driver.failure("books", scope={"selector": "ol", "root_strategy": "parent"}).code == "capability_unavailable"
     assert driver.failure("books", fields=[{"selector": "a"}]).code == "invalid_input"
 
@@ -335,6 +338,14 @@ def test_a_record_calls_itself_scope(run, css, first, second):
     assert [one["found"] for one in found] == [first, second]
 
 
+def test_a_record_may_be_the_whole_page(run):
+    fields = {"title": {"selector": "h1"}}
+    snapshot: Json = {"version": 1, "source": "dom", "extract": [{"id": "page", "selector": "body", "fields": fields}]}
+    snapshot["projection"] = {"language": "jsonata", "expression": "{'title': records.page.title}"}
+    driver = run(map_of(state_projections=[{"name": "page", "snapshot": snapshot}]))
+    assert driver.ask("state_read", "page")["state"] == {"title": "Books"}
+
+
 def test_an_argument_that_comes_to_nothing_is_named(run):
     pages = {"/": "<main><button>Save</button><button>Save</button></main>"}
     failure = run(map_of(tool("go", *click("save", "button"))), pages=pages).failure()
@@ -354,3 +365,46 @@ def test_the_end_of_a_field_is_gone_to_and_written_at(run):
         step("value", "locator.text_content", {"locator": {"selector": "input[name='q']"}}),
     )
     assert run(map_of(tool("go", *steps, output="{% steps.value.output.text %}"))).call() == "emma"
+
+
+# --- A page that changes under a run ---
+
+
+def test_a_centre_of_an_earlier_page_clicks_nothing(run):
+    found = step("found", "locator.element_info", {"locator": {"selector": "a[href='/about']"}})
+    centre = {axis: f"{{% steps.found.output.clickable_center.{axis} %}}" for axis in ("x", "y")}
+    again = step("again", "pointer.click", centre)
+    driver = run(map_of(tool("go", found, step("there", "browser.navigate", {"url": "/b/1"}), again)))
+    failure = driver.failure()
+    assert (failure.evidence["step_id"], failure.evidence["cause"]["stale"]) == ("again", True)
+    assert driver.page.url.endswith("/b/1")
+
+
+MOVING = """<title>Moving</title><main><div id=top></div><input name=q>
+<button id=one>One</button><button id=two>Two</button><p class=said></p><script>
+const said = document.querySelector(".said"), [one, two] = document.querySelectorAll("button");
+for (const button of [one, two]) button.addEventListener("click", () => { said.textContent = button.id; });
+document.querySelector("input").addEventListener("input", (event) => {
+  if (event.target.value === "move") { document.querySelector("#top").style.height = "700px"; one.before(two); }
+  if (event.target.value === "hide") one.hidden = true;
+  if (event.target.value === "lose") one.remove();
+});
+</script></main>"""
+
+
+@pytest.mark.parametrize(
+    ("change", "code"), [("move", None), ("hide", "target_not_visible"), ("lose", "target_not_found")]
+)
+def test_a_centre_means_the_element_that_it_was_told_of(run, change, code):
+    found, clicked = click("one", "#one")
+    text = step("type", "text.insert", {"text": change, "target": {"selector": "input"}})
+    said = step("said", "locator.text_content", {"locator": {"selector": ".said"}})
+    driver = run(
+        map_of(tool("go", found, text, clicked, said, output="{% steps.said.output.text %}")), pages={"/": MOVING}
+    )
+    if not driver.page.has_scripts:
+        return  # nothing changes while nobody acts
+    if code is None:
+        assert driver.call() == "one"
+    else:
+        assert driver.failure().evidence["cause"]["code"] == code

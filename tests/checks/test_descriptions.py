@@ -70,10 +70,9 @@ def test_each_rule_finds_what_breaks_it_and_says_what_to_do(given, rules):
 
 def test_inputs_that_hold_one_another_come_to_an_end():
     node = {"type": "object", "description": "A node.", "properties": {"next": {"$ref": "#/$defs/Node"}}}
-    schema = {"type": "object", "properties": {"node": {"$ref": "#/$defs/Node"}}, "$defs": {"Node": node}}
     tree = {"type": "array", "items": {"$ref": "#/$defs/Tree"}, "description": "Trees."}
-    schema["properties"]["tree"] = {"$ref": "#/$defs/Tree"}
-    schema["$defs"]["Tree"] = tree
+    inputs = {name: {"$ref": f"#/$defs/{name.title()}"} for name in ("node", "tree")}
+    schema = {"type": "object", "properties": inputs, "$defs": {"Node": node, "Tree": tree}}
     assert judge_descriptions([JudgedAction("mend_nodes", "Mend nodes of a tree.", schema, True)]).score == 100
 
 

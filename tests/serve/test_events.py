@@ -1,8 +1,7 @@
 """Events: declared, emitted, and read through MCP's extension `io.modelcontextprotocol/events` (SEP-3415)."""
 
 import asyncio
-import json
-from contextlib import asynccontextmanager
+import base64
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from awp_publish import AgentPublisher, Principal
 from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.serve.lifespan import running
 from tests.serve.guarded import ANN, BEN, known_callers, make_shop
-from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message
+from tests.serve.mcp_messages import CLASSIC, MODERN, headers_of, message, open_stream
 
 EXTENSION = "io.modelcontextprotocol/events"
 
@@ -104,8 +103,12 @@ async def test_events_are_listed_with_their_schemas(app):
 async def test_the_extension_is_offered_where_there_are_events(app):
     bare = AgentPublisher(FastAPI(), site=make_shop(doors=["mcp"]))
     offered = [(await Client(one).ask("server/discover"))["capabilities"].get("extensions", {}) for one in (app, bare)]
-    assert EXTENSION in offered[0]
+    assert offered[0][EXTENSION] == {}
     assert EXTENSION not in offered[1]
+
+
+async def test_clients_of_the_sketch_find_events_among_the_capabilities(app):
+    assert (await Client(app).ask("server/discover"))["capabilities"]["events"] == {}
 
 
 @pytest.mark.parametrize("method", ["events/list", "events/poll", "events/stream"])
@@ -218,14 +221,24 @@ async def test_wrong_params_are_errors(app, params, code):
             assert (await Client(app).ask(method, **params))["code"] == code
 
 
-@pytest.mark.parametrize("cursor", ["nonsense", "", "bnVsbA", "W10", "W1siYSIsImIiLC0xXV0", "W1siYSIsImIiLDFdXQ", "é"])
+@pytest.mark.parametrize(
+    "cursor",
+    ["nonsense", "", "é", *(base64.b64encode(one).decode() for one in (b"null", b"[]", b'["x"]', b"[1,[2,3]]", b"{}"))],
+)
 async def test_a_cursor_that_has_lost_its_place_is_a_gap_and_no_error(app, site, cursor):
     client = Client(app)
     await site.emit("order_shipped", {"order_id": "1"}, audience="public")
     batch = await client.poll(cursor)
-    assert batch["events"] == []
+    assert (batch["events"], batch["truncated"]) == ([], True)
     fresh = await client.poll(batch["cursor"])
     assert fresh["truncated"] is False
+
+
+@pytest.mark.parametrize("told", [b'["order_shipped",["a","b",-1]]', b'["order_shipped",["a","b"]]', b'["other"]'])
+async def test_a_cursor_that_somebody_has_written_leads_nowhere(app, site, told):
+    await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+    batch = await Client(app).poll(base64.b64encode(told).decode())
+    assert (batch["events"], batch["truncated"]) == ([], True)
 
 
 async def test_what_is_older_than_wanted_is_left_out(app, site):
@@ -363,53 +376,17 @@ async def test_an_event_is_declared_once_and_before_the_start(site, app):
         site.event("order_lost")
 
 
+async def test_workers_that_share_nothing_are_refused_what_happens(site, monkeypatch):
+    monkeypatch.setattr("awp_publish.site.count_workers", lambda: 2)
+    with pytest.raises(DeclarationError, match="keep what has happened in a memory of its own"):
+        AgentPublisher(FastAPI(), site=site).open()
+
+
 # --- Streams ---
 
 
-@asynccontextmanager
-async def streaming(app, headers=None, **params):
-    """The messages of `events/stream`, as they come over a connection that hangs up at the end."""
-    sent = message("events/stream", {"name": "order_shipped", **params})
-    body, told = [json.dumps(sent).encode()], asyncio.Queue[Any]()
-    hung_up = asyncio.Event()
-    fields = {"host": "shop.example", "content-type": "application/json", **headers_of(sent), **(headers or {})}
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": "POST",
-        "scheme": "https",
-        "path": "/mcp",
-        "raw_path": b"/mcp",
-        "query_string": b"",
-        "headers": [(name.encode(), value.encode()) for name, value in fields.items()],
-        "server": ("shop.example", 443),
-        "client": ("192.0.2.1", 1),
-    }
-
-    async def receive():
-        if body:
-            return {"type": "http.request", "body": body.pop(), "more_body": False}
-        await hung_up.wait()
-        return {"type": "http.disconnect"}
-
-    async def send(item):
-        for line in item.get("body", b"").decode().splitlines():
-            if line.startswith(("data: ", "{")):
-                told.put_nowait(json.loads(line.removeprefix("data: ")))
-
-    task = asyncio.create_task(app(scope, receive, send))
-
-    async def next_message():
-        async with asyncio.timeout(5):
-            return await told.get()
-
-    try:
-        yield next_message
-    finally:
-        hung_up.set()
-        async with asyncio.timeout(5):
-            await task
+def streaming(app, headers=None, **params):
+    return open_stream(app, "events/stream", {"name": "order_shipped", **params}, headers)
 
 
 async def test_a_stream_tells_what_happens(app, site):

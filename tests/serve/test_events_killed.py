@@ -31,7 +31,7 @@ app.add_middleware(AgentPublisher, site=site)
 
 async def test_a_killed_server_loses_nothing_that_was_accepted(tmp_path, monkeypatch):
     (tmp_path / "shop.py").write_text(APPLICATION)
-    server, secret = Server(tmp_path), new_secret()
+    server, secret = Server(tmp_path, "sqlite:///agents.db"), new_secret()
 
     def ask(method, **params):
         sent = message(method, params)

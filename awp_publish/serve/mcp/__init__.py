@@ -39,6 +39,7 @@ from awp_publish.serve.mcp.apps import Cards
 from awp_publish.serve.mcp.calls import CALL, EXCHANGE, PROTOCOL, RECOVERIES, McpExchange, Tools
 from awp_publish.serve.mcp.events import STREAM, EventExtension
 from awp_publish.serve.mcp.resources import CompletionHandler, PromptHandlers, Resources
+from awp_publish.serve.mcp.subscriptions import LISTEN, Subscriptions
 from awp_publish.serve.mcp.tasks import TaskExtension
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
@@ -50,7 +51,7 @@ from mcp.server.transport_security import TransportSecurityMiddleware, Transport
 MAX_OWN_HEADERS: Final = 200
 """Headers of the protocol's own that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
 
-STREAMS: Final = frozenset({STREAM})
+STREAMS: Final = frozenset({STREAM, LISTEN})
 """Methods that are answered with a stream, which ends when its client hangs up."""
 
 _READ: Final = frozenset(
@@ -95,7 +96,9 @@ class McpDoor(Endpoint):
         self._admission = admission
         self._invoker = door.invoker
         self._tools = Tools(door)
-        self._server = make_server(door, self._tools)
+        self._subscriptions = Subscriptions(door, self._tools)
+        self._events = EventExtension(door, self._tools)
+        self._server = make_server(door, self._tools, self._subscriptions, self._events)
         # Quoted, as they stand in challenges: one begins as the other does.
         found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
         site, own = (f'"{address}"'.encode() for address in found)
@@ -208,7 +211,7 @@ class McpDoor(Endpoint):
         """Run the managers of all requests of this event loop while the application runs."""
         loop = asyncio.get_running_loop()
         plain, streaming = self._make_manager(streams=False), self._make_manager(streams=True)
-        async with plain.run(), streaming.run():
+        async with plain.run(), streaming.run(), self._subscriptions.running(), self._events.running():
             self._managers[loop] = (plain, streaming)
             try:
                 yield
@@ -225,7 +228,7 @@ class McpDoor(Endpoint):
         )
 
 
-def make_server(door: DoorContext, tools: Tools) -> Server[Any]:
+def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, events: EventExtension) -> Server[Any]:
     """Make the SDK's server for one public address of a site."""
     catalog, site = door.catalog, door.catalog.site
     resources = Resources(door)
@@ -245,11 +248,13 @@ def make_server(door: DoorContext, tools: Tools) -> Server[Any]:
         tools.tasks = TaskExtension(door, door.background, tools)
         tools.tasks.register(server)
     if catalog.events:
-        EventExtension(door, tools).register(server)
+        events.register(server)
+        server.middleware.append(offer_at_top)
     if resources.skills.all():
         resources.skills.register(server)
     tools.cards = resources.cards = Cards(tools.modern)
     tools.cards.register(server)
+    subscriptions.register(server)
     server.add_request_handler("resources/list", PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
     if door.pages is not None:
@@ -262,6 +267,15 @@ def make_server(door: DoorContext, tools: Tools) -> Server[Any]:
         server.add_request_handler("prompts/list", PaginatedRequestParams, prompts.list_prompts)
         server.add_request_handler("prompts/get", types.GetPromptRequestParams, prompts.get_prompt)
     return server
+
+
+async def offer_at_top(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Name events among the capabilities themselves, too: ChatGPT looks there, as the SEP's first sketch had it."""
+    result = await call_next(ctx)
+    capabilities = result.get("capabilities") if ctx.method == "server/discover" and isinstance(result, dict) else None
+    if isinstance(capabilities, dict):
+        capabilities["events"] = {}
+    return result
 
 
 async def observe_if_traced(

@@ -539,7 +539,7 @@ class Tools:
                 self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
                 return self.render(exchange, tool, call, ctx, problem)
             call.refuse(problem)
-        if self._invoker.is_guarded(tool.action):
+        if tool.action.id in self._invoker.guarded:
             call.unknown = partial(_unknown_tool, tools, params["name"])
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
             key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"

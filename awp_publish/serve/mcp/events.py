@@ -162,8 +162,8 @@ class EventExtension:
         self._webhooks = door.webhooks if door.guards.authenticators else None
         if self._webhooks is not None:
             self._webhooks.kinds[KIND] = self.carry
-        self._streams = 0
-        self.is_closing = asyncio.Event()
+        self._open = dict[asyncio.Event, asyncio.AbstractEventLoop]()
+        self._is_closing = False
 
     def register(self, server: Server[Any]) -> None:
         """Have the SDK's server offer the extension."""
@@ -221,14 +221,10 @@ class EventExtension:
         """
         caller = await self._admit(context)
         event = self.find(params, caller)
-        if self._streams >= MAX_STREAMS:
+        if len(self._open) >= MAX_STREAMS:
             raise MCPError(RESOURCE_EXHAUSTED, "Too many streams are open.", {"limit": "streams", "max": MAX_STREAMS})
         meta = {SUBSCRIPTION_ID_META_KEY: context.request_id}
-        self._streams += 1
-        try:
-            await self._tell(context, event, caller, params, meta)
-        finally:
-            self._streams -= 1
+        await self._tell(context, event, caller, params, meta)
         return {"resultType": "complete", "_meta": {**self._tools.stamp, **meta}}
 
     async def _tell(
@@ -258,7 +254,7 @@ class EventExtension:
                 if batch.has_more:
                     batch = await self._read(event, logs, params, batch.positions)
                     continue
-                if self.is_closing.is_set() or time.monotonic() - began > STREAM_SECONDS:
+                if self._is_closing or time.monotonic() - began > STREAM_SECONDS:
                     return
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_SECONDS):
@@ -305,10 +301,24 @@ class EventExtension:
                     loop.call_soon_threadsafe(woken.set)
 
         forget: Callable[[], None] = self._events.listen(wake)
+        self._open[woken] = loop
         try:
             yield woken
         finally:
+            del self._open[woken]
             forget()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """End the streams when the application stops."""
+        self._is_closing = False
+        try:
+            yield
+        finally:
+            self._is_closing = True
+            for woken, loop in tuple(self._open.items()):
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(woken.set)
 
     # --- Webhooks ---
 
@@ -414,7 +424,7 @@ class EventExtension:
             batch = await self._events.read(
                 event, current.logs, positions_of(current), most=20, since=since, arguments=about["arguments"]
             )
-            if batch.truncated:
+            if batch.truncated and since is None:  # else they were told so when they subscribed
                 told = {"type": "gap", "cursor": write_cursor(batch.before)}
                 await webhooks.send(current, control("gap", orjson.dumps(told), current))
             for one, after in batch.steps():
