@@ -1,4 +1,4 @@
-"""What a model reads of a site's actions before it chooses one, and fills it in: judged by fixed rules, no model asked.
+"""Descriptions and names as a model reads them before it chooses an action: judged by fixed rules, no model asked.
 
 Each rule that an action keeps counts the same; its score is the share that it keeps, in percent. Every finding says
 what to write instead.
@@ -24,7 +24,7 @@ LONGEST: Final = 1024
 SHORTEST_NAME: Final = 2
 """Characters of a name that needs words, at the least."""
 MOST_NESTED: Final = 4
-"""How deep inputs within inputs are judged."""
+"""Levels of inputs within inputs that are judged."""
 MOST_TOOLS: Final = 40
 """Actions among which models still choose well; some clients take no more."""
 
@@ -236,7 +236,7 @@ class JudgedAction:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was found, the score of each action, and that of the site: 100 is the best."""
+    """The findings, the score of each action, and that of the site: 100 is the best."""
 
     findings: tuple[Finding, ...]
     scores: Mapping[str, int]
