@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE
 HOST ?= 127.0.0.1
 PORT ?= 8000
 
-.PHONY: checkers demo test coverage test-django-lowest test-fastapi-lowest lint docs site bench conformance fuzz soak clean
+.PHONY: checkers demo test coverage test-django-lowest test-fastapi-lowest lint docs pictures site bench conformance fuzz soak clean
 
 # Serve the demo site. Open http://127.0.0.1:8000
 demo: .venv/.demo
@@ -50,6 +50,10 @@ lint: .venv/.test
 # The tables in docs/ that are made from the code.
 docs: .venv/.test
 	.venv/bin/python docs/tables.py
+
+# The picture of the overview, taken of the demo. Needs chromium.
+pictures: .venv/.test
+	AWP_PUBLISH_OVERVIEW=1 PYTHONPATH=. .venv/bin/python docs/pictures.py
 
 # The documentation as a site, in build/site.
 site: .venv/.site

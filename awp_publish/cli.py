@@ -5,8 +5,9 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from awp_publish import __version__
 from awp_publish.client import DOORS
 from awp_publish.commands import starting
 from awp_publish.commands.console import Console
@@ -15,6 +16,9 @@ from awp_publish.protocols import ALL
 from awp_publish.serve.in_process import TalkFailed
 from awp_publish.serve.lifespan import StartFailed
 
+FAILURES: Final = (OSError, DeclarationError, ImportError, AttributeError, StartFailed, TalkFailed)
+"""What keeps a command from looking at what it is about."""
+
 PATHS: Final = tuple(document.path for protocol in ALL for document in protocol.documents)
 
 
@@ -22,107 +26,148 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Answers 0 when nothing is wrong, 1 when something was found, 2 when it could not look."""
     parser = make_parser()
     options, rest = parser.parse_known_args(arguments)
-    if rest and options.command == "call" and not any(one.startswith("-") for one in rest):
-        options.given += rest  # inputs behind an option, which argparse leaves over
-    elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     console = Console(as_json=options.json)
-    try:
-        # Not before they are needed: `--help` and `--version` are there at once.
-        from awp_publish.commands import approving, calling, checking, pages, showing, synthesizing
-        from awp_publish.commands.application import load
-        from awp_publish.serve.jobs import serve_jobs
-
-        match options.command:
-            case "check" if options.as_model:
-                return checking.check_as_model(console, options.target)
-            case "check":
-                return checking.check(
-                    console,
-                    options.target,
-                    kind=options.kind,
-                    lenient=options.lenient,
-                    pages=options.pages or options.browser,
-                    browser=options.browser,
-                )
-            case "show":
-                return showing.show(
-                    console, options.target, options.path, included=options.included, tokens=options.tokens
-                )
-            case "call":
-                return calling.call(
-                    console,
-                    options.target,
-                    options.action,
-                    options.given,
-                    given=options.input,
-                    door=options.door,
-                    token=options.token,
-                    headers=options.header,
-                    key=options.key,
-                    yes=options.yes,
-                )
-            case "export":
-                return showing.export(console, options.target, options.folder)
-            case "som":
-                return pages.show_som(console, options.target, options.url, options.budget)
-            case "markdown":
-                return pages.show_markdown(console, options.target, options.url)
-            case "synthesize":
-                return synthesizing.synthesize(
-                    console,
-                    options.url,
-                    options.out,
-                    max_pages=options.max_pages,
-                    allow_private=options.allow_private,
-                    anyway=options.anyway,
-                )
-            case "init":
-                return starting.init(console, options.framework, options.file, force=options.force)
-            case "dns":
-                return showing.show_dns(console, options.target)
-            case "approve":
-                return approving.approve(console, options.target, options.names, approves_all=options.all)
-            case "robots":
-                return showing.show_robots(console, options.target)
-            case "traffic":
-                return showing.show_traffic(console, options.target, options.days)
-            case "worker":
-                asyncio.run(serve_jobs(load(options.target)))
+    if options.version:
+        console.say(f"awp-publish {__version__}")
+        console.json({"version": __version__})
         return 0
+    if options.command is None:
+        parser.error("no command is given")
+    # What stands behind an option argparse leaves over, where it may be left out: awp-publish init --force django x.py
+    name = {"call": "given", "check": "target", "approve": "names", "init": "file", "show": "path"}.get(options.command)
+    if rest and name is not None and not any(one.startswith("-") for one in rest):
+        if isinstance(before := getattr(options, name), list):
+            setattr(options, name, before + rest)
+            rest = []
+        elif before is None:
+            setattr(options, name, rest.pop(0))
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    try:
+        return run(console, options)
     except BrokenPipeError:  # whoever reads has seen enough: awp-publish show ... | head
         sys.stderr.close()
         return 0
-    except (OSError, DeclarationError, ImportError, AttributeError, StartFailed, TalkFailed) as error:
-        print(f"awp-publish: {error}", file=sys.stderr)
+    except FAILURES as error:
+        wrong = describe_failure(error)
+        print(f"awp-publish: {wrong}", file=sys.stderr)
+        console.json({"error": wrong})
         return 2
     except KeyboardInterrupt:
         return 130
 
 
+def run(console: Console, options: argparse.Namespace) -> int:
+    """Run the command that was read. Returns 1 where something was found. Raises FAILURES where it cannot look."""
+    # Not before they are needed: `--help` and `--version` are there at once.
+    from awp_publish.commands import approving, calling, checking, pages, showing, synthesizing
+    from awp_publish.commands.application import load
+    from awp_publish.serve.jobs import serve_jobs
+
+    match options.command:
+        case "check" if options.as_model:
+            return checking.check_as_model(console, options.target)
+        case "check":
+            return checking.check(
+                console,
+                options.target,
+                kind=options.kind,
+                lenient=options.lenient,
+                pages=options.pages or options.browser,
+                browser=options.browser,
+            )
+        case "show":
+            return showing.show(console, options.target, options.path, included=options.included, tokens=options.tokens)
+        case "call":
+            return calling.call(
+                console,
+                options.target,
+                options.action,
+                options.given,
+                given=options.input,
+                door=options.door,
+                token=options.token,
+                headers=options.header,
+                key=options.key,
+                yes=options.yes,
+            )
+        case "export":
+            return showing.export(console, options.target, options.folder)
+        case "som":
+            return pages.show_som(console, options.target, options.url, options.budget)
+        case "markdown":
+            return pages.show_markdown(console, options.target, options.url)
+        case "synthesize":
+            return synthesizing.synthesize(
+                console,
+                options.url,
+                options.out,
+                max_pages=options.max_pages,
+                allow_private=options.allow_private,
+                anyway=options.anyway,
+            )
+        case "init":
+            return starting.init(console, options.framework, options.file and Path(options.file), force=options.force)
+        case "dns":
+            return showing.show_dns(console, options.target)
+        case "approve":
+            return approving.approve(console, options.target, options.names, approves_all=options.all)
+        case "robots":
+            return showing.show_robots(console, options.target)
+        case "traffic":
+            return showing.show_traffic(console, options.target, options.days)
+        case "worker":
+            asyncio.run(serve_jobs(load(options.target)))
+    return 0
+
+
+def describe_failure(error: Exception) -> str:
+    """One line about one of FAILURES."""
+    if isinstance(error, OSError) and error.strerror is not None and error.filename is not None:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Make what reads the command line."""
-    from awp_publish import __version__
-
     parser = argparse.ArgumentParser(prog="awp-publish", description=__doc__)
-    parser.add_argument("--version", action="version", version=f"awp-publish {__version__}")
+    parser.add_argument("--version", action="store_true", help="print the version")
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    add_commands(parser.add_subparsers(dest="command"))
+    return parser
+
+
+def add_commands(commands: "argparse._SubParsersAction[Any]", project: str | None = None) -> None:
+    """Add what every command reads. With `project`, a module:app, all of them are about that one."""
     of_all = argparse.ArgumentParser(add_help=False)
-    of_all.add_argument("--json", action="store_true", help="print JSON, for programs")
-    commands = parser.add_subparsers(dest="command", required=True)
+    # Where it is left out here, it may stand before the command.
+    of_all.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for programs")
+    of_app = argparse.ArgumentParser(add_help=False, parents=[of_all])
+    if project is None:
+        of_app.add_argument("target", help="module:app")
+    else:
+        of_app.set_defaults(target=project)
     check = commands.add_parser("check", parents=[of_all], help="check documents against their specifications")
-    check.add_argument("target", nargs="+", help='a file, an http(s) address, "-" for standard input, or module:app')
-    check.add_argument("--kind", help="what the document is, if its members do not tell: awas, agent-json, woa, ...")
+    check.add_argument(
+        "target",
+        nargs="+" if project is None else "*",
+        default=[project],
+        help='a file, an http(s) address, "-" for standard input, or module:app',
+    )
+    check.add_argument("--kind", help="what a document is whose members do not tell: awas, agent-json, woa, ...")
     check.add_argument("--lenient", action="store_true", help="read maps that are older than actions.json V1, too")
     check.add_argument("--pages", action="store_true", help="render the pages of module:app, and hold them to its map")
     check.add_argument("--browser", action="store_true", help="render these pages in Chromium")
     check.add_argument("--as-model", action="store_true", help="judge descriptions and names as a model reads them")
-    show = commands.add_parser("show", parents=[of_all], help="print what an application publishes, or one document")
-    show.add_argument("target", help="module:app")
+    show = commands.add_parser("show", parents=[of_app], help="print what an application publishes, or one document")
     show.add_argument("path", nargs="?", help="the document's path; without it, documents and actions are listed")
     show.add_argument("--included", action="store_true", help="what site.include() took, what it left out, and why")
     show.add_argument("--tokens", action="store_true", help="what each document costs its reader")
     call = commands.add_parser("call", parents=[of_all], help="call an action as agents do")
-    call.add_argument("target", help="module:app, or the http(s) address of a site")
+    if project is None:
+        call.add_argument("target", help="module:app, or the http(s) address of a site")
+    else:
+        call.set_defaults(target=project)
     call.add_argument("action", help="the action's id")
     call.add_argument("given", nargs="*", metavar="name=value", help="its inputs, as text or JSON")
     call.add_argument("--input", default="{}", metavar="JSON", help='its inputs as one object, "-" for standard input')
@@ -131,8 +176,7 @@ def make_parser() -> argparse.ArgumentParser:
     call.add_argument("--header", action="append", default=[], metavar="'Name: value'", help="a header to send")
     call.add_argument("--key", help="an idempotency key")
     call.add_argument("--yes", action="store_true", help="confirm what a person is to confirm")
-    export = commands.add_parser("export", parents=[of_all], help="write the documents as files, with their headers")
-    export.add_argument("target", help="module:app")
+    export = commands.add_parser("export", parents=[of_app], help="write the documents as files, with their headers")
     export.add_argument("folder", type=Path, help="the folder; its file _headers is for the CDN")
     for name, words in (("som", "as SOM"), ("markdown", "as Markdown")):
         page = commands.add_parser(name, parents=[of_all], help=f"print a page {words}")
@@ -150,27 +194,26 @@ def make_parser() -> argparse.ArgumentParser:
     synthesize.add_argument("--allow-private", action="store_true", help="read this machine and its network, too")
     synthesize.add_argument("--anyway", action="store_true", help="even where the site has documents of its own")
     init = commands.add_parser("init", parents=[of_all], help="write a commented file to begin with")
-    init.add_argument("framework", choices=tuple(starting.FILES))
-    init.add_argument("file", nargs="?", type=Path, help='its name; "-" prints it')
+    if project is None:
+        init.add_argument("framework", choices=tuple(starting.FILES))
+    else:
+        init.set_defaults(framework="django")
+    init.add_argument("file", nargs="?", help='its name; "-" prints it')
     init.add_argument("--force", action="store_true", help="replace a file that is there")
-    dns = commands.add_parser("dns", parents=[of_all], help="print DNS-AID and AID records to paste into the zone")
-    dns.add_argument("target", help="module:app")
-    approve = commands.add_parser("approve", parents=[of_all], help="list what waits for your approval, or approve it")
-    approve.add_argument("target", help="module:app, whose site says approval=True")
+    commands.add_parser("dns", parents=[of_app], help="print DNS-AID and AID records to paste into the zone")
+    approve = commands.add_parser(
+        "approve", parents=[of_app], help="list what waits for your approval, where the site says approval=True"
+    )
     approve.add_argument("names", nargs="*", metavar="action", help="approve these as they are now; none: only list")
     approve.add_argument("--all", action="store_true", help="approve all that waits")
-    robots = commands.add_parser(
-        "robots", parents=[of_all], help="print the lines that robots.txt may have about an application's pages"
+    commands.add_parser(
+        "robots", parents=[of_app], help="print the lines that robots.txt may have about an application's pages"
     )
-    robots.add_argument("target", help="module:app")
-    traffic = commands.add_parser("traffic", parents=[of_all], help="print who called what, and how it ended")
-    traffic.add_argument("target", help="module:app")
+    traffic = commands.add_parser("traffic", parents=[of_app], help="print who called what, and how it ended")
     traffic.add_argument("--days", type=_read_days, default=30, help="how many days, today among them (30)")
-    worker = commands.add_parser(
-        "worker", parents=[of_all], help="run the background jobs of an application, until it is told to stop"
+    commands.add_parser(
+        "worker", parents=[of_app], help="run the background jobs of an application, until it is told to stop"
     )
-    worker.add_argument("target", help="module:app")
-    return parser
 
 
 def _read_days(text: str) -> int:

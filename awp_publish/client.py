@@ -353,7 +353,13 @@ class AgentClient:
     def _ask_a2a(self, action: str, method: str, params: object) -> Any:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         answer = self._post(self._addresses().get("a2a", Paths().a2a), body, {**self.headers, "a2a-version": "1.0"})
-        told = answer.json()
+        try:
+            told = answer.json()
+        except ValueError:
+            told = None
+        if not isinstance(told, dict) or told.keys().isdisjoint(("error", "result")):
+            problem = {"status": answer.status, "detail": f"The A2A door does not answer (HTTP {answer.status})."}
+            raise CallFailed(action, problem, answer.headers)
         if "error" in told:
             data = told["error"].get("data") or [{}]
             metadata = data[0].get("metadata") if isinstance(data, list) and data else None

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import re
 import threading
-import time
+from asyncio import current_task, get_running_loop
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -115,24 +115,18 @@ class Observer:
         self._log_inputs = log_inputs
         self._listeners = listeners
         self._is_tracing = False
-        self._look_again = 0.0
 
     def is_watching(self) -> bool:
-        """Say whether anybody wants to know. Tracing is set up once; until it is, it is looked for once a second."""
-        if self._is_tracing or self._listeners or access_logger.isEnabledFor(logging.INFO):
-            return True
-        now = time.monotonic()
-        if now >= self._look_again:
-            self._look_again = now + 1.0
-            self._is_tracing = is_on()
-        return self._is_tracing
+        """Say whether anybody wants to know. Tracing is set up once; until it is, this looks for it."""
+        self._is_tracing = self._is_tracing or is_on()
+        return self._is_tracing or bool(self._listeners) or access_logger.isEnabledFor(logging.INFO)
 
-    async def watch(self, call: Call, deliver: Deliver, carry: Carry, redact: Redact | None) -> None:
+    async def watch(self, carry: Carry, redact: Redact | None, call: Call, deliver: Deliver) -> None:
         """Carry a call on its way, and note what is delivered for it, or that nothing was: its caller hung up.
 
         `redact` takes the secrets out of its input.
         """
-        started = time.perf_counter()
+        started = perf_counter()
         is_noted = False
         with _span(call) as note:
 
@@ -160,7 +154,7 @@ class Observer:
         if self.traffic is not None:
             self.traffic.add(door, "", "", "unknown", problem.code)
         if self._listeners or access_logger.isEnabledFor(logging.INFO):
-            self._tell(_facts(door, request_id, "", "", problem, time.perf_counter()))
+            self._tell(_facts(door, request_id, "", "", problem, perf_counter()))
 
     def _tell(self, facts: dict[str, object]) -> None:
         _write(facts)
@@ -188,7 +182,7 @@ def _facts(
         "label": label,
         "outcome": UNANSWERED if result is None else result.code if isinstance(result, Problem) else "ok",
         "status": None if result is None else result.status,
-        "ms": round((time.perf_counter() - started) * 1000, 3),
+        "ms": round((perf_counter() - started) * 1000, 3),
         "request_id": request_id,
     }
 
@@ -232,7 +226,7 @@ class Deadlines(threading.local):
         loop.call_later(DEADLINE_INTERVAL, self._go_round, loop, self.calls)
 
     def _go_round(self, loop: asyncio.AbstractEventLoop, calls: set[Call]) -> None:
-        now = time.monotonic()
+        now = perf_counter()
         for call in tuple(calls):
             self._inspect(call, now)
         if calls:
@@ -264,8 +258,7 @@ CarryWithSession: TypeAlias = Callable[[Carry, Call, Deliver], Awaitable[None]]
 class _Prepared(NamedTuple):
     """Everything that depends on an action only. `accept` is there for background actions that are performed later.
 
-    `asks_for_caller` says that more of a call is to be known than its input: by gates, or because its job counts as its
-    caller's. `content` is the header of an answer that is declared as base64 of something.
+    `content` is the header of an answer that is declared as base64 of something.
     """
 
     action: Action
@@ -273,7 +266,6 @@ class _Prepared(NamedTuple):
     outputs: Validator
     guard: Guard | None
     accept: Accept | None
-    asks_for_caller: bool
     content: RawHeaders = ()
     headers: tuple[tuple[str, bytes, JsonObject], ...] = ()
 
@@ -296,8 +288,7 @@ def _prepare(
     later = accept if action.is_background else None
     kind = media.declared_type(action.outputs)
     content = (media.write_header(kind),) if kind else ()
-    asks_for_caller = guard is not None or action.is_background
-    return _Prepared(action, inputs, outputs, guard, later, asks_for_caller, content, _required_headers(action))
+    return _Prepared(action, inputs, outputs, guard, later, content, _required_headers(action))
 
 
 _ABOUT_THE_CALL: Final = re.compile(
@@ -363,7 +354,8 @@ class Invoker:
         rehearse: Callable[[Call], Awaitable[None]] | None = None,
     ) -> None:
         self._catalog = catalog
-        self._found: dict[tuple[str, bool], Mapping[str, Agent]] = {}
+        self._known: dict[str, Mapping[tuple[str, str | None], str]] = {}
+        self._shown: dict[str, Mapping[str, Agent]] = {}
         self._actions: Mapping[str, _Prepared] = {
             action.id: _prepare(action, guards, accept, check, rehearse) for action in catalog.actions
         }
@@ -378,7 +370,14 @@ class Invoker:
         self._observer = observer or Observer()
         self._carry: Carry = self._run if sessions is None else partial(sessions, self._run)
         self._has_sessions = sessions is not None
+        self.guarded: Collection[str] = frozenset(
+            one.action.id
+            for one in self._actions.values()
+            if self._has_sessions or one.guard is not None or one.action.is_background
+        )
+        """Actions whose calls have to be known by more than their input: for gates, sessions, or as a job's caller."""
         self._traffic = self._observer.traffic
+        self._look_again = 0.0
         self._deadlines = Deadlines(self._inspect)
         self._unavailable: frozenset[str] = frozenset()
         self.set_status(catalog.status)
@@ -392,17 +391,25 @@ class Invoker:
 
         An omitted operation means "default" (WoA section 5.1). Whether its caller may know of it, its guard decides.
         """
-        agent = self._agents(door, of_all=True).get(agent_id)
-        action_id = None
-        if agent is not None:
-            action_id = agent.operations.get(DEFAULT_OPERATION if operation is None else operation)
+        known = self._known.get(door)
+        if known is None:
+            agents = self._catalog.exposed_at(door).agents
+            known = self._known[door] = {
+                (one.id, named): action_id
+                for one in agents
+                for name, action_id in one.operations.items()
+                for named in ((name, None) if name == DEFAULT_OPERATION else (name,))
+            }
+        action_id = known.get((agent_id, operation))
         if action_id is None:
             raise self.unknown(door, agent_id, operation)
         return self._actions[action_id].action
 
     def unknown(self, door: str, agent_id: str, operation: str | None) -> Problem:
         """What a caller is told for whom there is no such agent or operation: of others, what everybody may know."""
-        agents = self._agents(door, of_all=False)
+        agents = self._shown.get(door)
+        if agents is None:
+            agents = self._shown[door] = {one.id: one for one in self._catalog.exposed_at(door).public.agents}
         agent = agents.get(agent_id)
         if agent is None:
             meant = did_you_mean(agent_id, agents) or _known("agents", agents)
@@ -411,15 +418,6 @@ class Invoker:
         meant = did_you_mean(operation or "", agent.operations)
         known = _known("operations", agent.operations)
         return UnknownOperation(f'Agent "{agent_id}" has {named}. {meant}{" " if meant else ""}{known}')
-
-    def _agents(self, door: str, *, of_all: bool) -> Mapping[str, Agent]:
-        """The agents that are offered at a door, by id: all of them, or those of which everybody may know."""
-        found = self._found.get((door, of_all))
-        if found is None:
-            shown = self._catalog.exposed_at(door)
-            found = {one.id: one for one in (shown if of_all else shown.public).agents}
-            self._found[door, of_all] = found
-        return found
 
     def attach(self, action_id: str, reach: Reach) -> None:
         """Have the calls of one action carried out by a door of ours, behind the gates of all."""
@@ -442,10 +440,6 @@ class Invoker:
             for name, one in self._actions.items()
         }
 
-    def is_guarded(self, action: Action) -> bool:
-        """Say whether more of a call is needed than its input: for gates, or because its job counts as its caller's."""
-        return self._has_sessions or self._actions[action.id].asks_for_caller
-
     def note_refusal(self, door: str, request_id: str, problem: Problem) -> None:
         """Note a request that never became a call."""
         self._observer.note_refusal(door, request_id, problem)
@@ -455,31 +449,37 @@ class Invoker:
 
         Delivers before it returns when a handler works on after its answer, or ignores its deadline.
         """
-        if self._traffic is not None:
-            call.started = perf_counter()
-            if self._has_sessions or call.started >= self._traffic.due:
-                return self._run_and_write(call, deliver, self._traffic)
-        return self._watch(call, deliver)
+        call.started = perf_counter()
+        if call.started < self._look_again and not access_logger.isEnabledFor(logging.INFO):
+            return self._carry(call, deliver)
+        return self._run_watched(call, deliver)
 
-    async def _run_and_write(self, call: Call, deliver: Deliver, traffic: TrafficRecord) -> None:
-        """Count what sessions refuse too; and write now and then, where no server keeps the record running."""
+    async def _run_watched(self, call: Call, deliver: Deliver) -> None:
+        """Note how the call ends for those who watch; count what sessions refuse too.
 
-        async def deliver_counted(result: Result) -> None:
-            if call.started:
+        Most sites have neither, which is looked at once a second. So is whether the traffic is to be written, where no
+        server keeps its record running.
+        """
+        observer, traffic, carry = self._observer, self._traffic, self._carry
+        is_watching = observer.is_watching()
+        if not (is_watching or self._has_sessions):
+            self._look_again = call.started + 1.0
+        if is_watching:
+            carry = partial(observer.watch, carry, self.input_redactors.get(call.action.id))
+        if self._has_sessions:
+
+            async def deliver_counted(result: Result) -> None:
                 self._count(call, result)
-            await deliver(result)
+                await deliver(result)
 
-        await self._watch(call, deliver_counted)
-        if perf_counter() >= traffic.due:
+            await carry(call, deliver_counted)
+        else:
+            await carry(call, deliver)
+        if traffic is not None and perf_counter() >= traffic.due:
             await traffic.flush()
 
-    def _watch(self, call: Call, deliver: Deliver) -> Awaitable[None]:
-        if self._observer.is_watching():
-            return self._observer.watch(call, deliver, self._carry, self.input_redactors.get(call.action.id))
-        return self._carry(call, deliver)
-
     async def _run(self, call: Call, deliver: Deliver) -> None:
-        action, inputs, _, guard, accept, _, _, headers = self._actions[call.action.id]
+        action, inputs, _, guard, accept, _, headers = self._actions[call.action.id]
         result: Result | None = None
         if headers:
             _with_carried(call, headers)
@@ -496,8 +496,7 @@ class Invoker:
         except Problem as problem:
             result = problem
         if result is not None:
-            if call.started:
-                self._count(call, result)
+            self._count(call, result)
             await deliver(result)
             return
 
@@ -509,18 +508,17 @@ class Invoker:
                 result = problem
             if guard is not None:
                 result = await guard.conclude(call, result)
-            if call.started:
-                self._count(call, result)
+            self._count(call, result)
             await deliver(result)
             return
 
         # Now, under its deadline.
-        loop, deadlines = asyncio.get_running_loop(), self._deadlines
-        if deadlines.loop is not loop:
-            deadlines.start(loop)
-        calls = deadlines.calls
-        call.deliver, call.deadline = deliver, time.monotonic() + action.timeout
-        call.task = asyncio.current_task(loop)
+        loop = get_running_loop()
+        if self._deadlines.loop is not loop:
+            self._deadlines.start(loop)
+        calls = self._deadlines.calls
+        call.deliver, call.deadline = deliver, perf_counter() + action.timeout
+        call.task = current_task(loop)
         calls.add(call)
         try:
             try:
@@ -539,17 +537,16 @@ class Invoker:
             except Exception:
                 failure = failed(call)
                 result = failure if call.answer is None else call.answer  # a failure after it takes nothing back
-            if not call.is_delivered:
-                await self._deliver(call, result)
+            await self._deliver(call, result)
         except asyncio.CancelledError:
             is_late = call.finisher is not None if call.interrupted else call.is_delivered  # then it is counted
-            if call.started and not is_late:
+            if not is_late:
                 self._count(call, None)
             if not call.interrupted:
                 raise
         finally:
             calls.discard(call)
-            if call.listener is not None or call.finisher is not None or call.interrupted:
+            if call.is_overseen:
                 await _settle(call)
 
     async def _deliver(self, call: Call, result: Result) -> None:
@@ -557,36 +554,36 @@ class Invoker:
         if call.is_delivered:
             return
         call.is_delivered = True
-        action, _, outputs, guard, _, _, content, _ = self._actions[call.action.id]
-        if not isinstance(result, Problem) and not outputs.is_valid(result.output):
-            first = outputs.describe(result.output)[0][0]
-            told = (action.id, first.pointer, first.detail, call.request_id)
-            logger.error("action %s answered against its schema: %s %s (request_id=%s)", *told)
-            result = InvalidOutput(f"The answer of action {action.id} does not match its outputs schema.")
-        if content and not isinstance(result, Problem) and type(result.output) is str:
-            is_said = any(name == media.HEADER for name, _ in result.headers)  # the route has, and of this very answer
-            if not is_said:
-                result.headers = (*result.headers, *content)
-                result.content = Content(media.declared_type(action.outputs), "")
+        action, _, outputs, guard, _, content, _ = self._actions[call.action.id]
+        if not isinstance(result, Problem):
+            if not outputs.is_valid(result.output):
+                first = outputs.describe(result.output)[0][0]
+                told = (action.id, first.pointer, first.detail, call.request_id)
+                logger.error("action %s answered against its schema: %s %s (request_id=%s)", *told)
+                result = InvalidOutput(f"The answer of action {action.id} does not match its outputs schema.")
+            elif content and type(result.output) is str:
+                is_said = any(name == media.HEADER for name, _ in result.headers)  # the route has, and of this answer
+                if not is_said:
+                    result.headers = (*result.headers, *content)
+                    result.content = Content(media.declared_type(action.outputs), "")
         if guard is not None:
             result = await guard.conclude(call, result)
-        if call.started:
-            self._count(call, result)
+        self._count(call, result)
         await call.deliver(result)
 
     def _count(self, call: Call, result: Result | None) -> None:
-        """Count a call that has ended."""
-        ended, principal = perf_counter(), call.principal
-        caller = "" if principal is None else principal.id
-        outcome = UNANSWERED if result is None else result.code if isinstance(result, Problem) else "ok"
-        if (traffic := self._traffic) is not None:
-            traffic.note((ended, call.door, call.action.id, caller, call.label, outcome, ended - call.started))
-        call.started = 0.0
+        """Count a call that has ended, once."""
+        if (traffic := self._traffic) is not None and (started := call.started):
+            ended, principal, call.started = perf_counter(), call.principal, 0.0
+            caller = "" if principal is None else principal.id
+            outcome = UNANSWERED if result is None else result.code if isinstance(result, Problem) else "ok"
+            traffic.note((ended, call.door, call.action.id, caller, call.label, outcome, ended - started))
 
     def _inspect(self, call: Call, now: float) -> None:
         """One look at a running call: deliver an answer whose handler works on, end what is overdue, else listen."""
         if call.is_delivered:
             return
+        call.is_overseen = True
         if call.answer is not None:
             call.finisher = asyncio.ensure_future(self._deliver(call, call.answer))
         elif now >= call.deadline:

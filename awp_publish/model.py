@@ -71,6 +71,8 @@ class Authentication:
     `token_expiry` is a duration such as "24h"; `refresh_endpoint` and the values of `endpoints` are paths or URLs.
     `authorization_servers` are the issuer identifiers of those that issue tokens for this site (RFC 9728 section 2).
     `api_key_header` is the header in which API keys are sent, `session_cookie` the cookie of the site's sessions.
+    `audiences` are those of the tokens that are taken, `proof_algorithms` the signatures of proofs of those that are
+    bound to a key (RFC 9449), `proof_required` where no others are taken.
     """
 
     type: Literal["oauth2", "api_key", "bearer", "none"] | None = None
@@ -81,6 +83,9 @@ class Authentication:
     authorization_servers: tuple[str, ...] = ()
     api_key_header: str | None = None
     session_cookie: str | None = None
+    audiences: tuple[str, ...] = ()
+    proof_algorithms: tuple[str, ...] = ()
+    proof_required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,8 +425,9 @@ class PromptArgument:
 class Prompt:
     """A text that a person picks for a model of their own.
 
-    `write` makes it of the arguments, as JSON: a string, or a list of pairs of a role ("user", "assistant") and a text.
-    It raises InvalidInput, or what its function raises.
+    `write` makes it of the arguments, as JSON: a string, or a list of pairs of a role ("user", "assistant") and a text;
+    of a picture, a sound or a file the text is base64, and its media type stands third. It raises InvalidInput, or what
+    its function raises.
     """
 
     id: str
@@ -444,6 +450,28 @@ class Skill:
     description: str
     facts: JsonObject
     files: Mapping[str, bytes] = field(repr=False)
+
+
+# --- Events ---
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens on the site, of which agents can be told.
+
+    `payload` is the JSON Schema of what is told, `inputs` that of what a subscription may ask for. `audience` are those
+    who may know that there is such an event; each occurrence has an audience of its own.
+    """
+
+    id: str
+    description: str
+    payload: JsonObject
+    inputs: JsonObject
+    audience: str = PUBLIC
+
+    def is_for(self, scopes: frozenset[str] | None) -> bool:
+        """Whether a caller with these scopes may know of it; None for nobody known."""
+        return self.audience == PUBLIC or (scopes is not None and (self.audience == KNOWN or self.audience in scopes))
 
 
 # --- Pages, and what can be done on them (actions.json V1) ---
@@ -697,6 +725,7 @@ class SiteFacts:
     license: str | None = None
     updated: datetime | None = None
     imports: Mapping[str, Import] = field(default_factory=dict)
+    provenance: Mapping[str, str] = field(default_factory=dict)
     robots: Robots | None = None
     security: Security | None = None
     extensions: JsonObject = field(default_factory=dict)
@@ -716,6 +745,7 @@ class Catalog:
     agents: tuple[Agent, ...]
     prompts: tuple[Prompt, ...] = ()
     skills: tuple[Skill, ...] = ()
+    events: tuple[Event, ...] = ()
     pages: tuple[Page, ...] = ()
     status: Status = Status()
     paths: Paths = Paths()

@@ -295,6 +295,15 @@ class InvalidCredentials(Problem):
     )
 
 
+class InvalidProof(InvalidCredentials):
+    """A token is bound to a key (RFC 9449), and the request does not prove that its caller has that key."""
+
+    default_recovery = (
+        "Send the token as Authorization: DPoP, with one header DPoP: a proof made for this request alone, with its "
+        "method, its address, the present time and a new jti, signed with the key that the token is bound to."
+    )
+
+
 class AuthExpired(Problem):
     slug = "auth-expired"
     title = "The credentials have expired"

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import date, datetime, time, timedelta
 from functools import partial
@@ -325,6 +326,32 @@ def _inline_root(schema: dict[str, object]) -> dict[str, object]:
     return {**named, **{key: value for key, value in schema.items() if key != "$ref"}}
 
 
+def inline_definitions(schema: JsonObject) -> dict[str, object]:
+    """Return a schema in which a definition that is referred to once stands where it is meant.
+
+    Definitions of several references stay, so that a schema does not grow, and so do recursive ones.
+    """
+    whole = copy.deepcopy(dict(schema))
+    definitions = whole.get("$defs")
+    if not isinstance(definitions, dict):
+        return whole
+    referring = [part for part in subschemas(whole) if isinstance(part.get("$ref"), str)]
+    counts = Counter(part["$ref"] for part in referring)
+    for part in referring:
+        name = str(part["$ref"]).removeprefix("#/$defs/")
+        definition = definitions.get(name)
+        if counts[part["$ref"]] > 1 or part.keys() - _ANNOTATING or not isinstance(definition, dict):
+            continue
+        if part["$ref"] == f"#/$defs/{name}" and not any(inner is part for inner in subschemas(definition)):
+            written = cast(dict[str, object], part)
+            beside = {key: value for key, value in written.items() if key != "$ref"}
+            written.clear()
+            written |= definitions.pop(name) | beside
+    if not definitions:
+        del whole["$defs"]
+    return whole
+
+
 _ANNOTATING: Final = {"$ref", "$defs", "$schema", "$comment", "title", "description", "examples", "default"}
 """Keywords beside a root's reference that constrain nothing, so that the root may be written out."""
 
@@ -349,6 +376,57 @@ def check_dialect(schema: JsonObject) -> None:
             f"the schema is written in another dialect ($schema {_shown(dialect)}); schemas are read as {DIALECT}, "
             "so leave $schema out or translate the schema"
         )
+
+
+_OLDER: Final = re.compile(r"https?://json-schema\.org/(?:draft-0([467])|draft/2019-09)/schema#?")
+
+
+def translate(schema: JsonObject) -> JsonObject:
+    """Return a schema that declares an older dialect, draft-04 to 2019-09, in the words of 2020-12; others as it is."""
+    declared = schema.get("$schema")
+    dialect = _OLDER.fullmatch(declared) if isinstance(declared, str) else None
+    if dialect is None:
+        return schema
+    hides_siblings = dialect[1] is not None  # of a reference
+
+    def each(value: object) -> object:
+        return {name: one(inner) for name, inner in value.items()} if isinstance(value, Mapping) else value
+
+    def one(value: object) -> object:
+        if isinstance(value, list):
+            return [one(inner) for inner in value]
+        if not isinstance(value, Mapping):
+            return value
+        given = dict(value)
+        if "$ref" in given and hides_siblings:
+            given = {name: given[name] for name in ("$ref", "definitions", "$defs") if name in given}
+        given.pop("$schema", None)
+        if isinstance(given.get("id"), str):
+            given["$id"] = given.pop("id")
+        if "$recursiveRef" in given:
+            given["$ref"] = given.pop("$recursiveRef")
+        for name, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+            if isinstance(given.get(name), bool) and given.pop(name) and plain in given:
+                given[name] = given.pop(plain)
+        further = given.pop("additionalItems", True)
+        if isinstance(given.get("items"), list):
+            given["prefixItems"], given["items"] = given["items"], further
+        depending = given.pop("dependencies", {})
+        if isinstance(depending, Mapping) and depending:
+            given["dependentRequired"] = {
+                name: needed for name, needed in depending.items() if isinstance(needed, list)
+            }
+            given["dependentSchemas"] = {
+                name: needed for name, needed in depending.items() if not isinstance(needed, list)
+            }
+        named = ("properties", "patternProperties", "definitions", "$defs", "dependentSchemas")
+        plain_values = ("const", "enum", "default", "examples", "required", "dependentRequired", "$ref", "$id")
+        return {
+            name: each(inner) if name in named else inner if name in plain_values else one(inner)
+            for name, inner in given.items()
+        }
+
+    return cast(JsonObject, one(schema))
 
 
 def schema_of(given: object, mode: Mode) -> dict[str, object]:

@@ -498,6 +498,17 @@ def read_entity(value: object) -> object:
     raise ValueError('must be a model or a table of its fields and their types, such as {"title": "string"}')
 
 
+def check_provenance(value: Mapping[str, str]) -> Mapping[str, str]:
+    """Refuse what is no member, and paths of a machine and credentials, which a public map must not tell."""
+    known = [f"{done}_{what}" for done in ("created", "updated", "reviewed") for what in ("by", "at")]
+    for name, text in value.items():
+        if name not in (*known, "source", "revision"):
+            raise ValueError(f"{name!r} is not one of {', '.join(known)}, source, revision")
+        if re.match(r"[/\\~]|[A-Za-z]:[/\\]|file:", text) or re.match(r"[A-Za-z][\w+.-]*://[^/]*@", text):
+            raise ValueError(f"{name}: {text!r} is not for the public; name it without the path or the credentials")
+    return value
+
+
 def check_extensions(value: Mapping[str, object]) -> Mapping[str, object]:
     documents = ", ".join(f'"{name}"' for name in sorted(EXTENDED_DOCUMENTS))
     for name, given in value.items():
@@ -956,6 +967,15 @@ class SiteSettings:
     imports: Annotated[
         Mapping[Id, Annotated[Import, BeforeValidator(unpack)]],
         Option("further maps by namespace: `Import(uri, kind=, trust=, enabled=)`", "actions.json `imports`"),
+    ] = field(default_factory=dict)
+    provenance: Annotated[
+        Mapping[str, Text],
+        AfterValidator(check_provenance),
+        Option(
+            "who made and reviewed the map of your pages, when, of what: `created_by`, `updated_by`, `reviewed_by`, "
+            "each with its `..._at`, `source`, `revision`; in words that everybody may read",
+            "actions.json `provenance`",
+        ),
     ] = field(default_factory=dict)
     robots: Annotated[
         Annotated[Robots, BeforeValidator(unpack), AfterValidator(check_robots)] | None,
@@ -1489,6 +1509,7 @@ ACTION: Final = TypeAdapter(ActionSettings)
 AGENT: Final = TypeAdapter(AgentSettings)
 DURATION: Final[TypeAdapter[str]] = TypeAdapter(Duration)
 ID: Final[TypeAdapter[str]] = TypeAdapter(Id)
+AUDIENCE: Final[TypeAdapter[str]] = TypeAdapter(Audience)
 PAGE: Final = TypeAdapter(PageSettings)
 PATH: Final[TypeAdapter[str]] = TypeAdapter(Path)
 TOKEN: Final[TypeAdapter[str]] = TypeAdapter(Annotated[str, AfterValidator(check_token)])

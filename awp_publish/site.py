@@ -28,9 +28,11 @@ from awp_publish.discover import Route, find_injector, find_openapi, find_routes
 from awp_publish.discover.functions import describe_function
 from awp_publish.discover.routes import docstring_of, is_bound_for_a_call, mark
 from awp_publish.discover.skills import read_skill
+from awp_publish.events import JOB_ENDED, JOB_PAYLOAD, Events
 from awp_publish.health import Liveness, count_workers
 from awp_publish.model import (
     DEFAULT_OPERATION,
+    KNOWN,
     PUBLIC,
     Action,
     Authentication,
@@ -38,6 +40,7 @@ from awp_publish.model import (
     Complete,
     Contact,
     Door,
+    Event,
     JsonObject,
     LeftOut,
     Locator,
@@ -56,9 +59,17 @@ from awp_publish.policy.approval import (
     withhold,
     write_approved,
 )
-from awp_publish.policy.authentication import ApiKey, Authenticator, SessionUser, published_facts, read_authenticators
+from awp_publish.policy.authentication import (
+    PROOF_ALGORITHMS,
+    ApiKey,
+    Authenticator,
+    SessionUser,
+    published_facts,
+    read_authenticators,
+)
 from awp_publish.policy.botauth import WebBotAuth
-from awp_publish.policy.call import CallListener
+from awp_publish.policy.call import CallListener, Principal
+from awp_publish.policy.jwt import JwtBearer
 from awp_publish.problems import DeclarationError, InvalidOutput
 from awp_publish.protocols import actions_json
 from awp_publish.protocols.schema_reading import resolved
@@ -75,7 +86,7 @@ from awp_publish.resolve import (
     resolve,
     title_of,
 )
-from awp_publish.schema import UnusableSchema, write_schema
+from awp_publish.schema import UnusableSchema, inline_definitions, write_schema
 from awp_publish.settings import (
     ACTION,
     AGENT,
@@ -312,7 +323,7 @@ def _schema_of(subject: str, field: str, given: object, *, closed: bool = False)
     if given is None or isinstance(given, Mapping):
         return given
     try:
-        schema = write_schema(given, "serialization")
+        schema = inline_definitions(write_schema(given, "serialization"))
         # what stands outside of a declared type is not passed on to agents
         return {**schema, "additionalProperties": False} if closed and schema.get("type") == "object" else schema
     except UnusableSchema as error:
@@ -566,6 +577,7 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
     if known or oauth is not None:
         scheme, methods = published_facts(known)
         session = next((one for one in known if isinstance(one, SessionUser)), None)
+        tokens = [one for one in known if isinstance(one, JwtBearer)]
         endpoints = {**(oauth.endpoints if oauth is not None else {}), **(session.endpoints if session else {})}
         authentication = Authentication(
             type="oauth2" if oauth is not None else scheme,
@@ -576,11 +588,15 @@ def _facts_of(settings: SiteSettings, known: Sequence[Authenticator]) -> SiteFac
             authorization_servers=oauth.authorization_servers if oauth is not None else (),
             api_key_header=next((one.header for one in known if isinstance(one, ApiKey)), None),
             session_cookie=session.cookie if session is not None else None,
+            audiences=tuple(audience for one in tokens for audience in one.audience),
+            proof_algorithms=PROOF_ALGORITHMS if tokens else (),
+            proof_required=bool(tokens) and all(one.dpop_required for one in tokens),
         )
     return SiteFacts(
         name=settings.name,
         description=settings.description,
         imports=dict(settings.imports),
+        provenance=dict(settings.provenance),
         robots=settings.robots,
         security=about.security,
         version=about.version,
@@ -628,14 +644,20 @@ class Site:
         self._inclusions: list[Inclusion] = []
         self._prompts = Prompts()
         self._skills: dict[str, tuple[str, object, str | None, Callable[..., object] | None]] = {}
+        self.events = Events(lambda: self.store)
+        """What happens on the site, as it is declared, and what has happened."""
         self._pages = DeclaredPages(self._refuse_when_frozen)
         self._catalogs: tuple[Catalog, ...] = ()
         self.included: tuple[str, ...] = ()
         """Ids of the actions and paths of the pages that `include` has taken; once the site is frozen."""
         self.left_out: tuple[LeftOut, ...] = ()
         """What `include` saw and did not take, and why; once the site is frozen."""
+        self.tells_jobs = False
+        """Whether callers are told of the end of their background jobs; once the site is frozen."""
         self._listeners: list[Listener] = []
         self.call_listeners: list[CallListener] = []
+        self.change_listeners: list[Callable[[], None]] = []
+        """What tells agents that what they have read may have changed."""
 
     def override(self, given: Given) -> None:
         """Take options in place of the site's own, as a framework's settings say them; before it is published.
@@ -736,6 +758,36 @@ class Site:
             return function
 
         return note
+
+    def event(
+        self, event_id: str, /, *, payload: object = None, description: str | None = None, audience: str = PUBLIC
+    ) -> Callable[[F], F]:
+        """Declare an event, of which agents can be told when it happens. See docs/events.md.
+
+        `payload` is what is told of it: a model, any other type, or a JSON Schema of an object. `audience` are those
+        who may know of it, as for an action. What is decorated stays as it is: a class is the payload where none is
+        given, the docstring of a function the description.
+        """
+        self._refuse_when_frozen(f'event "{event_id}"')
+        note = self.events.declare(event_id, payload, description, audience)
+
+        def decorate(decorated: F) -> F:
+            note(decorated)
+            return decorated
+
+        return decorate
+
+    async def emit(
+        self, event_id: str, payload: object, /, *, audience: str | Principal | None = None, unique: str | None = None
+    ) -> str:
+        """Tell agents that an event has happened; returns its id once it is kept in the site's store.
+
+        `audience` are those who see it: `"public"`, `"known"`, `"principal:ID"` or a Principal, `"scope:NAME"`; without
+        one, the event's own. `unique` is the event's id at its source, such as a webhook's: of events with one id the
+        first is kept. Raises DeclarationError, InvalidOutput for a payload that is not what is declared, and
+        StoreUnavailable.
+        """
+        return await self.events.emit(event_id, payload, audience, unique=unique)
 
     def page(self, path: str | None = None, /, **options: Unpack[PageSettings]) -> Callable[[F], F]:
         """Declare a page: decorate its route handler, or call it with the `path` of a page that was not written here.
@@ -944,6 +996,7 @@ class Site:
                 agents=agents,
                 prompts=self._prompts.resolve(),
                 skills=tuple(read_skill(*declared) for declared in self._skills.values()),
+                events=self._resolve_events(actions),
                 pages=self._pages.resolve(
                     routes, self.facts.name, {action.id for action in actions}, included.pages.values()
                 ),
@@ -956,6 +1009,15 @@ class Site:
             self._note_included(included)
             self._catalogs = self._with_status(catalog)
         return self._catalogs[0]
+
+    def _resolve_events(self, actions: Sequence[Action]) -> tuple[Event, ...]:
+        """All events. Where background jobs have known callers, these are told when theirs have ended."""
+        has_jobs = self.authenticators and any(action.is_background for action in actions)
+        if has_jobs and JOB_ENDED not in (one.id for one in self.events.all()):
+            words = "A background job of yours has ended. Its result is at poll_endpoint."
+            self.events.declare(JOB_ENDED, JOB_PAYLOAD, words, KNOWN)
+            self.tells_jobs = True
+        return self.events.all()
 
     def _withhold(self, actions: tuple[Action, ...]) -> tuple[Action, ...]:
         """Hide what is not approved, and say so in one line of the log."""
@@ -1056,6 +1118,8 @@ class Site:
     def set_status(self, *, operational: bool | None = None, degraded_actions: Sequence[str] | None = None) -> None:
         """Say what works (agent.json section 13); what is not given stays as it is. `refresh()` publishes it."""
         self.liveness.say(operational, degraded_actions)
+        for tell in self.change_listeners:
+            tell()
 
     def status(self, *actions: str, every: str = "30s") -> Callable[[F], F]:
         """Declare a probe: a function that finds out whether `actions` work; without any, whether the site does.
@@ -1088,6 +1152,8 @@ class Site:
         self._catalogs = self._with_status(self.catalog)
         for listener in self._listeners:
             listener(self)
+        for tell in self.change_listeners:
+            tell()
 
     def on_refresh(self, listener: Listener) -> None:
         """Call `listener(site)` after each refresh; publishers prepare their documents there."""

@@ -4,20 +4,26 @@ Everything is written from the catalog, so that page and manifest cannot disagre
 error. The functions return plain text that is already escaped; `install` registers them with Jinja as markup.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Concatenate, Final, Literal, ParamSpec, Protocol, TypeAlias
 from urllib.parse import quote
 
 import orjson
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from awp_publish.model import Action, Catalog, Page
 from awp_publish.problems import DeclarationError
-from awp_publish.protocols import ALL, som
+from awp_publish.protocols import ALL, som, webmcp
 from awp_publish.protocols.llms_txt import markdown_address, one_line
 from awp_publish.protocols.members import absolute_if, located
-from awp_publish.protocols.protocol import Protocol as Published, published
+from awp_publish.protocols.protocol import Protocol as Published, published, views_of
+from awp_publish.protocols.schema_reading import members, object_facts, resolved
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -30,6 +36,8 @@ ALTERNATE: Final = "alternate"
 
 OPENAPI_TYPE: Final = "application/json"
 """What frameworks serve their OpenAPI document as."""
+
+P = ParamSpec("P")
 
 AWAS: Final[tuple[Style, ...]] = ("data-awas",)
 
@@ -66,11 +74,11 @@ def link_header(catalog: Catalog, protocols: Sequence[Published] = ALL, *, of_pa
 
     What is an alternate of the site's pages is none of what is not one of them: then `of_pages` is False.
     """
-    members: list[str] = []
+    written: list[str] = []
     for link in _links(catalog, protocols):
         if of_pages or link.rel != ALTERNATE:
-            members.append(f'<{link.href}>; rel="{link.rel}"; type="{link.type}"')
-    return ", ".join(members)
+            written.append(f'<{link.href}>; rel="{link.rel}"; type="{link.type}"')
+    return ", ".join(written)
 
 
 def head_links(catalog: Catalog, protocols: Sequence[Published] = ALL) -> str:
@@ -91,12 +99,36 @@ def robots_lines(catalog: Catalog) -> str:
     return som.robots_lines(catalog)
 
 
-def agents_script(catalog: Catalog) -> str:
+def agents_script(catalog: Catalog, nonce: str | None = None) -> str:
     """The `<script>` element of the runtime for visitors' tabs. Raises DeclarationError without the bridge."""
     if catalog.door("bridge") is None:
         remedy = 'Write Site(doors=["bridge"]).'
         raise DeclarationError("template", "agents_script: the site does not open the bridge.", remedy)
-    return f'<script src="{escape(catalog.prefix + catalog.paths.script)}" defer></script>'
+    return f'<script src="{escape(catalog.prefix + catalog.paths.script)}" defer{_nonce(nonce)}></script>'
+
+
+def webmcp_script(catalog: Catalog, nonce: str | None = None, integrity: bool = False) -> str:
+    """The `<script>` element that makes the site's actions tools of the page; none where there is no such script.
+
+    `nonce` is that of the answer's Content-Security-Policy. With `integrity` the browser runs the script only with the
+    bytes that it has now, by which a policy may name it, too: `script-src` with `webmcp_hash`.
+    """
+    if not list(published([webmcp.PROTOCOL], catalog)):
+        return ""
+    fixed = f' integrity="{webmcp_hash(catalog)}"' if integrity else ""
+    address = escape(catalog.prefix + webmcp.address_of(catalog))
+    return f'<script type="module" src="{address}"{fixed}{_nonce(nonce)}></script>'
+
+
+def webmcp_hash(catalog: Catalog) -> str:
+    """The hash of the script of the page's tools as policies and `integrity` write it, without quotes: `sha384-...`."""
+    (document,) = webmcp.PROTOCOL.documents
+    digest = hashlib.sha384(document.render(views_of(catalog)(document))).digest()
+    return f"sha384-{b64encode(digest).decode()}"
+
+
+def _nonce(nonce: str | None) -> str:
+    return f' nonce="{escape(nonce)}"' if nonce is not None else ""
 
 
 # --- Structured data, and what is shown where a page is linked ---
@@ -104,13 +136,16 @@ def agents_script(catalog: Catalog) -> str:
 SCHEMA_ORG: Final = "https://schema.org"
 
 
-def page_meta(catalog: Catalog, path: str, image: str | None = None) -> str:
+def page_meta(
+    catalog: Catalog, path: str, image: str | None = None, title: str | None = None, description: str | None = None
+) -> str:
     """Canonical link, other formats, Open Graph and Twitter tags of a declared page.
 
-    `image` is the address of a picture for them. A page that is a template is named as it is declared,
-    "/books/{slug}": then there is no canonical address.
+    `image` is the address of a picture for them. A page of several addresses ("/books/{slug}") is named by one of them,
+    "/books/emma", with its own `title` and `description`; named as it is declared it has no canonical address. What a
+    query shows may be named with it: "/search?q=sea".
     """
-    page = _page(catalog, path)
+    page = _page(catalog, path, title, description)
     described = page.description or catalog.site.description
     facts = {
         "og:type": "website",
@@ -142,9 +177,9 @@ def page_meta(catalog: Catalog, path: str, image: str | None = None) -> str:
     return "\n".join(elements)
 
 
-def structured_data(catalog: Catalog, path: str) -> str:
+def structured_data(catalog: Catalog, path: str, title: str | None = None) -> str:
     """JSON-LD of a declared page (schema.org): the site and its search, who runs it, the page and where it stands."""
-    site, page, root = catalog.site, _page(catalog, path), catalog.url + "/"
+    site, page, root = catalog.site, _page(catalog, path, title), catalog.url + "/"
     website: dict[str, object] = {"@type": "WebSite", "@id": f"{root}#site", "url": root, "name": site.name}
     website["description"] = one_line(site.description)
     if (search := _search_of(catalog)) is not None:
@@ -166,20 +201,69 @@ def structured_data(catalog: Catalog, path: str) -> str:
             for number, one in enumerate(trail, 1)
         ]
         graph.append({"@type": "BreadcrumbList", "itemListElement": items})
-    text = orjson.dumps({"@context": SCHEMA_ORG, "@graph": graph}).decode().replace("<", "\\u003c")
+    return _json_ld({"@context": SCHEMA_ORG, "@graph": graph})
+
+
+def structured_result(catalog: Catalog, action_id: str, result: object) -> str:
+    """JSON-LD of what an action has answered, for the page that shows it; none where agents are not told of the action.
+
+    A form that is a tool (the style "tool") hands agents the JSON-LD of the page that it leads to. `result` is what the
+    handler gives programs: a model, a dataclass or plain JSON values. Members that the action's outputs do not name are
+    left out.
+    """
+    action = _action(catalog, action_id)
+    if not _is_told(action):
+        return ""
+    try:
+        value = to_jsonable_python(result, by_alias=True)
+    except PydanticSerializationError as error:
+        raise DeclarationError("template", f'the result of action "{action_id}" is no JSON: {error}.') from error
+    return _json_ld(
+        {
+            # The result is JSON as it stands (JSON-LD 1.1 section 4.2.2), not terms of the vocabulary.
+            "@context": [SCHEMA_ORG, {"result": {"@id": f"{SCHEMA_ORG}/result", "@type": "@json"}}],
+            "@type": "SearchAction" if action.type == "search" else "Action",
+            "identifier": action.id,
+            "name": action.name,
+            "actionStatus": f"{SCHEMA_ORG}/CompletedActionStatus",
+            "result": _as_declared(value, action.outputs, action.outputs),
+        }
+    )
+
+
+def _as_declared(value: object, schema: object, root: Mapping[str, object]) -> object:
+    facts = object_facts(resolved(schema, root), root)
+    if isinstance(value, list):
+        return [_as_declared(one, facts.get("items"), root) for one in value]
+    named = members(facts)
+    if not isinstance(value, dict) or not named:
+        return value
+    return {name: _as_declared(one, named[name], root) for name, one in value.items() if name in named}
+
+
+def _json_ld(value: object) -> str:
+    text = orjson.dumps(value).decode().replace("<", "\\u003c")
     return f'<script type="application/ld+json">{text}</script>'
 
 
-def _page(catalog: Catalog, path: str) -> Page:
-    known = {page.path: page for page in catalog.pages}
-    if path not in known:
-        raise DeclarationError("template", f'there is no page "{path}". There are: {", ".join(known) or "none"}.')
-    return known[path]
+def _page(catalog: Catalog, path: str, title: str | None = None, description: str | None = None) -> Page:
+    """The declared page of a path, or of one of its addresses: with what is told of this one, where it is told."""
+    address, mark, query = path.partition("?")
+    for one in sorted(catalog.pages, key=lambda one: len(one.placeholders)):  # the most literal first
+        pattern = r"[^/?#]+".join(re.escape(part) for part in re.split(r"\{\w+\}", one.path))
+        if address == one.path or (one.is_template and re.fullmatch(pattern, address) and "{" not in address):
+            exact = address if address == one.path else quote(address, safe="/%:@!$&'()*+,;=~")
+            page = replace(one, path=exact + mark + query)
+            break
+    else:
+        known = ", ".join(one.path for one in catalog.pages)
+        raise DeclarationError("template", f'there is no page "{path}". There are: {known or "none"}.')
+    return replace(page, title=title or page.title, description=description or page.description)
 
 
 def _trail(catalog: Catalog, page: Page) -> list[Page]:
     """The declared pages above a page, the site's first page at the top, and itself."""
-    above = [one for one in catalog.pages if one is not page and page.path.startswith(one.path.rstrip("/") + "/")]
+    above = [one for one in catalog.pages if one.path != page.path and page.path.startswith(one.path.rstrip("/") + "/")]
     return [*sorted(above, key=lambda one: len(one.path)), page]
 
 
@@ -303,8 +387,9 @@ def install(
     styles: Sequence[Style] = AWAS,
     protocols: Sequence[Published] = ALL,
 ) -> None:
-    """Add `awas_action`, `awas_param`, `awas_context` and `awas_result`, `head_links`, `page_meta`, `structured_data`,
-    `robots_lines` and `agents_script` to Jinja.
+    """Add `awas_action`, `awas_param`, `awas_context` and `awas_result`, `head_links`, and the other functions here by
+    their names to Jinja: `page_meta`, `structured_data`, `structured_result`, `webmcp_script`, `webmcp_hash`,
+    `robots_lines` and `agents_script`.
 
     Needs the extra `awp-publish[jinja]`. The site is read when a template is rendered, after it was frozen.
     """
@@ -322,25 +407,21 @@ def install(
     def awas_result(action_id: str) -> Markup:
         return Markup(result_attributes(site.catalog, action_id, styles))
 
-    def site_head_links() -> Markup:
-        return Markup(head_links(site.catalog, protocols))
+    def of_site(function: Callable[Concatenate[Catalog, P], str]) -> Callable[P, Markup]:
+        def write(*args: P.args, **kwargs: P.kwargs) -> Markup:
+            return Markup(function(site.catalog, *args, **kwargs))
 
-    def site_robots_lines() -> Markup:
-        return Markup(robots_lines(site.catalog))
-
-    def site_page_meta(path: str, image: str | None = None) -> Markup:
-        return Markup(page_meta(site.catalog, path, image))
-
-    def site_structured_data(path: str) -> Markup:
-        return Markup(structured_data(site.catalog, path))
-
-    def site_agents_script() -> Markup:
-        return Markup(agents_script(site.catalog))
+        return write
 
     for function in (awas_action, awas_param, awas_context, awas_result):
         environment.globals[function.__name__] = function
-    environment.globals["head_links"] = site_head_links
-    environment.globals["robots_lines"] = site_robots_lines
-    environment.globals["page_meta"] = site_page_meta
-    environment.globals["structured_data"] = site_structured_data
-    environment.globals["agents_script"] = site_agents_script
+    environment.globals |= {
+        "head_links": of_site(partial(head_links, protocols=protocols)),
+        "robots_lines": of_site(robots_lines),
+        "page_meta": of_site(page_meta),
+        "structured_data": of_site(structured_data),
+        "structured_result": of_site(structured_result),
+        "agents_script": of_site(agents_script),
+        "webmcp_script": of_site(webmcp_script),
+        "webmcp_hash": of_site(webmcp_hash),
+    }

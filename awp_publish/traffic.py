@@ -46,6 +46,9 @@ ATTEMPTS: Final = 20
 MAX_LISTED: Final = 20
 """Lines of each table on a terminal."""
 
+MAX_ROWS: Final = 100
+"""Rows of each table on a page."""
+
 OTHERS: Final = "(others)"
 UNANSWERED: Final = "UNANSWERED"
 """The outcome of a call that ended without an answer, because its caller hung up or the server stops."""
@@ -462,3 +465,48 @@ def traffic_table(report: TrafficReport) -> str:
     )
     caption = "<caption>Calls and readings of pages by day</caption>"
     return f'<table>{caption}<thead><tr><th scope="col">day</th>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+class Breakdown(NamedTuple):
+    """One table about calls: what each row has them by, and its cells as text."""
+
+    caption: str
+    heads: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+def traffic_breakdowns(report: TrafficReport, *, with_callers: bool) -> list[Breakdown]:
+    """Return calls by door, action, page, job, outcome and code, the most first, with the times that they took.
+
+    A table without rows is left out. Names of callers are for readers who may know them.
+    """
+
+    def measure(caption: str, name: str, only: Callable[[TrafficRow], bool]) -> Breakdown:
+        counts: dict[str, dict[str, int]] = {}
+        for (one, outcome), calls in report.sum_by(name, "outcome", only=only).items():
+            counts.setdefault(one, {kind: 0 for kind, _ in KINDS})[kind_of(outcome)] += calls
+        rows: list[tuple[str, ...]] = []
+        for one in sorted(counts, key=lambda one: -sum(counts[one].values()))[:MAX_ROWS]:
+            found = report.quantiles(**{name: one}) or {}
+            times = [f"{found[share]:g} ms" if found else "" for share in ("p50", "p90", "p99")]
+            rows.append((one or "(none)", *(f"{calls:,}" for calls in counts[one].values()), *times))
+        heads = (name, *(kind for kind, _ in KINDS), "half within", "90 % within", "99 % within")
+        return Breakdown(caption, heads, rows)
+
+    def count(caption: str, heads: tuple[str, ...], only: Callable[[TrafficRow], bool]) -> Breakdown:
+        names = ["outcome" if head == "code" else "action" if head == "page" else head for head in heads]
+        sums = list(report.sum_by(*names, only=only).items())[:MAX_ROWS]
+        return Breakdown(caption, (*heads, "calls"), [(*key, f"{calls:,}") for key, calls in sums])
+
+    found = [
+        measure("By door", "door", lambda row: True),
+        measure("By action", "action", lambda row: row.door not in PAGES and row.door != JOB),
+        count("Readings of pages", ("page", "door"), lambda row: row.door in PAGES),
+        count("Background jobs", ("action", "outcome"), lambda row: row.door == JOB),
+        count("By outcome", ("outcome",), lambda row: True),
+        count("Refusals and failures by code", ("code", "door"), lambda row: row.outcome != "ok"),
+    ]
+    if with_callers:
+        who = count("By caller", ("caller", "label"), lambda row: row.door not in PAGES and row.door != JOB)
+        found.append(who._replace(rows=[(row[0] or "nobody known", *row[1:]) for row in who.rows]))
+    return [one for one in found if one.rows]

@@ -14,6 +14,7 @@ from demo_site.visits import ACCOUNT
 
 NAME = "First Lines"
 DESCRIPTION = "A small bookshop of public-domain books, each shelved with its opening sentence."
+UPDATED: Final = datetime(2026, 11, 21, tzinfo=UTC)
 LOCAL_URL = "http://127.0.0.1:8000"
 
 SITE_LIMIT = "600/minute"
@@ -79,7 +80,7 @@ def create_site(url: str | None, database: Database, secret: str, doors: Sequenc
         about=About(
             contact=f"{public_url}/about",
             documentation="/about",
-            updated=datetime(2026, 11, 21, tzinfo=UTC),
+            updated=UPDATED,
             entities={"book": Book},
             hints=HINTS,
             workflows=[BUY_A_BOOK],

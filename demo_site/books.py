@@ -92,6 +92,16 @@ def subjects(connection: sqlite3.Connection, at_least: int) -> list[Subject]:
     return [Subject(name=row["name"], books=row["books"]) for row in rows]
 
 
+def everything(connection: sqlite3.Connection) -> dict[str, list[str]]:
+    """Return the slugs of all books, their authors and their subjects, each once."""
+    queries = {
+        "slug": "SELECT slug FROM books ORDER BY slug",
+        "author": "SELECT DISTINCT author FROM books ORDER BY author_sort",
+        "subject": "SELECT DISTINCT value FROM books, json_each(books.subjects) ORDER BY value",
+    }
+    return {name: [row[0] for row in connection.execute(query)] for name, query in queries.items()}
+
+
 def count(connection: sqlite3.Connection) -> int:
     """Return how many different books we have."""
     return int(connection.execute("SELECT count(*) FROM books").fetchone()[0])

@@ -1,9 +1,10 @@
 """Write the tables that are made from the code into the pages: `make docs`. A test notices when one is out of date."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from awp_publish.browsing import live_page, projecting, runtime, workflow_runner
 from awp_publish.policy.guard import CLAIM_AFTER
@@ -36,8 +37,10 @@ from awp_publish.problems import (
     StoreUnavailable,
     TemporarilyUnavailable,
     UnknownAgent,
+    code_of,
 )
-from awp_publish.serve import drift
+from awp_publish.protocols.actions_json import SITE_INPUTS
+from awp_publish.serve import bridge, drift, runtimes, sockets
 from awp_publish.settings import (
     About,
     ActionSettings,
@@ -144,7 +147,69 @@ LIMITS: Final = (
 
 def limit_table() -> str:
     """The bounds of runtimes and maps."""
-    return "\n".join(("| at most | |", "|---|---|", *(f"| {name} | {bound:,g} |" for name, bound in LIMITS)))
+    return "\n".join(("| at most | |", "|---|---|", *(f"| {name} | {_bound(bound)} |" for name, bound in LIMITS)))
+
+
+def _bound(number: float) -> str:
+    return f"{number:,g}" if isinstance(number, float) else f"{number:,}"
+
+
+# --- The bridge ---
+
+BRIDGE_LIMITS: Final = (
+    ("characters of an id or a code, at most", bridge.MAX_ID),
+    ("characters of an address, at most", bridge.MAX_URL),
+    ("characters of a visitor's code, at least", runtimes.CODE_LENGTH),
+    ("runtimes of one caller", bridge.MAX_RUNTIMES),
+    ("calls of one connection under way", sockets.MAX_PENDING),
+    ("calls that wait for one runtime", runtimes.MAX_QUEUED),
+    ("answers of a caller that are remembered", runtimes.MAX_ANSWERS),
+    ("bytes of these answers together", runtimes.MAX_ANSWER_BYTES),
+    ("seconds in which a tab comes back", runtimes.GRACE),
+)
+
+
+def item_table() -> str:
+    """The items of the bridge."""
+    rows = []
+    for item, (members, sender) in bridge.ITEMS.items():
+        named = (re.fullmatch(r"(\w+)(\*?)(?:{(.*)})?", member) for member in members.split())
+        told = (
+            f"`{found[1]}`{found[2]}"
+            + (f" ({', '.join(f'`{one}`' for one in found[3].split(','))})" if found[3] else "")
+            for found in named
+            if found
+        )
+        rows.append(f"| `{item}` | {', '.join(told).replace('*`', '`*')} | {sender} |")
+    return "\n".join(("| item | members, `*` has to be there | sent by |", "|---|---|---|", *rows))
+
+
+def bridge_code_table() -> str:
+    """The codes of the bridge, and what they are at doors with problems."""
+    rows = [f"| `{code}` | {words} | {bridge.STATUSES.get(code, 502)} |" for code, words in runtime.CODES.items()]
+    return "\n".join(("| code | means | status at other doors |", "|---|---|---|", *rows))
+
+
+def refusal_table() -> str:
+    """What the problems of the site are at the bridge."""
+    by_code: dict[str, list[str]] = {}
+    for kind in ALL:
+        code = code_of(kind.slug)
+        by_code.setdefault(bridge.failure_of(kind.default_status, {"code": code}).code, []).append(f"`{code}`")
+    rows = [f"| `{code}` | {', '.join(by_code[code])} |" for code in runtime.CODES if code in by_code]
+    return "\n".join(("| code | `evidence.code` |", "|---|---|", *rows))
+
+
+def argument_table() -> str:
+    """The arguments of `actions.site`."""
+    properties = cast(Mapping[str, Mapping[str, str]], SITE_INPUTS["properties"])
+    rows = [f"| `{name}` | {one['description']} |" for name, one in properties.items()]
+    return "\n".join(("| argument | means |", "|---|---|", *rows))
+
+
+def bridge_limit_table() -> str:
+    """The bounds of the bridge."""
+    return "\n".join(("| bound | |", "|---|---|", *(f"| {name} | {_bound(bound)} |" for name, bound in BRIDGE_LIMITS)))
 
 
 def code_table(codes: Mapping[str, str]) -> str:
@@ -201,6 +266,11 @@ MAKERS = {
     "projection codes": lambda: code_table(projecting.CODES),
     "runtime limits": limit_table,
     "drift": drift_table,
+    "bridge items": item_table,
+    "bridge codes": bridge_code_table,
+    "bridge refusals": refusal_table,
+    "bridge arguments": argument_table,
+    "bridge limits": bridge_limit_table,
     "problems": problem_table,
     "gates": gate_table,
     "claims": claim_table,

@@ -24,6 +24,7 @@ class PostgresServer:
             pytest.fail("PostgreSQL is not installed")
         if found is None:
             pytest.skip("PostgreSQL is not installed")
+        pytest.importorskip("psycopg_pool", reason='psycopg_pool is not installed: pip install "awp-publish[postgres]"')
         self._binaries = Path(found).parent
         self._folder = folder
         # PostgreSQL does not run as root.

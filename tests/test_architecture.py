@@ -36,7 +36,7 @@ RANKS = {
     "policy": 3,
     "jobs": 3,
     "traffic": 3,
-    "request": 4,
+    "events": 3,
     "invoke": 4,
     "serve": 5,
     "cli": 6,
@@ -77,7 +77,7 @@ EXTRAS = {
     "http_sf",
     "prometheus_client",
 }
-SUBJECTS = {"msgpack": "awp", "psycopg": "postgres"}
+SUBJECTS = {"msgpack": "awp", "psycopg": "postgres", "psycopg_pool": "postgres"}
 SAYS_NOTHING = {"utils", "helpers", "common", "base", "manager", "misc"}
 FLOORS = 13
 """How deep imports go at most: HTML to SOM takes four of them, a browsing session five more, the AWP door four."""

@@ -8,14 +8,15 @@ import runpy
 import subprocess
 import sys
 import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
-from starlette.applications import Starlette
 
-from awp_publish import AgentPublisher, __version__
-from awp_publish.client import AgentClient
+from awp_publish import __version__, cli
 from tests.conftest import awp_publish_command
 
 ROOT = Path(__file__).parents[1]
@@ -143,6 +144,57 @@ def run_shop(folder: Path, *arguments: str, given: str = "") -> subprocess.Compl
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["--version"], 0),
+        (["show", "demo_site.app:app"], 0),
+        (["show", "demo_site.app:app", "/llms.txt"], 0),
+        (["show", "--tokens", "demo_site.app:app"], 0),
+        (["show", "--included", "demo_site.app:app"], 0),
+        (["robots", "demo_site.app:app"], 0),
+        (["show", "demo_site.app:app", "/nowhere.json"], 1),
+        (["call", "demo_site.app:app", "fly"], 1),
+        (["check", "nowhere.json"], 2),
+        (["check", "nowhere"], 2),
+        (["check", "README.md", "--kind", "novel"], 2),
+        (["check", "--pages", "README.md"], 2),
+        (["show", "no_such_module:app"], 2),
+        (["show", "demo_site.app:no_such_app"], 2),
+        (["call", "demo_site.app:app", "search_books", "q"], 2),
+        (["call", "demo_site.app:app", "search_books", "--input", "{"], 2),
+        (["call", "demo_site.app:app", "search_books", "q=emma", "--door", "a2a"], 2),
+        (["call", "http://127.0.0.1:1", "search_books"], 2),
+        (["export", "demo_site.app:app", "README.md"], 2),
+        (["som", "nowhere.html"], 2),
+        (["markdown", "http://127.0.0.1:1/"], 2),
+        (["synthesize", "http://127.0.0.1:1/"], 2),
+        (["dns", "demo_site.app:app"], 2),
+        (["approve", "demo_site.app:app"], 2),
+        (["worker", "no_such_module:app"], 2),
+    ],
+    ids=lambda given: "-".join(given) if isinstance(given, list) else None,
+)
+def test_each_command_gives_one_json_value_and_a_status(capsys, monkeypatch, arguments, status):
+    monkeypatch.chdir(ROOT)
+    assert cli.main([*arguments, "--json"]) == status
+    told = capsys.readouterr()
+    value = json.loads(told.out)
+    if status == 2:
+        assert told.err == f"awp-publish: {value['error']}\n"
+        assert "Errno 2" not in told.err
+
+
+def test_what_may_be_left_out_may_stand_behind_an_option(tmp_path, capsys):
+    for arguments in (["init", "--force", "starlette"], ["init", "starlette", "--force"]):
+        assert cli.main([*arguments, str(tmp_path / "main.py"), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == {"file": str(tmp_path / "main.py")}
+    for arguments in (["init", "starlette", "--force", "a.py", "b.py"], ["nonsense"], [], ["dns", "a:b", "c"]):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(arguments)
+        assert ended.value.code == 2
+
+
 def test_the_version_is_told():
     assert run("--version").stdout == f"awp-publish {__version__}\n"
 
@@ -191,6 +243,22 @@ def test_a_manifest_of_anybody_is_judged_as_a_model_reads_it(tmp_path):
     assert "model-twins" in many.stdout
     listed.write_text("[]")
     assert run("check", "--as-model", str(listed)).returncode == 2
+
+
+def test_all_documents_of_a_site_are_checked_at_once(tmp_path):
+    (tmp_path / ".well-known").mkdir()
+    (tmp_path / ".well-known/woa.json").write_text('{"woa_version": 1, "agents": [], "transports": {}}')
+    (tmp_path / "agent.json").write_text('{"awp_version": "0.2"}')
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        done = run("check", address, "--json")
+        nothing = run("check", f"{address}/nowhere/")
+        server.shutdown()
+    assert done.returncode == 1
+    assert {one["document"] for one in json.loads(done.stdout)["findings"]} == {"/.well-known/woa.json", "/agent.json"}
+    assert (nothing.returncode, "404" in nothing.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("door", ["woa", "plain", "mcp", "a2a"])
@@ -282,17 +350,34 @@ def test_the_file_to_begin_with_runs_and_has_nothing_to_correct(tmp_path, framew
     assert (again.returncode, "is there already" in again.stderr) == (2, True)
 
 
-def test_the_file_to_begin_with_in_django_declares_a_site(tmp_path):
-    assert run("init", "django", str(tmp_path)).returncode == 0
-    site = runpy.run_path(str(tmp_path / "agents.py"))["site"]
-    with AgentClient(AgentPublisher(Starlette(), site=site)) as client:
-        assert client.call("recommend_book", mood="sunny") == "Emma"
+def test_the_file_to_begin_with_runs_in_a_project_of_django(tmp_path):
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'contrib'}"}
+
+    def at(*arguments: str) -> str:
+        done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    at(sys.executable, "-m", "django", "startproject", "shop", ".")
+    assert cli.main(["init", "django", str(tmp_path)]) == 0
+    # What its first lines say is pasted as it stands.
+    lines = (tmp_path / "agents.py").read_text().partition("settings.py:\n")[2].partition('"""')[0]
+    with (tmp_path / "shop" / "settings.py").open("a") as settings:
+        settings.write(lines)
+    assert at(sys.executable, "manage.py", "agents", "call", "recommend_book", "mood=sunny").strip() == '"Emma"'
+    assert "0 of them errors" in at(sys.executable, "manage.py", "agents", "check")
 
 
 def test_the_records_to_paste_into_the_zone_are_printed(tmp_path):
     told = run_shop(tmp_path, "dns", "shop:app").stdout
-    assert '_index._agents.shop.example. 3600 IN SVCB 1 shop.example. alpn="h2" port="443"' in told
-    assert "_a2a._agents.shop.example. " in told
+    # One agent protocol for each record, each with the document that describes it.
+    service = '3600 IN SVCB 1 shop.example. mandatory="alpn,port"'
+    for line in (
+        f'_index._agents.shop.example. {service} alpn="h2" port="443" key65409="ard.json"',
+        f'_mcp._agents.shop.example. {service} alpn="mcp,h2" port="443" key65400="https://shop.example/mcp/server-card"',
+        f'_a2a._agents.shop.example. {service} alpn="a2a,h2" port="443"',
+    ):
+        assert line in told, told
     assert '_agent.shop.example. 3600 IN TXT "v=aid2;u=https://shop.example/mcp;p=mcp;s=Shop"' in told
     assert told.count(" TXT ") == 1  # two of a version are ambiguous
     assert run("dns", "demo_site.app:app").returncode == 2  # its address is no https address

@@ -1,29 +1,38 @@
 """What the pages say is so: their examples run, and nothing that exists is left out."""
 
+import asyncio
 import re
 import runpy
+import shlex
+import shutil
 import subprocess
 import sys
+from asyncio.subprocess import PIPE
 from inspect import signature
 from pathlib import Path
 
 import pytest
+from fastapi import FastAPI
 
-from awp_publish import AgentPublisher, cli
+from awp_publish import AgentPublisher, Site, cli
 from awp_publish.problems import ALL, GUARDS, Problem
+from tests.serve.live_server import serve
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
+LINE = r"^(?:\$|- run:) awp-publish (.*(?<![\w.])(?:main|demo_site\.app):app\b.*)$"
+
 FORKS = """
 import os, runpy, sys
-import a2a.types, awp_publish, fastapi.testclient, mcp, pydantic  # which take longer than an example
+import a2a.types, awp_publish, awp_publish.cli, fastapi.testclient, mcp, pydantic  # which take longer than an example
 
 failed = []
 for script in sys.argv[1:]:
     child = os.fork()
     if child == 0:
         os.chdir(os.path.dirname(script))
+        sys.path.insert(0, "")
         runpy.run_path(script, run_name="__main__")
         os._exit(0)  # without taking everything apart that was imported
     if os.waitpid(child, 0)[1] != 0:
@@ -34,18 +43,68 @@ if failed:
 
 
 def test_every_example_runs(tmp_path):
-    """Each in a process and a folder of its own."""
-    scripts = []
+    """Blocks of Python, and lines of our command: each in a process and a folder of its own."""
+    scripts, lines = [], 0
+    some_site = (ROOT / "docs" / "cookbook.md").read_text()
     for page in PAGES:
         for number, block in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)):
             script = tmp_path / f"{page.stem}-{number}" / "example.py"
             script.parent.mkdir()
             script.write_text(block)
             scripts.append(str(script))
-    assert len(scripts) > 20
+        # Lines of our command that need no site elsewhere, with the application of the block before them.
+        text = page.read_text()
+        for line in re.finditer(LINE, text, re.MULTILINE):
+            before = text[: line.start()] if "```python" in text[: line.start()] else some_site
+            blocks = re.findall(r"```python\n(.*?)```", before, re.DOTALL)
+            folder = tmp_path / f"{page.stem}-line-{line.start()}"
+            folder.mkdir()
+            if "main:app" in line[1]:
+                (folder / "main.py").write_text(blocks[-1])
+            words = shlex.split(re.split(" [>|] ", line[1])[0])
+            script = folder / "example.py"
+            is_refused = text[line.end() :].startswith("\nawp-publish: ")
+            script.write_text(f"from awp_publish import cli\n\nassert cli.main({words!r}) == {int(is_refused)}\n")
+            scripts.append(str(script))
+            lines += 1
+    assert len(scripts) > 30
+    assert lines > 8
     command = [sys.executable, "-W", "error", "-c", FORKS, *scripts]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
+
+
+async def test_clients_connect_as_their_page_says():
+    """Whatever of it runs here, with the address of a site that is there: blocks of Python, and lines of curl."""
+
+    def make(url: str) -> FastAPI:
+        site = Site("Bookshop", "Finds books.", url=url, doors=["mcp", "a2a", "awp"])
+        app = FastAPI()
+
+        @app.get("/search")
+        @site.action("search_books")
+        async def search(q: str) -> list[str]:
+            """Search books by title."""
+            return [title for title in ("Emma", "Moby-Dick") if q in title.lower()]
+
+        app.add_middleware(AgentPublisher, site=site)
+        return app
+
+    async def run(url: str, *command: str) -> None:
+        words = [word.replace("https://books.example", url) for word in command]
+        process = await asyncio.create_subprocess_exec(*words, stdout=PIPE, stderr=PIPE)
+        told, wrong = await process.communicate()
+        assert process.returncode == 0, wrong.decode()
+        assert b"Emma" in told or b"search_books" in told, (command, told)
+
+    text = (ROOT / "docs" / "clients.md").read_text()
+    commands = [[sys.executable, "-c", block] for block in re.findall(r"```py\n(.*?)```", text, re.DOTALL)]
+    if shutil.which("curl"):
+        lines = re.findall(r"^\$ (curl .*(?:search_books|tools/list).*)$", text, re.MULTILINE)
+        commands += [["sh", "-c", line.replace("curl ", "curl -sSf ")] for line in lines]
+    assert len(commands) >= 2
+    async with serve(make) as url:
+        await asyncio.gather(*(run(url, *command) for command in commands))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -87,6 +146,9 @@ PLACES = {
     "projection codes": "actions-json.md",
     "runtime limits": "actions-json.md",
     "drift": "actions-json.md",
+    **dict.fromkeys(
+        ("bridge items", "bridge codes", "bridge refusals", "bridge arguments", "bridge limits"), "actions-bridge.md"
+    ),
 }
 
 

@@ -2,16 +2,25 @@
 
 import json
 import re
+from datetime import date
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 from fastapi import FastAPI
 from jinja2 import Environment
+from pydantic import BaseModel, Field
 from starlette.applications import Starlette
 
 from awp_publish import AgentPublisher, DeclarationError, Site
-from awp_publish.templating import action_attributes, install, page_meta, param_attributes, structured_data
+from awp_publish.templating import (
+    action_attributes,
+    install,
+    page_meta,
+    param_attributes,
+    structured_data,
+    structured_result,
+)
 
 
 @pytest.fixture
@@ -144,8 +153,66 @@ def test_page_meta_names_what_is_declared_and_nothing_else():
     assert '<link rel="canonical" href="https://shop.example/help">' in text
     assert '<meta property="og:image" content="https://shop.example/shop.png">' in text
     assert "canonical" not in page_meta(shop_with_pages(), "/books/{slug}")
-    with pytest.raises(DeclarationError, match='no page "/nowhere"'):
-        page_meta(shop_with_pages(), "/nowhere")
+    for unknown in ("/nowhere", "/books/emma/reviews", "/books/"):
+        with pytest.raises(DeclarationError, match=f'no page "{unknown}"'):
+            page_meta(shop_with_pages(), unknown)
+
+
+def test_one_address_of_a_page_with_several_has_its_own_words_and_a_canonical_link():
+    catalog = shop_with_pages()
+    text = page_meta(catalog, "/books/thérèse raquin", title="Thérèse Raquin", description="By Émile Zola.")
+    assert '<link rel="canonical" href="https://shop.example/books/th%C3%A9r%C3%A8se%20raquin">' in text
+    assert '<meta property="og:title" content="Thérèse Raquin">' in text
+    assert '<meta property="og:description" content="By Émile Zola.">' in text
+    text = page_meta(catalog, "/help?topic=post&lang=en", title="Post")
+    assert '<link rel="canonical" href="https://shop.example/help?topic=post&amp;lang=en">' in text
+    said = structured_data(catalog, "/books/emma", title="Emma")
+    graph = {one["@type"]: one for one in json.loads(said.partition(">")[2].removesuffix("</script>"))["@graph"]}
+    assert graph["WebPage"]["url"] == "https://shop.example/books/emma"
+    assert [one["name"] for one in graph["BreadcrumbList"]["itemListElement"]] == ["Page /", "Emma"]
+
+
+def test_the_json_ld_of_a_result_holds_what_the_outputs_name():
+    site, app = Site("Shop", "Sells.", url="https://shop.example"), FastAPI()
+
+    class Tea(BaseModel):
+        name: str = Field(alias="teaName")
+        harvested: date | None = None
+
+    class Found(BaseModel):
+        teas: list[Tea]
+        next: Optional["Found"] = None
+
+    @app.get("/teas", response_model=Found)
+    @site.action("search_teas", awas={"type": "search"})
+    async def search(q: str):
+        """Search teas."""
+
+    @app.post("/notes")
+    @site.action("note", expose=["mcp"])
+    async def note(text: str) -> str:
+        """Keep a note."""
+        return text
+
+    site.freeze(app)
+
+    def result_of(value):
+        text = structured_result(site.catalog, "search_teas", value)
+        assert text.count("<") == 2
+        return json.loads(text.partition(">")[2].removesuffix("</script>"))
+
+    tea = Tea(teaName="</script>", harvested=date(2026, 5, 1))
+    said = result_of(Found(teas=[tea], next=Found(teas=[])))
+    assert (said["@type"], said["identifier"]) == ("SearchAction", "search_teas")
+    assert said["result"]["teas"] == [{"teaName": "</script>", "harvested": "2026-05-01"}]
+    assert said["result"]["next"] == {"teas": [], "next": None}
+    given = {"teas": [{"teaName": "a", "margin": 7}], "next": {"teas": [], "owner": "x"}, "query": "q"}
+    assert result_of(given)["result"] == {"teas": [{"teaName": "a"}], "next": {"teas": []}}
+    assert structured_result(site.catalog, "note", "kept") == "", "nobody is told of it here"
+    with pytest.raises(DeclarationError, match='result of action "search_teas" is no JSON'):
+        structured_result(site.catalog, "search_teas", object())
+    with pytest.raises(DeclarationError, match='no action "nothing"'):
+        structured_result(site.catalog, "nothing", {})
 
 
 def test_the_attributes_of_the_style_tool_make_a_form_a_tool():

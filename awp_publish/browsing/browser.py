@@ -173,6 +173,26 @@ def load(visit: Visit, browser: Browser) -> Generator[Fetch, Fetched, Loading]:
         visit = onwards
 
 
+def request_only(visit: Visit, browser: Browser) -> Generator[Fetch, Fetched, tuple[Fetched, WebAddress]]:
+    """Request an address as a page's script does, and follow redirects within the site. Nothing is shown.
+
+    Raises:
+        AwpError: NAVIGATION_FAILED where it leads to another site, or round in a circle.
+    """
+    first = visit
+    for _ in range(browser.limits.redirects + 1):
+        request = browser.request(visit)
+        spoken = {"accept": "*/*", "sec-fetch-dest": "empty", "sec-fetch-mode": "cors"}
+        headers = ((name, spoken.get(name, value)) for name, value in request.headers if name != "sec-fetch-user")
+        fetched = yield replace(request, headers=tuple(headers))
+        browser.jar.store_from(fetched.headers, visit.address, browser.clock())
+        location = header_of(fetched.headers, "location")
+        if fetched.status not in _REDIRECTS or not location:
+            return fetched, visit.address
+        visit = replace(visit, address=_own_address(location, visit, browser, fetched.status))
+    raise AwpError("NAVIGATION_FAILED", "Too many redirects", {"url": str(first.address)})
+
+
 def _own_address(location: str, visit: Visit, browser: Browser, status: int) -> WebAddress:
     """The address of this site that a redirect or a refresh leads to."""
     try:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SCRIPT: Final = Path(__file__).parents[1] / "static" / "actions.js"
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-"""What a browser of the system is called; without one, that of Playwright is used if it is installed."""
+"""Names of a browser of the system; without one, that of Playwright is used if it is installed."""
 
 LOAD_MS: Final = 15_000
 """Milliseconds in which a page has to come."""
@@ -234,7 +234,7 @@ class ChromiumPage(ScriptPage):
 
     async def _reveal(self, point: JsonObject) -> tuple[float, float, bool]:
         """Return where a point is once it is scrolled to, and whether a link is there. Raises PrimitiveError."""
-        told = await self.ask("reveal", {"x": point.get("x"), "y": point.get("y")})
+        told = await self.ask("reveal", self.from_document({"x": point.get("x"), "y": point.get("y")}))
         assert isinstance(told, dict)
         return float(told["x"]), float(told["y"]), told.get("link") is True
 

@@ -48,9 +48,10 @@ SCREENLESS_PRIMITIVES: Final = frozenset(
         "viewport.scroll",
         "keyboard.press",
         "browser.navigate",
+        "page.fetch",
     )
 )
-"""What every page carries out: one without a screen, and a visitor's tab, where no event of ours is a person's own.
+"""Primitives of every page: one without a screen, and a visitor's tab, where no event of ours is a person's own.
 
 The rest of the dictionary is `capability_unavailable` there.
 """
@@ -69,7 +70,7 @@ class PrimitiveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Where an element is, in the coordinates that `pointer.click` takes."""
+    """The place of an element, in the coordinates that `pointer.click` takes."""
 
     x: float
     y: float
@@ -113,7 +114,7 @@ class FoundElement(Protocol):
 
     @property
     def is_visible(self) -> bool:
-        """Whether it is rendered: neither it nor anything around it is hidden. Its size does not count."""
+        """True for what is rendered: neither it nor anything around it is hidden. Its size does not count."""
 
     @property
     def is_enabled(self) -> bool:
@@ -121,12 +122,12 @@ class FoundElement(Protocol):
 
     @property
     def box(self) -> Box:
-        """Where it is."""
+        """Its place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What a page has for the `extract` of a projection (V1, state_projections).
+    """The records of a page for the `extract` of a projection (V1, state_projections).
 
     `records` has a value for each extract's id, `selector_counts` the number of its matches, `missing` the paths of
     required fields that were missing or empty: `books.2.title`. `innerText` is the visible text, white space collapsed.
@@ -153,11 +154,11 @@ class LivePage(Protocol):
 
     @property
     def host(self) -> str:
-        """What drives it, for evidence: `in_process`, `chromium`."""
+        """Its driver, for evidence: `in_process`, `chromium`."""
 
     @property
     def has_scripts(self) -> bool:
-        """Whether the page can change while nobody acts; without, waiting is no use and nothing sleeps."""
+        """True for a page that can change while nobody acts; without, waiting is no use and nothing sleeps."""
 
     @property
     def primitives(self) -> frozenset[str]:

@@ -24,7 +24,7 @@ Locator: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What a target means now. Without elements, `reason` says what did not hold.
+    """The elements that a target means now. Without any, `reason` says what did not hold.
 
     `drift` tells how the page differs from what the map's author saw: a fallback that won, another name.
     """

@@ -132,14 +132,20 @@ def read_page(fetched: Fetched, address: WebAddress, method: str, max_bytes: int
             details["body"] = body[:_MAX_EXCERPT].decode("utf-8", "replace")
         raise AwpError("NAVIGATION_FAILED", problem, details)
     if not is_html:
-        try:
-            text = body.decode(charset or "utf-8", "replace")
-        except (LookupError, ValueError):
-            text = body.decode("utf-8", "replace")
-        shown = f"<!doctype html><title></title><body><pre>\n{html.escape(text, quote=False)}</pre>"
+        text = html.escape(decode(body, content_type), quote=False)
+        shown = f"<!doctype html><title></title><body><pre>\n{text}</pre>"
         body, charset = shown.encode("utf-8", "replace"), "utf-8"
     digest = blake2b(body, digest_size=16).digest()
     return LoadedPage(address, method, status, content_type, charset, body, len(fetched.body), digest)
+
+
+def decode(body: bytes, content_type: str) -> str:
+    """Return a body as text, in the charset of its media type where there is one of that name, else as UTF-8."""
+    charset = _CHARSET.search(content_type)
+    try:
+        return body.decode(charset[1] if charset else "utf-8", "replace")
+    except (LookupError, ValueError):
+        return body.decode("utf-8", "replace")
 
 
 def header_of(headers: Sequence[tuple[str, str]], name: str) -> str:

@@ -24,11 +24,12 @@ READING: Final = frozenset(
         "locator.element_info",
         "locator.text_content",
         "locator.wait_for",
+        "browser.extract_elements",
     )
 )
-"""What is made of looking at a page."""
-HARMLESS: Final = READING | {"viewport.scroll", "pointer.move", "clipboard.read"}
-"""What changes nothing that a person would miss."""
+"""Primitives that are made of looking at a page."""
+HARMLESS: Final = READING | {"viewport.scroll", "pointer.move", "clipboard.read", "page.fetch"}
+"""Primitives that change nothing that a person would miss."""
 
 SNAPSHOT_CHARACTERS: Final = 10_000
 POLL_SECONDS: Final = 0.05
@@ -38,15 +39,11 @@ _HEADINGS: Final = "h1, h2, h3, h4, h5, h6, [role='heading']"
 
 
 @lru_cache(maxsize=128)
-def _validator(primitive: str) -> Validator:
+def _validator(primitive: str, *, is_located: bool) -> Validator:
     schema = dict(arguments_of(primitive))
-    if primitive in ("pointer.click", "pointer.double_click"):  # in use: an element in place of its centre
+    if is_located and primitive in ("pointer.click", "pointer.double_click"):  # in use: an element, not its centre
         properties = {**schema["properties"], "locator": {"type": "object"}}  # type: ignore[dict-item]
-        schema |= {
-            "properties": properties,
-            "required": [],
-            "anyOf": [{"required": ["x", "y"]}, {"required": ["locator"]}],
-        }
+        schema |= {"properties": properties, "required": ["locator"]}
     return compile_schema(schema)
 
 
@@ -69,7 +66,7 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
         raise unavailable(page, primitive)
     if not isinstance(arguments, dict):
         raise PrimitiveError("invalid_input", f"The arguments of {primitive} are an object.")
-    wrong = _validator(primitive)(arguments)
+    wrong = _validator(primitive, is_located="locator" in arguments)(arguments)
     if wrong:
         errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
         message = f"The arguments of {primitive} are wrong: {errors[0]['pointer']} {errors[0]['detail']}".strip()
@@ -115,6 +112,8 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
         return {"text": text[:limit], "truncated": len(text) > limit}
     if primitive == "dom.list_sections":
         return await _sections(page, arguments)
+    if primitive == "browser.extract_elements":
+        return await _items(page, arguments)
     if primitive == "text.insert":
         ref = None
         if "target" in arguments:
@@ -128,6 +127,55 @@ async def run_primitive(page: LivePage, primitive: str, arguments: object, drift
         rest = {name: value for name, value in arguments.items() if name != "locator"}
         arguments = {**rest, **element.box.describe_centre()}
     return await page.perform(primitive, arguments)
+
+
+async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
+    """Read a list of elements, each by its fields: the first attribute that is there, or the text."""
+    given, scope = arguments["fields"], arguments.get("scope", {})
+    assert isinstance(given, list)
+    assert isinstance(scope, Mapping)
+    fields = [one for one in given if isinstance(one, Mapping) and isinstance(one.get("name"), str)]
+    if not fields or len(fields) < len(given):
+        raise PrimitiveError("invalid_input", "The fields of browser.extract_elements are objects that have a name.")
+    known = {"selector", "selectors", "text_equals", "text_contains", "root_strategy", "max_ancestor_depth"}
+    if unknown := sorted(scope.keys() - known):
+        raise PrimitiveError("capability_unavailable", f"A scope is not found by {unknown[0][:50]!r} here.")
+    if scope.get("root_strategy", "scope") != "scope":
+        raise PrimitiveError("capability_unavailable", 'The root_strategy of a scope is "scope" here.')
+    rules: dict[str, JsonObject] = {}
+    for at, field in enumerate(fields):
+        several = field.get("attributes")
+        for choice, name in enumerate(several if isinstance(several, list) else [field.get("attribute", "text")]):
+            read = {"property": "innerText", "trim": True} if name == "text" else {"attribute": str(name)}
+            own = field.get("selector", ":scope")
+            rules[f"{at}/{choice}"] = read if own == ":scope" else {**read, "selector": own}
+    listed = {"id": "items", "selector": arguments["item_selector"], "many": True, "fields": rules}
+    found: object = None
+    equal, part = scope.get("text_equals"), scope.get("text_contains")
+    roots = [scope["selector"]] if "selector" in scope else scope.get("selectors", ["body"] if scope else [])
+    for root in roots if isinstance(roots, list) else []:
+        within = {"id": "root", "selector": str(root), "fields": {"text": {"property": "innerText"}, "items": listed}}
+        regions = (await page.extract([within])).records.get("root")
+        fitting = (
+            one
+            for one in (regions if isinstance(regions, list) else [])
+            if (equal is None or one["text"] == equal) and (part is None or str(part) in str(one["text"]))
+        )
+        if (region := next(fitting, None)) is not None:
+            found = region["items"]
+            break
+    else:
+        if scope:
+            raise PrimitiveError("target_not_found", "Nothing on the page fits the scope.", url=page.url)
+        found = (await page.extract([listed])).records.get("items")
+    items = []
+    for one in found if isinstance(found, list) else []:
+        item: dict[str, object] = {}
+        for at, field in enumerate(fields):
+            values = (value for name, value in one.items() if name.startswith(f"{at}/") and value not in (None, ""))
+            item[str(field["name"])] = next(values, None)
+        items.append(item)
+    return {"items": items, "item_count": len(items)}
 
 
 def _locator(arguments: JsonObject, name: str = "locator") -> JsonObject:

@@ -13,7 +13,7 @@ import orjson
 from awp_publish.browsing.live_page import LivePage, PrimitiveError
 from awp_publish.checks.engine import depth_exceeds
 from awp_publish.model import JsonObject
-from awp_publish.schema import UnusableSchema, Validator, compile_schema
+from awp_publish.schema import Validator, compile_schema, translate
 from awp_publish.workflows import rules
 from awp_publish.workflows.expressions import (
     MAX_DOCUMENT_BYTES,
@@ -66,7 +66,7 @@ class Snapshot:
 
     @property
     def state_hash(self) -> str:
-        """What two equal states have in common."""
+        """A hash that equal states share."""
         return str(self.answer["state_hash"])
 
 
@@ -245,7 +245,7 @@ def diff_answer(before: Snapshot | None, after: Snapshot) -> JsonObject:
 
 def diff(before: object, after: object, path: str = "") -> list[dict[str, object]]:
     """Return the JSON Patch (RFC 6902) between two values: arrays index by index, removals from the end."""
-    if _same(before, after):
+    if before == after and orjson.dumps(before) == orjson.dumps(after):  # as JSON: true is not 1
         return []
     if isinstance(before, list) and isinstance(after, list):
         common = min(len(before), len(after))
@@ -264,11 +264,6 @@ def diff(before: object, after: object, path: str = "") -> list[dict[str, object
                 patches += diff(before[name], after[name], place)
         return patches
     return [{"op": "replace", "path": path, "value": after}]
-
-
-def _same(before: object, after: object) -> bool:
-    """Compare as JSON does: true is not 1."""
-    return before == after and orjson.dumps(before) == orjson.dumps(after)
 
 
 def _delta(patch: Mapping[str, object]) -> JsonObject:
@@ -308,17 +303,10 @@ def verify(postcondition: JsonObject, state: object, arguments: object) -> str |
 
 
 def validator_of(schema: object) -> Validator | None:
-    """Return the validator of a schema of a map, None where there is none that could be used."""
+    """Return the validator of a schema of a map, None where there is none. Raises UnusableSchema."""
     if not isinstance(schema, Mapping) or not schema:
         return None
-    try:
-        return compile_schema(schema)
-    except UnusableSchema:
-        without = {name: value for name, value in schema.items() if name != "$schema"}
-        try:
-            return compile_schema(without)
-        except UnusableSchema:
-            return None
+    return compile_schema({name: value for name, value in translate(schema).items() if name != "$schema"})
 
 
 def postconditions_of(projections: Sequence[JsonObject], tool: str) -> list[tuple[str, JsonObject]]:

@@ -48,7 +48,7 @@ from awp_publish.checks.actions_json import import_finding
 from awp_publish.checks.text import read as read_document
 from awp_publish.model import JsonObject
 from awp_publish.problems import did_you_mean
-from awp_publish.schema import Validator
+from awp_publish.schema import UnusableSchema, Validator
 from awp_publish.workflows import rules
 from awp_publish.workflows.composition import Load, compose
 from awp_publish.workflows.expressions import ExpressionError, evaluate, expression_of
@@ -93,7 +93,7 @@ CODES: Final[Mapping[Code, str]] = {
     "unsafe_state": "too soon (`retry_after_ms`), or too often in one state (`attempts`)",
     "transport_failed": "the runtime hung up (bridge)",
 }
-"""What each code means at our runtimes and at the bridge."""
+"""Meanings of the codes at our runtimes and at the bridge."""
 
 
 class RuntimeFailure(Exception):
@@ -142,7 +142,7 @@ class HandlerCall:
 
 
 Handler: TypeAlias = Callable[[HandlerCall], Awaitable[object]]
-"""What carries a tool out beside the page. It may raise RuntimeFailure; anything else becomes `handler_failed`."""
+"""A function that carries a tool out. It may raise RuntimeFailure; anything else becomes `handler_failed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class ActionMap:
 
     @property
     def is_valid(self) -> bool:
-        """Whether there is nothing that a reader has to refuse."""
+        """False for a map with errors, which readers refuse."""
         return not any(finding.level == "error" for finding in self.findings)
 
     @classmethod
@@ -202,9 +202,16 @@ class ActionMap:
         return next((one for one in self.objects(section) if one.get(member) == name), None)
 
     def validator(self, key: str, schema: object) -> Validator | None:
-        """Return the validator of a schema, compiled when it is first needed; `key` says which one it is."""
+        """Return the validator of a schema, compiled when it is first needed; `key` says which one it is.
+
+        Raises RuntimeFailure for a schema that cannot be used: it refers outside of itself.
+        """
         if key not in self._validators:
-            self._validators[key] = validator_of(schema)
+            try:
+                self._validators[key] = validator_of(schema)
+            except UnusableSchema as error:
+                message = f"The schema of {key} cannot be used here: {error}."
+                raise RuntimeFailure("runtime_not_ready", message, recoverable=False) from error
         return self._validators[key]
 
 
@@ -275,7 +282,7 @@ class Runtime:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the map is valid. Until then everything raises `runtime_not_ready` with the findings."""
+        """False while the map is not valid: everything raises `runtime_not_ready` with the findings."""
         return self.map.is_valid
 
     @property
@@ -523,9 +530,12 @@ class Runtime:
                 name, schema = str(signal.get("name")), signal.get("payload")
                 payload: object = {}
                 if isinstance(schema, Mapping):
-                    validator = self.map.validator(f"signals/{name}", schema)
                     payload = {} if event.detail is None else event.detail
-                    if not isinstance(payload, Mapping) or validator is None or not validator.is_valid(payload):
+                    try:
+                        validator = self.map.validator(f"signals/{name}", schema)
+                    except RuntimeFailure:  # nothing can be said to fit it
+                        payload = None
+                    if not isinstance(payload, Mapping) or (validator is not None and not validator.is_valid(payload)):
                         self._dropped += 1
                         continue
                 forwarded.append(
@@ -595,6 +605,8 @@ class Runtime:
             first = f"{errors[0]['pointer']} {errors[0]['detail']}".strip() if errors else "They have to be an object."
             message = f"The arguments of {name} are wrong: {first}"
             raise RuntimeFailure("invalid_input", message, {"errors": errors})
+        result_schema = x_actions.get("result_schema", tool.get("result_schema"))
+        result_validator = self.map.validator(f"tools/{name}/result", result_schema)
         binding = _part(x_actions, "binding")
         bound = _part(binding, "arguments")
         part = binding.get("target_url_contains")
@@ -613,9 +625,7 @@ class Runtime:
             result, was_outside = await self._execute(tool, HandlerCall(name, given, bound), trace)
         finally:  # what failed has moved the page just as well
             self._moved |= {str(transition.get("name")): self._clock() for transition in moves}
-        schema = x_actions.get("result_schema", tool.get("result_schema"))
-        validator = self.map.validator(f"tools/{name}/result", schema)
-        wrong = () if validator is None else validator(result)
+        wrong = () if result_validator is None else result_validator(result)
         if wrong:
             errors = [{"pointer": one.pointer, "detail": one.detail} for one in wrong]
             message = f"The result of {name} is wrong: {errors[0]['pointer']} {errors[0]['detail']}"
@@ -669,7 +679,8 @@ class Runtime:
                     raise RuntimeFailure("state_mismatch", message, evidence)
             most = _part(transition, "convergence").get("max_attempts")
             if isinstance(most, (int, float)) and not isinstance(most, bool):
-                key = await self._situation(arguments)
+                # Two calls in the same states and at the same address, with the same arguments, repeat each other.
+                key = ((await self.states())["current"], self.page.url, dict(arguments))
                 before, count = self._repeated.get(name, (None, 0))
                 if before == key and count >= most:
                     message = f"{tool.get('name')} was tried {count} times in one state, and nothing changed."
@@ -686,11 +697,6 @@ class Runtime:
                 if left > 0:
                     await asyncio.sleep(left)
         return moves
-
-    async def _situation(self, arguments: JsonObject) -> object:
-        """Return what makes two calls repetitions of each other: the states, the address and the arguments."""
-        current = (await self.states())["current"]
-        return (current, self.page.url, dict(arguments))
 
     async def _converge(self, transition: JsonObject, arguments: JsonObject, result: object) -> None:
         """Forget the attempts of a transition that is complete: `complete_when` is a state, or an expression."""
@@ -824,6 +830,7 @@ class Runtime:
         if projection is None:
             here = [str(one.get("name")) for one in scoped]
             message = f"No projection {name!r} fits this page." if name else "Say which projection is meant."
+            message = message if here else "No projection fits this page."
             raise ProjectionError("state_projection_not_found", message, available_projections=here)
         schema = _part(projection, "snapshot").get("output_schema")
         place = next(at for at, one in enumerate(self.map.objects("state_projections")) if one is projection)
@@ -917,8 +924,10 @@ class Runtime:
             given = check.get(section)
             for step in (one for one in given if isinstance(one, Mapping)) if isinstance(given, list) else ():
                 if step.get("type") == "navigate":
-                    # Relative to the site, wherever the page is at the moment.
-                    arguments = {"url": urljoin(self._home(), str(step.get("url", "")))}
+                    # Relative to the site, wherever the page is: its surface, else the root of the page's origin.
+                    origin = str(_part(self.map.document, "surface").get("origin"))
+                    home = f"{origin.rstrip('/')}/" if origin.startswith(("http://", "https://")) else None
+                    arguments = {"url": urljoin(home or urljoin(self.page.url, "/"), str(step.get("url", "")))}
                     told.append(await run_primitive(self.page, "browser.navigate", arguments, drift))
                 elif step.get("type") == "call":
                     called = await self.call(str(step.get("tool")), step.get("arguments", {}))
@@ -944,12 +953,6 @@ class Runtime:
         if isinstance(expected, Mapping):
             self._compare(expected, output)
         return told
-
-    def _home(self) -> str:
-        """Return the address that checks are relative to: that of the surface, else the root of the page's origin."""
-        origin = _part(self.map.document, "surface").get("origin")
-        is_web = isinstance(origin, str) and origin.startswith(("http://", "https://"))
-        return f"{str(origin).rstrip('/')}/" if is_web else urljoin(self.page.url, "/")
 
     def _compare(self, expected: JsonObject, output: object) -> None:
         """Hold the last output of a check to what is expected: members, and with `..._contains` parts of texts."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from awp_publish.browsing.live_page import (
+    MAX_FOUND,
     SCREENLESS_PRIMITIVES,
     Box,
     Extraction,
@@ -51,6 +52,8 @@ class ScriptPage:
         self.host, self.primitives = host, primitives
         self.url = url
         self._send = ask
+        self._document = ""
+        self._told: dict[tuple[object, object], str] = {}
 
     async def ask(self, method: str, arguments: JsonObject) -> object:
         """Have the script carry out a method. Raises PrimitiveError."""
@@ -58,6 +61,7 @@ class ScriptPage:
         url, error = answer.get("url"), answer.get("error")
         if isinstance(url, str):
             self.url = url
+        self._document = str(answer.get("document", ""))
         if answer.get("ok") is True:
             return answer.get("value")
         told: Mapping[str, object] = error if isinstance(error, Mapping) else {}
@@ -84,12 +88,24 @@ class ScriptPage:
     ) -> Sequence[FoundElement]:
         """Return what a selector matches. `roles` are looked at by the runner."""
         found = await self.ask("find", {"css": css, "within": within, "text_contains": text_contains})
-        return [read_element(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        return [self._read(one) for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+    def _read(self, told: Mapping[str, object]) -> ScriptElement:
+        element = read_element(told)
+        if len(self._told) >= 10 * MAX_FOUND:
+            self._told.clear()
+        self._told[tuple(element.box.describe_centre().values())] = self._document  # type: ignore[index]
+        return element
+
+    def from_document(self, point: JsonObject) -> JsonObject:
+        """Return a point with the document that it was told of, so that it clicks nothing in another one."""
+        told = self._told.get((point.get("x"), point.get("y")))
+        return {**point, "document": told} if told else point
 
     async def closest(self, ref: str, css: str) -> FoundElement | None:
         """Return the nearest element around another that a selector matches."""
         found = await self.ask("closest", {"ref": ref, "css": css})
-        return read_element(found) if isinstance(found, dict) else None
+        return self._read(found) if isinstance(found, dict) else None
 
     async def insert(self, ref: str | None, text: str, mode: str) -> JsonObject:
         """Type into a field."""
@@ -97,7 +113,8 @@ class ScriptPage:
 
     async def perform(self, primitive: str, arguments: JsonObject) -> JsonObject:
         """Carry out a primitive."""
-        return _object(await self.ask("perform", {"primitive": primitive, "arguments": arguments}))
+        given = self.from_document(arguments) if primitive.startswith("pointer.") else arguments
+        return _object(await self.ask("perform", {"primitive": primitive, "arguments": given}))
 
     async def extract(self, extracts: Sequence[JsonObject]) -> Extraction:
         """Read the records of a projection."""

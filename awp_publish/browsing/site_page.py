@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Final, TypeAlias
 
 from awp_publish.browsing.errors import AwpError
@@ -56,6 +57,13 @@ _KEYS: Final = frozenset(
 _CHOOSING_KEYS: Final = frozenset(("arrowup", "arrowdown", "arrowleft", "arrowright", "home", "end"))
 _MODIFIERS: Final = frozenset(("alt", "control", "ctrl", "meta", "cmd", "command", "shift", "option"))
 _CHECKED: Final = re.compile(r":checked(?![\w-])")
+_SCOPE: Final = ":scope"
+_PIECE: Final = re.compile(
+    r"""\s*(?P<between>[>,])\s*|(?P<compound>(?:[^\s>+~,()\[\]"'\\]|\\.|\s*[+~]\s*"""
+    r"""|\[(?:[^\]"']|"[^"]*"|'[^']*')*+\]|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*+\))++)|(?P<space>\s+)""",
+    re.DOTALL,
+)
+"""A piece of a selector: what an element fits, or what stands between it and the next."""
 
 _ROLES: Final[Mapping[str, str]] = {
     **{f"h{level}": "heading" for level in range(1, 7)},
@@ -105,7 +113,7 @@ _INPUT_ROLES: Final[Mapping[str, str]] = {
     "search": "searchbox",
 }
 _ALSO: Final[Mapping[str, str]] = {"banner": "header", "contentinfo": "footer", "searchbox": "textbox", "img": "image"}
-"""What a role is called as well: by a SOM, and by those who know a search box for a text box."""
+"""Other names of a role: by a SOM, and by those who know a search box for a text box."""
 
 
 def roles_of(node: Node) -> frozenset[str]:
@@ -130,7 +138,7 @@ def roles_of(node: Node) -> frozenset[str]:
 
 
 class _Look:
-    """What can be read of one loaded page, whatever was done to its controls. Everything is made when it is asked for.
+    """One loaded page to read, whatever was done to its controls. Everything is made when it is asked for.
 
     Elements are numbered in document order: `nodes[n]` is at `places[n]`, and all inside of it is before `ends[n]`.
     """
@@ -162,6 +170,7 @@ class _Look:
             ]
             waiting.extend((at, child) for at, child in reversed(children) if child.tag not in ("!", "template"))
         self._matches: dict[str, list[int]] = {}
+        self._children: dict[str, tuple[list[int], dict[int, list[int]]]] = {}
         self._withdrawn: dict[int, bool] = {}
 
     @cached_property
@@ -181,8 +190,18 @@ class _Look:
                 ) from None
             if len(self._matches) > MAX_FOUND:  # a workflow may make up any number of selectors
                 self._matches.clear()
+                self._children.clear()
             self._matches[css] = [self.number_at[place] for place in places if place in self.number_at]
         return self._matches[css]
+
+    def children(self, css: str, matches: list[int]) -> Mapping[int, Sequence[int]]:
+        """Return what a selector matches by the number of the element that it is a child of."""
+        if (known := self._children.get(css)) is None or known[0] is not matches:
+            by_parent: dict[int, list[int]] = {}
+            for number in matches:
+                by_parent.setdefault(self.number_at.get(parent_of(self.places[number]), -1), []).append(number)
+            known = self._children[css] = (matches, by_parent)
+        return known[1]
 
     def is_withdrawn(self, number: int) -> bool:
         """Tell whether the page itself hides an element, whatever is around it. `aria-hidden` hides from no eye."""
@@ -236,12 +255,12 @@ class _SiteElement:
 
     @property
     def is_visible(self) -> bool:
-        """Whether it is rendered."""
+        """True for an element that is rendered."""
         return self._page.shows(self.number)
 
     @property
     def is_enabled(self) -> bool:
-        """Whether it can be used."""
+        """False for a disabled control."""
         if self.control is not None:
             return not self.control.disabled
         return self.node.attributes.get("aria-disabled", "").lower() != "true"
@@ -253,7 +272,7 @@ class _SiteElement:
 
     @property
     def box(self) -> Box:
-        """Where it is, made up."""
+        """Its place, made up."""
         return self._page.box_of(self.number)
 
 
@@ -404,9 +423,8 @@ class SitePage:
             first, last = number + 1, look.ends[number]
         found: list[_SiteElement] = []
         if css is not None:
-            numbers = self._select(css)
-            start = bisect_left(numbers, first)
-            for number in numbers[start : bisect_left(numbers, last)]:
+            numbers = self._below(css, max(first - 1, 0)) if _SCOPE in css else self._select(css)
+            for number in numbers[bisect_left(numbers, first) : bisect_left(numbers, last)]:
                 if roles is not None and not roles & roles_of(look.nodes[number]):
                     continue
                 element = _SiteElement(self, look, number)
@@ -449,6 +467,46 @@ class SitePage:
             if ((control := markup.controls.get(look.places[number])) is not None or negated)
             and (control is not None and is_checked(control, overlay, markup)) is not negated
         ]
+
+    def _below(self, css: str, number: int) -> list[int]:
+        """Return what a selector matches below an element, which may be called `:scope` at its beginning.
+
+        Raises PrimitiveError: `capability_unavailable` for `:scope` in other places.
+        """
+        look = self._look()
+
+        def inside(plain: str, first: int, last: int) -> list[int]:
+            found = self._select(plain)
+            return found[bisect_left(found, first) : bisect_left(found, last)]
+
+        if _SCOPE not in css:
+            return inside(css, number + 1, look.ends[number])
+        pieces = list(_PIECE.finditer(css.strip()))
+        is_known = "".join(piece[0] for piece in pieces) == css.strip()
+        matched: set[int] = set()
+        for is_comma, group in groupby(pieces, lambda piece: piece["between"] == ","):
+            part = list(group)
+            whole = "".join(piece[0] for piece in part)
+            own = (part[0]["compound"] or "").removeprefix(_SCOPE)
+            if is_comma or _SCOPE not in whole:
+                matched.update([] if is_comma else inside(whole, number + 1, look.ends[number]))
+                continue
+            is_known = is_known and whole.startswith(_SCOPE) and whole.count(_SCOPE) == 1
+            if not is_known or own[:1] not in ("", ".", "#", "[", ":"):
+                message = f"{css[:200]!r} uses :scope in a way that is not known here."
+                raise PrimitiveError("capability_unavailable", message, selector=css)
+            current = {number} if not own or inside(own, number, number + 1) else set()
+            is_child = False
+            for piece in part[1:]:
+                if (compound := piece["compound"]) is None:
+                    is_child = piece["between"] == ">"
+                elif is_child:
+                    children = look.children(compound, self._select(compound))
+                    current = {child for one in current for child in children.get(one, ())}
+                else:
+                    current = {below for one in current for below in inside(compound, one + 1, look.ends[one])}
+            matched |= current - {number}
+        return sorted(matched)
 
     async def closest(self, ref: str, css: str) -> FoundElement | None:
         """Return the nearest of an element and those around it that a selector matches."""
@@ -514,6 +572,9 @@ class SitePage:
         """Carry out a primitive."""
         if primitive == "browser.navigate":
             return await self._navigate(arguments)
+        if primitive == "page.fetch":
+            self._page()
+            return await self._driven(self._tab.fetch(str(arguments.get("url", "")), _MAX_HTML))
         if primitive == "viewport.scroll":
             bottom = float(len(self._look().nodes) * _HEIGHT)
             for axis, name in enumerate(("delta_x", "delta_y")):
@@ -590,6 +651,8 @@ class SitePage:
         if focus is None:
             return pressed
         kind = "" if control is None else kind_of(control.node)
+        if chord and name == "end" and chord <= {"control", "ctrl", "meta", "cmd", "command"} and kind in _TYPED:
+            return pressed  # what is appended goes to the end anyway
         if chord or (name in _CHOOSING_KEYS and kind in ("select", "radio")):
             message = f"{key[:50]!r} cannot be pressed without a browser."
             raise PrimitiveError("capability_unavailable", message, capability="keyboard.press", host=self.host)
@@ -656,8 +719,7 @@ class SitePage:
         def matches(css: object, xpath: object, number: int) -> list[int]:
             """Return what a selector matches below an element; the element itself without one."""
             if isinstance(css, str) and css:
-                found = self._select(css)
-                return found[bisect_left(found, number + 1) : bisect_left(found, look.ends[number])]
+                return self._below(css, number)
             if isinstance(xpath, str) and xpath:
                 message = "XPath needs a browser; write a selector."
                 raise PrimitiveError("capability_unavailable", message, capability="xpath", host=self.host)
@@ -719,7 +781,11 @@ class SitePage:
         records: dict[str, object] = {}
         for extract in extracts:
             record_id, fields = str(extract.get("id")), extract.get("fields")
-            found = matches(extract.get("selector"), extract.get("xpath"), 0)[:MAX_FOUND]
+            css = extract.get("selector")
+            if isinstance(css, str) and css and _SCOPE not in css:
+                found = self._select(css)[:MAX_FOUND]  # the body too
+            else:
+                found = matches(css, extract.get("xpath"), 0)[:MAX_FOUND]
             counts[record_id] = len(found)
             values: list[object]
             if isinstance(fields, Mapping):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from awp_publish.browsing.acting import ACTIONS, FORM_WIDE, NOTHING, RESERVED, SCROLL, VERBS, Act, plain_name
-from awp_publish.browsing.browser import Browser, History, HistoryEntry, Loading, Visit, load
+from awp_publish.browsing.browser import Browser, History, HistoryEntry, Loading, Visit, load, request_only
 from awp_publish.browsing.errors import AwpError, missing, read_number, read_object, read_text, refuse
 from awp_publish.browsing.observing import extract, observe, render_som, write_cursor
-from awp_publish.browsing.page import Fetch, Fetched, LoadedPage, Steps
+from awp_publish.browsing.page import Fetch, Fetched, LoadedPage, Steps, decode, header_of
 from awp_publish.browsing.targets import CERTAIN, ResolvedTarget, resolve_target
 from awp_publish.model import JsonObject
 from awp_publish.pages.som import Budget
@@ -59,6 +59,17 @@ class Tab:
         with self._alone():
             loading = yield from self._visit(Visit(address))
             return self._describe(loading)
+
+    def fetch(self, url: str, max_characters: int) -> Steps:
+        """Request an own address as a script of the shown page would, without showing it: `status`, `body`."""
+        shown = self._shown()[1].address
+        with self._alone():
+            visit = Visit(self._browser.resolve(url, shown), referrer=shown)
+            fetched, address = yield from request_only(visit, self._browser)
+        content_type = header_of(fetched.headers, "content-type")
+        text = decode(fetched.body[: 4 * max_characters + 4], content_type)
+        answer = {"url": str(address), "status": fetched.status, "content_type": content_type}
+        return {**answer, "body": text[:max_characters], "truncated": len(text) > max_characters}
 
     def go(self, delta: int) -> Steps:
         """Go so many steps back (below zero) or forward, or fetch the shown address again (0).

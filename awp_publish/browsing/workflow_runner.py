@@ -158,6 +158,7 @@ class _Run:
     async def once(self, primitive: object, arguments: object, **names: object) -> dict[str, object]:
         """Carry out a primitive: `{ok, output}`, or `{ok, error}`."""
         await asyncio.sleep(0)  # a page in process never waits: here others have their turn, and time can be up
+        filled: object = None
         try:
             filled = self.value(arguments if arguments is not None else {}, **names)
             output = await run_primitive(self.page, str(primitive), filled, self.trace.drift)
@@ -165,7 +166,13 @@ class _Run:
                 raise PrimitiveError("invalid_result", f"The answer is nested more than {rules.MAX_DEPTH} deep.")
             return {"ok": True, "output": output}
         except PrimitiveError as error:
-            return {"ok": False, "error": {"code": error.code, "message": error.message, **error.evidence}}
+            told = {"code": error.code, "message": error.message, **error.evidence}
+            if error.code == "invalid_input" and isinstance(filled, Mapping) and isinstance(arguments, Mapping):
+                lost = {name: slot for name, slot in arguments.items() if name not in filled}
+                if lost:
+                    told["message"] = f"{error.message}; nothing came of {', '.join(map(str, lost.values()))}"[:1000]
+                    told["undefined"] = lost
+            return {"ok": False, "error": told}
         except ExpressionError as error:
             return {"ok": False, "error": {"code": error.code, "message": error.message}}
 
@@ -204,9 +211,7 @@ class _Run:
             items = self.value(step["for_each"])
             if not isinstance(items, list):
                 message = "for_each did not give an array. Write $append([], ...) where a single one is possible."
-                raise WorkflowFailure(
-                    "workflow_loop_input_invalid", message, step_id=step.get("id"), primitive=primitive
-                )
+                raise _failed(step, {"code": "workflow_loop_input_invalid", "message": message})
             most = _bound(step.get("max_items"), rules.MAX_ITEMS)
             results: list[dict[str, object]] = []
             for index, item in enumerate(items[:most]):

@@ -38,9 +38,17 @@ from awp_publish.checks.engine import (
 )
 from awp_publish.checks.schemas import DocumentSchema, InnerSchemas, Schema
 from awp_publish.checks.text import everything
+from awp_publish.schema import part_at, translate
 from awp_publish.selectors import selector_fault
 from awp_publish.workflows import rules
-from awp_publish.workflows.expressions import ExpressionError, check_expression, expression_of, has_engine, has_slots
+from awp_publish.workflows.expressions import (
+    MAX_EXPRESSION_CHARACTERS,
+    ExpressionError,
+    check_expression,
+    expression_of,
+    has_engine,
+    has_slots,
+)
 from awp_publish.workflows.primitives import PRIMITIVES, arguments_of
 
 _TARGETS: Final = (
@@ -63,12 +71,18 @@ _SCHEMAS: Final = (
     "/state_projections/[]/snapshot/output_schema",
 )
 _SOURCES: Final = (
-    "/tools/[]/x_actions/source/files/[]",
-    "/signals/[]/source/files/[]",
-    "/context/[]/source/files/[]",
-    "/attachments/[]/source/files/[]",
-    "/prompt/source/files/[]",
+    "/tools/[]/x_actions/source",
+    "/signals/[]/source",
+    "/context/[]/source",
+    "/attachments/[]/source",
+    "/states/[]/source",
+    "/checks/[]/source",
+    "/prompt/source",
+)
+_FILES: Final = (
+    *(f"{source}/files/[]" for source in _SOURCES),
     "/x_actions/files/[]/path",
+    "/tools/[]/x_actions/files/[]/path",
     "/attachments/[]/affordance/opens/arguments/html_source",
 )
 _NAMES: Final = (
@@ -201,7 +215,7 @@ def _document_schema() -> Schema:
     )
     return _object(
         ["tools"],
-        tools={"type": "array", "items": tool, "maxItems": rules.MAX_TOOLS},
+        tools=_array(tool),
         surface=any_object,
         imports=_array(entry),
         composition=_object(default_conflict_policy=text, namespace_required={"type": "boolean"}),
@@ -216,7 +230,7 @@ def _document_schema() -> Schema:
     )
 
 
-_schemas: Final = InnerSchemas(*_SCHEMAS)
+_schemas: Final = InnerSchemas(*_SCHEMAS, read=translate)
 
 
 def violations(document: JsonObject) -> Iterator[SchemaViolation]:
@@ -230,6 +244,10 @@ ACTIONS_JSON: Final = Specification(
     "actions.json V1",
     paths=("/.well-known/actions.json", "/actions.json"),
     marks=lambda document: document.get("protocol") == rules.PROTOCOL,
+    resembles=lambda document: any(
+        "workflow" in tool or "x_actions" in tool or "input_schema" in tool
+        for _, tool in objects(document, "/tools/[]")
+    ),
     violations=violations,
 )
 row = ACTIONS_JSON.row
@@ -255,6 +273,14 @@ def wrong_protocol(document: JsonObject) -> Iterator[Finding]:
     if document.get("protocol") != rules.PROTOCOL:
         said = f"is {shown(document['protocol'])}" if "protocol" in document else "is missing"
         yield finding("/protocol", f"The protocol {said}.")
+
+
+@check("actions-many-tools", ERROR, "tools", hint="Split the map, and import its parts.", decisive=True)
+def too_many_tools(document: JsonObject) -> Iterator[Finding]:
+    """A map has at most 2,000 tools; readers set such limits."""
+    tools = document.get("tools")
+    if isinstance(tools, list) and len(tools) > rules.MAX_TOOLS:
+        yield finding("/tools", f"There are {len(tools)} tools; {rules.MAX_TOOLS} are allowed.")
 
 
 @check("actions-version", ERROR, "Minimal Manifest", hint='Write "version": 1.')
@@ -307,13 +333,6 @@ _row(
     "Numbers are within their bounds.",
     hint="Choose a number within the bounds.",
     violation=r"(?:minimum|maximum) (?!.*/workflow/).*",
-)
-_row(
-    "actions-many-tools",
-    "tools",
-    f"A map has at most {rules.MAX_TOOLS} tools; readers set such limits.",
-    hint="Split the map, and import its parts.",
-    violation=r"maxItems /tools",
 )
 _row(
     "actions-schema",
@@ -387,6 +406,7 @@ def colliding_names(document: JsonObject) -> Iterator[Finding]:
     """Names are unique among their kind; tools and signals are one kind, for both are exposed to agents."""
     for items, member in (
         ("/states", "name"),
+        ("/states/[]/diagnostics", "name"),
         ("/transitions", "name"),
         ("/state_projections", "name"),
         ("/context", "id"),
@@ -416,10 +436,14 @@ def missing_namespaces(document: JsonObject) -> Iterator[Finding]:
                 yield finding(f"{pointer}/namespace", "The import has no namespace.")
 
 
-@check("actions-conflict-policy", WARNING, "imports", hint='Write "prefer_local".')
-def unknown_policies(document: JsonObject) -> Iterator[Finding]:
-    """The conflict policy is one that is known; with another one, an import that conflicts is refused."""
+@check("actions-conflict-policy", WARNING, "imports", hint='Write "prefer_local", and namespaces.')
+def loose_compositions(document: JsonObject) -> Iterator[Finding]:
+    """The conflict policy is known (with another one a conflict refuses the import), and imports have namespaces."""
     yield from _unknown(document, ("prefer_local",), "The conflict policy", "/composition/default_conflict_policy")
+    if members(document.get("composition")).get("namespace_required") is False:
+        for pointer, entry in objects(document, "/imports/[]"):
+            if "namespace" not in entry:
+                yield finding(f"{pointer}/namespace", "The names of the import stand beside those of the map.")
 
 
 _left_out: Final = row(
@@ -460,8 +484,9 @@ def unknown_requirements(document: JsonObject) -> Iterator[Finding]:
 
 @check("actions-execution", WARNING, "x_actions", hint="Runtimes that follow the text answer capability_unavailable.")
 def unknown_execution(document: JsonObject) -> Iterator[Finding]:
-    """Modes and types of execution steps are known."""
+    """Modes, fallbacks and types of execution steps are known."""
     execution = "/tools/[]/x_actions/execution"
+    yield from _unknown(document, rules.EXECUTION_FALLBACKS, "The fallback", f"{execution}/fallback")
     yield from _unknown(document, rules.EXECUTION_MODES, "The mode", f"{execution}/mode")
     yield from _unknown(document, rules.STEP_TYPES, "The type of a step", f"{execution}/steps/[]/type")
 
@@ -478,7 +503,7 @@ def differing_result_schemas(document: JsonObject) -> Iterator[Finding]:
 @check("actions-file", ERROR, "Validation Rules", hint="Write a path below the root of the site: pages/search.html.")
 def outer_paths(document: JsonObject) -> Iterator[Finding]:
     """Source files are relative paths that stay within the site."""
-    for pointer, path in strings(document, *_SOURCES):
+    for pointer, path in strings(document, *_FILES):
         if fault := rules.path_fault(path):
             yield finding(pointer, f"{shown(path)} {fault}.")
 
@@ -504,10 +529,26 @@ def _selector_fields(document: JsonObject) -> Iterator[tuple[str, object]]:
         for name in rules.SELECTORS:
             if name in target:
                 yield f"{pointer}/{name}", target[name]
-    for source in ("/tools/[]/x_actions/source", "/signals/[]/source"):
+    for source in _SOURCES:
         yield from select(document, f"{source}/selectors")
-    yield from select(document, "/state_projections/[]/snapshot/extract/[]/selector")
-    yield from select(document, "/state_projections/[]/snapshot/extract/[]/fields/{}/selector")
+    yield from select(document, f"{_EXTRACT}/selector")
+    for pointer, _, field in _fields(document):
+        for name in ("selector", "closest"):
+            if name in field:
+                yield f"{pointer}/{name}", field[name]
+
+
+_EXTRACT: Final = "/state_projections/[]/snapshot/extract/[]"
+
+
+def _fields(document: JsonObject) -> Iterator[tuple[str, str, JsonObject]]:
+    """Yield the fields of projections with their places and names, those inside of others too."""
+    waiting = list(select(document, f"{_EXTRACT}/fields"))
+    for pointer, fields in waiting:  # which grows while it is read
+        for name, field in members(fields).items():
+            place = child(pointer, name)
+            yield place, name, members(field)
+            waiting.append((f"{place}/fields", members(field).get("fields")))
 
 
 @check("actions-selector-form", WARNING, "target", hint="Write a text in selector, and arrays in the other two.")
@@ -536,16 +577,18 @@ def _known(document: JsonObject, *patterns: str) -> frozenset[str]:
     return frozenset(name for _, name in strings(document, *patterns))
 
 
-def _is_local(document: JsonObject, name: str) -> bool:
-    """Say whether a name cannot come from an import."""
-    spaces = (space for _, space in strings(document, "/imports/[]/namespace"))
-    return not any(name.startswith(f"{space}.") for space in spaces)
-
-
 def _lost(document: JsonObject, known: frozenset[str], kind: str, *places: str) -> Iterator[Finding]:
+    spaces = _known(document, "/imports/[]/namespace")
     for pointer, name in strings(document, *places):
-        if name not in known and _is_local(document, name):
+        if name in known:
+            continue
+        ends = [at for at, sign in enumerate(name[:_MAX_NAMESPACE]) if sign == "."]
+        if not any(name[:end] in spaces for end in ends):  # it cannot come from an import
             yield finding(pointer, f"There is no {kind} {shown(name)}.")
+
+
+_MAX_NAMESPACE: Final = 1_000
+"""Characters in which the namespace of a name is looked for."""
 
 
 @check("actions-transition", ERROR, "Validation Rules", hint="Correct the name, or declare it.")
@@ -796,7 +839,10 @@ def _arguments(primitive: str, filled: frozenset[str] = frozenset()) -> Document
 @check("actions-expression", ERROR, "workflow", hint="Write one JSONata expression: {% input.title %}.")
 def bad_expressions(document: JsonObject) -> Iterator[Finding]:
     """Expressions fill their text, compile, and call nothing that is forbidden."""
-    if all(map(_is_sound, _slots(document))) and all(map(_is_sound_expression, _bare_expressions(document))):
+    texts = _slots(document)
+    for _, text, _ in _expressions_of_projections(document):
+        texts.add(text if "{%" in text or "%}" in text else f"{{% {text} %}}")
+    if all(map(_is_sound, texts)):
         return
     for pointer, text, is_bare in _expressions(document):
         try:
@@ -833,10 +879,6 @@ def _slots(document: JsonObject) -> set[str]:
 _EVALUATED: Final = ("args", "when", "for_each", "retry_until", "after_each")
 
 
-def _bare_expressions(document: JsonObject) -> Iterator[str]:
-    return (text for _, text, is_bare in _expressions_of_projections(document) if is_bare)
-
-
 @lru_cache(maxsize=2048)
 def _is_sound(text: str) -> bool:
     try:
@@ -846,10 +888,6 @@ def _is_sound(text: str) -> bool:
     except ExpressionError:
         return False
     return True
-
-
-def _is_sound_expression(text: str) -> bool:
-    return _is_sound(text if "{%" in text or "%}" in text else f"{{% {text} %}}")
 
 
 def _expressions(document: JsonObject) -> Iterator[tuple[str, str, bool]]:
@@ -870,6 +908,8 @@ def _expressions_of_projections(document: JsonObject) -> Iterator[tuple[str, str
     ):
         for pointer, text in strings(document, pattern):
             yield pointer, text, True
+    for pointer, text in strings(document, "/state_projections/[]/markers"):
+        yield pointer, text, True
 
 
 @check("actions-no-engine", WARNING, "workflow", hint='Install one: pip install "awp-publish[actions]".')
@@ -916,13 +956,12 @@ def incomplete_snapshots(document: JsonObject) -> Iterator[Finding]:
 )
 def unknown_properties(document: JsonObject) -> Iterator[Finding]:
     """Fields read properties that runtimes know, and have names that expressions can write."""
-    for pointer, fields in select(document, "/state_projections/[]/snapshot/extract/[]/fields"):
-        for name, given in members(fields).items():
-            said = members(given).get("property")
-            if isinstance(said, str) and said not in rules.FIELD_PROPERTIES:
-                yield finding(child(pointer, name) + "/property", f"The property {shown(said)} is not known.")
-            if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-                yield finding(child(pointer, name), f"The name {shown(name)} needs backticks in expressions.")
+    for pointer, name, field in _fields(document):
+        said = field.get("property")
+        if isinstance(said, str) and said not in rules.FIELD_PROPERTIES:
+            yield finding(f"{pointer}/property", f"The property {shown(said)} is not known.")
+        if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+            yield finding(pointer, f"The name {shown(name)} needs backticks in expressions.")
 
 
 # --- Maps that are older than version 1 ---
@@ -933,7 +972,8 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
 
     These are a version in words or none; tools without an input_schema, which take nothing; tools that are named like a
     primitive, which runtimes execute themselves, or that have their output in `static_output`; whole sections in
-    another form than their own, which are passed over; and arguments that a primitive has not, which fail at run time.
+    another form than their own, which are passed over; and what fails at run time where it is used: primitives that are
+    not known, arguments that a primitive has not, texts that are no CSS selectors, and expressions that are too long.
     """
     version = document.get("version")
     is_named = version is None or isinstance(version, str)
@@ -941,11 +981,15 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
     carried_out = {place.rpartition("/")[0] for place, name in named if name in PRIMITIVES}
     static = select(document, "/tools/[]/x_actions/static_output")
     carried_out |= {place.removesuffix("/x_actions/static_output") for place, _ in static}
-    mild = ("actions-input-schema", "actions-arguments")
+    mild = ("actions-input-schema", "actions-arguments", "actions-primitive")
     for found in findings:
+        there = part_at(document, found.pointer)
+        selectors = there if isinstance(there, list) else [there]
         if (
             (found.check == "actions-version" and is_named)
-            or found.check in mild
+            or (found.check in mild and not found.pointer.endswith("/after_each"))
+            or (found.check == "actions-selector" and all(isinstance(one, str) for one in selectors))
+            or (found.check == "actions-expression" and len(str(there)) > MAX_EXPRESSION_CHARACTERS)
             or (found.check == "actions-executable" and found.pointer in carried_out)
             or (found.check == "actions-type" and found.pointer in _SECTIONS)
         ):

@@ -137,10 +137,10 @@ _ELSEWHERE: Final = frozenset(("$ref", "allOf", "anyOf", "oneOf", "patternProper
 
 
 class InnerSchemas:
-    """The places of a kind of document at which schemas of the 2020-12 dialect stand."""
+    """The places of a kind of document at which schemas stand, of the 2020-12 dialect or what `read` makes that."""
 
-    def __init__(self, *places: str) -> None:
-        self._places = places
+    def __init__(self, *places: str, read: Callable[[Schema], Schema] = lambda schema: schema) -> None:
+        self._places, self._read_as = places, read
         self._all = DocumentSchema(self._load)
 
     def _load(self) -> Schema:
@@ -160,7 +160,8 @@ class InnerSchemas:
         required and not among the properties.
         """
         all_are_valid = self._all.is_valid(document)
-        for pointer, schema in objects(document, *self._places):
+        for pointer, given in objects(document, *self._places):
+            schema = self._read_as(given)
             try:
                 for wrong in () if all_are_valid else _META_SCHEMA.violations(schema, pointer):
                     reason = wrong.message or f"{shown(wrong.value)} is not allowed here."

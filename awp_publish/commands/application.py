@@ -119,12 +119,18 @@ def get(app: AsgiApp, path: str) -> tuple[int, bytes]:
 def get_with_headers(app: AsgiApp, path: str) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
     """The same with the headers, whose names are lower-case."""
     messages: list[Message] = []
+    body_is_due, is_answered = iter((True,)), asyncio.Event()
 
     async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        if next(body_is_due, False):
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await is_answered.wait()
+        return {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
         messages.append(message)
+        if message["type"].endswith(".body") and not message.get("more_body"):
+            is_answered.set()
 
     scope: Scope = {
         "type": "http",

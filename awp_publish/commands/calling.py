@@ -50,6 +50,10 @@ def call(
     app = load(target) if is_application(target) else None
     if app is None and not target.startswith(("http://", "https://")):
         raise DeclarationError(target, "is no application and no address.", "Write module:app, or https://...")
+    if app is not None and door in ("mcp", "a2a", "awp") and Application(target).site.catalog.door(door) is None:
+        raise DeclarationError(
+            f"--door {door}", "is not open there.", f'Write Site(doors=["{door}"]), or another door.'
+        )
     try:
         client = AgentClient(target if app is None else app, door=door, token=token, headers=fields, confirm=consent)
         with client:
@@ -58,16 +62,23 @@ def call(
             if schema is not None and is_asking() and not console.as_json:
                 inputs |= _ask_for(schema, inputs)
             answer = client.send(action, inputs, key=key)
-    except (ValueError, HTTPException, RuntimeError) as error:
+    except (ValueError, HTTPException, RuntimeError, OSError) as error:
         raise DeclarationError(target, f"cannot be called: {error}.") from error
     except CallFailed as failed:
-        if console.as_json:
-            console.json(failed.problem)
-        else:
-            _print_problem(failed.problem)
+        problem = failed.problem
+        console.json(problem)
+        if not console.as_json:
+            code, question = problem.get("code") or problem.get("status") or "failed", problem.get("confirmation")
+            lines = [f"awp-publish: {code}: {problem.get('detail', '')}"]
+            lines += [f"  {one.get('pointer', '')}: {one.get('detail', '')}" for one in problem.get("errors") or ()]
+            lines += [f"  {problem['recovery']}"] if problem.get("recovery") else []
+            if isinstance(question, Mapping):
+                lines += [f"  {question.get('summary', '')}", "  With --yes it is done."]
+            print("\n".join(lines), file=sys.stderr)
         return 1
     if console.as_json:
-        console.json({"output": _text(answer.output), "headers": dict(answer.headers)})
+        output = answer.output.decode("latin-1") if isinstance(answer.output, bytes) else answer.output
+        console.json({"output": output, "headers": dict(answer.headers)})
     elif isinstance(answer.output, bytes):
         sys.stdout.buffer.write(answer.output)
     elif isinstance(answer.output, str):
@@ -75,22 +86,6 @@ def call(
     else:
         print(json.dumps(answer.output, indent=2, ensure_ascii=False))
     return 0
-
-
-def _text(output: object) -> object:
-    return output.decode("latin-1") if isinstance(output, bytes) else output
-
-
-def _print_problem(problem: Mapping[str, Any]) -> None:
-    code = problem.get("code") or problem.get("status") or "failed"
-    print(f"awp-publish: {code}: {problem.get('detail', '')}", file=sys.stderr)
-    for error in problem.get("errors") or ():
-        print(f"  {error.get('pointer', '')}: {error.get('detail', '')}", file=sys.stderr)
-    if problem.get("recovery"):
-        print(f"  {problem['recovery']}", file=sys.stderr)
-    question = problem.get("confirmation")
-    if isinstance(question, Mapping):
-        print(f"  {question.get('summary', '')}\n  With --yes it is done.", file=sys.stderr)
 
 
 def _schema_of(client: AgentClient, target: str, action: str, *, is_ours: bool) -> Mapping[str, Any] | None:

@@ -2,22 +2,27 @@
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 from urllib.parse import urlsplit
 
 import orjson
 
-from awp_publish.commands.application import Application, Published, get, load, site_of
+from awp_publish.commands.application import Application, Published, get, get_with_headers, load, site_of
 from awp_publish.commands.console import Console
-from awp_publish.model import Catalog
+from awp_publish.model import Action
 from awp_publish.problems import DeclarationError, StoreUnavailable
-from awp_publish.protocols import som
+from awp_publish.protocols import agent_card, mcp_server_card, som
+from awp_publish.protocols.catalogues import ARD_PATH
 from awp_publish.traffic import TrafficReport, describe_traffic
 
 OF_THE_ANSWER: Final = frozenset(("content-length", "content-encoding", "date", "etag", "last-modified", "vary"))
 """Headers that a CDN makes itself, of the bytes that it sends."""
+
+CAPABILITY_KEY: Final = "key65400"
+WELL_KNOWN_KEY: Final = "key65409"
+"""DNS-AID's `cap` and `well-known`, as its reference implementation numbers them: none is assigned yet (RFC 9460)."""
 
 MAX_AID_BYTES: Final = 255
 """Bytes of one string of a TXT record."""
@@ -27,15 +32,47 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
     """Print what is published, or one document of it. Returns 1 for a document that is not there."""
     application = Application(target)
     if path is not None:
-        status, body = get(application.app, path)
-        sys.stdout.write(body.decode("utf-8", "replace") + "\n")
+        status, headers, body = get_with_headers(application.app, path)
+        text, kind = body.decode("utf-8", "replace"), dict(headers).get("content-type", "").partition(";")[0]
+        if console.as_json and not kind.endswith("json"):
+            console.json({"path": path, "status": status, "media_type": kind, "text": text})
+        else:
+            sys.stdout.write(f"{text}\n")
         return int(status != 200)
-    if tokens:
-        return _show_tokens(console, application.documents)
-    if included:
-        return _show_included(console, application)
+    if tokens:  # of four bytes; the same bytes are counted once
+        by_body: dict[bytes, list[Published]] = {}
+        for one in application.documents.values():
+            by_body.setdefault(one.body, []).append(one)
+        rows = sorted(by_body.values(), key=lambda group: len(group[0].body), reverse=True)
+        prices = ((group[0].tokens, len(group[0].body), " = ".join(one.path for one in group)) for group in rows)
+        console.table(("#tokens", "#bytes", "document"), prices)
+        facts = [_facts(group[0]) | {"also_at": [one.path for one in group[1:]]} for group in rows]
+        console.json({"documents": facts, "bytes_per_token": 4})
+        return 0
     site = application.site
     catalog = site.catalog
+    left_out = [f"left    {one.method} {one.path}  {one.name}: {one.why}" for one in site.left_out]
+    if included:
+        taken = {one.id: one.target for one in catalog.actions if one.id in site.included and one.target is not None}
+        pages = [page for page in catalog.pages if page.path in site.included]
+        console.say(*(f"action  {target.method} {target.path}  {name}" for name, target in taken.items()))
+        console.say(*(f"page    GET {page.path}  {page.title}" for page in pages), *left_out)
+        told = {"actions": list(taken), "pages": [page.path for page in pages]}
+        console.json({**told, "left_out": [one._asdict() for one in site.left_out]})
+        return 0
+
+    def policy(action: Action) -> str:
+        limit = action.rate_limit or catalog.site.rate_limit
+        words = (
+            f"at most {limit}" if limit is not None else "",
+            "callers are known" if action.auth_required else "",
+            f"scopes {', '.join(action.scopes)}" if action.scopes else "",
+            "a person confirms" if action.needs_confirmation else "",
+            f"after {', '.join(action.requires)}" if action.requires else "",
+            "in the background" if action.is_background else "",
+        )
+        return "; ".join(word for word in words if word) or "open"
+
     console.heading("Documents")
     console.say(*application.documents)
     console.heading("Actions")
@@ -45,7 +82,7 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
             "method": catalog.endpoint_of(one)[0],
             "path": catalog.endpoint_of(one)[1],
             "effect": one.effect,
-            "policy": _policy(catalog, one.id),
+            "policy": policy(one),
             "description": one.description,
         }
         for one in catalog.actions
@@ -59,59 +96,14 @@ def show(console: Console, target: str, path: str | None, *, included: bool, tok
         ),
     )
     console.heading("Left out")
-    console.say(*(f"left    {one.method} {one.path}  {one.name}: {one.why}" for one in site.left_out))
+    console.say(*left_out)
     documents = [_facts(one) for one in application.documents.values()]
     console.json({"documents": documents, "actions": actions, "left_out": [one._asdict() for one in site.left_out]})
     return 0
 
 
-def _policy(catalog: Catalog, action_id: str) -> str:
-    """What stands in front of an action, in words."""
-    action = catalog.action(action_id)
-    limit = action.rate_limit or catalog.site.rate_limit
-    words = (
-        f"at most {limit}" if limit is not None else "",
-        "callers are known" if action.auth_required else "",
-        f"scopes {', '.join(action.scopes)}" if action.scopes else "",
-        "a person confirms" if action.needs_confirmation else "",
-        f"after {', '.join(action.requires)}" if action.requires else "",
-        "in the background" if action.is_background else "",
-    )
-    return "; ".join(word for word in words if word) or "open"
-
-
 def _facts(one: Published) -> dict[str, object]:
     return {"path": one.path, "media_type": one.media_type, "bytes": len(one.body), "tokens": one.tokens}
-
-
-def _show_tokens(console: Console, documents: Mapping[str, Published]) -> int:
-    """Print what each document costs its reader: bytes, and tokens of four bytes. The same bytes are counted once."""
-    by_body: dict[bytes, list[Published]] = {}
-    for one in documents.values():
-        by_body.setdefault(one.body, []).append(one)
-    rows = sorted(by_body.values(), key=lambda group: len(group[0].body), reverse=True)
-    console.table(
-        ("#tokens", "#bytes", "document"),
-        ((group[0].tokens, len(group[0].body), " = ".join(one.path for one in group)) for group in rows),
-    )
-    facts = [_facts(group[0]) | {"also_at": [one.path for one in group[1:]]} for group in rows]
-    console.json({"documents": facts, "bytes_per_token": 4})
-    return 0
-
-
-def _show_included(console: Console, application: Application) -> int:
-    site = application.site
-    catalog = site.catalog
-    actions = [one for one in catalog.actions if one.id in site.included and one.target is not None]
-    pages = [page for page in catalog.pages if page.path in site.included]
-    for action in actions:
-        if action.target is not None:
-            console.say(f"action  {action.target.method} {action.target.path}  {action.id}")
-    console.say(*(f"page    GET {page.path}  {page.title}" for page in pages))
-    console.say(*(f"left    {one.method} {one.path}  {one.name}: {one.why}" for one in site.left_out))
-    told = {"actions": [one.id for one in actions], "pages": [page.path for page in pages]}
-    console.json({**told, "left_out": [one._asdict() for one in site.left_out]})
-    return 0
 
 
 def show_robots(console: Console, target: str) -> int:
@@ -146,7 +138,7 @@ def export_documents(console: Console, documents: Sequence[Published], folder: P
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(one.body)
         written.append(str(path))
-        kept = [f"  {_title(name)}: {value}" for name, value in one.headers if name not in OF_THE_ANSWER]
+        kept = [f"  {name.title()}: {value}" for name, value in one.headers if name not in OF_THE_ANSWER]
         lines += [one.path, *kept, ""]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "_headers").write_text("\n".join(lines), encoding="utf-8")
@@ -156,17 +148,15 @@ def export_documents(console: Console, documents: Sequence[Published], folder: P
     return 0
 
 
-def _title(name: str) -> str:
-    return "-".join(part.capitalize() for part in name.split("-"))
-
-
 def show_dns(console: Console, target: str) -> int:
     """Print the DNS records by which agents find the doors, to paste into the zone.
 
-    DNS-AID (draft-mozleywilliams-dnsop-dnsaid-02): SVCB records in ServiceMode below `_agents`. AID
-    (draft-nemethi-dawn-aid-00): one TXT record at `_agent`, since clients take two of a version for an ambiguity.
+    DNS-AID (draft-mozleywilliams-dnsop-dnsaid-02): SVCB records in ServiceMode below `_agents`, one for each agent
+    protocol, with the document that describes it, and one for the index of the domain. AID (draft-nemethi-dawn-aid-00):
+    one TXT record at `_agent`, since clients take two of a version for an ambiguity.
     """
-    catalog = Application(target).site.catalog
+    application = Application(target)
+    catalog = application.site.catalog
     parts = urlsplit(catalog.url)
     if parts.scheme != "https":
         remedy = "Set Site(url=...) to its public address: both drafts ask for https."
@@ -174,9 +164,18 @@ def show_dns(console: Console, target: str) -> int:
     domain = catalog.domain.encode("idna").decode() if not catalog.domain.isascii() else catalog.domain
     port = parts.port or 443
     doors = [door for door in catalog.doors if door.protocol in ("mcp", "a2a")]
-    service = f'1 {domain}. alpn="h2" port="{port}"'
-    records = [("SVCB", f"_index._agents.{domain}.", service)]
-    records += [("SVCB", f"_{door.protocol}._agents.{domain}.", service) for door in doors]
+    cards = {"mcp": mcp_server_card.address_of(catalog), "a2a": agent_card.PATH}
+
+    def service(alpn: str, card: str | None, key: str, value: str) -> str:
+        beside = f' {key}="{value}"' if card in application.documents else ""
+        return f'1 {domain}. mandatory="alpn,port" alpn="{alpn}" port="{port}"{beside}'
+
+    index = service("h2", ARD_PATH, WELL_KNOWN_KEY, ARD_PATH.removeprefix("/.well-known/"))
+    records = [("SVCB", f"_index._agents.{domain}.", index)]
+    for door in doors:
+        card = cards[door.protocol]
+        value = service(f"{door.protocol},h2", card, CAPABILITY_KEY, catalog.absolute(card))
+        records.append(("SVCB", f"_{door.protocol}._agents.{domain}.", value))
     first = min(doors, key=lambda door: door.protocol != "mcp", default=None)
     if first is not None:
         address, protocol = catalog.absolute(first.path), first.protocol

@@ -108,6 +108,7 @@ DJANGO: Final = '''"""What this project lets agents do. In settings.py:
 
 INSTALLED_APPS += ["awp_publish_django"]
 MIDDLEWARE += ["awp_publish_django.middleware.AgentPublisherMiddleware"]
+ALLOWED_HOSTS += ["books.example", "localhost", "127.0.0.1"]  # the host of the url below, and those of development
 AWP_PUBLISH = {"SITE": "agents.site"}  # the import path of the object below: this file beside manage.py
 """
 

@@ -18,7 +18,7 @@ from urllib.robotparser import RobotFileParser
 
 import orjson
 
-from awp_publish.checks import Finding, check_documents
+from awp_publish.checks import check_documents
 from awp_publish.checks.fetching import FetchedDocument, FetchRefused, fetch_document, origin_of
 from awp_publish.checks.urls import split
 from awp_publish.commands.console import Console
@@ -70,6 +70,7 @@ _TYPES: Final[Mapping[str, JsonObject]] = {
     "password": {"type": "string", "format": "password", "writeOnly": True},
     "file": {"type": "string", "contentEncoding": "base64"},
 }
+_SEARCHING: Final = frozenset(("q", "s", "query", "search", "keyword", "keywords", "term"))
 _NEVER_SENT: Final = frozenset(("submit", "button", "reset", "image"))
 _FILES: Final = re.compile(r"\.(?:css|js|mjs|png|jpe?g|gif|svg|webp|ico|pdf|zip|gz|xml|txt|json|woff2?|mp[34])$", re.I)
 _LEAVING: Final = re.compile(r"(?:log|sign)[-_]?(?:out|off)|delete|remove|unsubscribe", re.IGNORECASE)
@@ -147,7 +148,15 @@ def synthesize(
             stay=True,
         )
 
-    own = [] if anyway else _own_documents(get, url)
+    own = []
+    for address in () if anyway else (urljoin(url, path) for path in (agent_json.PATH, awas.PATH, awas.ALIAS_PATH)):
+        try:
+            document = orjson.loads(get(address, "application/json").body)
+        except (FetchRefused, ValueError):
+            continue
+        # A file of another intermediary's making is no word of the site.
+        if isinstance(document, dict) and "actions" in document and document.get("source") != "synthetic":
+            own.append(address)
     if own:
         console.say(f"{own[0]} is the site's own: agents prefer it. With --anyway it is passed over.")
         console.json({"own": own})
@@ -158,9 +167,9 @@ def synthesize(
         console.json({"pages": list(site.pages), "left_out": _told(site)})
         return 1
     documents = _render(site)
-    findings = [one for one in _check(documents) if one.level == "error"]
-    if findings:
-        raise DeclarationError(url, "gives documents that are not valid.", str(findings[0]))
+    for one in check_documents({path: orjson.dumps(document) for path, document in documents.items()}):
+        if one.level == "error":
+            raise DeclarationError(url, "gives documents that are not valid.", str(one))
     if out is not None:
         for path, document in documents.items():
             file = out / path.lstrip("/")
@@ -170,8 +179,9 @@ def synthesize(
         console.table(
             ("action", "request", "#confidence", "seen at"),
             (
-                (one.action.id, f"{one.action.method} {_path_of(one.action)}", f"{one.confidence:.2f}", one.at)
-                for one in site.seen
+                (seen.action.id, f"{target.method} {target.path}", f"{seen.confidence:.2f}", seen.at)
+                for seen in site.seen
+                if (target := seen.action.target) is not None
             ),
         )
         console.say(*(f"left    {at}: {why}" for at, why in site.left_out))
@@ -188,34 +198,12 @@ def _told(site: _Site) -> list[dict[str, str]]:
     return [{"at": at, "why": why} for at, why in site.left_out]
 
 
-def _check(documents: Mapping[str, JsonObject]) -> list[Finding]:
-    return check_documents({path: orjson.dumps(document) for path, document in documents.items()})
-
-
-def _path_of(action: Action) -> str:
-    return action.target.path if action.target is not None else ""
-
-
-def _own_documents(get: Callable[[str, str], FetchedDocument], url: str) -> list[str]:
-    """The addresses of a site's own documents, where there are any."""
-    found = []
-    for path in (agent_json.PATH, awas.PATH, awas.ALIAS_PATH):
-        address = urljoin(url, path)
-        try:
-            document = orjson.loads(get(address, "application/json").body)
-        except (FetchRefused, ValueError):
-            continue
-        # A file of another intermediary's making is no word of the site.
-        if isinstance(document, dict) and "actions" in document and document.get("source") != "synthetic":
-            found.append(address)
-    return found
-
-
 # --- What is seen ---
 
 
 def _read_site(console: Console, get: Callable[[str, str], FetchedDocument], url: str, max_pages: int) -> _Site:
     """Read pages from the first one on, breadth first, then the OpenAPI document."""
+    from awp_publish.pages.elements import base_of
     from awp_publish.pages.selectolax import parse
 
     robots = RobotFileParser()
@@ -251,16 +239,40 @@ def _read_site(console: Console, get: Callable[[str, str], FetchedDocument], url
         page, fetched = fetched, None
         tree = parse(page.body, page.charset or None)
         title = _read_page(site, page.url, tree)
-        if address in linked:
-            site.add(_of_link(page.url, title or linked[address]))
-        for there, words in _links_of(tree, page.url):
+        if address in linked:  # the page at the end of a link, which answered
+            path = urlsplit(page.url).path or "/"
+            name = title or linked[address] or path
+            action = _action(
+                f"open_{_id_of(path, 'page')}",
+                name=name,
+                description=f'Open the page "{name}".',
+                inputs={"type": "object", "properties": {}},
+                target=Target("GET", _escaped(path)),
+                kind="navigation",
+                effect="read",
+                outputs={"type": "string", "contentMediaType": "text/html"},
+            )
+            site.add(_Seen(action, page.url, OF_LINK, "link"))
+        base = base_of(tree, page.url) or page.url
+        for link in tree.tagged("a"):
+            attributes = link.attributes
+            href = attributes.get("href", "").strip()
+            if not href or "download" in attributes or "nofollow" in attributes.get("rel", "").lower().split():
+                continue
+            try:
+                there = urldefrag(urljoin(base, href))[0]
+                parts = urlsplit(there)
+            except ValueError:
+                continue
+            if parts.scheme not in ("http", "https") or parts.query or _FILES.search(parts.path):
+                continue
             if there not in known and _is_here(there, site.url):
                 known.add(there)
-                if _LEAVING.search(urlsplit(there).path):
+                if _LEAVING.search(parts.path):
                     site.left_out.append((there, "it may do something when it is opened"))
                     continue
                 waiting.append(there)
-                linked[there] = words
+                linked[there] = _words(link)
         tree.unlink()
     addresses = [*site.openapi_addresses, *(urljoin(site.url, path) for path in OPENAPI_PATHS)]
     for address in dict.fromkeys(addresses):
@@ -275,24 +287,6 @@ def _read_site(console: Console, get: Callable[[str, str], FetchedDocument], url
 def _is_here(address: str, home: str) -> bool:
     one, other = split(address), split(home)
     return one is not None and other is not None and origin_of(one) == origin_of(other)
-
-
-def _links_of(tree: "Tree", url: str) -> Iterator[tuple[str, str]]:
-    """The addresses of pages to which a page leads, and the words of each link."""
-    from awp_publish.pages.elements import base_of
-
-    base = base_of(tree, url) or url
-    for link in tree.tagged("a"):
-        href = link.attributes.get("href", "").strip()
-        if not href or "download" in link.attributes or "nofollow" in link.attributes.get("rel", "").lower().split():
-            continue
-        try:
-            there = urldefrag(urljoin(base, href))[0]
-            parts = urlsplit(there)
-        except ValueError:
-            continue
-        if parts.scheme in ("http", "https") and not parts.query and not _FILES.search(parts.path):
-            yield there, _words(link)
 
 
 def _read_page(site: _Site, url: str, tree: "Tree") -> str:
@@ -398,15 +392,17 @@ def _of_form(tree: "Tree", form: "Node", url: str, base: str, title: str) -> "_S
         has_file = has_file or kind == "file"
         before = properties.get(name)
         if before is not None and kind == "radio":
-            values = before.get("enum")
-            before["enum"] = [*(values if isinstance(values, list) else []), *_listed(schema)]
+            listed = [one.get("enum") for one in (before, schema)]
+            before["enum"] = [value for values in listed if isinstance(values, list) for value in values]
         elif before is None:
             properties[name] = schema
     if "search" in given.get("role", "").lower() or given.get("action", "").rstrip("/").endswith("search"):
         kind_of: ActionType = "search"
     else:
-        kind_of = "form_submission" if method == "POST" else "search" if _looks_like_search(properties) else "filter"
-    named = given.get("aria-label") or next((one for one in buttons if one.strip()), "") or _legend(form)
+        searches = any(name.lower() in _SEARCHING for name in properties)
+        kind_of = "form_submission" if method == "POST" else "search" if searches else "filter"
+    legends = (_words(one) for one in _below(form) if one.tag in ("legend", "h1", "h2", "h3"))
+    named = given.get("aria-label") or next((one for one in buttons if one.strip()), "") or next(legends, "")
     label = _short(named) or (kind_of.replace("_", " ").capitalize())
     where = f' on the page "{title}"' if title else ""
     path = parts.path or "/"
@@ -414,7 +410,10 @@ def _of_form(tree: "Tree", form: "Node", url: str, base: str, title: str) -> "_S
     if method == "POST":
         content_type = "multipart/form-data" if has_file else "application/x-www-form-urlencoded"
     place: Location = "query" if method == "GET" else "form"
-    parameters = tuple(Parameter(name, "file" if _is_file(one) else place, name) for name, one in properties.items())
+    parameters = tuple(
+        Parameter(name, "file" if one.get("contentEncoding") == "base64" else place, name)
+        for name, one in properties.items()
+    )
     action = _action(
         _id_of(label if label.isascii() else path, path),
         name=label,
@@ -427,23 +426,6 @@ def _of_form(tree: "Tree", form: "Node", url: str, base: str, title: str) -> "_S
         page=urlsplit(url).path or "/",
     )
     return _Seen(action, url, OF_BOUND_FORM if bound else OF_FORM, "form", tuple(dict.fromkeys(bound)))
-
-
-def _listed(schema: JsonObject) -> list[object]:
-    values = schema.get("enum")
-    return values if isinstance(values, list) else []
-
-
-def _is_file(schema: JsonObject) -> bool:
-    return schema.get("contentEncoding") == "base64"
-
-
-def _looks_like_search(properties: Mapping[str, JsonObject]) -> bool:
-    return any(name.lower() in ("q", "s", "query", "search", "keyword", "keywords", "term") for name in properties)
-
-
-def _legend(form: "Node") -> str:
-    return next((_words(one) for one in _below(form) if one.tag in ("legend", "h1", "h2", "h3")), "")
 
 
 def _schema_of(control: "Node", kind: str, labels: Mapping[str | None, str]) -> dict[str, object]:
@@ -480,22 +462,6 @@ def _schema_of(control: "Node", kind: str, labels: Mapping[str | None, str]) -> 
     if said and _short(said):
         schema["description"] = _short(said)
     return schema
-
-
-def _of_link(url: str, title: str) -> _Seen:
-    """The page at the end of a link, which answered."""
-    path = urlsplit(url).path or "/"
-    action = _action(
-        f"open_{_id_of(path, 'page')}",
-        name=title or path,
-        description=f'Open the page "{title or path}".',
-        inputs={"type": "object", "properties": {}},
-        target=Target("GET", _escaped(path)),
-        kind="navigation",
-        effect="read",
-        outputs={"type": "string", "contentMediaType": "text/html"},
-    )
-    return _Seen(action, url, OF_LINK, "link")
 
 
 def _read_openapi(site: _Site, get: Callable[[str, str], FetchedDocument], address: str) -> bool:

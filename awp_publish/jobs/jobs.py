@@ -335,6 +335,8 @@ class JobStore:
         self._pending_seconds = pending_seconds
         self._most = most
         self._most_of_caller = most_of_caller
+        self.announced: str | None = None
+        """The queue of jobs that have ended and are to be told of; None where nobody is told."""
         self._live: dict[str, Live] = {}
         self._listeners: tuple[Callable[[], None], ...] = ()
 
@@ -536,7 +538,10 @@ class JobStore:
         """Write a job's final state; None if the record is not as we knew it."""
         ending = end_job(stored.job, status, ended, self.clock())
         unschedule = [Unschedule(queue, ending.id) for queue in (QUEUE, MORE, ALL_JOBS, _queue_of_caller(stored.job))]
-        return await self.change(stored, ending, unschedule, seconds=self._result_seconds, durable=True)
+        also: list[Step] = list(unschedule)
+        if self.announced is not None:
+            also.append(Schedule(self.announced, ending.id, 0.0))
+        return await self.change(stored, ending, also, seconds=self._result_seconds, durable=True)
 
     async def change(
         self, stored: Stored, job: Job, also: Sequence[Step], *, seconds: float = 0.0, durable: bool = False

@@ -16,25 +16,26 @@ from awp_publish.pages.regions import (
     DISABLED,
     HIDDEN,
     INERT,
+    MAX_REFERENCES,
     Candidate,
     Survey,
     input_type,
     is_secret,
     read_cells,
     read_form,
+    references_of,
     role_of,
 )
-from awp_publish.pages.tree import INLINE, Node, Tree, Visibility, text_of, title_of
+from awp_publish.pages.tree import INLINE, STRIPPED, Node, Tree, Visibility, text_of, title_of
 
 # --- Accessible names (4.5, label resolution) ---
 
 MAX_NODES: Final = 500
 """Nodes that are read of an element that is another's name."""
 
-MAX_REFERENCES: Final = 10
 MAX_NAME_LENGTH: Final = 1_000
 
-_NAMING: Final = frozenset(("aria-label", "aria-labelledby", "role", "title"))
+_NAMING: Final = frozenset(("aria-label", "aria-labelledby", "aria-labeledby", "role", "title"))
 _MIXED: Final = frozenset(("a", "button", "h1", "h2", "h3", "h4", "h5", "h6"))
 """Elements of which the name may be more than the text: an image stands beside it."""
 
@@ -48,7 +49,10 @@ _BUTTON_NAMES: Final[Mapping[str, str]] = {"submit": "Submit", "reset": "Reset",
 
 _NAMED_WITH_PARTS: Final = frozenset(("button", "heading", "link"))
 _NAMED_BY_CONTENT: Final = frozenset(("a", "area", "fieldset", "svg", "table"))
-_OVERRIDING: Final = ("aria-label", "aria-labelledby")
+_PLAIN: Final = INLINE - STRIPPED - _VALUED - {"area", "br", "iframe", "img", "svg", "textarea"}
+"""Elements that, without attributes, say what they hold and nothing else."""
+
+_OVERRIDING: Final = ("aria-label", "aria-labelledby", "aria-labeledby")
 _LABELABLE: Final = frozenset(("button", "input", "meter", "output", "progress", "select", "textarea"))
 
 
@@ -63,8 +67,8 @@ class AccessibleNames:
         """True while a name is made to which another refers: in there no reference is followed (accname 1.2, 2B)."""
         self._texts: dict[Node, str] = {}
         self._texts_of_labels: dict[Node, str] = {}
-        self._labels: dict[Node | str, list[Node]] = {}
-        """For an id, and for an element without one in `for`, its labels."""
+        self._labels: dict[Node | str, list[tuple[int, Node]]] = {}
+        """For an id, and for an element around which they stand, its labels with their places in the page."""
         self.told: set[Node] = set()
         """Labels that are the name of a control that is seen, and so need not be told by themselves."""
         labels = tree.tagged("label")
@@ -72,7 +76,7 @@ class AccessibleNames:
         by_id: dict[str, Node] = {}
         for one in controls:
             by_id.setdefault(one.attributes.get("id", ""), one)
-        for label in labels:
+        for number, label in enumerate(labels):
             control = None
             waiting = list(reversed(label.children))
             for _ in range(MAX_NODES):
@@ -88,7 +92,7 @@ class AccessibleNames:
                 continue
             known = self._labels.setdefault(target, [])
             if len(known) < MAX_REFERENCES:
-                known.append(label)
+                known.append((number, label))
                 labelled = by_id.get(target) if isinstance(target, str) else target
                 if (
                     labelled is not None
@@ -100,42 +104,50 @@ class AccessibleNames:
 
     def label(self, element: Node, text: str) -> str:
         """Return the name of an element, or "" when there is none, or none but its `text`."""
-        tag = element.tag
-        if (
-            tag not in _LABELABLE
-            and (text or tag not in _NAMED_BY_CONTENT)
-            and _NAMING.isdisjoint(element.attributes)
-            and (tag not in _MIXED or not any(child.tag for child in element.children))
-        ):
-            return ""
+        tag, given = element.tag, element.attributes
+        is_mixed = False
+        if tag not in _LABELABLE and (text or tag not in _NAMED_BY_CONTENT):
+            if tag in _MIXED:
+                for child in element.children:
+                    if child.tag:
+                        is_mixed = True
+                        break
+            if not is_mixed and (not given or _NAMING.isdisjoint(given)):
+                return ""
         known = text.lower()
-        return next((name for name in self._candidates(element) if name and name.lower() != known), "")
+        # In the order of 4.5 and of HTML-AAM, section 4.1: a title comes last.
+        if references := references_of(given):
+            name = self.referred(references)
+            if name and name.lower() != known:
+                return name
+        if "aria-label" in given:
+            name = collapse(given["aria-label"])
+            if name and name.lower() != known:
+                return name
+        for name in self._native(element):
+            if name and name.lower() != known:
+                return name
+        return ""
 
-    def referred(self, ids: str | None) -> str:
+    def referred(self, ids: str) -> str:
         """Return the names of the elements that a list of ids names, as `aria-labelledby` does."""
-        if not ids:
-            return ""
         nodes = [self._tree.with_id(name) for name in ids.split()[:MAX_REFERENCES]]
         before, self._is_referred = self._is_referred, True
         texts = [self._text(node) for node in nodes if node is not None]
         self._is_referred = before
         return " ".join(filter(None, texts))[:MAX_NAME_LENGTH]
 
-    def _candidates(self, element: Node) -> Iterator[str]:
-        """Yield what may be the name, in the order of 4.5 and of HTML-AAM, section 4.1: a title comes last."""
-        yield self.referred(element.attributes.get("aria-labelledby"))
-        yield collapse(element.attributes.get("aria-label"))
-        yield from self._native(element)
-
     def _native(self, element: Node) -> Iterator[str]:
         """Yield what may be the name by HTML alone."""
         tag, attributes = element.tag, element.attributes
         if tag in _LABELABLE:
-            found = self._labels.get(attributes.get("id") or element) or self._labels.get(element) or []
+            by_id = self._labels.get(attributes["id"], []) if "id" in attributes else []
+            found = [label for _, label in sorted({*by_id, *self._labels.get(element, ())})]
             for label in found:
                 if label not in self._texts_of_labels:  # many elements may have the id that a label names
-                    said = collapse(label.attributes.get("aria-label"))
-                    self._texts_of_labels[label] = said or self.content(label, element)
+                    given = label.attributes
+                    said = collapse(given.get("aria-label")) or self.content(label, element, self._is_hidden(label))
+                    self._texts_of_labels[label] = said or collapse(given.get("title"))
             yield " ".join(filter(None, (self._texts_of_labels[label] for label in found)))
         if tag == "input":
             kind = input_type(element)
@@ -154,21 +166,29 @@ class AccessibleNames:
             yield title_of(element)
         elif tag == "area":
             yield collapse(attributes.get("alt"))
-        elif any(child.tag for child in element.children) and (tag in _MIXED or role_of(element) in _NAMED_WITH_PARTS):
+        elif tag == "img" and collapse(attributes.get("alt")):
+            return  # which is an attribute of its own
+        elif (tag in _MIXED or ("role" in attributes and role_of(element) in _NAMED_WITH_PARTS)) and any(
+            child.tag for child in element.children
+        ):
             yield self.content(element)
-        yield collapse(attributes.get("title"))
+        if "title" in attributes:
+            yield collapse(attributes["title"])
         if tag in ("input", "textarea"):
             yield collapse(attributes.get("placeholder"))
-        yield collapse(attributes.get("aria-placeholder"))
+        if "aria-placeholder" in attributes:
+            yield collapse(attributes["aria-placeholder"])
 
-    def content(self, element: Node, without: Node | None = None) -> str:
+    def content(self, element: Node, without: Node | None = None, is_hidden: bool = False) -> str:
         """Return the name that an element has from what it holds (accname 1.2, steps 2C to 2I), but for one node in it.
 
-        What `aria-label` says of a part stands for it, an image says its alternative text, a control its value.
+        What `aria-label` says of a part stands for it, an image says its alternative text, a control its value. Of an
+        element that is hidden itself all is said, what is hidden in it too (2B, note).
         """
         pieces: list[str] = []
         referring = 0
-        waiting: list[Node | None] = list(reversed(element.children))
+        owners = {element}
+        waiting: list[Node | None] = [*self._owned(element, owners), *reversed(element.children)]
         for _ in range(MAX_NODES):
             if not waiting:
                 break
@@ -180,28 +200,40 @@ class AccessibleNames:
             if not tag:
                 pieces.append(node.text)
                 continue
+            if not given and tag in _PLAIN and not self._visibility.hidden:
+                waiting.extend(reversed(node.children))
+                continue
             # A drawing within a control is its icon, and may have a title without a role.
-            if node is without or (self._visibility.withdraws(node) if tag == "svg" else self._visibility.hides(node)):
+            if node is without or (
+                tag in STRIPPED
+                if is_hidden
+                else self._visibility.withdraws(node)
+                if tag == "svg"
+                else self._visibility.hides(node)
+            ):
                 continue
             said = None
-            if "aria-labelledby" in given and not self._is_referred and referring < MAX_REFERENCES:
+            if (references := references_of(given)) and not self._is_referred and referring < MAX_REFERENCES:
                 referring += 1
-                said = self.referred(given["aria-labelledby"]) or None
+                said = self.referred(references) or None
+            if said is None and given.get("role") == "menu":
+                said = ""
             if said is None and (tag in _VALUED or given.get("role") in _VALUED):
-                said = self._value(node)
+                said = self.value(node)
             if said is None:
                 said = collapse(given.get("aria-label")) or None
             if said is None and tag in ("img", "area", "svg", "iframe"):
                 said = given.get("alt") if tag in ("img", "area") else title_of(node)
-                said = collapse(said or given.get("title"))
+                said = collapse(said or (given.get("title") if "alt" not in given else ""))
             parted = tag not in INLINE or tag == "br" or tag == "textarea" or tag in _VALUED
             if parted:
                 pieces.append(" ")
             if said is not None:
                 pieces.append(f" {said} " if tag == "svg" else said)
-            elif node.children:
+            elif node.children or "aria-owns" in given:
                 if parted:
                     waiting.append(None)
+                waiting.extend(self._owned(node, owners))
                 waiting.extend(reversed(node.children))
             elif "title" in given:
                 pieces.append(given["title"])
@@ -209,7 +241,22 @@ class AccessibleNames:
                 pieces.append(" ")
         return collapse("".join(pieces))
 
-    def _value(self, control: Node) -> str | None:
+    def _owned(self, owner: Node, owners: set[Node]) -> list[Node | None]:
+        """Return what `aria-owns` names, last first and apart from one another; each owner and each one owned once."""
+        found: list[Node | None] = []
+        if "aria-owns" in owner.attributes:
+            owners.add(owner)
+            for name in owner.attributes["aria-owns"].split()[:MAX_REFERENCES]:
+                node = self._tree.with_id(name)
+                if node is not None and node not in owners:
+                    owners.add(node)
+                    found = [node, None, *found]
+        return found
+
+    def _is_hidden(self, node: Node) -> bool:
+        return any(self._visibility.withdraws(one) for one in (node, *_around(node)))
+
+    def value(self, control: Node) -> str | None:
         """Return what a control within a name says there (2C): its value. None for one that says what it holds."""
         tag, given = control.tag, control.attributes
         role = given.get("role", "")
@@ -248,10 +295,11 @@ class AccessibleNames:
             given = node.attributes
             said = collapse(given.get("aria-label")) or collapse(given.get("alt") if node.tag == "img" else None)
             if not said and (node.tag in _VALUED or given.get("role") in _VALUED):
-                said = self._value(node) or ""
+                said = self.value(node) or ""
             if not said and (node.tag in _LABELABLE or node.tag in _NAMED_BY_CONTENT):
                 said = next(filter(None, self._native(node)), "")
-            self._texts[node] = said or self.content(node) or collapse(given.get("title"))
+            said = said or self.content(node, is_hidden=self._is_hidden(node))
+            self._texts[node] = said or collapse(given.get("title"))
         return self._texts[node]
 
 
@@ -353,6 +401,9 @@ _ARIA: Final[Mapping[str, tuple[str, _Reading]]] = {
     "aria-activedescendant": ("active_descendant", _stripped),
 }
 """States of ARIA: true or false and nothing else, true or false or a word, texts."""
+
+_KNOWN: Final = {name: (_READINGS.get(name), _ARIA.get(name)) for name in (*_READINGS, *_ARIA)}
+"""For each attribute, what it is on any element, and as a state of ARIA."""
 
 
 # --- Hints from the classes of an element ---
@@ -668,16 +719,16 @@ class Elements:
             attributes = {}
         whole = "" if role in _WITHOUT_TEXT else self._survey.text(candidate)
         text = limits.shorten(whole, losses)
-        label = (self._told.get(node) or self.names.label(node, whole)) if node.tag else ""
-        element: SomElement = {"id": "", "role": role}
         compact = limits.compact and role not in CONTROLS
-        if attributes and not compact:
-            html_id = attributes.get("id", "").strip()
-            if html_id:
-                element["html_id"] = html_id
+        label = ""
+        if node.tag and not (compact and role == "link" and text):  # where room is short, its text is enough
+            label = self._told.get(node) or self.names.label(node, whole)
+        element: SomElement = {"id": "", "role": role}
+        if "id" in attributes and not compact and (html_id := attributes["id"].strip()):
+            element["html_id"] = html_id
         if text:
             element["text"] = text
-        if label and not (limits.compact and role == "link" and text):
+        if label:
             element["label"] = limits.shorten(label, losses)
         if role in ACTIONS:
             element["actions"] = list(ACTIONS[role])
@@ -691,18 +742,16 @@ class Elements:
             common: Attrs = {}
             # The attributes that mean the same on every element (4.3, global actionability; 4.4, ARIA states).
             for name, given in attributes.items():
-                if name in _READINGS:
-                    key, reading = _READINGS[name]
-                    if key not in attrs and (value := reading(given)) is not None:
-                        common.setdefault(key, value)
-                if name in _ARIA:
-                    key, reading = _ARIA[name]
-                    if (value := reading(given)) is not None:
-                        states[key] = value
+                if name in _KNOWN:
+                    plain, state = _KNOWN[name]
+                    if plain is not None and plain[0] not in attrs and (value := plain[1](given)) is not None:
+                        common.setdefault(plain[0], value)
+                    if state is not None and (value := state[1](given)) is not None:
+                        states[state[0]] = value
             attrs.update(common)
             if role == "link" and attrs.get("title") in (text, label):
                 attrs.pop("title", None)
-            described = self.names.referred(attributes.get("aria-describedby"))
+            described = self.names.referred(attributes["aria-describedby"]) if "aria-describedby" in attributes else ""
             if described and limits.compact and self._shows(attributes["aria-describedby"]):
                 described = ""  # where room is short, a text of the page is told once
                 states.pop("describedby", None)
@@ -769,6 +818,9 @@ class Elements:
         attrs: Attrs = {}
         if tag == "select":
             return self._select_attrs(node, limits, losses)
+        if role == "select":  # one that is made of other elements
+            value = limits.shorten(self.names.value(node) or self.names.content(node), losses)
+            return {"value": value} if value else attrs
         if tag in ("input", "textarea", "button"):
             kept: tuple[str, ...] = ("value", "placeholder")
             flags: tuple[str, ...] = ("required", "disabled")

@@ -18,7 +18,15 @@ from urllib.parse import quote, urljoin, urlsplit
 from awp_publish.pages.elements import base_of, form_method
 from awp_publish.pages.regions import FormFields, is_layout, is_permalink, is_secret, read_form
 from awp_publish.pages.selectolax import parse
-from awp_publish.pages.tree import STRIPPED, Node, Template, Tree, Visibility, read_formulas, read_title
+from awp_publish.pages.tree import (
+    STRIPPED,
+    Node,
+    Template,
+    Tree,
+    Visibility,
+    read_formulas,
+    read_title,
+)
 
 # --- Elements of a page, as Markdown sees them ---
 
@@ -99,6 +107,8 @@ _SPACES: Final = re.compile("[ \\t\\n\\f\\r\xa0]+")
 _UNSEEN: Final = str.maketrans(dict.fromkeys("\xad\u200b\u2060\ufeff", None) | {"\x00": "\ufffd"})
 """Soft hyphens and what has no width: layout, not text."""
 
+_UNUSUAL: Final = re.compile("[\x00\t\f\r\xa0\xad\u200b\u2060\ufeff]|[ \n][ \n]")
+
 _SPECIAL: Final = re.compile(
     r"""[`~]|\\(?=[!-/:-@\[-`{-~]|\ ?$)"""
     r"""|\*(?!\ )|(?<!\ )\*"""
@@ -108,6 +118,7 @@ _SPECIAL: Final = re.compile(
     r"""|\](?=[(\[:])"""
     r"""|(?<!\S)\[(?=[ xX]\](?!\S))"""  # the box of a task
 )
+_MAY_BE_SPECIAL: Final = re.compile(r"[`~\\*_<&\[\]]")
 _BRACKETS: Final = re.compile(r"(?<!\\)\\*+[\[\]]")
 """A bracket with the backslashes before it, of which an odd number escapes it already."""
 
@@ -118,11 +129,15 @@ _NUMBER: Final = re.compile(r"(\d{1,9})([.)])(?= |$)")
 
 def collapse(text: str) -> str:
     """Return a text with its white space as HTML shows it."""
+    if _UNUSUAL.search(text) is None:  # as most texts are
+        return text.replace("\n", " ")
     return _SPACES.sub(" ", text.translate(_UNSEEN))
 
 
 def escape_text(text: str, in_brackets: bool = False) -> str:
     """Return running text as Markdown. `in_brackets`, as in the text of a link, brackets are escaped as well."""
+    if _MAY_BE_SPECIAL.search(text) is None:
+        return text
     escaped = _SPECIAL.sub(r"\\\g<0>", text)
     if not in_brackets:
         return escaped
@@ -196,6 +211,9 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
     delimiter is put only with the text behind it: until then it waits in `opened`, which holds every emphasis around
     with its span on this line; `closed` are the spans that end where the line ends by now.
     """
+    if isinstance(pieces, list) and len(pieces) == 1 and isinstance(pieces[0], str):
+        text = pieces[0].strip(" ")
+        return [[text]] if text else []
     lines: list[tuple[list[str], list[_Span]]] = [([], [])]
     opened: list[tuple[str, _Span | None]] = []
     closed: list[_Span] = []
@@ -260,8 +278,8 @@ def join_pieces(pieces: Iterable[Piece]) -> list[list[str]]:
             parts[-1] = " " if text[0] in "([:" else ""
         elif last.endswith("]") and text[0] in "(:":
             text = "\\" + text
-        elif last.endswith("`") and text[0] == "`" and not last.endswith("\\`"):
-            parts.append(" ")  # or the fences of both would be one
+        elif last.endswith("`") and text[0] == "`" and (last[0] == "`" or not last.endswith("\\`")):
+            parts.append(" ")  # or the fences of both would be one; in code a backslash escapes nothing
         elif last.endswith("!") and text[0] == "[":
             parts[-1] = last[:-1] + "\\!"
         parts.append(text)
@@ -295,7 +313,7 @@ def _join_line(parts: list[str], spans: list[_Span]) -> str:
     # What stood apart by a delimiter that was left out, and would mean something else together.
     joined, last = list[str](), ""
     for part in filter(None, parts):
-        if last[-1:] + part[0] in ("``", "![") and last[-2:-1] != "\\":
+        if last[-1:] + part[0] in ("``", "![") and (last[-2:-1] != "\\" or last[0] == "`"):
             joined.append(" ")
         elif last[-1:] + part[0] in ("](", "]:"):
             joined.append("\\")
@@ -365,6 +383,7 @@ _SCRIPTS: Final = {
 """Digits and signs that have raised and lowered characters of their own."""
 
 _PLAIN: Final = "!#$%&'*+,-./:;=?@_~[]()"
+_FIT: Final = re.compile(r"[A-Za-z0-9!#$%&'*+,\-./:;=?@_~\[\]]*")
 """Characters of an address that stay as they are in a link."""
 
 _SCHEMES: Final = ("http:", "https:", "mailto:", "tel:", "ftp:", "sms:", "geo:")
@@ -410,6 +429,8 @@ class Inline:
             if not found.lower().startswith(_SCHEMES):
                 return None
         # Characters that would end a link are percent-encoded, parentheses that do not pair as well.
+        if _FIT.fullmatch(found):
+            return found
         fit = quote(found, safe=_PLAIN)
         if fit.count("(") != fit.count(")") or ")" in fit.partition("(")[0]:
             fit = fit.replace("(", "%28").replace(")", "%29")

@@ -293,6 +293,7 @@ IN_FORM: Final = 8
 IN_LANDMARK: Final = 16
 IN_LINK: Final = 32
 IN_LAYOUT: Final = 64
+IN_SECTIONING: Final = 128
 
 
 # --- Landmarks: elements that begin a region (SOM 1.0, section 3.3) ---
@@ -342,6 +343,9 @@ _LANDMARK_TAGS: Final[Mapping[str, Landmark]] = {
 }
 _HINTED: Final = frozenset(("div", "section", "article", "ul", "ol"))
 """Elements of which the words of class and id are read."""
+
+_SECTIONING: Final = frozenset(("article", "aside", "main", "nav", "section"))
+"""Elements of which a header or a footer is their own, and no landmark of the page (HTML-AAM, 3.5)."""
 
 _BEGINNERS: Final = _HINTED | _LANDMARK_TAGS.keys()
 """Elements that may begin a region without a role."""
@@ -411,7 +415,7 @@ class Landmarks:
         tag, attributes = node.tag, node.attributes
         if state & IN_FORM:
             return None
-        found = _LANDMARK_TAGS.get(tag)
+        found = None if state & IN_SECTIONING and tag in ("footer", "header") else _LANDMARK_TAGS.get(tag)
         if found is not FORM and "role" in attributes:
             found = next(
                 (_ARIA_LANDMARKS[role] for role in attributes["role"].lower().split() if role in _ARIA_LANDMARKS), found
@@ -536,12 +540,24 @@ _OPAQUE: Final = frozenset(("hr", "iframe", "img", "input", "svg", "textarea"))
 _DROPPED_IF_EMPTY: Final = ("list", "paragraph", "section")
 _HOLDS_OTHERS: Final = frozenset(("section", "group", "details"))
 _CONSPICUOUS: Final = frozenset(("aria-hidden", "contenteditable", "hidden", "inert", "role", "style"))
-_NAMING: Final = frozenset(("aria-label", "aria-labelledby", "title"))
+_NAMING: Final = frozenset(("aria-label", "aria-labelledby", "aria-labeledby", "title"))
+_NAMED: Final = frozenset(("aria-label", "aria-labelledby", "aria-labeledby"))
+MAX_REFERENCES: Final = 10
+_NAMELESS: Final = frozenset(("caption", "dd", "dt", "label", "legend", "li", "menu", "ol", "option", "summary")) | {
+    *("table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"),
+}
+"""Parts of others, and lists and tables that were taken apart: their names are of no use without them."""
+
 _CLAIMING: Final = frozenset(("contenteditable", "role"))
 """Attributes that give an element a role that its tag has not."""
 
 _LOOKED_AT: Final = STRIPPED | {"img", "svg"}
 _PLAIN: Final = INLINE - MAPPED_TAGS - STRIPPED - {"br"}
+
+
+def references_of(given: Mapping[str, str]) -> str:
+    """Return the ids that name an element, in the spelling of the specification or in the other one that pages use."""
+    return given.get("aria-labelledby") or given.get("aria-labeledby", "")
 
 
 def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) -> Survey:
@@ -579,13 +595,12 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
         nonlocal run
         if run is not None:
             run.end = len(pieces)
-            if "".join(pieces[run.start : run.end]).strip(_SEPARATORS):
+            if pieces[run.start].strip(_SEPARATORS) or "".join(pieces[run.start : run.end]).strip(_SEPARATORS):
                 run_region.candidates.append(run)
             run = None
 
-    def end(candidate: Candidate, region: Region) -> None:
-        candidate.end = len(pieces)
-        if candidate.role in _DROPPED_IF_EMPTY and candidate.shadow is None:
+    def drop_if_empty(candidate: Candidate, region: Region) -> None:
+        if candidate.shadow is None:
             if candidate.role == "section":
                 empty = region.candidates[-1] is candidate
             elif candidate.role == "list" and all(map(_is_link, filter(_counts, candidate.node.children))):
@@ -608,20 +623,34 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
                 continue
             attributes, inside = node.attributes, node.children
             quiet = not attributes or (not suspicious and _CONSPICUOUS.isdisjoint(attributes))
-            within, flags, candidate, parted = region, state, None, tag not in INLINE
             if quiet and tag in plain:
-                pass
-            elif quiet and tag == "a" and "href" in attributes:
+                if inside:
+                    if len(inside) == 1 and not inside[0].tag and (state & COVERED or run is not None):
+                        pieces.append(inside[0].text)
+                        continue
+                    stack.append((children, region, state, opened, block))
+                    children, opened, block = iter(inside), None, False
+                    break
+                continue
+            if quiet and tag == "a" and "href" in attributes:
                 if attributes["href"][:1] == "#" and is_permalink(node):
                     continue
                 if run is not None:
                     end_run()
-                candidate = Candidate(node, "link", state, len(pieces))
-                region.candidates.append(candidate)
+                link = Candidate(node, "link", state, len(pieces))
+                region.candidates.append(link)
                 if hosts is not None and _is_host(node):
-                    hosts[node] = candidate
-                flags |= COVERED | IN_LINK
-            elif tag == "template":
+                    hosts[node] = link
+                if inside and (len(inside) > 1 or inside[0].tag):
+                    stack.append((children, region, state, opened, block))
+                    children, state, opened, block = iter(inside), state | COVERED | IN_LINK, link, False
+                    break
+                if inside:
+                    pieces.append(inside[0].text)
+                link.end = len(pieces)
+                continue
+            within, flags, candidate, parted = region, state, None, tag not in INLINE
+            if tag == "template":
                 # A shadow root goes to its host, or, when there are too many, to where the host itself went. A root of
                 # a root has no host: it stays a template, of which nothing is seen.
                 if (
@@ -652,6 +681,8 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
                     flags |= INERT
                 landmark = landmarks.of(node, flags) if tag in _BEGINNERS or "role" in attributes else None
                 sent: Sequence[Node] = ()
+                if tag in _SECTIONING:
+                    flags |= IN_SECTIONING
                 if landmark is FORM and tag == "form":
                     fields = read_form(node, visibility)
                     sent = fields.hidden
@@ -676,6 +707,18 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
                         role == "table" and is_layout(node, visibility, in_layout)
                     ):
                         role = None
+                    if (
+                        role is None
+                        and parted
+                        and not _NAMED.isdisjoint(attributes)
+                        and tag not in _NAMELESS
+                        and attributes.get("role", "").strip().lower() not in ("none", "presentation")
+                        and (
+                            attributes.get("aria-label", "").strip()
+                            or any(map(tree.with_id, references_of(attributes).split()[:MAX_REFERENCES]))
+                        )
+                    ):
+                        role = "section"
                     if flags & COVERED and role == "image":
                         role = None if flags & IN_LINK or not attributes.get("alt", "").strip() else role
                     elif flags & COVERED and role not in ACTIONS and role != "heading":
@@ -730,14 +773,18 @@ def survey(tree: Tree, visibility: Visibility, labels: Set[Node] = frozenset()) 
                     end_run()
                 pieces.append(" ")
             if candidate is not None:
-                end(candidate, within)
+                candidate.end = len(pieces)
+                if candidate.role in _DROPPED_IF_EMPTY:
+                    drop_if_empty(candidate, within)
         else:
             if block:
                 if run is not None:
                     end_run()
                 pieces.append(" ")
             if opened is not None:
-                end(opened, region)
+                opened.end = len(pieces)
+                if opened.role in _DROPPED_IF_EMPTY:
+                    drop_if_empty(opened, region)
             if not stack:
                 break
             children, region, state, opened, block = stack.pop()

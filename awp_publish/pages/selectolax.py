@@ -6,7 +6,7 @@ Of a `<noscript>` nothing is kept, for a reader of the page does not see it.
 import codecs
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from itertools import islice, pairwise
 from typing import Final, TypeAlias
 from zlib import crc32
@@ -14,7 +14,18 @@ from zlib import crc32
 import webencodings
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode, SelectolaxError
 
-from awp_publish.pages.tree import COMMENT, Comment, Element, Node, Template, TextNode, Tree, make_element
+from awp_publish.pages.tree import (
+    COMMENT,
+    INDEXED,
+    NO_ATTRIBUTES,
+    Comment,
+    Element,
+    Node,
+    Template,
+    TextNode,
+    Tree,
+    make_element,
+)
 
 # --- Encodings (HTML Standard, 13.2.3) ---
 
@@ -304,10 +315,10 @@ def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
     """Return the tree of markup. If that is too deep it ends there; `strict`, `_TooDeepError` is raised."""
     parser = LexborHTMLParser(markup, scripting=True, options=_NO_EVENTS)
     top, root = parser.root, make_element("html", {}, None)
-    by_tag: dict[str, list[Element]] = {}
+    elements, by_tag = list[Element](), dict[str, list[Element]]()
     if top is not None:
         root.attributes = {name: value or "" for name, value in top.attributes.items()}
-        root.children = _copy(top, root, by_tag, strict)
+        root.children = _copy(top, root, elements, by_tag, strict)
     # What templates hold, one in another too, is not in the page: `Tree.tagged` gives none of it.
     templates = by_tag.get("template", [])
     waiting = list(zip(parser.template_fragments(), templates, strict=False)) if templates else []
@@ -315,19 +326,21 @@ def _build(markup: bytes, html_bytes: int, *, strict: bool) -> Tree:
         fragment, host = waiting.pop()
         inner: dict[str, list[Element]] = {}
         assert isinstance(host, Template)
-        host.content = _copy(fragment, host, inner, strict)
+        host.content = _copy(fragment, host, [], inner, strict)
         if "template" in inner:
             waiting += zip(fragment.template_fragments(), inner["template"], strict=False)
-    return Tree(root, by_tag, _Matcher(parser, root).select, html_bytes)
+    return Tree(root, elements, by_tag, _Matcher(parser, root).select, html_bytes)
 
 
-def _copy(top: LexborNode, parent: Element, by_tag: dict[str, list[Element]], strict: bool) -> Sequence[Node]:
-    """Return our nodes for everything below a node of the parser, and list the elements among them by their tags.
+def _copy(
+    top: LexborNode, parent: Element, elements: list[Element], by_tag: dict[str, list[Element]], strict: bool
+) -> Sequence[Node]:
+    """Return our nodes for everything below a node of the parser, and list the elements among them, and by their tags.
 
     One loop, for it runs for every node of a page. On the stack: where to go on after an element's children (the
     parser's next node), the parent there, and the list that its children are collected in. A kind is, for the parser's
-    number of a tag: its name, our class for it, and the list of all elements of that name. `room` is how deep the stack
-    may be; the templates around count too.
+    number of a tag: its name, our class for it, and what lists the elements of that name, if anything does. `room` is
+    how deep the stack may be; the templates around count too.
     """
     room, above = MAX_TREE_DEPTH, parent.parent
     while above is not None:
@@ -336,9 +349,9 @@ def _copy(top: LexborNode, parent: Element, by_tag: dict[str, list[Element]], st
         if strict:
             raise _TooDeepError
         return ()
-    text, siblings = TextNode, list[Node]()
+    text, siblings, add = TextNode, list[Node](), elements.append
     first, waiting = siblings, list[tuple[LexborNode | None, Element, list[Node]]]()
-    kinds: dict[int, tuple[str, type[Element], list[Element]]] = {}
+    kinds: dict[int, tuple[str, type[Element], Callable[[Element], None] | None]] = {}
     found = top.first_child
     while True:
         while found is None:
@@ -354,19 +367,25 @@ def _copy(top: LexborNode, parent: Element, by_tag: dict[str, list[Element]], st
             found = found.next
             continue
         try:
-            name, make, alike = kinds[number]
+            name, make, also = kinds[number]
         except KeyError:
             name = (found.tag or COMMENT).lower() if found.is_element_node else COMMENT
-            name, make, alike = kinds[number] = name, _CLASSES.get(name, Element), by_tag.setdefault(name, [])
+            also = by_tag.setdefault(name, []).append if name in INDEXED else None
+            name, make, also = kinds[number] = name, _CLASSES.get(name, Element), also
         element = make()
         element.tag = name
         element.parent = parent
         siblings.append(element)
-        alike.append(element)
+        add(element)
+        if also is not None:
+            also(element)
         given = found.attributes
-        if given and None in given.values():
-            given = {key: value or "" for key, value in given.items()}
-        element.attributes = given  # type: ignore[assignment]
+        if given:
+            if None in given.values():
+                given = {key: value or "" for key, value in given.items()}
+            element.attributes = given  # type: ignore[assignment]
+        else:
+            element.attributes = NO_ATTRIBUTES
         child = found.first_child if name != "noscript" else None
         if child is None or len(waiting) >= room:
             if child is not None and strict:

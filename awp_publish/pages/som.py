@@ -157,7 +157,7 @@ def choose(survey: Survey, elements: Elements, room: int | None) -> tuple[dict[C
     pools = [list(_candidates_of(region)) for region in survey.regions]
     losses: list[Losses] = [defaultdict(int) for _ in pools]
     lengths = list(accumulate(map(len, survey.pieces), initial=0))  # characters before each piece, and in all
-    links = sum(candidate.role == "link" for pool in pools for candidate in pool)
+    links = sum([candidate.role == "link" for pool in pools for candidate in pool])
     least = _OVERHEAD * sum(map(len, pools)) + (_LINK_OVERHEAD - _OVERHEAD) * links + lengths[-1]
     if room is not None and least > 2 * room:
         return _cut(survey, elements, pools, lengths, room)
@@ -248,40 +248,55 @@ def _cut(
 
     # Shelves of candidates with the numbers of their regions, the bytes of one unit, and how many units there are.
     shelves: list[list[tuple[Candidate, int, int, int]]] = [[] for _ in _SHARES]
-    text = "".join(survey.pieces)
+    pieces, text = survey.pieces, "".join(survey.pieces)
     width = len(text.encode()) / len(text) if text else 1.0  # bytes of a character, on average
     alike, by_address = Counter[str](), dict[str, Candidate]()
     duplicates, titles = set[Candidate](), set[Candidate]()
+    scores: dict[Candidate, tuple[int, int]] = {}  # how much links say of where they lead that are not the only ones
+    short_texts: dict[Candidate, str] = {}  # of links of the main content
     for number, pool in enumerate(pools):
         is_main = number in main
         for candidate in pool:
-            role, node = candidate.role, candidate.node
-            size = int((lengths[candidate.end] - lengths[candidate.start]) * width)
-            if role in _OPERATED:
-                said = f"{number} {role} {elements.name_of(candidate)} {node.attributes.get('name', '')}".lower()
-                alike[said] += role != HIDDEN
-                shelves[2 if alike[said] <= _ALIKE else 6].append((candidate, number, min(size, 200) + _CONTROL, 1))
-            elif role == "link" and "href" in node.attributes:
-                address = normalise_address(node.attributes["href"])
+            role, attributes = candidate.role, candidate.node.attributes
+            start, end = candidate.start, candidate.end
+            size = int((lengths[end] - lengths[start]) * width)
+            if role == "link" and "href" in attributes:
+                href = attributes["href"]
+                address = normalise_address(href)
+                is_title = size >= _TELLING and address[:1] != "#"  # or a time: "12 minutes ago" is shorter
                 if address not in ("", "#") and not address.startswith("javascript:"):
                     other = by_address.setdefault(address, candidate)
                     if other is not candidate:
-                        if other not in titles and _tells_more(candidate, other, survey):
-                            by_address[address] = candidate
-                            duplicates.add(other)
-                        else:
-                            duplicates.add(candidate)
-                if size >= _TELLING and not address.startswith("#"):  # or a time: "12 minutes ago" is shorter
+                        less = candidate
+                        if other not in titles:
+                            for one in (other, candidate):
+                                if one not in scores:
+                                    said = survey.text(one)
+                                    telling = any(map(str.isalpha, said)) + (_GENERIC.fullmatch(said) is None)
+                                    length = min(len(said), _MIN_LENGTH) if telling == 2 else 0
+                                    scores[one] = telling if said else 0, length
+                            if scores[candidate] > scores[other]:
+                                by_address[address], less = candidate, other
+                        duplicates.add(less)
+                if is_title:
                     titles.add(candidate)
-                size = _LINK_OVERHEAD - _OVERHEAD + min(size, 200) + len(node.attributes["href"])
+                elif is_main:
+                    short_texts[candidate] = "".join(pieces[start:end]).strip()
+                size = _LINK_OVERHEAD - _OVERHEAD + min(size, 200) + len(href)
                 shelves[3 if is_main else 5].append((candidate, number, size, 1))
+            elif role in _OPERATED:
+                said = f"{number} {role} {elements.name_of(candidate)} {attributes.get('name', '')}".lower()
+                alike[said] += role != HIDDEN
+                shelves[2 if alike[said] <= _ALIKE else 6].append((candidate, number, min(size, 200) + _CONTROL, 1))
             elif role == "heading" or candidate.shadow is not None:
                 shelves[0].append((candidate, number, min(size, 200), 1))
             else:
                 units = 1
+                if role == "list":
+                    units = max(sum([child.tag == "li" for child in candidate.node.children]), 1)
+                elif role == "table":
+                    units = max(sum(1 for _ in rows_of(candidate.node)), 1)
                 if role in ("list", "table"):
-                    items = (child for child in node.children if child.tag == "li")
-                    units = max(sum(1 for _ in (items if role == "list" else rows_of(node))), 1)
                     size = size // units + _UNIT_OVERHEAD
                 shelves[1 if is_main and size >= _TELLING else 4].append((candidate, number, size, units))
     for number in (3, 5) if duplicates else ():
@@ -290,18 +305,9 @@ def _cut(
     shelves[0].sort(key=lambda one: one[1] not in main)
     shelves[2].sort(key=lambda one: one[0].state & IN_FORM == 0 or one[0].role not in ("button", HIDDEN))
     # Titles first; then "12 comments" before the name of a user, and that before one of many that say "hide".
-    short_texts = {
-        one[0]: "".join(survey.pieces[one[0].start : one[0].end]).strip() for one in shelves[3] if one[0] not in titles
-    }
-    times = Counter(short_texts.values())
-
-    def rank(entry: tuple[Candidate, int, int, int]) -> int:
-        said = short_texts.get(entry[0])
-        if said is None:
-            return 0
-        return 3 if times[said] > _ALIKE else 1 if " " in said else 2
-
-    shelves[3].sort(key=rank)
+    times = Counter(said for one, said in short_texts.items() if one not in duplicates)
+    ranks = {one: 3 if times[said] > _ALIKE else 1 if " " in said else 2 for one, said in short_texts.items()}
+    shelves[3].sort(key=lambda one: ranks.get(one[0], 0))
 
     shares = _AMPLE_SHARES if room >= _AMPLE or main & by_role["form"] else _SHARES
     room_left = room - _REGION * min(len(pools), room // (8 * _REGION))
@@ -369,16 +375,6 @@ def _cut(
                     lost["more paragraphs" if candidate.role == "paragraph" else "more elements"] += 1
                     lost[CHARACTERS] += lengths[candidate.end] - lengths[candidate.start]
     return made, losses
-
-
-def _tells_more(link: Candidate, other: Candidate, survey: Survey) -> bool:
-    """Tell whether a link says more of where it leads than another one to the same address."""
-    scores = []
-    for one in (link, other):
-        said = survey.text(one)
-        telling = any(map(str.isalpha, said)) + (_GENERIC.fullmatch(said) is None)
-        scores.append((telling if said else 0, min(len(said), _MIN_LENGTH) if telling == 2 else 0))
-    return scores[0] > scores[1]
 
 
 def _leads_away(href: str) -> bool:

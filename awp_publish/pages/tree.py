@@ -16,7 +16,35 @@ COMMENT: Final = "!"
 
 MAX_SELECTOR_LENGTH: Final = 1_000
 
-_NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
+NO_ATTRIBUTES: Final[Mapping[str, str]] = {}
+
+INDEXED: Final = (
+    frozenset(
+        (
+            "article",
+            "base",
+            "button",
+            "details",
+            "fieldset",
+            "form",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "h5",
+            "h6",
+            "input",
+            "label",
+        )
+    )
+    | {"link", "main", "math", "meta", "meter", "output", "progress", "script", "section", "select", "style", "table"}
+    | {
+        "template",
+        "textarea",
+        "title",
+    }
+)
+"""Tags of which the elements are listed while a tree is made, for every page is asked for them."""
 
 
 class Node:
@@ -30,7 +58,7 @@ class Node:
     parent: "Node | None"
     tag: str = ""
     text: str = ""
-    attributes: Mapping[str, str] = _NO_ATTRIBUTES
+    attributes: Mapping[str, str] = NO_ATTRIBUTES
     children: Sequence["Node"] = ()
 
     def path(self) -> str | None:
@@ -82,77 +110,91 @@ class TextNode(Node):
     text: str
 
 
+_FEW: Final = 12
+"""So many siblings are looked through; of more, the places are kept."""
+
+
 class NodePaths:
     """The paths of nodes of one page: for many of them, each is found in about the time of its last step."""
 
     __slots__ = ("_known", "_places")
 
     def __init__(self) -> None:
-        self._known: dict[Node, str] = {}
+        self._known: dict[Node | None, str] = {}
         self._places: dict[Node, int] = {}
 
     def of(self, node: Node) -> str | None:
         """Return the path of a node, or None for what is not in the body."""
+        known = self._known
         steps: list[Node] = []
         above: Node | None = node
-        while above is not None and above.tag != "body" and above not in self._known:
+        while above not in known:
+            if above is None:
+                return None
+            if above.tag == "body":
+                known[above] = "0"
+                break
             steps.append(above)
             above = above.parent
-        if above is None:
-            return None
-        path = self._known.get(above, "0")
+        path = known[above]
         for step in reversed(steps):
-            if isinstance(step, Template) and step.shadow_mode is not None:
+            if step.tag == "template" and isinstance(step, Template) and step.shadow_mode is not None:
                 path += SHADOW  # no step of its own: `0/1` and, for what is first in its shadow, `0/1#shadow/0`
             else:
-                if step not in self._places and step.parent is not None:
-                    parent = step.parent
-                    siblings = parent.content if isinstance(parent, Template) else parent.children
-                    self._places.update(zip(siblings, count(), strict=False))
-                path = f"{path}/{self._places.get(step, 0)}"
+                parent = step.parent
+                assert parent is not None
+                siblings = parent.content if isinstance(parent, Template) else parent.children
+                if len(siblings) <= _FEW:
+                    place = siblings.index(step)
+                else:
+                    if step not in self._places:
+                        self._places.update(zip(siblings, count(), strict=False))
+                    place = self._places.get(step, 0)
+                path = f"{path}/{place}"
             if step is not node:
-                self._known[step] = path
+                known[step] = path
         return path
 
 
 class Tree:
     """A page. `html_bytes` is the length of its source in UTF-8.
 
+    `elements` are all of them in document order, without those inside of templates, and `by_tag` the `INDEXED` ones.
     A page without a head or a body, as one with framesets, has empty ones that are not among the children of its root.
     """
 
-    __slots__ = ("_by_id", "_by_tag", "_find", "body", "head", "html_bytes", "root")
+    __slots__ = ("_by_id", "_by_tag", "_elements", "_find", "body", "head", "html_bytes", "root")
 
     def __init__(
-        self, root: Element, by_tag: Mapping[str, Sequence[Element]], find: Callable[[str], list[Node]], html_bytes: int
+        self,
+        root: Element,
+        elements: list[Element],
+        by_tag: dict[str, list[Element]],
+        find: Callable[[str], list[Node]],
+        html_bytes: int,
     ) -> None:
         self.root = root
-        self._by_tag = by_tag
+        self._elements, self._by_tag = elements, by_tag
         self._by_id: dict[str, Element] | None = None
         self._find = find
         self.html_bytes = html_bytes
         children = {child.tag: child for child in reversed(root.children) if isinstance(child, Element)}
-        self.head = children.get("head") or make_element("head", _NO_ATTRIBUTES, root)
-        self.body = children.get("body") or make_element("body", _NO_ATTRIBUTES, root)
+        self.head = children.get("head") or make_element("head", NO_ATTRIBUTES, root)
+        self.body = children.get("body") or make_element("body", NO_ATTRIBUTES, root)
 
     def tagged(self, tag: str) -> Sequence[Element]:
         """Return every element of this name in document order, without those inside of templates."""
-        return self._by_tag.get(tag, ())
+        if tag not in INDEXED and tag not in self._by_tag:
+            self._by_tag[tag] = [one for one in self._elements if one.tag == tag]
+        return self._by_tag.get(tag) or ()
 
     def with_id(self, name: str) -> Element | None:
         """Return the first element of this id, as a label or a description refers to it."""
         if self._by_id is None:
             found: dict[str, Element] = {}
-            paths = NodePaths()
-            for alike in self._by_tag.values():
-                first: dict[str, Element] = {}  # those of one name are in the order of the page
-                for element in alike:
-                    if "id" in element.attributes:
-                        first.setdefault(element.attributes["id"], element)
-                for given, element in first.items():
-                    known = found.setdefault(given, element)
-                    if known is not element and _position(paths.of(element)) < _position(paths.of(known)):
-                        found[given] = element
+            for element in self._elements:
+                if "id" in element.attributes:
+                    found.setdefault(element.attributes["id"], element)
             self._by_id = found
         return self._by_id.get(name) if name else None
 
@@ -193,10 +235,15 @@ class Tree:
             waiting.extend(reversed(node.children))
 
     def unlink(self) -> None:
-        """Free all nodes at once. Else they wait for Python's garbage collector, for each knows its parent."""
-        for alike in self._by_tag.values():
-            for element in alike:
-                element.children = ()
+        """Free all nodes at once. Else they wait for Python's garbage collector, for each knows its parent.
+
+        In document order, which is that of memory: in any other, a long page waits for memory again and again.
+        """
+        self._by_tag.clear()
+        self._by_id = None
+        for element in self._elements:
+            element.children = ()
+        self._elements.clear()
         self.root.children = self.head.children = self.body.children = ()
 
 
@@ -351,12 +398,11 @@ class Visibility:
             return tag == "svg"
         if tag == "img" or tag == "svg":  # decoration, or a drawing without a role and a name (6.1)
             roles = attributes.get("role", "").lower().split()
-            if tag == "img" and (attributes.get("alt") == "" or "presentation" in roles or "none" in roles):
-                return True
-            if tag == "svg" and "img" not in roles:
-                return True
-            if tag == "svg" and not (attributes.get("aria-label") or attributes.get("title") or title_of(element)):
-                return True
+            if not (attributes.get("aria-label") or attributes.get("aria-labelledby")):
+                if tag == "img" and (attributes.get("alt") == "" or "presentation" in roles or "none" in roles):
+                    return True
+                if tag == "svg" and not ("img" in roles and (attributes.get("title") or title_of(element))):
+                    return True
         return self.withdraws(element)
 
     def withdraws(self, element: Node) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import InitVar, dataclass, field
 from functools import partial
 from hashlib import sha256
 from threading import Event
-from typing import ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from awp_publish.policy.call import Credentials, Principal
 from awp_publish.problems import (
@@ -24,6 +24,7 @@ from awp_publish.problems import (
     HandlerFailed,
     InsufficientScope,
     InvalidCredentials,
+    InvalidProof,
     Problem,
     RateLimited,
     StoreUnavailable,
@@ -58,17 +59,13 @@ class Authenticator(Protocol):
         """The caller, None if there are no credentials of this kind. Raises InvalidCredentials or AuthExpired."""
 
 
-_CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", default=None)
+CALLER: Final[ContextVar[Principal | None]] = ContextVar("awp_publish_caller", default=None)
+"""Who makes the call that this task handles."""
 
 
 def current_caller() -> Principal | None:
     """Who makes the call that is being handled; None for nobody known, and outside of calls."""
-    return _CALLER.get()
-
-
-def set_caller(principal: Principal | None) -> None:
-    """Say who makes the call that this task handles."""
-    _CALLER.set(principal)
+    return CALLER.get()
 
 
 # --- A site's own check of credentials ---
@@ -122,6 +119,11 @@ def _described(value: object) -> str:
 # --- Callers who send a secret ---
 
 BEARER: Final = "Bearer"
+"""The scheme and challenge of tokens that whoever has one may use (RFC 6750)."""
+
+PROOF_ALGORITHMS: Final = ("ES256", "ES384", "ES512", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
+DPOP: Final = f'DPoP algs="{" ".join(PROOF_ALGORITHMS)}"'
+"""The challenge of tokens that only the holder of a key may use, and how they prove that (RFC 9449 section 7.1)."""
 
 KnownSecrets: TypeAlias = Mapping[str, Principal | str]
 """Secrets to the callers who have them, or to their ids."""
@@ -157,10 +159,10 @@ class BearerToken:
 
     verify: InitVar[Verify[str] | KnownSecrets]
     is_instant: bool = field(init=False, repr=False)
-    _ask: Ask[str] = field(init=False, repr=False)
+    _check: "Check" = field(init=False, repr=False)
 
     def __post_init__(self, verify: Verify[str] | KnownSecrets) -> None:
-        object.__setattr__(self, "_ask", _read_check(verify, _TOKEN, "BearerToken"))
+        object.__setattr__(self, "_check", _read_check(verify, _TOKEN, "BearerToken"))
         object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
@@ -168,7 +170,7 @@ class BearerToken:
         token = read_bearer_token(credentials)
         if token is None:
             return None
-        principal = await self._ask(token)
+        principal: Principal | None = self._check(token) if self.is_instant else await self._check(token)
         if principal is None:
             raise InvalidCredentials("The bearer token is not known here.")
         return principal
@@ -188,7 +190,7 @@ class ApiKey:
     verify: InitVar[Verify[str] | KnownSecrets]
     header: str = "X-API-Key"
     is_instant: bool = field(init=False, repr=False)
-    _ask: Ask[str] = field(init=False, repr=False)
+    _check: "Check" = field(init=False, repr=False)
 
     def __post_init__(self, verify: Verify[str] | KnownSecrets) -> None:
         if not isinstance(self.header, str) or not _FIELD_NAME.fullmatch(self.header):
@@ -196,7 +198,7 @@ class ApiKey:
         if self.header.lower() in _TAKEN:
             remedy = "Use BearerToken for Authorization, SessionUser for cookies, or a header of its own."
             raise DeclarationError("site", f"{self.header} carries no bare API key.", remedy)
-        object.__setattr__(self, "_ask", _read_check(verify, _KEY, "ApiKey"))
+        object.__setattr__(self, "_check", _read_check(verify, _KEY, "ApiKey"))
         object.__setattr__(self, "is_instant", isinstance(verify, Mapping))
 
     @property
@@ -211,7 +213,7 @@ class ApiKey:
         key = given.strip(" \t")
         if not _KEY.fullmatch(key):
             raise InvalidCredentials(f"{self.header} must hold one key: visible ASCII characters without spaces.")
-        principal = await self._ask(key)
+        principal: Principal | None = self._check(key) if self.is_instant else await self._check(key)
         if principal is None:
             raise InvalidCredentials(f"The key in {self.header} is not known here.")
         return principal
@@ -238,7 +240,11 @@ def read_bearer_token(credentials: Credentials) -> str | None:
 # --- What knows the secrets ---
 
 
-def _read_check(known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], name: str) -> Ask[str]:
+Check: TypeAlias = Callable[[str], Any]
+"""Tells whose a secret is: at once where the secrets are given, to be awaited where a function of the site's knows."""
+
+
+def _read_check(known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], name: str) -> Check:
     """Read a check, or secrets: they are looked up in constant time, by comparing every hash, and none is kept."""
     remedy = _REMEDY.format(example=name)
     if not isinstance(known, Mapping):
@@ -255,14 +261,14 @@ def _read_check(known: Verify[str] | KnownSecrets, grammar: re.Pattern[str], nam
     if not callers:
         raise DeclarationError("site", f"{name} was given no secrets at all.", remedy)
 
-    async def ask(secret: str) -> Principal | None:
+    def look_up(secret: str) -> Principal | None:
         given, found = sha256(secret.encode("utf-8", "surrogatepass")).digest(), None
         for digest, caller in callers:
             if hmac.compare_digest(digest, given):
                 found = caller
         return found
 
-    return ask
+    return look_up
 
 
 # --- Callers whom the application knows already ---
@@ -473,21 +479,28 @@ class Challenges:
 
         Those of an earlier refusal are replaced: a site may raise one and the same exception again and again.
         """
+        kinds = dict.fromkeys((*self.kinds, DPOP) if refused == DPOP else self.kinds)
+        others = [header for header in problem.headers if header[0].lower() != FIELD.lower()]
+        problem.headers = (*others, *((FIELD, self._write(kind, problem, refused)) for kind in kinds))
+        return problem
+
+    def _write(self, kind: str, problem: Problem, refused: str | None) -> str:
+        """Write one challenge: those for tokens say what is wrong (RFC 6750 section 3, RFC 9449 section 7.1)."""
+        if kind not in (BEARER, DPOP):
+            return kind
         told = {"realm": self.realm}
-        if isinstance(problem, InsufficientScope):  # RFC 6750 section 3: no error where no credentials were sent
+        if isinstance(problem, InsufficientScope):  # no error where no credentials were sent
             told["error"] = "insufficient_scope"
-        elif not isinstance(problem, AuthenticationRequired) and refused == BEARER:  # without quotes and backslashes
+        elif not isinstance(problem, AuthenticationRequired) and refused == kind:  # without quotes and backslashes
             description = _ESCAPED.sub("'", _printable(problem.detail))[:MOST_DESCRIBED]
-            told |= {"error": "invalid_token", "error_description": description}
-        if told.get("error") != "invalid_token":
+            error = "invalid_dpop_proof" if isinstance(problem, InvalidProof) else "invalid_token"
+            told |= {"error": error, "error_description": description}
+        if "error_description" not in told:
             told["scope"] = " ".join(self.scopes)
         told["resource_metadata"] = self.metadata_url or ""
         # Each value is a quoted-string (RFC 9110 section 5.6.4) of ASCII alone.
         quoted = ((name, _ESCAPED.sub(r"\\\g<0>", _printable(value))) for name, value in told.items() if value)
-        bearer = f"{BEARER} " + ", ".join(f'{name}="{value}"' for name, value in quoted)
-        others = [header for header in problem.headers if header[0].lower() != FIELD.lower()]
-        problem.headers = (*others, *((FIELD, bearer if kind == BEARER else kind) for kind in self.kinds))
-        return problem
+        return kind + (" " if kind == BEARER else ", ") + ", ".join(f'{name}="{value}"' for name, value in quoted)
 
 
 def challenges_of(
@@ -548,11 +561,15 @@ class AuthenticationGate:
     store: Store | None = None
     _challenges: Challenges = field(init=False, repr=False)
     _is_instant: bool = field(init=False, repr=False)
+    _sole: Authenticator | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         # A timer costs a quick call more than its check, so what never waits for anything goes without one.
         is_instant = all(getattr(one, "is_instant", False) for one in self.authenticators)
         object.__setattr__(self, "_is_instant", is_instant)
+        object.__setattr__(
+            self, "_sole", self.authenticators[0] if is_instant and len(self.authenticators) == 1 else None
+        )
         challenges = challenges_of(self.authenticators, self.realm, self.scopes, self.metadata_url)
         object.__setattr__(self, "_challenges", challenges)
 
@@ -570,6 +587,8 @@ class AuthenticationGate:
         """
         limit: asyncio.Timeout | None = None
         try:
+            if self._sole is not None:
+                return await self._sole(credentials)
             if self._is_instant:
                 return await self._ask_all(credentials)
             async with asyncio.timeout(self.patience) as limit:
@@ -577,7 +596,10 @@ class AuthenticationGate:
         except (InvalidCredentials, AuthExpired) as refusal:
             if self.trusts_route:
                 return None
-            if isinstance(refusal, InvalidCredentials):  # nobody guesses what has only expired
+            if self._sole is not None:
+                self._challenges.put_on(refusal, self._sole.challenge)
+            # Nobody guesses what has only expired, nor a token that is right and lacks its proof.
+            if isinstance(refusal, InvalidCredentials) and not isinstance(refusal, InvalidProof):
                 await self._count_wrong(credentials.address)
             raise
         except Problem:
@@ -644,6 +666,8 @@ class AuthenticationGate:
                 return principal
         if refusal is None:
             return None
+        if refused == BEARER and credentials.headers.get("authorization", "")[:5].lower() == "dpop ":
+            refused = DPOP
         raise self._challenges.put_on(refusal, refused)
 
 

@@ -41,6 +41,16 @@ class Principal:
         if _NOT_TEXT.search(self.id):
             raise InvalidCredentials("The caller's id has characters that no text has.")
 
+    @property
+    def client(self) -> str | None:
+        """The software that acts for the caller, as its token says (`client_id`, RFC 9068 section 2.2; else `azp`).
+
+        Of a client that is known by its metadata document, this is that document's https address. It is not fetched:
+        who asks for tokens chooses it.
+        """
+        named = self.claims.get("client_id", self.claims.get("azp"))
+        return named if isinstance(named, str) and named else None
+
 
 class Signed(NamedTuple):
     """What a caller has signed with a secret that it shares with the site: our own challenge, under its name."""
@@ -87,7 +97,7 @@ class Call:
     it is.
 
     While it runs: `answer` is the handler's complete one, though the handler may work on; from then on nothing
-    interrupts the call. Exactly one result is delivered, before the `deadline` (monotonic seconds) or because of it.
+    interrupts the call. Exactly one result is delivered, before the `deadline` (perf_counter) or because of it.
     """
 
     # Defaults of the class: most calls meet no gate and end soon, and should not pay for what others want to know.
@@ -125,6 +135,8 @@ class Call:
     is_delivered: bool = False
     started: float = 0.0
     """When it came in, if it is to be counted (seconds of perf_counter); 0.0 once it is."""
+    is_overseen: bool = False
+    """True once it has run for so long that the deadlines were looked after."""
     interrupted: bool = False
     finisher: "asyncio.Future[None] | None" = None
     listener: "asyncio.Future[None] | None" = None
@@ -234,14 +246,10 @@ async def never_disconnected() -> None:
 class Claim(NamedTuple):
     """What stands in the store under an idempotency key while its call is in flight.
 
-    `fingerprints` tell one input from others: under each of the site's keys, the newest first.
+    `fingerprints` tell one input from others: under each of the site's keys, the newest first, which is written down.
     """
 
     key: str
     value: bytes
     fingerprints: tuple[str, ...]
-
-    @property
-    def fingerprint(self) -> str:
-        """What is written down."""
-        return self.fingerprints[0]
+    fingerprint: bytes

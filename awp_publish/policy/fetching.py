@@ -1,4 +1,4 @@
-"""Keys at addresses, fetched without redirects and within bytes and seconds; what a caller names has to be public.
+"""Requests of ours to addresses: without redirects, within bytes and seconds; what a caller names has to be public.
 
 An address is connected to as it was resolved and judged, so that no name can lead to another place meanwhile.
 """
@@ -6,16 +6,18 @@ An address is connected to as it was resolved and judged, so that no name can le
 import http.client
 import logging
 import socket
+import ssl
 import threading
 import time
 import urllib.request
 from asyncio import wrap_future
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from functools import partial
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 from urllib.error import HTTPError
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -87,16 +89,29 @@ class _PublicHttps(urllib.request.HTTPSHandler):
         return self.do_open(_PublicConnection, request)
 
 
-class _PublicConnection(http.client.HTTPSConnection):
-    """A connection to a public address, which is cut when its time is up, however slowly it answers."""
+class _TimedConnection(http.client.HTTPConnection):
+    """A connection that is cut when its time is up, however slowly it answers."""
+
+    _timer: threading.Timer | None = None
+
+    def connect(self) -> None:
+        seconds = self.timeout if isinstance(self.timeout, (int, float)) else FETCH_TIMEOUT
+        super().connect()
+        self._timer = threading.Timer(seconds, partial(_cut, self.sock))
+        self._timer.daemon = True
+        self._timer.start()
+
+
+class _TimedHttps(_TimedConnection, http.client.HTTPSConnection):
+    pass
+
+
+class _PublicConnection(_TimedHttps):
+    """A connection to a public address."""
 
     def connect(self) -> None:
         self._create_connection = connect_public
-        seconds = self.timeout if isinstance(self.timeout, (int, float)) else FETCH_TIMEOUT
         super().connect()
-        timer = threading.Timer(seconds, partial(_cut, self.sock))
-        timer.daemon = True
-        timer.start()
 
 
 def _cut(connected: socket.socket) -> None:
@@ -104,6 +119,51 @@ def _cut(connected: socket.socket) -> None:
         connected.shutdown(socket.SHUT_RDWR)
     except OSError:
         return  # it was closed in time
+
+
+class Posted(NamedTuple):
+    """What an address has answered: its status, and the beginning of its body."""
+
+    status: int
+    body: bytes
+
+
+Failure: TypeAlias = Literal["connection_refused", "timeout", "tls_error"]
+
+
+def post(
+    url: str,
+    body: bytes,
+    headers: Mapping[str, str],
+    *,
+    seconds: float = FETCH_TIMEOUT,
+    most_bytes: int = 65_536,
+    trusted: Collection[str] = (),
+) -> Posted | Failure:
+    """Send a body to a public https address, once and without redirects; blocks.
+
+    Every address that its host's name has must be public, and it is connected to as it was judged. An origin in
+    `trusted` may be anywhere, and without TLS. Returns in which way it could not be reached.
+    """
+    parts = urlsplit(url)
+    is_trusted = f"{parts.scheme}://{parts.netloc}" in trusted
+    kind = _PublicConnection if not is_trusted else _TimedHttps if parts.scheme == "https" else _TimedConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=seconds)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    began = time.monotonic()
+    try:
+        connection.request("POST", target, body, {"User-Agent": "awp-publish", **headers})
+        response = connection.getresponse()
+        return Posted(response.status, response.read(most_bytes))
+    except ssl.SSLError:
+        return "tls_error"
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        is_late = isinstance(error, TimeoutError) or time.monotonic() - began >= seconds
+        return "timeout" if is_late else "connection_refused"
+    finally:
+        if connection._timer is not None:
+            connection._timer.cancel()
+        connection.close()
 
 
 def connect_public(

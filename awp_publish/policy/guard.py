@@ -33,7 +33,7 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -46,7 +46,7 @@ from starlette.exceptions import HTTPException
 
 from awp_publish import media
 from awp_publish.model import Action, JsonObject, RateLimit, RouteCredential
-from awp_publish.policy.authentication import AuthenticationGate, Authenticator, set_caller
+from awp_publish.policy.authentication import CALLER, AuthenticationGate, Authenticator
 from awp_publish.policy.botauth import ACCEPT_SIGNATURE, WebBotAuth
 from awp_publish.policy.call import Call, Claim, Content, Credentials, Outcome, RawHeaders, Result, never_disconnected
 from awp_publish.policy.summaries import cut, in_order, summarizer, visible
@@ -81,7 +81,7 @@ from awp_publish.problems import (
 )
 from awp_publish.redaction import answer_redactor, input_redactor
 from awp_publish.schema import Validator, member_names
-from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Step, Store, Swap, unavailable
+from awp_publish.stores.store import Add, Count, Counted, Look, Seen, Step, Store, Swap, unavailable
 from awp_publish.threads import run_in_thread
 
 logger: Final = logging.getLogger("awp_publish.calls")
@@ -114,15 +114,15 @@ SPENT_MARGIN: Final = 86400.0
 MAX_SUMMARY: Final = 2000
 """Characters of what a function of the site's says."""
 
-Fate: TypeAlias = Literal["recorded", "free", "unknown"]
+Fate: TypeAlias = Literal["free", "unknown"]
 
 CLAIM_AFTER: Final[dict[str, tuple[Fate, Fate, Fate]]] = {
-    "answered": ("recorded", "recorded", "recorded"),
     "refused": ("free", "free", "free"),
     "failed": ("free", "free", "unknown"),
     "interrupted": ("free", "unknown", "unknown"),
 }
-"""How the first call ended, and what becomes of its key: for repeatable, other and irreversible actions."""
+"""How the first call ended without an answer, and what becomes of its key: for repeatable, other and irreversible
+actions. An answer is recorded."""
 
 _KEY: Final = re.compile(r"[!-~]([ -~]{0,253}[!-~])?")
 _QUOTED: Final = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
@@ -171,9 +171,9 @@ class Guards:
     receipted: frozenset[str] = frozenset()
     credentials: frozenset[RouteCredential] = frozenset()
 
-    def identify(self) -> AuthenticationGate:
-        """The gate that tells who makes a request, for what is no call of an action. Nobody has to be known."""
-        return AuthenticationGate(self.authenticators, False, (), self.realm, self.metadata_url, store=self.store)
+    def identify(self, *, required: bool = False) -> AuthenticationGate:
+        """The gate that tells who makes a request, for what is no call of an action."""
+        return AuthenticationGate(self.authenticators, required, (), self.realm, self.metadata_url, store=self.store)
 
     async def certify(self, call: Call) -> RawHeaders:
         """Remember a success on which others build, and return the header that proves it."""
@@ -313,36 +313,36 @@ class Guard:
     async def admit(self, call: Call) -> Outcome | None:
         """Let a call pass (None) or answer it with what is recorded. Raises the Problem of what refuses it."""
         # Who calls, and may they know of the action?
-        gate = None
+        action, agents, gate, principal = self._action, self._agents, self._authentication, call.principal
         if call.credentials is not None:
             credentials = call.credentials()
             call.address = credentials.address
-            if (gate := self._authentication) is not None:
-                if (agents := self._agents) is not None:
+            if gate is not None:
+                if agents is not None:
                     with suppress(Problem):  # which is raised again where it decides
                         await agents(credentials)
                     call.label = agents.label_of(credentials)
                 try:
-                    call.principal = await gate.identify(credentials)
+                    principal = await gate.identify(credentials)
                 except Problem:
-                    if self._action.is_public:
+                    if action.is_public:
                         raise
-                if call.principal is not None and call.label != call.principal.label:
-                    call.principal = replace(call.principal, label=call.label)
-                set_caller(call.principal)
-        principal = call.principal
+                if principal is not None and principal.label != call.label:
+                    principal = replace(principal, label=call.label)
+                call.principal = principal
+                CALLER.set(principal)
         if not self._is_everywhere:
             scopes = None if principal is None else principal.scopes
-            if not (self._action.is_exposed_at(call.door) and self._action.is_for(scopes)):
+            if not (action.is_exposed_at(call.door) and action.is_for(scopes)):
                 raise call.unknown()
             if call.objection is not None:
                 raise call.objection
-        if gate is not None:
-            gate.require(principal)
-            agents, allowed = self._agents, self._action.allow_agents
-            if allowed and agents is not None and agents.names_of(credentials).isdisjoint(allowed):
+        if call.credentials is not None and gate is not None:
+            if principal is None or gate.scopes:
+                gate.require(principal)
+            if (allowed := action.allow_agents) and agents and agents.names_of(credentials).isdisjoint(allowed):
                 raise InsufficientPermissions(
-                    f"Action {self._action.id} is for {', '.join(allowed)}; this caller is {call.label}.",
+                    f"Action {action.id} is for {', '.join(allowed)}; this caller is {call.label}.",
                     recovery="Sign the request as Accept-Signature says, if you are one of those agents.",
                     headers=[ACCEPT_SIGNATURE],
                 )
@@ -357,8 +357,9 @@ class Guard:
         is_valid = self._inputs.is_valid(call.input)
         objection: Problem | None = None
         claim: Claim | None = None
-        claims: list[Step] = []
+        consent: _Consent | None = None
         spend: Add | None = None
+        claims: list[Step] = []
         missing: list[str] = []
         if is_valid:
             if self._takes_keys:
@@ -366,30 +367,31 @@ class Guard:
                     claim = self._claim(call)
                 except Problem as problem:
                     objection = problem
-            if claim is not None:
-                claims.append(Add(claim.key, claim.value, self._keep))
-                if principal is None:
-                    claims.append(Count(f"keys:ip:{call.address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW))
+                if claim is not None:
+                    claims.append(Add(claim.key, claim.value, self._keep))
+                    if principal is None:
+                        claims.append(Count(f"keys:ip:{call.address}", MAX_ANONYMOUS_KEYS, ANONYMOUS_WINDOW))
             if self._requires:
                 proven = self._proven(call)
                 missing = [needed for needed in self._requires if needed not in proven]
-        consent = self._read_confirmation(call) if is_valid and self._confirmations is not None else None
+            if self._confirmations is not None:
+                consent = self._read_confirmation(call)
 
         # Count, and look or claim
         steps: list[Step] = []
         limits = self._limits
-        if self._names_agents and (agents := self._agents) is not None and call.credentials is not None:
+        if self._names_agents and agents is not None and call.credentials is not None:
             whom = agents.names_of(call.credentials())
             limits = tuple(one for one in limits if one.rate.whom in whom)
         for limit in limits:
             if limit.scope == "global":
                 counted = limit.key
-            elif limit.scope == "ip" or principal is None:
+            elif principal is None or limit.scope == "ip":
                 counted = f"{limit.key}ip:{call.address}"
             else:
                 counted = f"{limit.key}user:{principal.id}"
             steps.append(Count(counted, limit.most, limit.seconds))
-        at = len(steps)
+        at = done = len(steps)
         only_looks = consent is not None or bool(missing)
         if only_looks:
             steps += [Look(claim.key)] if claim is not None else []
@@ -398,14 +400,13 @@ class Guard:
             steps += [Look(consent.spend.key)] if consent is not None and consent.spend is not None else []
         else:
             steps += claims
-        ran = await self._store.run(steps, durable=self._durable) if steps else Ran(None, ())
-        seen = ran.seen
+        failed, seen = await self._store.run(steps, durable=self._durable) if steps else (None, ())
 
         # Limits, input, replay
         if at:
-            self._tell_limits(call, cast(tuple[Counted, ...], seen[:at]), limits)
-            if ran.failed is not None and ran.failed < at:
-                limit = limits[ran.failed]
+            self._tell_limits(call, seen, limits)
+            if failed is not None and failed < at:
+                limit = limits[failed]
                 whose = "The site allows" if limit.name == SITE else f"Action {limit.name} allows"
                 raise _too_many(f"{whose} {limit.rate}; the next call is possible", cast(Counted, seen[-1]))
         if not is_valid:
@@ -430,17 +431,17 @@ class Guard:
                 is_spent = consent.spend is not None and seen[-1] is not None
                 spend = await self._confirm(call, consent, is_spent)
                 claims.append(spend)
-            ran = await self._store.run(claims, durable=self._durable) if claims else Ran(None, ())
-            seen, at = ran.seen, 0
+            failed, seen = await self._store.run(claims, durable=self._durable) if claims else (None, ())
+            at = 0
 
         # Whatever is claimed is the call's own, or refuses it
-        if ran.failed is not None:
-            failed, found = claims[ran.failed - at], seen[-1]
-            if isinstance(failed, Count):
+        if failed is not None:
+            refused, found = claims[failed - at], seen[-1]
+            if isinstance(refused, Count):
                 who = "Callers of one address whom the site does not know may use"
                 detail = f"{who} {MAX_ANONYMOUS_KEYS} idempotency keys an hour, others more. The next is possible"
                 raise _too_many(detail, cast(Counted, found))
-            if claim is not None and failed is claims[0]:
+            if claim is not None and refused is claims[0]:
                 return await self._answer_again(call, claim, cast(bytes, found))
             raise ConfirmationSpent("The confirmation admitted a call before.")
         call.claim, call.spent = claim, spend
@@ -460,33 +461,31 @@ class Guard:
                 which = (self._action.id, call.request_id)
                 logger.exception("a confirmation of action %s could not be given back (request_id=%s)", *which)
         if (claim := call.claim) is not None:
-            if isinstance(result, Outcome):
-                how = "answered"
-            elif isinstance(result, HandlerFailed):
-                how = "failed"
-            else:
-                how = "interrupted" if isinstance(result, _INTERRUPTIONS) else "refused"
-            fate = CLAIM_AFTER[how][0 if self._is_repeatable else 2 if self._is_irreversible else 1]
             kept: bytes | None = None
-            if fate == "recorded" and isinstance(result, Outcome) and self._gives_once(result):
-                kept = b'{"state":"given once","for":"%b"}\n' % claim.fingerprint.encode()
-            elif fate == "recorded" and isinstance(result, Outcome):
-                headers = [
-                    (name.decode("latin-1"), value.decode("latin-1"))
-                    for name, value in result.headers
-                    if name in _RECORDED_HEADERS
-                ]
+            if not isinstance(result, Outcome):
+                if isinstance(result, HandlerFailed):
+                    how = "failed"
+                else:
+                    how = "interrupted" if isinstance(result, _INTERRUPTIONS) else "refused"
+                fate = CLAIM_AFTER[how][0 if self._is_repeatable else 2 if self._is_irreversible else 1]
+                if fate == "unknown":
+                    kept = b'{"state":"unknown","for":"%b"}\n' % claim.fingerprint
+            elif self._redact is not None and self._redact(orjson.loads(result.body)) != orjson.loads(result.body):
+                kept = b'{"state":"given once","for":"%b"}\n' % claim.fingerprint
+            else:
+                told = content = b""
+                if result.headers:
+                    pairs = [(name, value) for name, value in result.headers if name in _RECORDED_HEADERS]
+                    told = orjson.dumps([(name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs])
+                if result.content is not None:
+                    content = b',"content":' + orjson.dumps(list(result.content))
                 # One line of JSON, then the body as it was.
-                told = orjson.dumps(headers) if headers else b"[]"
-                content = b',"content":' + orjson.dumps(list(result.content)) if result.content is not None else b""
-                facts = claim.fingerprint.encode(), result.status, told, content, result.body
+                facts = claim.fingerprint, result.status, told or b"[]", content, result.body
                 kept = b'{"state":"done","for":"%b","status":%d,"headers":%b%b}\n%b' % facts
                 if len(kept) > (MAX_ANONYMOUS_ANSWER_BYTES if call.principal is None else MAX_ANSWER_BYTES):
                     logger.warning("an answer of action %s is too large to be recorded under its key", self._action.id)
-                    ended = b'{"state":"too large","for":"%b"}\n' % claim.fingerprint.encode()
+                    ended = b'{"state":"too large","for":"%b"}\n' % claim.fingerprint
                     kept = None if self._is_repeatable else ended
-            elif fate == "unknown":
-                kept = b'{"state":"unknown","for":"%b"}\n' % claim.fingerprint.encode()
             try:
                 await self._store.run((Swap(claim.key, claim.value, kept, self._window),), durable=True)
             except StoreUnavailable:
@@ -498,20 +497,24 @@ class Guard:
 
     # --- Limits ---
 
-    def _tell_limits(self, call: Call, seen: tuple[Counted, ...], limits: tuple[_Limit, ...]) -> None:
+    def _tell_limits(self, call: Call, seen: Sequence[Seen], limits: tuple[_Limit, ...]) -> None:
         """Put the state of each limit on the call's answer, and of the one that leaves least in AWAS's fields."""
-        states = [
-            (max(0, limit.most - events), limit.most, seconds_left, limit.state)
-            for limit, (events, seconds_left) in zip(limits, seen, strict=False)
-        ]
-        remaining, most, seconds_left, _ = min(states) if len(states) > 1 else states[0]
-        call.headers += (
-            self._policies,
-            (b"ratelimit", b", ".join([state % (left, math.ceil(seconds)) for left, _, seconds, state in states])),
-            (b"x-ratelimit-limit", b"%d" % most),
-            (b"x-ratelimit-remaining", b"%d" % remaining),
-            (b"x-ratelimit-reset", b"%d" % math.ceil(self.clock() + seconds_left)),  # in Unix seconds
-        )
+        states: list[bytes] = []
+        least: tuple[int, int, float] | None = None
+        for limit, found in zip(limits, seen, strict=False):
+            events, seconds_left = cast(Counted, found)
+            left = max(0, limit.most - events)
+            states.append(limit.state % (left, math.ceil(seconds_left)))
+            if least is None or (left, limit.most, seconds_left) < least:
+                least = left, limit.most, seconds_left
+        if least is not None:
+            call.headers += (
+                self._policies,
+                (b"ratelimit", b", ".join(states)),
+                (b"x-ratelimit-limit", b"%d" % least[1]),
+                (b"x-ratelimit-remaining", b"%d" % least[0]),
+                (b"x-ratelimit-reset", b"%d" % math.ceil(self.clock() + least[2])),  # in Unix seconds
+            )
 
     # --- Idempotency keys ---
 
@@ -537,18 +540,12 @@ class Guard:
             told += b"\n" + words.encode("utf-8", "surrogatepass") if words else b""
         tokens = self._guards.fingerprints
         fingerprints = (hashlib.sha256(told).hexdigest(),) if tokens is None else tokens.digests(told)
-        facts = fingerprints[0].encode(), self.clock() + self._longest, orjson.dumps(call.request_id)
+        fingerprint = fingerprints[0].encode()
+        facts = fingerprint, self.clock() + self._longest, orjson.dumps(call.request_id)
         value = b'{"state":"running","for":"%b","until":%a,"by":%b}' % facts
         # Keys of different callers and actions never meet: a key has no line breaks, and an action's id no colons.
         caller = "" if principal is None else principal.id
-        return Claim(f"key:{action.id}:{caller}\n{key}", value, fingerprints)
-
-    def _gives_once(self, outcome: Outcome) -> bool:
-        """Return True for an answer with a value that is never kept."""
-        if self._redact is None:
-            return False
-        output = orjson.loads(outcome.body) if outcome.output is None else outcome.output
-        return bool(self._redact(output) != output)
+        return Claim(f"key:{action.id}:{caller}\n{key}", value, fingerprints, fingerprint)
 
     async def _answer_again(self, call: Call, claim: Claim, found: bytes) -> Outcome:
         """Return what is recorded under a key. Raises the Problem of a key that has no answer."""

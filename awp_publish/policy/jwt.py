@@ -1,17 +1,29 @@
-"""Callers who send a JSON Web Token of an authorization server: RFC 7519, checked as RFC 8725 and RFC 9068 advise."""
+"""Callers who send a JSON Web Token of an authorization server: RFC 7519, checked as RFC 8725 and RFC 9068 advise.
 
+A token that is bound to a key (`cnf.jkt`) is worth nothing without a proof of that key: DPoP, RFC 9449. The proof names
+the request's method and address, which is held against the site's own addresses, and is good for one request.
+Deliberately left out: nonces of the server's (section 9), for the store remembers every proof until it is too old.
+"""
+
+import base64
+import hashlib
+import json
 import logging
+import re
+import string
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, Protocol
 from urllib.parse import urlsplit
 
-from awp_publish.policy.authentication import BEARER, Scheme, read_bearer_token
+from awp_publish.policy.authentication import BEARER, DPOP, PROOF_ALGORITHMS, Scheme, read_bearer_token
+from awp_publish.policy.botauth import SIGNED, address_of
 from awp_publish.policy.call import Credentials, Principal
 from awp_publish.policy.fetching import FetchedKeys, fetch_json
-from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials
+from awp_publish.problems import AuthExpired, DeclarationError, InvalidCredentials, InvalidProof
+from awp_publish.stores.store import Add, Store
 
 if TYPE_CHECKING:
     from jwt import PyJWK
@@ -138,6 +150,18 @@ SCOPE_CLAIMS: Final = ("scope", "scp")
 
 REQUIRED: Final = ("exp", "iss", "aud", "sub")
 
+PROOF_WINDOW: Final = 300.0
+"""Seconds by which a proof's `iat` may differ from now."""
+
+MAX_PROOF: Final = 8_192
+"""Characters of a proof."""
+
+_SHOWN_WITH_PROOF: Final = re.compile(r"dpop[ \t]+([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
+_PRIVATE: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+_IDENTITY: Final = {"RSA": ("e", "kty", "n"), "EC": ("crv", "kty", "x", "y"), "OKP": ("crv", "kty", "x")}
+_ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED: Final = frozenset(string.ascii_letters + string.digits + "-._~")
+
 _EXAMPLE: Final = (
     'Write JwtBearer(issuer="https://login.example", audience="https://shop.example", '
     'jwks_url="https://login.example/jwks.json").'
@@ -162,12 +186,14 @@ class JwtBearer:
     Signature, `issuer`, `audience` (one of several), `exp` and `nbf` are checked, the latter with `leeway` seconds.
     Keys come from `jwks_url` or are given as `jwks`. Only signatures that public keys check are known, so that nobody
     can sign with what everybody knows. `scope_claim` names the claim with the scopes ("scope", else "scp"),
-    `principal_claim` the one with the caller's id. Needs the extra `jwt`. Raises DeclarationError.
+    `principal_claim` the one with the caller's id.
+
+    A token that is bound to a key has to come as `Authorization: DPoP` with a proof of that key (RFC 9449); with
+    `dpop_required` no other token is taken. Needs the extra `jwt`. Raises DeclarationError.
     """
 
     scheme: ClassVar[Scheme] = "oauth2"
     method: ClassVar[str] = "jwt"
-    challenge: ClassVar[str] = BEARER
 
     issuer: str
     audience: str | Sequence[str]
@@ -177,8 +203,11 @@ class JwtBearer:
     leeway: float = LEEWAY
     scope_claim: str | None = None
     principal_claim: str = "sub"
+    dpop_required: bool = False
     clock: InitVar[Callable[[], float]] = time.monotonic
     _keys: KeySource = field(init=False, repr=False, compare=False)
+    _origins: tuple[str, ...] = field(init=False, repr=False, compare=False, default=())
+    _store: Store | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self, jwks: Mapping[str, object] | None, clock: Callable[[], float]) -> None:
         try:
@@ -209,12 +238,26 @@ class JwtBearer:
             _refuse(f"JwtBearer's {named} cannot be used: {error}.", _EXAMPLE)
         object.__setattr__(self, "_keys", keys)
 
-    async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The caller, None without a bearer token.
+    @property
+    def challenge(self) -> str:
+        return DPOP if self.dpop_required else BEARER
 
-        Raises AuthExpired, InvalidCredentials, and TemporarilyUnavailable while the keys cannot be read.
+    def bound_to(self, origins: Sequence[str], store: Store) -> "JwtBearer":
+        """The same for a site at these addresses, whose store remembers the proofs that were used."""
+        bound = object.__new__(JwtBearer)
+        for name in self.__slots__:
+            object.__setattr__(bound, name, getattr(self, name))
+        object.__setattr__(bound, "_origins", tuple(origins))
+        object.__setattr__(bound, "_store", store)
+        return bound
+
+    async def __call__(self, credentials: Credentials) -> Principal | None:
+        """The caller, None without a token.
+
+        Raises AuthExpired, InvalidCredentials, InvalidProof, and TemporarilyUnavailable while the keys cannot be read.
         """
-        token = read_bearer_token(credentials)
+        proven = _SHOWN_WITH_PROOF.fullmatch(credentials.headers.get("authorization", "").strip(" \t"))
+        token = read_bearer_token(credentials) if proven is None else proven[1]
         if token is None:
             return None
         key_id, algorithm = self._read_header(token)
@@ -225,10 +268,70 @@ class JwtBearer:
         name = claims.get(self.principal_claim)
         if not isinstance(name, str) or not name:
             raise _invalid(f"Its {self.principal_claim} does not name anybody.")
+        confirmation = claims.get("cnf")
+        bound_to = confirmation.get("jkt") if isinstance(confirmation, Mapping) else None
+        if proven is not None:
+            if not isinstance(bound_to, str):
+                raise _invalid("It is not bound to a key (cnf.jkt), so that no proof belongs to it.")
+            await self._check_proof(credentials, token, bound_to)
+        elif bound_to is not None:
+            raise InvalidProof("The token is bound to a key (cnf.jkt), and came as one that whoever has it may use.")
+        elif self.dpop_required:
+            raise InvalidProof("The token is not bound to a key, and this site takes no others.")
         names = SCOPE_CLAIMS if self.scope_claim is None else (self.scope_claim,)
         given = next((claims[one] for one in names if one in claims), None)
         scopes = frozenset(given.split(" ")) - {""} if isinstance(given, str) else frozenset(_texts(given))
         return Principal(name, scopes, claims)
+
+    async def _check_proof(self, credentials: Credentials, token: str, bound_to: str) -> None:
+        """Hold a proof against its request, its token and the key that the token is bound to (RFC 9449 section 4.3)."""
+        from jwt import PyJWK, decode, get_unverified_header
+
+        proof, request = credentials.headers.get("dpop"), credentials.request
+        if not proof or request is None:
+            raise _unproven("There is no header DPoP.")
+        if len(proof) > MAX_PROOF or "," in proof:
+            raise _unproven(f"There is more than one header DPoP, or it has more than {MAX_PROOF} characters.")
+        noted: MutableMapping[str, object] = request.setdefault(SIGNED, {})
+        if noted.get(DPOP) == (proof, token):  # several gates may ask about one request, and its proof counts once
+            return
+        try:
+            header = get_unverified_header(proof)
+            algorithm, jwk = header.get("alg"), header.get("jwk")
+            if header.get("typ") != "dpop+jwt" or algorithm not in PROOF_ALGORITHMS or "crit" in header:
+                raise ValueError("another kind of token")
+            if not isinstance(jwk, Mapping) or not _PRIVATE.isdisjoint(jwk):
+                raise ValueError("no public key")
+            key = PyJWK({name: jwk[name] for name in _PUBLIC if name in jwk}, algorithm)
+            if jwk["kty"] == "RSA" and key.key.key_size < SMALLEST_RSA:
+                raise ValueError("a key too small")
+            unchecked = {f"verify_{name}": False for name in ("exp", "nbf", "iat", "aud", "iss", "sub", "jti")}
+            claims = decode(proof, key, algorithms=[algorithm], options={"verify_signature": True, **unchecked})  # type: ignore[arg-type]
+            facts = json.dumps({name: jwk[name] for name in _IDENTITY[jwk["kty"]]}, separators=(",", ":"))
+            thumbprint = _digest(facts)  # RFC 7638
+        except Exception as error:  # whatever a hostile proof makes of its decoder, it is the proof that is wrong
+            logger.info("a proof was not valid: %s", type(error).__name__)
+            raise _unproven("It is no JWT of the type dpop+jwt, signed with the public key in its header.") from None
+        issued, once = claims.get("iat"), claims.get("jti")
+        told, own = claims.get("htu"), address_of(request, self._origins).partition("?")[0]
+        now = time.time()
+        is_timely = isinstance(issued, (int, float)) and now - PROOF_WINDOW <= issued <= now + PROOF_WINDOW
+        wrong = {
+            "Its key is not the one that the token is bound to (cnf.jkt).": thumbprint != bound_to,
+            "It is for another token (ath).": claims.get("ath") != _digest(token),
+            "It is for another method (htm).": claims.get("htm") != request.get("method", "GET"),
+            "It is for another address (htu).": not own or not isinstance(told, str) or _normal(told) != _normal(own),
+            f"It was not made within {PROOF_WINDOW:g} seconds of now (iat).": not is_timely,
+            "It has no id (jti).": not isinstance(once, str) or not 0 < len(once) <= MAX_PROOF,
+        }
+        for detail, is_so in wrong.items():
+            if is_so:
+                raise _unproven(detail)
+        if self._store is not None:  # only what is right is remembered: nobody else fills the store
+            used = Add(f"dpop:{_digest(f'{thumbprint}.{once}')}", b"1", 2 * PROOF_WINDOW)
+            if (await self._store.run((used,))).failed is not None:
+                raise _unproven("It was used for a request before (jti).")
+        noted[DPOP] = proof, token
 
     def _read_header(self, token: str) -> tuple[str | None, str]:
         """The key and the algorithm that a token names. Nothing of it is believed yet."""
@@ -266,6 +369,29 @@ class JwtBearer:
             raise _invalid(f"It has no {error.claim}.") from None
         except Exception as error:  # whatever a hostile token makes of its decoder, it is the token that is wrong
             raise _invalid(_WRONG.get(type(error).__name__, "It is not well formed.")) from None
+
+
+def _digest(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()).decode().rstrip("=")
+
+
+def _normal(address: str) -> str:
+    """An address without query and fragment, normalised (RFC 9449 section 4.3; RFC 3986 sections 6.2.2 and 6.2.3)."""
+    try:
+        parts = urlsplit(address)
+        port = {"https": 443, "http": 80}.get(parts.scheme)
+        host = parts.hostname or ""
+        authority = host if parts.port in (None, port) else f"{host}:{parts.port}"
+    except ValueError:
+        return ""
+    path = _ESCAPE.sub(
+        lambda one: char if (char := chr(int(one[1], 16))) in _UNRESERVED else one[0].upper(), parts.path
+    )
+    return f"{parts.scheme}://{authority}{path or '/'}"
+
+
+def _unproven(detail: str) -> InvalidProof:
+    return InvalidProof(f"The proof is not valid. {detail}")
 
 
 def _invalid(detail: str) -> InvalidCredentials:

@@ -44,7 +44,8 @@ class Tokens:
 
         A plain hash of a password or a number of a few digits could be guessed by whoever reads the token or the store.
         """
-        given, found = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text, list[str]()
+        given = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        found: list[str] = []
         for keyed in self._keyed:
             digest = keyed.copy()
             digest.update(given)

@@ -5,7 +5,7 @@ from awp_publish.protocols.actions_json import PROTOCOL as ACTIONS_JSON
 from awp_publish.protocols.agent_card import PROTOCOL as AGENT_CARD
 from awp_publish.protocols.agent_json import PROTOCOL as AGENT_JSON
 from awp_publish.protocols.agent_skills import PROTOCOL as AGENT_SKILLS
-from awp_publish.protocols.awas import PROTOCOL as AWAS
+from awp_publish.protocols.awas import PROTOCOL as AWAS, SCHEMAS_PROTOCOL as SCHEMAS
 from awp_publish.protocols.catalogues import API_CATALOG, ARD, MCP_SERVERS
 from awp_publish.protocols.crawling import AUTH_MD, ROBOTS, SECURITY, SITEMAP
 from awp_publish.protocols.llms_txt import PROTOCOL as LLMS_TXT
@@ -19,6 +19,7 @@ from awp_publish.protocols.woa import PROTOCOL as WOA
 
 ALL: tuple[Protocol, ...] = (
     AWAS,
+    SCHEMAS,
     AGENT_JSON,
     WOA,
     MCP,

@@ -1,20 +1,23 @@
 """actions.json V1: the map of a site for runtimes in browsers, made of what is declared on its pages.
 
 Every action is a tool. It is a workflow in portable primitives where a page declares all that one needs: the form, a
-selector for each input, the button and what shows that the page has answered; a text field, a number or a checkbox is
-all that portable primitives can fill. Every other tool, and each that a person confirms, calls the handler
-`agents.invoke`, which runtimes of ours bind to the guarded address of the action. Names are local to a page in Python
-and carry the page's id here. Deliberately not emitted: steps of `x_actions.execution`, which workflows replaced,
+selector for each input, the button and what shows that the page has answered; text fields, numbers, checkboxes and
+radio buttons are all that portable primitives can fill. Every other tool, and each that a person confirms, calls the
+handler `agents.invoke`, which runtimes of ours bind to the guarded address of the action. Names are local to a page in
+Python and carry the page's id here. Deliberately not emitted: steps of `x_actions.execution`, which workflows replaced,
 handlers' source files, and context that would grant anything.
 """
 
+import itertools
+import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from awp_publish.model import Action, Catalog, JsonObject, Locator, Page, Place, Projection, Value
 from awp_publish.protocols.members import extension_members, present
 from awp_publish.protocols.protocol import Document, Protocol, to_json
-from awp_publish.protocols.schema_reading import answer_schema, resolved
+from awp_publish.protocols.schema_reading import answer_schema, options, resolved
 
 PATH: Final = "/.well-known/actions.json"
 ALIAS: Final = "/actions.json"
@@ -62,6 +65,8 @@ _PAGE_ANSWER: Final[JsonObject] = {
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the map (V1, Root Object). The same declarations always give the same bytes."""
+    from awp_publish import __version__
+
     pages, site = [page for page in catalog.pages if page.id], catalog.site
     imports = [
         {"id": name, "kind": one.kind, "uri": one.uri, "namespace": name, "trust": one.trust, "enabled": one.enabled}
@@ -90,7 +95,12 @@ def render(catalog: Catalog) -> dict[str, object]:
         "state_projections": [
             _projection(catalog, page, name, one) for page in pages for name, one in page.projections.items()
         ],
-        "provenance": {"created_by": "awp-publish", "source": "declarations of the site", "revision": site.version},
+        "provenance": {
+            "created_by": f"awp-publish {__version__}",
+            "source": "declarations of the site",
+            "revision": site.version,
+            **site.provenance,
+        },
     }
     members["surface"] = present(members["surface"])  # type: ignore[arg-type]
     told = {name: value for name, value in members.items() if value or name == "tools"}
@@ -156,20 +166,32 @@ def _context(catalog: Catalog, page: Page) -> dict[str, object]:
 
 def _states(catalog: Catalog, page: Page) -> Iterator[dict[str, object]]:
     for name, state in page.states.items():
-        places = [state.where] if isinstance(state.where, (str, Locator)) else state.where
-        diagnostics = [
-            {"name": f"{name}_{number}" if number else name, "target": _target(catalog, page, place)}
-            for number, place in enumerate(places)
-        ]
+        diagnostics: dict[str, object] = {}
+        for place in [state.where] if isinstance(state.where, (str, Locator)) else state.where:
+            called = _called(page, place) or name
+            numbered = (f"{called}_{number}" if number else called for number in itertools.count())
+            diagnostics[next(one for one in numbered if one not in diagnostics)] = _target(catalog, page, place)
         shown = [_named(page, projection) for projection in state.shows] or None
         yield present(
             {
                 "name": _named(page, name),
                 "description": state.description,
-                "diagnostics": diagnostics,
+                "diagnostics": [{"name": called, "target": target} for called, target in diagnostics.items()],
                 "observables": shown,
             }
         )
+
+
+def _called(page: Page, place: Place) -> str | None:
+    """Return the name of a diagnostic: that of the locator, "message" for a text, else the class, id or tag."""
+    if isinstance(place, str) and place in page.locators:
+        return place
+    where = _locator(page, place)
+    if where.text_contains is not None or where.text_equals is not None:
+        return "message"
+    plain = re.sub(r"\[[^\]]*\]|\([^()]*\)|::?[\w-]+", "", where.css)  # attributes and pseudo-classes
+    names: list[str] = re.findall(r"[A-Za-z][\w-]*", re.split(r"[\s>+~,|]+", plain.strip())[-1], re.ASCII)
+    return names[-1] if names else None
 
 
 def _transitions(page: Page) -> Iterator[dict[str, object]]:
@@ -365,11 +387,18 @@ def _workflow(action: Action, page: Page) -> dict[str, list[dict[str, object]]] 
         css, plain = action.selectors.get(name), resolved(schema, action.inputs)
         kind = plain.get("type")
         can_be_written = name.isascii() and name.isidentifier()  # as it is, in an expression
-        if css is None or "enum" in plain or "const" in plain or not can_be_written:
+        if css is None or not can_be_written:
             return None
         is_optional = not isinstance(required, list) or name not in required
         given = f"{{% $exists(input.{name}) %}}"
-        if kind in ("string", "integer", "number"):
+        if "enum" in plain or "const" in plain:
+            choices = options(plain, action.inputs)
+            if not _RADIO.search(css) or any(isinstance(one, bool) or _QUOTED.search(str(one)) for one in choices):
+                return None  # a list, from which portable primitives cannot choose
+            # Which of the buttons is clicked is known when the workflow runs.
+            button = f'{json.dumps(css, ensure_ascii=False)} & "[value=\'" & input.{name} & "\']"'
+            steps += _click(f"choose_{name}", _slot(button), {}, when=given if is_optional else None)
+        elif kind in ("string", "integer", "number"):
             text = f"input.{name}" if kind == "string" else f"$string(input.{name})"
             arguments = {"text": _slot(text), "target": {"selector": css}, "mode": "replace"}
             step: dict[str, object] = {"id": f"type_{name}", "primitive": "text.insert"}
@@ -392,13 +421,20 @@ def _workflow(action: Action, page: Page) -> dict[str, list[dict[str, object]]] 
     return {"version": 1, "expression_language": "jsonata", "steps": steps, "output": output}  # type: ignore[dict-item]
 
 
-def _click(name: str, css: str, further: Mapping[str, object]) -> list[dict[str, object]]:
-    """Return the steps of a click: find the element, and click its centre. A condition holds for the click alone."""
+def _click(name: str, css: str, further: JsonObject, when: str | None = None) -> list[dict[str, object]]:
+    """Return the steps of a click: find the element, and click its centre; both only `when` a condition holds."""
     centre = f"steps.find_{name}.output.clickable_center"
     click = {"id": name, "primitive": "pointer.click", "args": {"x": _slot(f"{centre}.x"), "y": _slot(f"{centre}.y")}}
     found: dict[str, object] = {"locator": {"selector": css}}
-    find: dict[str, object] = {"id": f"find_{name}", "primitive": "locator.element_info", "args": found}
-    return [find, click | dict(further)]
+    condition: dict[str, object] = {} if when is None else {"when": when}
+    find: dict[str, object] = {"id": f"find_{name}", "primitive": "locator.element_info", **condition, "args": found}
+    return [find, click | condition | dict(further)]
+
+
+_RADIO: Final = re.compile(r"""\[\s*type\s*=\s*["']?radio["']?\s*\][^\s>+~,]*$""", re.IGNORECASE)
+"""A selector that means radio buttons: of nothing else it is known before the page is there that it offers choices."""
+_QUOTED: Final = re.compile(r"""['"\\\n\r\f]""")
+"""Characters that cannot stand between quotation marks in a selector."""
 
 
 _write = to_json(render)  # one for both places: what lists documents lists it once

@@ -59,6 +59,10 @@ def is_published(catalog: Catalog) -> bool:
     return catalog.door(DOOR) is not None
 
 
+EVENT_TAG: Final = "event"
+"""The tag of skills that tell of what happens, for as long as their task goes on."""
+
+
 def extension_uri(catalog: Catalog) -> str:
     """The name of the extension that selects skills."""
     return catalog.absolute(extension_path(catalog))
@@ -127,6 +131,11 @@ def render(catalog: Catalog) -> dict[str, object]:
             "securityRequirements": required or None,
         }
         skills.append(present(skill))
+    for event in catalog.events:
+        if event.is_for(None) and event.id not in contracts:
+            contracts[event.id] = {"inputSchema": event.inputs, "outputSchema": event.payload}
+            described = {"id": event.id, "name": event.id, "description": event.description, "tags": [EVENT_TAG]}
+            skills.append({**described, "inputModes": list(INPUT_MODES), "outputModes": list(OUTPUT_MODES)})
     extension = {
         "uri": extension_uri(catalog),
         "description": 'A data part {"skill": "<id>", "input": {...}} selects a skill and carries its input.',
@@ -143,7 +152,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         "documentationUrl": absolute_if(catalog, site.documentation),
         "capabilities": {
             "streaming": True,
-            "pushNotifications": False,
+            "pushNotifications": True,
             "extensions": [extension],
             "extendedAgentCard": False,
         },

@@ -6,11 +6,11 @@ the site's own is `x-version`, and stands in the bridge manifests. What both ver
 its own; what only one of them asks for is said once: words and examples in `parameters`, `rateLimitHint` at level L3.
 
 Parameters tell what a plain HTTP client sends (`plain_request.py`) to `path`: the action's inputs at the plain door, or
-those of its own route, where names are those on the wire. A schema that the site's WoA document has word for word is a
-reference to it. `x-page` is the page in which the selectors of an action hold
-whose `path` is not that page. Deliberately not emitted: `error_codes` (how a route fails is not declared),
-`outputs.schema` (it is `outputSchema`), `openapi.$ref` (the operationId identifies the operation already),
-`burst_limit` and `concurrent_requests` (no such limits), and null as a parameter type (1.1 forbids it).
+those of its own route, where names are those on the wire. Longer schemas stand in a document of their own, to which the
+manifest refers. `x-page` is the page in which the selectors of an action hold whose `path` is not that page.
+Deliberately not emitted: `error_codes` (how a route fails is not declared), `outputs.schema` (it is `outputSchema`),
+`openapi.$ref` (the operationId identifies the operation already), `burst_limit` and `concurrent_requests` (no such
+limits), and null as a parameter type (1.1 forbids it).
 """
 
 import math
@@ -22,7 +22,8 @@ from typing import Final
 
 import orjson
 
-from awp_publish.model import DEFAULT_OPERATION, Action, Catalog, JsonObject, RateLimit
+from awp_publish.model import Action, Catalog, JsonObject, RateLimit
+from awp_publish.protocols.actions_json import SITE_ACTION
 from awp_publish.protocols.members import (
     absolute_if,
     credentials_of,
@@ -43,7 +44,8 @@ from awp_publish.protocols.plain_request import (
     request_schema,
 )
 from awp_publish.protocols.protocol import Document, Protocol, to_json
-from awp_publish.protocols.schema_reading import answer_schema, kinds, options, resolved
+from awp_publish.protocols.schema_reading import answer_schema, kinds, options, references, resolved
+from awp_publish.schema import DIALECT
 
 NAME: Final = "awas"
 PATH: Final = "/.well-known/ai-actions.json"
@@ -73,7 +75,8 @@ RATE_WINDOWS: Final = {60: "requests_per_minute", 3600: "requests_per_hour"}
 
 JSON_TYPE: Final = "application/json"
 
-WOA_PATH: Final = "/.well-known/woa.json"
+SCHEMAS: Final = "/schemas.json"
+SCHEMAS_TYPE: Final = "application/schema+json"
 MIN_SHARED: Final = 120
 """Bytes of a schema from which on a reference to it is the shorter way to say it."""
 
@@ -127,12 +130,14 @@ def is_published(catalog: Catalog) -> bool:
 
 def render(catalog: Catalog) -> dict[str, object]:
     """Return the manifest: 1.1's members in the order of its schema, 1.0's beside those that mean the same."""
-    site, actions, limit = catalog.site, catalog.actions, catalog.site.rate_limit
+    site, limit = catalog.site, catalog.site.rate_limit
+    # What calls the others by the map of the site's pages says nothing to a reader of this manifest.
+    actions = [action for action in catalog.actions if action.id != SITE_ACTION]
     updated = site.updated and (site.updated if site.updated.tzinfo else site.updated.replace(tzinfo=UTC))
     level = _site_level(catalog, actions)
     methods = _methods(catalog)
-    said = _said_in_woa(catalog)
-    described = [_action(catalog, action, level, methods.get("methods"), said) for action in actions]
+    shared = _schemas(catalog) if is_published(catalog) and catalog.publishes("schemas") else {}
+    described = [_action(catalog, action, level, methods.get("methods"), shared) for action in actions]
     workflows = [
         present({"id": flow.id, "name": flow.name, "description": flow.description, "steps": list(flow.steps)})
         for flow in site.workflows
@@ -244,7 +249,7 @@ def _methods(catalog: Catalog) -> dict[str, object]:
 
 
 def _action(
-    catalog: Catalog, action: Action, level: str | None, methods_of_site: object, said: Mapping[str, str]
+    catalog: Catalog, action: Action, level: str | None, methods_of_site: object, shared: Mapping[str, JsonObject]
 ) -> dict[str, object]:
     method, path = catalog.endpoint_of(action)
     address = located(catalog, path)
@@ -276,6 +281,11 @@ def _action(
     is_route = target is not None and (method, path) == (target.method, target.path)  # OpenAPI describes nothing else
     if catalog.openapi is not None and action.operation_id is not None and is_route:
         operation = {"documentUrl": located(catalog, catalog.openapi.path), "operationId": action.operation_id}
+    schemas = {"in": request_schema(catalog, action, fields), "out": dict(answer_schema(action))}
+    for member, schema in schemas.items():
+        name = f"{action.id}.{member}"
+        if shared.get(name) == schema and len(orjson.dumps(schema)) > MIN_SHARED:
+            schemas[member] = {"$ref": f"{located(catalog, schemas_address(catalog))}#/$defs/{name}"}
     described = present(
         {
             "id": action.id,
@@ -305,10 +315,10 @@ def _action(
             "conformanceLevel": _action_level(catalog, action),
             "parameters": parameters or None,
             "inputs": inputs or None,
-            "inputSchema": _shared(action, "inputs", request_schema(catalog, action, fields), said),
+            "inputSchema": schemas["in"],
             "x-encoding": encoding if encoding != JSON_TYPE else None,
             "outputs": present(outputs) or None,
-            "outputSchema": _shared(action, "outputs", answer_schema(action), said) or None,
+            "outputSchema": schemas["out"] or None,
             "result": action.result,
             "openapi": operation,
             "x-tags": action.tags or None,
@@ -318,25 +328,37 @@ def _action(
     return extended(described, action.extensions, NAME)
 
 
-def _said_in_woa(catalog: Catalog) -> dict[str, str]:
-    """The place of each agent in the WoA document of the site, by its default action and a member of its own."""
-    if WOA_PATH not in catalog.documents:
-        return {}
-    address = f"{located(catalog, WOA_PATH)}#/agents"
-    return {
-        f"{agent.operations[DEFAULT_OPERATION]}/{member}": f"{address}/{number}/{member}"
-        for number, agent in enumerate(catalog.agents)
-        for member in ("inputs", "outputs")
-        if DEFAULT_OPERATION in agent.operations and member not in agent.extensions
+# --- Schemas: each once, in a document of their own ---
+
+
+def schemas_address(catalog: Catalog) -> str:
+    """Return the path of the document that has the schemas to which the manifest refers."""
+    return catalog.paths.root + SCHEMAS
+
+
+def has_schemas(catalog: Catalog) -> bool:
+    """Return True for a site whose manifest may refer to a schema."""
+    return catalog.publishes(NAME) and bool(catalog.actions)
+
+
+def render_schemas(catalog: Catalog) -> dict[str, object]:
+    """Return the schemas by the actions whose inputs and answers they describe.
+
+    One with references into itself is a resource of its own there (JSON Schema core 2020-12, section 8.2.1).
+    """
+    definitions = {
+        name: {"$id": f"{SCHEMAS[1:]}?{name}", **schema} if any(references(schema)) and "$id" not in schema else schema
+        for name, schema in _schemas(catalog).items()
     }
+    return {"$schema": DIALECT, "$id": catalog.absolute(schemas_address(catalog)), "$defs": definitions}
 
 
-def _shared(action: Action, member: str, schema: JsonObject, said: Mapping[str, str]) -> dict[str, object]:
-    """A schema, as a reference to the WoA document of the site where it stands there word for word, and is longer."""
-    place = said.get(f"{action.id}/{member}")
-    if place is not None and schema == (action.inputs if member == "inputs" else answer_schema(action)):
-        return {"$ref": place} if len(orjson.dumps(schema)) > MIN_SHARED else dict(schema)
-    return dict(schema)
+def _schemas(catalog: Catalog) -> dict[str, JsonObject]:
+    both = ((action, {"in": action.inputs, "out": answer_schema(action)}) for action in catalog.actions)
+    return {f"{action.id}.{member}": schema for action, schemas in both for member, schema in schemas.items() if schema}
+
+
+# --- Parameters ---
 
 
 def _parameter(action: Action, field: Field) -> dict[str, object]:
@@ -410,5 +432,20 @@ PROTOCOL = Protocol(
         Document(ALIAS_PATH, MEDIA_TYPE, _MANIFEST, max_age=MAX_AGE, headers=HEADERS, door="plain"),
         # The text names no media type for the schema; JSON is what the manifest is served as.
         Document(SCHEMA_PATH, MEDIA_TYPE, to_json(render_schema), max_age=MAX_AGE, headers=HEADERS),
+    ),
+)
+
+SCHEMAS_PROTOCOL = Protocol(
+    "schemas",
+    documents=(
+        Document(
+            "/agents" + SCHEMAS,
+            SCHEMAS_TYPE,
+            to_json(render_schemas),
+            max_age=MAX_AGE,
+            condition=has_schemas,
+            moved=schemas_address,
+            door="plain",
+        ),
     ),
 )

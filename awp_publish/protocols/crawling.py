@@ -47,7 +47,6 @@ def render_robots(catalog: Catalog) -> bytes:
 # --- Sitemaps ---
 
 SITEMAP_PATH: Final = "/sitemap.xml"
-SITEMAP_MD_PATH: Final = "/sitemap.md"
 NAMESPACE: Final = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
@@ -151,7 +150,7 @@ SITEMAP: Final = Protocol(
     "sitemap",
     documents=(
         Document(SITEMAP_PATH, "application/xml", render_sitemap, condition=has_pages, is_fallback=True),
-        Document(SITEMAP_MD_PATH, MARKDOWN, render_sitemap_md, condition=has_pages, is_fallback=True),
+        Document(llms_txt.SITEMAP_MD_PATH, MARKDOWN, render_sitemap_md, condition=has_pages, is_fallback=True),
     ),
 )
 SECURITY: Final = _file(

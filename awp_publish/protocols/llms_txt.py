@@ -7,15 +7,19 @@ before the first H2, as lists may there; below an H2 stand links, as the format 
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from itertools import product
+from math import prod
 from typing import Final
+from urllib.parse import quote
 
 import orjson
 
 from awp_publish.model import Action, Agent, Catalog, JsonObject, Page
-from awp_publish.protocols import som
+from awp_publish.protocols import som, woa
 from awp_publish.protocols.actions_json import SITE_ACTION
-from awp_publish.protocols.members import credentials_of, whole
+from awp_publish.protocols.members import credentials_of, located, whole
 from awp_publish.protocols.protocol import Document, Protocol
 from awp_publish.protocols.schema_reading import members, object_facts, required_members, resolved
 
@@ -32,6 +36,14 @@ LONGEST_NAME: Final = 64
 MOST_CHOICES: Final = 12
 """Values of an enumeration that a line spells out."""
 
+MOST_PAGES: Final = 20
+"""Pages that llms.txt names; the sitemap has them all."""
+
+MOST_ADDRESSES: Final = 1000
+"""Addresses of a page with placeholders that are listed."""
+
+SITEMAP_MD_PATH: Final = "/sitemap.md"
+
 _DOORS: Final = {"mcp": "MCP", "a2a": "A2A", "awp": "AWP"}
 _LIMITS: Final = (("minimum", ">="), ("exclusiveMinimum", ">"), ("maximum", "<="), ("exclusiveMaximum", "<"))
 
@@ -41,17 +53,27 @@ def render(catalog: Catalog) -> bytes:
     site = catalog.site
     lines = [f"# {one_line(site.name)}", "", f"> {one_line(site.description)}", "", *usage(catalog)]
     if listed := page_links(catalog):
-        lines += ["", "## Pages", "", *listed]
+        lines += ["", "## Pages", "", *listed[:MOST_PAGES]]
+        if len(listed) > MOST_PAGES and catalog.publishes("sitemap"):
+            lines.append(f"- [All {len(listed)} pages]({catalog.absolute(SITEMAP_MD_PATH)})")
     if further := _documents(catalog):
         lines += ["", "## Documents", "", *further]
     return ("\n".join(lines) + "\n").encode()
 
 
 def render_full(catalog: Catalog) -> bytes:
-    """Return llms-full.txt: the same, and what the schemas, the examples and the site's hints say."""
+    """Return llms-full.txt: the same, where to begin, and what the schemas, the examples and the site's hints say."""
     site, lines = catalog.site, [render(catalog).decode().rstrip("\n")]
+    manifest = f", described in {catalog.absolute(woa.PATH)}" if catalog.publishes("woa") else ""
+    invoke = catalog.absolute(catalog.paths.invoke)
+    lines += ["", "## Getting started", ""] if catalog.actions or _doors(catalog) else []
+    lines += [f"- WoA: {invoke}{manifest}"] if catalog.actions else []
+    for name, path in _doors(catalog):
+        address = catalog.absolute(path)
+        lines.append(f"- {name}: {address.replace('http', 'ws', 1) if name == 'AWP' else address}")
+    lines += ["", "## Reference"] if catalog.actions else []
     for action in catalog.actions:
-        lines += ["", f"## {action.id}", "", action.description.strip(), "", f"Input: {_json(action.inputs)}"]
+        lines += ["", f"### {action.id}", "", action.description.strip(), "", f"Input: {_json(action.inputs)}"]
         lines += ["", f"Output: {_json(action.outputs)}"] if action.outputs else []
         lines += [f"Example: {_json(example)}" for example in action.examples]
     for title, facts in (("Hints", site.hints), ("Errors", site.errors)):
@@ -65,10 +87,12 @@ def usage(catalog: Catalog) -> Sequence[str]:
     """Return the actions and the rules of calling them, in Markdown; what no action here asks for is not said."""
     # What calls the others by the map of the site's pages says nothing to who calls them himself.
     actions = [action for action in catalog.actions if action.id != SITE_ACTION]
+    also = ", ".join(f"{name} {located(catalog, path)}" for name, path in _doors(catalog))
     if not actions:
-        return []
+        return [f"Call by {also}."] if also else []
     template = catalog.absolute(catalog.paths.invoke.replace("{agent_id}", "NAME"))
-    lines = [f'Call: POST {template} with JSON {{"input": {{...}}}}. Errors are problem+json with a `recovery`.', ""]
+    called = f'Call: POST {template} with JSON {{"input": {{...}}}}'
+    lines = [f"{called}{f', or by {also}' if also else ''}. Errors are problem+json with a `recovery`.", ""]
     agents = {agent.id: agent for agent in catalog.agents}
     groups = dict[str, list[str]]()  # by category, the first of an action's tags; what has none stands first
     for action in sorted(actions, key=lambda one: bool(one.tags)):
@@ -79,6 +103,10 @@ def usage(catalog: Catalog) -> Sequence[str]:
         lines += [*([""] if lines[-1] else []), *([f"{tag}:", ""] if is_headed else []), *told]
     rules = list(_rules(catalog))
     return [*lines, "", *(f"- {rule}" for rule in rules)] if rules else lines
+
+
+def _doors(catalog: Catalog) -> list[tuple[str, str]]:
+    return [(_DOORS[door.protocol], door.path) for door in catalog.doors if door.protocol in _DOORS]
 
 
 def _line(agent: Agent, action: Action) -> str:
@@ -110,13 +138,13 @@ def _rules(catalog: Catalog) -> Iterator[str]:
                 yield f"sign in: {how}; its answer's header AWP-Session is the `session` beside `input` from then on"
     if any(action.needs_confirmation for action in actions):
         yield (
-            "confirm: answers 428 with `confirmation` {token, summary}; once the person agrees to the summary, repeat "
+            "confirm: answers 428 with `confirmation` {token, summary}; once the person agrees, repeat "
             "with the token as `confirmation` beside `input`"
         )
     if any(action.requires for action in actions):
         yield "after: within the session; without one, `receipts` beside `input` has its answer's AWP-Receipt"
     if keyed := next((action.idempotency for action in actions if action.idempotency), None):
-        yield f"key: takes `{keyed.key_field}` beside `input`, so that a repeated call counts once"
+        yield f"key: takes `{keyed.key_field}` beside `input`; a repeated call counts once"
     if any(action.is_background for action in actions):
         yield "job: answers 202; poll Location"
 
@@ -164,7 +192,8 @@ def _kind(facts: JsonObject) -> str:
 
 def markdown_address(catalog: Catalog, page: Page) -> str:
     """Return the address at which a page is Markdown: that of the page with `.md` or `index.md` behind it."""
-    return catalog.absolute(f"{page.path}{'index' if page.path.endswith('/') else ''}.md")
+    path, mark, query = page.path.partition("?")
+    return catalog.absolute(f"{path}{'index' if path.endswith('/') else ''}.md{mark}{query}")
 
 
 def page_links(catalog: Catalog) -> list[str]:
@@ -179,18 +208,31 @@ def page_links(catalog: Catalog) -> list[str]:
 
 
 def listed_pages(catalog: Catalog) -> list[Page]:
-    """Return the pages of one address that robots may read."""
-    kept_out = catalog.site.robots.disallow if catalog.site.robots is not None else ()
-    return [page for page in catalog.pages if not page.is_template and not page.path.startswith(tuple(kept_out))]
+    """Return the pages that robots may read: those of one address, and those whose placeholders have few values.
+
+    A route that nobody has declared or included is none of them: what it shows may be for its visitor alone.
+    """
+    kept_out = tuple(catalog.site.robots.disallow) if catalog.site.robots is not None else ()
+    found = dict[str, Page]()
+    for page in catalog.pages:
+        choices = [page.choices.get(name, ()) for name in page.placeholders]
+        if page.path.count("{") != len(choices) or prod(map(len, choices)) > MOST_ADDRESSES:
+            continue
+        for values in product(*choices):
+            path, title = page.path, ", ".join((page.title, *values))
+            for name, value in zip(page.placeholders, values, strict=True):
+                path = path.replace(f"{{{name}}}", quote(value, safe=""))
+            if not path.startswith(kept_out):
+                found.setdefault(path, replace(page, path=path, title=title))
+    declared = {page.path: page for page in catalog.pages}
+    return [declared.get(path, page) for path, page in found.items()]
 
 
 def _documents(catalog: Catalog) -> list[str]:
     if not catalog.publishes("agent_skills"):
         return []
-    doors = [f"{_DOORS[door.protocol]} {door.path}" for door in catalog.doors if door.protocol in _DOORS]
-    also = f", also by {', '.join(doors)}" if doors else ""
     names = {skill.name for skill in catalog.skills}
-    own = [f"- [Skill]({catalog.absolute(skill_path(catalog))}): the actions in one file{also}"]
+    own = [f"- [Skill]({catalog.absolute(skill_path(catalog))}): the actions in one file"]
     return [
         *(own if catalog.actions and skill_name(catalog) not in names else []),
         *(

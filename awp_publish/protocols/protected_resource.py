@@ -59,6 +59,7 @@ def render_of_mcp(catalog: Catalog) -> dict[str, object]:
 
 def _render(catalog: Catalog, resource: str) -> dict[str, object]:
     site = catalog.site
+    known = site.authentication
     scopes = sorted({scope for action in catalog.actions for scope in action.scopes})
     document = {
         "resource": resource,
@@ -67,6 +68,9 @@ def _render(catalog: Catalog, resource: str) -> dict[str, object]:
         "bearer_methods_supported": list(BEARER_METHODS),
         "resource_name": site.name,
         "resource_documentation": absolute_if(catalog, site.documentation),
+        # RFC 9449 section 5.2: tokens that are bound to a key
+        "dpop_signing_alg_values_supported": list(known.proof_algorithms) or None if known is not None else None,
+        "dpop_bound_access_tokens_required": True if known is not None and known.proof_required else None,
     }
     return present(document) | extension_members(site.extensions)
 

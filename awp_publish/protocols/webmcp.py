@@ -20,8 +20,11 @@ SUFFIX: Final = "/webmcp.tools.js"
 MEDIA_TYPE: Final = "text/javascript; charset=utf-8"
 
 
+_WORDLESS: Final = ("integer", "number", "boolean", "null")
+
+
 def address_of(catalog: Catalog) -> str:
-    """The path of the script."""
+    """Return the path of the script."""
     return catalog.paths.root + SUFFIX
 
 
@@ -33,11 +36,17 @@ def render(catalog: Catalog) -> bytes:
 
 
 def _tool(catalog: Catalog, action: Action) -> dict[str, object]:
+    # A text may have been written by somebody else; numbers and named values have not.
+    facts = resolved(action.outputs, action.outputs)
+    inner = members(object_facts(facts, action.outputs))
+    parts = [resolved(one, action.outputs) for one in inner.values()] if inner else [facts]
+    has_texts = not all(one.get("type") in _WORDLESS or "enum" in one for one in parts)
     annotations = {
         "readOnlyHint": action.effect == "read",
         "destructiveHint": action.sensitivity in ("destructive", "irreversible") or None,
         "idempotentHint": action.effect in ("read", "idempotent"),
-        "untrustedContentHint": _says_texts(action),
+        "consequentialHint": action.needs_confirmation or action.sensitivity == "irreversible" or None,
+        "untrustedContentHint": has_texts,
     }
     tool = {
         "name": action.id,
@@ -50,14 +59,6 @@ def _tool(catalog: Catalog, action: Action) -> dict[str, object]:
         "key": action.idempotency.key_field if action.idempotency else None,
     }
     return present(tool)
-
-
-def _says_texts(action: Action) -> bool:
-    """Whether an answer may hold texts, which somebody else may have written: all but numbers and named values."""
-    facts = resolved(action.outputs, action.outputs)
-    inner = members(object_facts(facts, action.outputs))
-    parts = [resolved(one, action.outputs) for one in inner.values()] if inner else [facts]
-    return not all(one.get("type") in ("integer", "number", "boolean", "null") or "enum" in one for one in parts)
 
 
 _SCRIPT: Final = rb"""// Tools of this site for agents in the browser (WebMCP), made from what the site declares.
@@ -87,13 +88,15 @@ async function finished(response) {  // a job is polled until it has ended
   return response;
 }
 
-async function call(tool, input) {
+async function call(tool, input, client) {
   const key = tool.key && crypto.randomUUID();
   let response = await send(tool, input ?? {}, undefined, key);
   if (response.status === 428) {
     const {confirmation} = await response.clone().json();
     if (confirmation) {
-      if (!window.confirm(confirmation.summary)) return "Not done: the person did not agree.";
+      const ask = async () => window.confirm(confirmation.summary);
+      const agrees = client?.requestUserInteraction ? await client.requestUserInteraction(ask) : await ask();
+      if (!agrees) return "Not done: the person did not agree.";
       response = await send(tool, input ?? {}, confirmation.token, key);
     }
   }
@@ -113,8 +116,9 @@ async function call(tool, input) {
 const contexts = new Set([document.modelContext, navigator.modelContext].filter((one) => one?.registerTool));
 for (const context of contexts) {
   for (const tool of TOOLS) {
+    if (document.querySelector(`form[toolname="${tool.name}"][tooldescription]`)) continue;  // is that tool itself
     const {name, title, description, inputSchema, annotations} = tool;
-    const execute = (input) => call(tool, typeof input === "string" ? JSON.parse(input) : input);
+    const execute = (input, client) => call(tool, typeof input === "string" ? JSON.parse(input) : input, client);
     try {
       Promise.resolve(context.registerTool({name, title, description, inputSchema, annotations, execute}))
         .catch((error) => console.warn("WebMCP", name, error.name));
@@ -129,4 +133,4 @@ PROTOCOL = Protocol(
     "webmcp",
     documents=(Document("/agents" + SUFFIX, MEDIA_TYPE, render, condition=has_actions, moved=address_of, door="woa"),),
 )
-"""Pages name the script themselves: `<script type="module" src="/agents/webmcp.tools.js"></script>`."""
+"""Pages name the script themselves, by `awp_publish.templating.webmcp_script`."""

@@ -18,10 +18,11 @@ from awp_publish.model import Catalog, seconds_of
 from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import Credentials, Label
 from awp_publish.policy.guard import Guards
+from awp_publish.policy.jwt import JwtBearer
 from awp_publish.policy.tokens import Tokens
 from awp_publish.problems import DeclarationError
 from awp_publish.protocols import ALL, llms_txt
-from awp_publish.protocols.crawling import SITEMAP_MD_PATH, has_sitemap
+from awp_publish.protocols.crawling import has_sitemap
 from awp_publish.protocols.protected_resource import metadata_url
 from awp_publish.protocols.protocol import Protocol, published
 from awp_publish.serve.dispatch import ROUTE_CALL, CalledApplication, RouteCaller
@@ -48,6 +49,7 @@ from awp_publish.serve.pages import PageReader, describe_pages
 from awp_publish.serve.sessions import LIFETIME, CookieSessions, Outside, SessionCalls, has_session_callers
 from awp_publish.serve.startup import is_first_worker, report, root_path_of_server
 from awp_publish.serve.status import StatusKeeper
+from awp_publish.serve.webhooks import Webhooks
 from awp_publish.serve.woa import door_of
 from awp_publish.site import Site
 from awp_publish.templating import link_header
@@ -109,6 +111,7 @@ class AgentPublisher:
         self._status = StatusKeeper(site.liveness, site.probe)
         self._observer = Observer(site.settings.log_inputs, site.call_listeners, site.traffic)
         self._background: Background | None = None
+        self._webhooks: Webhooks | None = None
         self._renderer: PageRenderer | None = None
         self._whole: AsgiApp = app
         self._called = CalledApplication(app, app)
@@ -133,8 +136,8 @@ class AgentPublisher:
             # Headers are copied: middleware outside of us may change its copy.
             await send({"type": "http.response.start", "status": reply.status, "headers": list(reply.headers)})
             await send({"type": "http.response.body", "body": reply.body})
-        elif path in here.exact:
-            await here.exact[path](scope, receive, send)
+        elif (exact := here.exact.get(path)) is not None:
+            await exact(scope, receive, send)
         elif path.startswith(here.heads) and (door := here.doors.find(scope, path)) is not None:
             await door(scope, receive, send)
         else:
@@ -233,6 +236,8 @@ class AgentPublisher:
             if self._background is not None:
                 scope.get("extensions", {}).get(BACKGROUNDS, []).append(self._background)
                 await stack.enter_async_context(self._background.working(scope.get("state", {})))
+            if self._webhooks is not None:
+                await stack.enter_async_context(self._webhooks.working())
             for door in (door for published in self._published for door in published.doors.live):
                 if door.running is not None:
                     await stack.enter_async_context(door.running())
@@ -279,6 +284,10 @@ class AgentPublisher:
             guards = self._guards(catalog, None)
             sessions = self._sessions(guards, catalog)
             self._background = Background(settings, catalog, guards, self._observer, self._whole, application, sessions)
+        if self.site.catalog.events or "a2a" in settings.doors:
+            self._webhooks = Webhooks(lambda: self.site.store, self.site.events)
+            if self._background is not None:
+                self._background.announce_to(self._webhooks, self.site)
         if settings.page_formats is not None:
             self._renderer = PageRenderer()
             self._renderer.on_reading = self._count_reading if self.site.traffic is not None else None
@@ -365,9 +374,10 @@ class AgentPublisher:
         pages = None
         if formats and self._renderer:
             llms = catalog.absolute(llms_txt.PATH) if catalog.publishes("llms_txt") else None
-            sitemap = catalog.absolute(SITEMAP_MD_PATH) if has_sitemap(catalog) else None
+            sitemap = catalog.absolute(llms_txt.SITEMAP_MD_PATH) if has_sitemap(catalog) else None
             updated = catalog.site.updated.date().isoformat() if catalog.site.updated is not None else None
-            pages = NegotiatedPages(catalog, formats, self._renderer, links, Guide(llms, sitemap, updated))
+            guide = Guide(llms, sitemap, catalog.site.version, updated)
+            pages = NegotiatedPages(catalog, formats, self._renderer, links, guide)
         guarded = self._guard_routes(catalog)
         onward = negotiate(guarded or self.app, pages, links, self.site.settings.timeout)
         return _Published(_host_of(catalog), documents, fallbacks, self._open_doors(catalog), pages, onward, guarded)
@@ -398,6 +408,7 @@ class AgentPublisher:
             routes=partial(find_routes, self._called.routes),
             sessions=sessions,
             carry=carry,
+            webhooks=self._webhooks,
         )
         return open_doors(context, self._status)
 
@@ -454,7 +465,7 @@ class AgentPublisher:
         return Guards(
             store=site.store,
             authenticators=tuple(
-                one.bound_to(settings.urls, site.store) if isinstance(one, WebBotAuth) else one
+                one.bound_to(settings.urls, site.store) if isinstance(one, (WebBotAuth, JwtBearer)) else one
                 for one in site.authenticators
             ),
             realm=catalog.site.name,
@@ -472,7 +483,7 @@ class AgentPublisher:
 async def _fall_back(go_on: Answer, prepared: Prepared, scope: Scope, receive: Receive, send: Send) -> None:
     """Ask the application first, and answer with our document where it has none."""
 
-    async def answer() -> None:
+    async def answer(_: Receive) -> None:
         await send_reply(prepared.answer(scope["method"], scope["headers"]), send)
 
     await ask_first(go_on, scope, receive, send, (404,), answer)

@@ -89,7 +89,27 @@ MAX_MAPS: Final = 100
 """Maps that are kept ready for callers who may see different actions."""
 
 ANSWERS: Final = ("action_call_output", "action_error")
-ITEMS: Final = ("runtime_ready", "runtime_status", "action_call", "action_call_output", "dom_event", "action_error")
+ITEMS: Final[Mapping[str, tuple[str, str]]] = {
+    "runtime_ready": (
+        "runtime_id* url* runtime_key authorization_id extension_version manifest{protocol,version,tools} host title "
+        "capabilities",
+        "runtime",
+    ),
+    "runtime_status": ("runtime_id* url states attachments observed_at call{step_id,mutating} events", "runtime"),
+    "action_call": (
+        "call_id* name* arguments* runtime_id target_runtime_id target{runtime_id,runtime_key,authorization_id} "
+        "authorization_id target_url_contains target_title_contains timeout_ms confirmation receipts idempotency_key "
+        "session",
+        "agent, and the bridge to the runtime",
+    ),
+    "action_call_output": ("call_id* runtime_id* output* steps headers", "runtime, and the bridge to the agent"),
+    "dom_event": (
+        "event_id* runtime_id* name* payload* event url observed_at previous_call_id",
+        "runtime, and the bridge to agents",
+    ),
+    "action_error": ("error*{code*,message,severity,recoverable,evidence} call_id runtime_id", "either"),
+}
+"""Items with their members, those that have to be there with a star, and who sends them."""
 
 MAX_ID: Final = 256
 MAX_URL: Final = 8_192
@@ -110,7 +130,7 @@ IN_PROCESS: Final = "in_process"
 """Names the caller's own page in this process, whatever its id is."""
 
 MEMBERS: Final = ("confirmation", "receipts", "idempotency_key", "session")
-"""What may stand beside the arguments of a call, as in the envelopes of other doors."""
+"""Members that may stand beside the arguments of a call, as in the envelopes of other doors."""
 
 SCRIPT: Final = Path(__file__).parents[1] / "static" / "actions.js"
 _CONFIGURATION: Final = b"/*SITE*/{}/*SITE*/"
@@ -297,7 +317,7 @@ class Selectors:
         )
 
     def fit(self, runtime: ReachableRuntime) -> bool:
-        """Whether a runtime that the caller may reach is meant."""
+        """Tell if a runtime that the caller may reach is meant."""
         key = runtime.key if isinstance(runtime, PairedRuntime) else None
         names = {runtime.id, *([IN_PROCESS] if isinstance(runtime, SiteRuntime) else [])}
         if isinstance(runtime, PairedRuntime) and runtime.authorization_id is not None:
@@ -534,7 +554,10 @@ class Bridge:
         runtime.url, runtime.title = url, title or ""
         runtime.host = host or runtime.host
         runtime.capabilities = tuple(one[:MAX_ID] for one in capabilities[:1_000])
-        runtime.is_ready = manifest is None or _is_map(manifest)
+        version = manifest.get("version") if manifest is not None else None
+        runtime.is_ready = manifest is None or (  # V1, Root Object
+            manifest.get("protocol") == "actions.json" and version == 1 and not isinstance(version, bool)
+        )
         listed = manifest.get("tools") if manifest is not None else None
         runtime.announced = frozenset(_by_name(listed)) if isinstance(listed, list) else frozenset()
         connection.runtimes[runtime_id] = owner.runtimes[runtime_id] = runtime
@@ -558,12 +581,10 @@ class Bridge:
             runtime.owner.runtimes.pop(runtime.id, None)
         runtime.owner, runtime.id = connection.owner, runtime_id
         call = runtime.current
-        if call is not None and isinstance(call.peer, BridgeConnection) and not self._may_reach(call.peer, runtime):
+        caller = call.peer if call is not None else None
+        if isinstance(caller, BridgeConnection) and not (runtime.owner is caller.owner or caller in runtime.listeners):
             runtime.fail(RuntimeFailure("permission_denied", "The page is another visitor's by now."))
         runtime.take_interrupted()
-
-    def _may_reach(self, connection: "BridgeConnection", runtime: PairedRuntime) -> bool:
-        return runtime.owner is connection.owner or connection in runtime.listeners
 
     def _drive(self, runtime: PairedRuntime) -> None:
         """Have the runner here, and single steps carried out by our script there."""
@@ -872,7 +893,7 @@ class Bridge:
             or action is None
             or "workflow" not in tool
             or (is_paired and action.id in self._guarded_routes)
-            or not self._gates.is_guarded(action)
+            or action.id not in self._gates.guarded
         ):
             return await runtime.carry_out(call)
         self._gates.set_status(self.door.published().status)
@@ -1162,12 +1183,6 @@ class BridgeConnection(SocketConnection):
 def _by_name(listed: object) -> dict[str, JsonObject]:
     found = listed if isinstance(listed, list) else []
     return {str(one["name"]): one for one in found if isinstance(one, dict) and isinstance(one.get("name"), str)}
-
-
-def _is_map(manifest: Mapping[str, object]) -> bool:
-    """Whether a runtime has loaded a map of the version that is spoken here (V1, Root Object)."""
-    version = manifest.get("version")
-    return manifest.get("protocol") == "actions.json" and version == 1 and not isinstance(version, bool)
 
 
 def _keyed_as(owner: Owner, key: str) -> str:

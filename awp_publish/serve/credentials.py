@@ -82,7 +82,7 @@ def read_credentials(scope: Scope, fields: Fields, trusted_proxies: TrustedProxi
         scope.get("user"),
         _NO_SCOPES if auth is None else _granted(auth),
         query=scope.get("query_string", b""),
-        request=scope if b"signature-input" in fields else None,
+        request=scope if b"signature-input" in fields or b"dpop" in fields else None,
     )
 
 
@@ -120,8 +120,7 @@ class _Headers(Mapping[str, str]):
 def client_address(scope: Scope, fields: Fields, trusted_proxies: TrustedProxies) -> str:
     """The client's address, "" if there is none; of IPv6 the network of CALLER_NETWORK bits ("2001:db8::/64")."""
     client = scope.get("client")
-    host = client[0] if client else ""
-    peer, key = _read_peer(host if isinstance(host, str) else str(host or ""))
+    peer, key = _read_peer(str(client[0] or "") if client else "")
     if not trusted_proxies.networks and not trusted_proxies.unix:
         return key
     if peer is None and key:

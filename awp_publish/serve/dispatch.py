@@ -10,13 +10,17 @@ gates would be passed by.
 
 import asyncio
 import base64
+import binascii
 import logging
+import mimetypes
 import re
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from dataclasses import dataclass
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
-from typing import Any, Final, cast
-from urllib.parse import parse_qsl, unquote, urlencode
+from http.cookies import SimpleCookie
+from typing import Any, Final, NamedTuple, cast
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -24,7 +28,16 @@ from starlette.exceptions import HTTPException
 from awp_publish import media
 from awp_publish.discover import ITSELF, Routed, asks_for_host, compares_routes, find_arrival, fixed_arrivals
 from awp_publish.discover.routes import pattern_of
-from awp_publish.model import ROUTE_CALL as ROUTE_CALL, Action, Catalog, JsonObject, RouteCredential, Target
+from awp_publish.model import (
+    ROUTE_CALL as ROUTE_CALL,
+    Action,
+    Catalog,
+    JsonObject,
+    Location,
+    Parameter,
+    RouteCredential,
+    Target,
+)
 from awp_publish.policy.call import Call, Content, Outcome, Result
 from awp_publish.policy.guard import challenges_of_route
 from awp_publish.problems import (
@@ -43,7 +56,6 @@ from awp_publish.problems import (
     phrase_of,
     refusal,
 )
-from awp_publish.request import Encoder, Request
 from awp_publish.schema import pointer_to, read_errors
 from awp_publish.serve.credentials import TrustedProxies, read_credentials
 from awp_publish.serve.http import AsgiApp, Fields, Message, Receive, Scope, Send, mount_of, read_fields
@@ -78,16 +90,16 @@ def read_answer(
     else base64. What it is, its media type says, or else what the action declares; of neither, it has to be text.
     """
     action = call.action
-    content_type, disposition, carried = b"", b"", list[tuple[bytes, bytes]]()
-    for pair in headers:
-        name, value = pair
+    content_type = disposition = b""
+    carried: list[tuple[bytes, bytes]] = []
+    for name, value in headers:
         if name == b"content-type":
             content_type = content_type + b", " + value if content_type else value
         elif name in CARRIED_HEADERS:
-            carried.append(pair)
+            carried.append((name, value))
         elif name == b"content-disposition":
             disposition = value
-    if not 200 <= status < 300:
+    if status // 100 != 2:
         problem = _read_refusal(call, status, read_fields(headers), body, codes)
         if status == 401 and action.route_authenticates and all(name != b"www-authenticate" for name, _ in carried):
             # RFC 9110, section 15.5.2: there always is a challenge.
@@ -231,7 +243,7 @@ SURE_PLACE: Final = "awp_publish.place"
 """The `type` of an error whose location has members of the input and nothing else, be they given or not."""
 
 
-logger: Final = logging.getLogger("awp_publish.calls")
+# --- An action's input as the HTTP request that its route understands: path, query, headers, body ---
 
 NOT_CARRIED: Final = frozenset(
     {
@@ -266,10 +278,304 @@ NOT_CARRIED: Final = frozenset(
 )
 """Headers that speak about the caller's own body, connection, cache or address, or are a secret between us."""
 
+_ACCEPT_JSON: Final = (b"accept", b"application/json")
+JSON: Final = "application/json"
+FORM: Final = "application/x-www-form-urlencoded"
+MULTIPART: Final = "multipart/form-data"
+_REST: Final[Mapping[str, Location]] = {JSON: "json", FORM: "form", MULTIPART: "form"}
+"""Where members go that a schema admits without naming them, by the body's media type; into the query otherwise."""
+
+
+MAX_PATH_VALUE: Final = 8_000
+"""Characters of a path parameter: as long as request lines may be (RFC 9110, section 4.1), longer than servers take."""
+
+_OTHER_METHODS: Final = frozenset({"_method", "_http_method", "x-http-method-override"})
+"""Members of a query or form in which some middleware reads another method; sent only where a route has them."""
+
+
+@dataclass(slots=True)
+class _Parts:
+    """Values of one input, sorted by where they travel."""
+
+    path: dict[str, tuple[str, str]] = field(default_factory=dict)
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+    cookies: list[str] = field(default_factory=list)
+    json: dict[str, object] = field(default_factory=dict)
+    form: list[tuple[str, str]] = field(default_factory=list)
+    files: list[tuple[str, "File"]] = field(default_factory=list)
+    whole: object = None
+
+
+class Encoder:
+    """Makes requests for the route of one action; what does not depend on the input is worked out once.
+
+    Pure: nothing is sent from here. Values that would change which route is reached (a slash in a single path segment,
+    a line break in a header) are refused as invalid input.
+    """
+
+    def __init__(self, action: Action, target: Target) -> None:
+        self._target = target
+        self._keys = frozenset(one.name for one in action.route_credentials if one.place == "query")
+        self._content_type = (b"content-type", (target.content_type or "").encode("latin-1"))
+        self._parameters = {parameter.name: parameter for parameter in target.parameters}
+        self._rest: Location = _REST.get(target.content_type or "", "query")
+        self._whole = next((p for p in target.parameters if p.location == "body"), None)
+        self._is_plain_json = target.content_type == JSON and all(p.location == "json" for p in target.parameters)
+        self._pieces = re.split(r"({\w+})", target.path)
+        raw_path = _quote_template(target.path).encode("ascii")
+        self._address = {"method": target.method, "path": target.path, "raw_path": raw_path, "query_string": b""}
+
+    def __call__(self, outer: Scope, given: JsonObject) -> tuple[Scope, bytes]:
+        """Return the request for an input that has passed its schema, and its body; `outer` is the caller's own.
+
+        Raises InvalidInput for what no request can carry.
+        """
+        body, headers, way = b"", [_ACCEPT_JSON], self._address
+        kept = [pair for pair in outer["headers"] if pair[0] not in NOT_CARRIED]
+        if self._is_plain_json:
+            body = _json_text(given, "")
+            headers += (self._content_type, (b"content-length", b"%d" % len(body)), *kept)
+        else:
+            way, own, cookies, body = self._place_all(given)
+            # The input's own headers replace the caller's of the same name; its cookies join them.
+            replaced = {name for name, _ in own}
+            kept = [pair for pair in kept if pair[0] not in replaced]
+            if cookies:
+                cookies = [value.decode("latin-1") for name, value in kept if name == b"cookie"] + cookies
+                kept = [pair for pair in kept if pair[0] != b"cookie"]
+                kept.append((b"cookie", "; ".join(cookies).encode("latin-1")))
+            headers += (*own, *kept)
+        # The server's shortcuts for sending files would go round us.
+        scope = {**outer, **way, "headers": headers, "extensions": {}}
+        if self._keys and outer.get("query_string"):  # the caller's own keys, which are no inputs
+            keys = [pair for pair in parse_qsl(outer["query_string"].decode("latin-1")) if pair[0] in self._keys]
+            scope["query_string"] = b"&".join(filter(None, (scope["query_string"], urlencode(keys).encode("ascii"))))
+        if outer.get("root_path") and (mounted := mount_of(outer)):
+            scope["path"], scope["raw_path"] = mounted + scope["path"], mounted.encode("utf-8") + scope["raw_path"]
+        return scope, body
+
+    def _place_all(self, given: JsonObject) -> tuple[dict[str, Any], list[tuple[bytes, bytes]], list[str], bytes]:
+        """Return the address with its query, the headers and cookies that an input makes, and the body."""
+        target, way = self._target, {**self._address}
+        query: list[tuple[str, str]] = []
+        parts: _Parts | None = None
+        for name, value in given.items():
+            parameter = self._parameters.get(name)
+            if parameter is None:
+                if self._rest != "json" and name.lower() in _OTHER_METHODS:
+                    raise _unsendable(pointer_to([name]), "is not an input of this action")
+                parameter = Parameter(name, self._rest, name)
+            if parameter.location != "query":
+                parts = parts or _Parts()
+                _place(parts, parameter, value)
+            elif type(value) is str:
+                query.append((parameter.wire_name, value))
+            else:
+                query += [(parameter.wire_name, text) for text in _texts(value)]
+        if query:
+            way["query_string"] = urlencode(query).encode("ascii")
+        if parts is None:
+            if target.content_type is None:
+                return way, [], [], b""
+            parts = _Parts()
+        if parts.path:
+            texts = {"{" + name + "}": both for name, both in parts.path.items()}
+            pieces = [texts.get(piece) or (piece, _quote_template(piece)) for piece in self._pieces]
+            way["path"] = "".join(plain for plain, _ in pieces)
+            way["raw_path"] = "".join(quoted for _, quoted in pieces).encode("ascii")
+        if target.content_type is None:
+            return way, parts.headers, parts.cookies, b""
+        body, content_type = self._write_body(parts)
+        return way, [*parts.headers, content_type, (b"content-length", b"%d" % len(body))], parts.cookies, body
+
+    def _write_body(self, parts: _Parts) -> tuple[bytes, tuple[bytes, bytes]]:
+        content_type = self._target.content_type or ""
+        if content_type == MULTIPART:
+            named, body = _multipart(parts.form, parts.files)
+            return body, (b"content-type", named.encode("latin-1"))
+        if content_type == FORM:
+            body = urlencode(parts.form).encode("ascii")
+        elif self._whole is None:
+            body = _json_text(parts.json, "")
+        elif parts.whole is None:
+            body = b""
+        # A body that is one input: JSON, or for any other media type its text.
+        elif content_type == JSON or content_type.endswith("+json") or not isinstance(parts.whole, str):
+            body = _json_text(parts.whole, pointer_to([self._whole.name]))
+        else:
+            body = parts.whole.encode()
+        return body, self._content_type
+
+
+def _quote_template(text: str) -> str:
+    return quote(text, safe="/%:@!$&'()*+,;=~")
+
+
+def _json_text(value: object, pointer: str) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError as error:  # orjson refuses to go deeper than 254 levels
+        raise _unsendable(pointer, "is nested too deeply") from error
+
+
+def _unsendable(pointer: str, detail: str) -> InvalidInput:
+    return InvalidInput(
+        f"The input cannot be sent to the action: {pointer or 'it'} {detail}.", errors=[Violation(pointer, detail)]
+    )
+
+
+# --- Where a value goes ---
+
+
+def _texts(value: object) -> Iterator[str]:
+    """A value as the texts of a query, a form or a header: lists repeat, null is left out, objects are JSON."""
+    if value is None:
+        return
+    if isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, str):
+        yield value
+    elif isinstance(value, float) and value.is_integer():
+        yield str(int(value))  # JSON Schema counts 5.0 as an integer; a query's reader may not
+    else:
+        yield orjson.dumps(value).decode()
+
+
+def _place(parts: _Parts, parameter: Parameter, value: object) -> None:
+    """Put a value where its parameter travels. Raises InvalidInput for what cannot stand there."""
+    name = parameter.wire_name
+    match parameter.location:
+        case "json":
+            parts.json[name] = value
+        case "form":
+            parts.form += [(name, text) for text in _texts(value)]
+        case "path":
+            text = next(_texts(value), "")
+            segments = text.split("/") if parameter.spans_segments else [text]
+            if not text or any(segment in (".", "..") for segment in segments):
+                raise _unsendable(pointer_to([parameter.name]), "must not be empty, . or ..")
+            if "/" in text and not parameter.spans_segments:
+                raise _unsendable(pointer_to([parameter.name]), 'must not contain "/"')
+            if len(text) > MAX_PATH_VALUE:
+                raise _unsendable(pointer_to([parameter.name]), f"must not be longer than {MAX_PATH_VALUE} characters")
+            if "\0" in text:
+                raise _unsendable(pointer_to([parameter.name]), "must not contain a null character")
+            parts.path[name] = (text, quote(text, safe="/" if parameter.spans_segments else ""))
+        case "header" | "cookie" as place:
+            for text in _texts(value):
+                if any(character in text for character in "\r\n\0"):
+                    raise _unsendable(pointer_to([parameter.name]), "must not contain line breaks or null characters")
+                try:
+                    written = text.encode("latin-1")
+                except UnicodeEncodeError as error:
+                    raise _unsendable(pointer_to([parameter.name]), "must contain Latin-1 characters only") from error
+                if place == "header":
+                    parts.headers.append((name.lower().encode("latin-1"), written))
+                else:
+                    cookie: SimpleCookie = SimpleCookie()
+                    cookie[name] = text
+                    parts.cookies.append(cookie[name].OutputString())
+        case "rows":
+            parts.form += _rows(name, value)
+        case "file":
+            for index, one in enumerate(value if isinstance(value, list) else [value]):
+                if one is not None:
+                    where = pointer_to([parameter.name, index] if isinstance(value, list) else [parameter.name])
+                    parts.files.append((name, _read_file(name, one, where)))
+        case "body":
+            parts.whole = value
+
+
+def _rows(prefix: str, value: object) -> Iterator[tuple[str, str]]:
+    """The fields of several forms, numbered as Django's formsets do; rows that are there already come first."""
+    rows = [row for row in value if isinstance(row, Mapping)] if isinstance(value, list) else []
+    there = next((index for index, row in enumerate(rows) if row.get("id") is None), len(rows))
+    yield f"{prefix}-TOTAL_FORMS", str(len(rows))
+    yield f"{prefix}-INITIAL_FORMS", str(there)
+    for index, row in enumerate(rows):
+        for name, inner in row.items():
+            if inner is not False:  # a box that is not ticked is not sent
+                yield from ((f"{prefix}-{index}-{name}", text) for text in _texts(inner))
+
+
+class File(NamedTuple):
+    """A file of an input."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+def _read_file(field_name: str, value: object, pointer: str) -> File:
+    """A file as base64, as a data URL (RFC 2397), or as `{"filename", "content"}` of which the content is one of these.
+
+    One without a name is called after its field, with the extension of its media type: forms judge files by that.
+    Raises InvalidInput.
+    """
+    filename, text = "", value
+    if isinstance(value, Mapping):
+        filename, text = str(value.get("filename", "")), value.get("content")
+        filename = re.split(r"[/\\]", filename)[-1].strip()
+        if not filename:
+            raise _unsendable(f"{pointer}/filename", "must name a file")
+    if not isinstance(text, str):
+        raise _unsendable(pointer, "must be base64, a data URL, or an object with filename and content")
+    media_type = ""
+    if found := _DATA_URL.match(text):
+        media_type, text = (found[1] or "").lower(), text[found.end() :]
+    try:
+        content = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise _unsendable(pointer, "must be base64") from error
+    if not media_type:
+        by_name = mimetypes.guess_type(filename)[0] if filename else None
+        media_type = by_name or next((kind for start, kind in _SIGNATURES if start.match(content)), "")
+    extension = _EXTENSIONS.get(media_type) or mimetypes.guess_extension(media_type or OCTETS) or ""
+    kept = "" if media_type in ("", OCTETS) else extension
+    return File(filename or f"{field_name}{kept}", media_type or OCTETS, content)
+
+
+OCTETS: Final = "application/octet-stream"
+_DATA_URL: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,", re.IGNORECASE)
+_EXTENSIONS: Final[Mapping[str, str]] = {"image/jpeg": ".jpg", "image/webp": ".webp", "text/plain": ".txt"}
+_SIGNATURES: Final = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "image/webp"),
+    (re.compile(rb"%PDF-"), "application/pdf"),
+)
+"""How files begin whose media type nobody has told (WHATWG, MIME Sniffing, section 6)."""
+
+
+def _multipart(fields: Iterable[tuple[str, str]], files: Iterable[tuple[str, File]]) -> tuple[str, bytes]:
+    """A body of RFC 7578."""
+    boundary = secrets.token_hex(16)
+    pieces: list[bytes] = []
+    for name, text in fields:
+        pieces += [_part_head(boundary, name), b"\r\n\r\n", text.encode(), b"\r\n"]
+    for name, file in files:
+        kind = f'; filename="{_quoted(file.name)}"\r\nContent-Type: {file.media_type}'.encode()
+        pieces += [_part_head(boundary, name) + kind, b"\r\n\r\n", file.content, b"\r\n"]
+    return f"{MULTIPART}; boundary={boundary}", b"".join([*pieces, f"--{boundary}--\r\n".encode()])
+
+
+def _part_head(boundary: str, name: str) -> bytes:
+    return f'--{boundary}\r\nContent-Disposition: form-data; name="{_quoted(name)}"'.encode()
+
+
+def _quoted(name: str) -> str:
+    return name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+
+# --- The way to the route ---
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
 MAX_DECODINGS: Final = 4
 """How often an application may decode its addresses that keeps its routes to itself."""
 
-_ACCEPT_JSON: Final = (b"accept", b"application/json")
 _OF_CONNECTION: Final = ("asgi", "http_version", "scheme", "server", "client", "root_path")
 _ELSEWHERE: Final = "names another address of this site"
 _NOWHERE: Final = "does not fit the action's address"
@@ -301,11 +607,7 @@ class RouteCaller:
 
     def __init__(self, app: CalledApplication, catalog: Catalog, among: Catalog | None = None) -> None:
         self._app = app
-        self._encoders = {action.id: Encoder(action.way) for action in catalog.actions if action.way}
-        self._keys = {
-            action.id: frozenset(one.name for one in action.route_credentials if one.place == "query")
-            for action in catalog.actions
-        }
+        self._encoders = {action.id: Encoder(action, action.way) for action in catalog.actions if action.way}
         self._arrivals = _compared(app.routes, catalog, among or catalog)
         self.codes = catalog.site.errors
 
@@ -313,18 +615,9 @@ class RouteCaller:
         """Refuse at once what could not be sent to the route later. Raises InvalidInput."""
         action = call.action
         if action.way is not None:
-            scope = self._derive_scope(call)[0]
+            scope, _ = self._encoders[action.id](cast(Scope, call.context), call.input)
             if action.id in self._arrivals:
                 self._arrivals[action.id](scope)
-
-    def _derive_scope(self, call: Call) -> tuple[Scope, Request]:
-        outer, keys = cast(Scope, call.context), self._keys[call.action.id]
-        request = self._encoders[call.action.id](call.input)
-        if keys and outer.get("query_string"):  # the caller's own keys, which are no inputs
-            pairs = [pair for pair in parse_qsl(outer["query_string"].decode("latin-1")) if pair[0] in keys]
-            query = b"&".join(filter(None, (request.query, urlencode(pairs).encode("ascii"))))
-            request = request._replace(query=query)
-        return _derive_scope(outer, request), request
 
     async def rehearse(self, call: Call) -> None:
         """Ask the route's own security of a caller, and run nothing else. Raises the Problem of its 401 or 403.
@@ -333,8 +626,8 @@ class RouteCaller:
         """
         app, action = self._app, call.action
         entrance = app.outside if call.is_fresh else app.entrance
-        scope, request = self._derive_scope(call)
-        exchange = Rehearsal(call, request.body, self.codes)
+        scope, body = self._encoders[action.id](cast(Scope, call.context), call.input)
+        exchange = Rehearsal(call, body, self.codes)
         if entrance is not None:
             scope = come_from_outside(scope, app.state(), call.request_id)
         scope[ROUTE_CALL] = exchange
@@ -356,14 +649,14 @@ class RouteCaller:
                 raise result
 
     async def __call__(self, call: Call) -> Result:
-        app, action, outer = self._app, call.action, cast(Scope, call.context)
+        app, action, outer = self._app, call.action, call.context
         entrance = app.outside if call.is_fresh else app.entrance
-        scope, request = self._derive_scope(call)
-        exchange = RouteCall(call, request.body, self.codes)
+        scope, body = self._encoders[action.id](outer, call.input)  # type: ignore[arg-type]
+        exchange = RouteCall(call, body, self.codes)
         if entrance is not None:
+            exchange.outer_session = scope.get("session")
+            exchange.session_cookies = app.session_cookies
             scope = come_from_outside(scope, app.state(), call.request_id)
-            exchange.outer_session = outer.get("session")
-            exchange.session_cookies = self._app.session_cookies
         # Every endpoint that the routing may name on the way to the action's own.
         if action.id in self._arrivals and (way := self._arrivals[action.id](scope)):
             scope = _GuardedScope(scope, way, exchange)
@@ -381,43 +674,34 @@ class RouteCaller:
             raise
         if exchange.is_astray:
             return _refuse(action, _ELSEWHERE)
-        status = exchange.status
-        if not 200 <= status < 500:
+        if (status := exchange.status) // 100 not in (2, 3, 4):
             logger.error("action %s: its route answered %d (request_id=%s)", action.id, status, call.request_id)
         if call.answer is not None:
             return call.answer
-        return read_answer(call, status, exchange.headers, exchange.unfinished_body(), self.codes)
+        unfinished = exchange.body or b"".join(exchange.parts or ())  # the last message of the answer never came
+        return read_answer(call, status, exchange.headers, unfinished, self.codes)
 
 
 class RouteCall:
-    """A call on its way to its route: hands out the request's body, collects the answer, says where it may arrive."""
+    """A call on its way to its route: hands out the request's body, collects the answer, says where it may arrive.
 
-    __slots__ = (
-        "_call",
-        "_codes",
-        "_parts",
-        "_request",
-        "_session",
-        "body",
-        "headers",
-        "is_astray",
-        "outer_session",
-        "session_cookies",
-        "status",
-    )
+    `parts` are those of a body in several messages.
+    """
+
+    # Defaults of the class: most calls need no more than what `__init__` sets.
+    parts: list[bytes] | None = None
+    status: int = 0
+    headers: Iterable[tuple[bytes, bytes]] = ()
+    body: bytes = b""
+    outer_session: object = None
+    session_cookies: frozenset[bytes] = frozenset()
+    is_astray: bool = False
+    _session: object = None
 
     def __init__(self, call: Call, request: bytes, codes: Mapping[str, str]) -> None:
         self._call = call
-        self._codes = codes
         self._request: bytes | None = request
-        self._session: object = None
-        self._parts: list[bytes] | None = None  # of a body in several messages
-        self.status = 0
-        self.headers: Iterable[tuple[bytes, bytes]] = ()
-        self.body = b""
-        self.outer_session: object = None
-        self.session_cookies: frozenset[bytes] = frozenset()
-        self.is_astray = False
+        self._codes = codes
 
     @property
     def request_id(self) -> str:
@@ -460,28 +744,24 @@ class RouteCall:
     async def send(self, message: Message) -> None:
         if self.is_astray:
             return
-        if message["type"] == "http.response.start":
+        call, kind = self._call, message["type"]
+        if kind == "http.response.start":
             self.status = message["status"]
             self.headers = message.get("headers", ())
-            if self._call.on_cookies is not None:
-                self._call.on_cookies([value for name, value in self.headers if name.lower() == b"set-cookie"])
-        elif message["type"] == "http.response.body":
-            body, is_last = message.get("body", b""), not message.get("more_body", False)
-            if self._parts is None and not is_last:
-                self._parts = []
-            if self._parts is not None:
-                self._parts.append(body)
-                body = b"".join(self._parts) if is_last else b""
-            if is_last:
-                self.body = body
-                if self.outer_session is not None:
-                    self._hand_session_on()
-                call = self._call
-                call.answer = read_answer(call, self.status, self.headers, self.body, self._codes)
-
-    def unfinished_body(self) -> bytes:
-        """Return what there is of an answer whose last message never came."""
-        return self.body or b"".join(self._parts or ())
+            if call.on_cookies is not None:
+                call.on_cookies([value for name, value in self.headers if name.lower() == b"set-cookie"])
+        elif kind == "http.response.body":
+            body = message.get("body", b"")
+            if message.get("more_body", False):
+                self.parts = self.parts or []
+                self.parts.append(body)
+                return
+            if self.parts is not None:
+                body = b"".join((*self.parts, body))
+            self.body = body
+            if self.outer_session is not None:
+                self._hand_session_on()
+            call.answer = read_answer(call, self.status, self.headers, body, self._codes)
 
     def _hand_session_on(self) -> None:
         """The caller's own pass ends later, and would write its older session over what the route has made of it."""
@@ -503,8 +783,6 @@ class RouteCall:
 class Rehearsal(RouteCall):
     """A call of which only the route's security is asked: nothing of what is answered is the call's own answer."""
 
-    __slots__ = ()
-
     @property
     def hidden(self) -> object:
         return self._call.action.rehearsal
@@ -516,26 +794,6 @@ class Rehearsal(RouteCall):
             self.body += message.get("body", b"")
 
 
-# --- The request ---
-
-
-def _derive_scope(outer: Scope, request: Request) -> Scope:
-    mounted = mount_of(outer) if outer.get("root_path") else ""
-    headers = [pair for pair in outer["headers"] if pair[0] not in NOT_CARRIED]
-    if request.headers or request.cookies:
-        headers = _with_own(headers, request)
-    headers.append(_ACCEPT_JSON)
-    return {
-        **outer,
-        "method": request.method,
-        "path": mounted + request.path,
-        "raw_path": mounted.encode("utf-8") + request.raw_path,
-        "query_string": request.query,
-        "headers": headers,
-        "extensions": {},  # the server's shortcuts for sending files would go round us
-    }
-
-
 def come_from_outside(scope: Scope, state: Mapping[str, object], request_id: str) -> Scope:
     """Return the same request as a server would have made it: without what middleware outside of us has put there."""
     kept = ("type", "method", "path", "raw_path", "query_string", "headers", "extensions", *_OF_CONNECTION)
@@ -545,17 +803,6 @@ def come_from_outside(scope: Scope, state: Mapping[str, object], request_id: str
     if "state" in scope:
         fresh["state"] = dict(state)
     return fresh
-
-
-def _with_own(headers: list[tuple[bytes, bytes]], request: Request) -> list[tuple[bytes, bytes]]:
-    """The input's own headers replace the caller's of the same name; its cookies join them."""
-    own = {name for name, _ in request.headers}
-    kept = [pair for pair in headers if pair[0] not in own]
-    if request.cookies:
-        cookies = [value.decode("latin-1") for name, value in kept if name == b"cookie"] + list(request.cookies)
-        kept = [pair for pair in kept if pair[0] != b"cookie"]
-        kept.append((b"cookie", "; ".join(cookies).encode("latin-1")))
-    return kept + list(request.headers)
 
 
 # --- Where it arrives ---

@@ -25,6 +25,7 @@ from awp_publish.serve.pages import PageReader, SomDoor
 from awp_publish.serve.plain import DIALECT, DOOR as PLAIN, PlainDoor, UnknownActionDoor
 from awp_publish.serve.sessions import CookieSessions, SessionCalls
 from awp_publish.serve.status import StatusDoor, StatusKeeper
+from awp_publish.serve.webhooks import Webhooks
 from awp_publish.serve.woa import PROTOCOL as WOA, InvokeAddress, WoaDoor
 from awp_publish.settings import SiteSettings
 from awp_publish.site import Site
@@ -80,6 +81,7 @@ class DoorContext:
     routes: Callable[[], Sequence[Route]]
     sessions: CookieSessions | None = None
     carry: SessionCalls | None = None
+    webhooks: Webhooks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ def open_doors(context: DoorContext, status: StatusKeeper) -> Doors:
         raise DeclarationError(
             f'agent "{calls[path]}"', f"is called at {path}, which is another address of ours.", remedy
         )
-    exact |= {path: partial(woa, named=agent_id) for path, agent_id in calls.items()}
+    exact |= {path: partial(woa.__call__, named=agent_id) for path, agent_id in calls.items()}
     for one in live:
         exact |= one.exact
         below |= one.below

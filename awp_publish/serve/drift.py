@@ -79,7 +79,7 @@ KINDS: Final[Mapping[str, tuple[Level, str, str]]] = {
         "Correct the selectors.",
     ),
 }
-"""What is looked for: its level, the rule, and what to do."""
+"""The kinds of findings: level, the rule, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Drift:
 
     @property
     def hint(self) -> str:
-        """What to do."""
+        """Advice on what to do."""
         return KINDS[self.kind][2]
 
     def __str__(self) -> str:
@@ -329,7 +329,10 @@ class _Inspection:
         for name, locator in page.locators.items():
             if name in ("done",) or name.endswith("_done"):  # what comes after the form is sent
                 continue
-            await self.find(page, live, f"locator {name}", {"selector": locator.css, **_predicates(locator)}, one=False)
+            predicates = ("role", "name", "text_equals", "text_contains")
+            given = {one: value for one in predicates if (value := getattr(locator, one)) is not None}
+            given |= {"fallback_selectors": list(locator.fallbacks)} if locator.fallbacks else {}
+            await self.find(page, live, f"locator {name}", {"selector": locator.css, **given}, one=False)
         for section, what in (("attachments", "attachment"), ("signals", "signal")):
             for one in self.map.objects(section):
                 named = str(one.get("id", one.get("name")))
@@ -546,14 +549,6 @@ _UNSEEN: Final = frozenset(("drift-unvisited", "drift-page"))
 def _records(owner: Mapping[str, object], name: str) -> Sequence[Mapping[str, object]]:
     found = owner.get(name)
     return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
-
-
-def _predicates(locator: object) -> dict[str, object]:
-    """Return what a locator says besides its selector."""
-    names = ("role", "name", "text_equals", "text_contains")
-    given = {name: value for name in names if (value := getattr(locator, name, None)) is not None}
-    fallbacks = list(getattr(locator, "fallbacks", ()))
-    return given | ({"fallback_selectors": fallbacks} if fallbacks else {})
 
 
 def _example(schema: JsonObject) -> dict[str, object]:

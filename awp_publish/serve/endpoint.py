@@ -12,8 +12,8 @@ from urllib.parse import quote
 import orjson
 
 from awp_publish.model import Action, Catalog
-from awp_publish.policy.botauth import SIGNED
-from awp_publish.policy.call import Call, Outcome, Result
+from awp_publish.policy.botauth import note_signature
+from awp_publish.policy.call import Call, Content, Outcome, Result
 from awp_publish.problems import AuthenticationRequired, MethodNotAllowed, Problem, below, code_of, slug_of
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
 from awp_publish.serve.http import (
@@ -165,7 +165,8 @@ class ProblemRenderer:
 class DoorRequest:
     """One request to a door of ours and its answer. `call` is set as soon as the request is known to be one."""
 
-    __slots__ = ("_cors", "_send", "call", "fields", "receive", "renderer", "request_id", "scope")
+    call: Call | None = None
+    _cors: RawHeaders = ()
 
     def __init__(
         self,
@@ -177,19 +178,29 @@ class DoorRequest:
     ) -> None:
         self.renderer = renderer
         self.scope = scope
-        self.fields = fields = read_fields(scope["headers"])
-        if b"signature-input" in fields:
-            scope.setdefault(SIGNED, {})  # before anybody copies the scope: a signature is checked once
-        given = fields.get(b"x-request-id")
-        self.request_id = f"{_PROCESS}{next(_numbers):016x}" if given is None else read_request_id(fields)
         self.receive = receive
-        self.call: Call | None = None
-        self._cors = () if cors.is_closed else cors.headers(fields)
         self._send = send
+        headers = scope["headers"]
+        fields: Fields = dict(headers)
+        if len(fields) != len(headers):
+            fields = read_fields(headers)
+        self.fields = fields
+        if b"signature-input" in fields or b"dpop" in fields:
+            self.receive = note_signature(scope, fields, receive)
+        self.request_id = read_request_id(fields) if b"x-request-id" in fields else f"{_PROCESS}{next(_numbers):016x}"
+        if not cors.is_closed:
+            self._cors = cors.headers(fields)
+
+    async def disconnected(self) -> None:
+        """Return when the caller of a request whose body was read has gone."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
 
     async def deliver(self, result: Result) -> None:
         """Answer the request."""
-        added = self.call.headers if self.call is not None else ()
+        added: RawHeaders = ()
+        if self.call is not None:  # each holds the other, and nothing but the garbage collector would part them
+            added, self.call = self.call.headers, None
         request_id = (b"x-request-id", self.request_id.encode())
         if isinstance(result, Problem):
             if added:  # what a gate has set stands in place of a route's own
@@ -198,18 +209,20 @@ class DoorRequest:
             extra = (*added, *self._cors, request_id)
             await self.reply(self.renderer.reply(result, self.renderer.instance_of(self.scope), self.request_id, extra))
             return
-        carried = result.headers
+        static, body, carried = STATIC_HEADERS, result.body, result.headers
+        if result.content is not None:
+            static, body = self.write(result, result.content)
         if added and carried:
             replaced = {name for name, _ in added}
             carried = tuple(pair for pair in carried if pair[0] not in replaced)
-        static, body = self.write(result)
-        length = (b"content-length", b"%d" % len(body))
-        headers = [*static, length, *self._cors, request_id, *added, *carried]
+        headers = [*static, (b"content-length", b"%d" % len(body)), *self._cors, request_id, *added, *carried]
+        if self.scope["method"] == "HEAD":
+            body = b""
         await self._send({"type": "http.response.start", "status": result.status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": b"" if self.scope["method"] == "HEAD" else body})
+        await self._send({"type": "http.response.body", "body": body})
 
-    def write(self, outcome: Outcome) -> tuple[RawHeaders, bytes]:
-        """The body of a success, and the headers that every one of its kind has."""
+    def write(self, outcome: Outcome, content: Content) -> tuple[RawHeaders, bytes]:
+        """The headers and the body of a success whose JSON stands for something else: here it stays JSON."""
         return STATIC_HEADERS, outcome.body
 
     async def reply(self, reply: Reply) -> None:
@@ -288,7 +301,7 @@ class Endpoint(ABC):
         self._renderer = renderer
         self._cors = cors
         self._own_hosts = own_hosts
-        self._allowed = frozenset(self.methods.split(", "))
+        self._allowed = frozenset(self.methods.split(", ")) - {"OPTIONS"}
 
     @abstractmethod
     async def handle(self, request: DoorRequest, named: str | None) -> None:
@@ -305,15 +318,14 @@ class Endpoint(ABC):
     async def __call__(self, scope: Scope, receive: Receive, send: Send, named: str | None = None) -> None:
         """Answer one request; `named` is what its address names: an agent, a job."""
         request, method = self.request_type(self._renderer, self._cors, scope, receive, send), scope["method"]
-        fields = request.fields
-        if method == "OPTIONS":
-            await send_reply(self._cors.preflight(fields, self.methods), send)
-            return
         try:
             if method not in self._allowed:
+                if method == "OPTIONS":
+                    await send_reply(self._cors.preflight(request.fields, self.methods), send)
+                    return
                 raise MethodNotAllowed(f"{self.usage}, not {method[:20]}.", headers=[("Allow", self.methods)])
-            if not BROWSER_FIELDS.isdisjoint(fields):
-                self.refuse_foreign(fields)
+            if not BROWSER_FIELDS.isdisjoint(request.fields):
+                self.refuse_foreign(request.fields)
             await self.handle(request, named)
         except ClientDisconnect:
             return

@@ -21,9 +21,8 @@ from awp_publish.policy.call import Call, Outcome, Result
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import HandlerFailed, Problem
 from awp_publish.protocols.schema_reading import required_members, resolved
-from awp_publish.request import JSON
 from awp_publish.serve.credentials import read_credentials, refuse_foreign_pages
-from awp_publish.serve.dispatch import read_answer
+from awp_publish.serve.dispatch import JSON, read_answer
 from awp_publish.serve.endpoint import Admission, Endpoint, ProblemRenderer
 from awp_publish.serve.forms import FORM, MULTIPART, FieldReader, Fields as Pairs, read_form, read_query
 from awp_publish.serve.http import (
@@ -37,7 +36,6 @@ from awp_publish.serve.http import (
     parse_json,
     read_body,
     route_path,
-    wait_for_disconnect,
 )
 from awp_publish.serve.plain import DIALECT, PlainRequest
 from awp_publish.serve.woa import read_admission
@@ -75,7 +73,7 @@ class GuardedRoutes:
         direct = tuple(replace(action, outputs={}, function=None, is_approved=True) for action in actions)
         self._invoker = Invoker(replace(catalog, actions=direct, agents=()), _pass_on, guards, None, observer)
         known = [_GuardedRoute(action, action.target) for action in direct if action.target is not None]
-        self._guarded = [one for one in known if self._invoker.is_guarded(one.action)]
+        self._guarded = [one for one in known if one.action.id in self._invoker.guarded]
         self._door = _DirectDoor(app, self._invoker, catalog, admission, {one.action.id: one for one in self._guarded})
 
     @property
@@ -286,8 +284,7 @@ class _DirectDoor(Endpoint):
         given = route.read(scope, fields, body)
         scope["extensions"] = {}  # the server's shortcuts for sending files would go round us
         exchange = _Exchange(self._app, scope, body, self._codes)
-        gone = partial(wait_for_disconnect, receive)
-        call = exchange.call = Call(route.action, given, request.request_id, DOOR, exchange, gone)
+        call = exchange.call = Call(route.action, given, request.request_id, DOOR, exchange, request.disconnected)
         call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
         read_admission(call, {}, fields)
         request.call = call

@@ -53,10 +53,23 @@ async def ask_first(
     receive: Receive,
     send: Send,
     missing: Container[int],
-    instead: Callable[[], Awaitable[None]],
+    instead: Callable[[Receive], Awaitable[None]],
 ) -> None:
-    """Let the application answer; where its status is one of `missing`, drop that and answer otherwise."""
+    """Let the application answer; where its status is one of `missing`, drop that and answer otherwise.
+
+    `instead` receives what the application has received of the request's body, and what comes after it.
+    """
     is_missing = False
+    read: list[Message] = []
+
+    async def receive_first() -> Message:
+        message = await receive()
+        if message["type"] == "http.request":
+            read.append(message)
+        return message
+
+    async def receive_again() -> Message:
+        return read.pop(0) if read else await receive()
 
     async def watch(message: Message) -> None:
         nonlocal is_missing
@@ -65,9 +78,9 @@ async def ask_first(
         if not is_missing:
             await send(message)
 
-    await app(scope, receive, watch)
+    await app(scope, receive_first, watch)
     if is_missing:
-        await instead()
+        await instead(receive_again)
 
 
 def without_content(send: Send) -> Send:
@@ -85,7 +98,7 @@ def read_fields(headers: Headers) -> Fields:
     What may stand once only (Authorization, Content-Type, Host) is joined too, and then is nothing that anybody takes:
     of two, none is chosen that somebody else, in front of us or behind, might not have chosen.
     """
-    pairs = headers if isinstance(headers, list) else list(headers)
+    pairs = headers if type(headers) is list else list(headers)
     fields = dict(pairs)
     if len(fields) == len(pairs):
         return fields
@@ -176,7 +189,8 @@ _WHITE_SPACE: Final = b" \t\r\n"
 
 def parse_json(body: bytes) -> object:
     """The value of a JSON text. Raises NotJson that says what is wrong."""
-    if body.count(b"{") + body.count(b"[") > DEEPEST:
+    # What opens has to close again: a short text cannot be that deep.
+    if len(body) > 2 * DEEPEST and body.count(b"{") + body.count(b"[") > DEEPEST:
         return _parse_strictly(body)
     try:
         value: object = orjson.loads(body)
@@ -284,13 +298,14 @@ async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -
     Raises BodyTooLarge, once the rest of the body was dropped if that is not too much, BodyTimeout, and
     ClientDisconnect.
     """
-    declared = fields.get(b"content-length")
-    if declared is not None and declared.isdigit() and (len(declared) > _LONGEST or int(declared) > most):
+    declared = fields.get(b"content-length", b"")
+    if len(declared) > 3 and declared.isdigit() and (len(declared) > _LONGEST or int(declared) > most):
         length = MAX_DROPPED + 1 if len(declared) > _LONGEST else int(declared)
         if length <= MAX_DROPPED and fields.get(b"expect", b"").lower() != b"100-continue":  # who asks, has not sent it
             await _drop_rest(receive, MAX_DROPPED)
         raise too_large(most)
-    begun, size, parts = asyncio.get_running_loop().time(), 0, list[bytes]()
+    begun, size = 0.0, 0
+    parts: list[bytes] | None = None
     while True:
         steps = receive().__await__()
         try:  # only a message that is not there at once costs a timer
@@ -298,18 +313,20 @@ async def read_body(scope: Scope, fields: Fields, receive: Receive, most: int) -
         except StopIteration as there:
             message: Message = there.value
         else:
+            begun = begun or asyncio.get_running_loop().time()
             message = await _wait_in_time(scope, steps, pending, begun, size)
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
-        body = message.get("body", b"")
+        body: bytes = message.get("body", b"")
         size += len(body)
         if size > most:
             if message.get("more_body", False):
                 await _drop_rest(receive, MAX_DROPPED - size)
             raise too_large(most)
-        parts.append(body)
         if not message.get("more_body", False):
-            return b"".join(parts)
+            return body if parts is None else b"".join((*parts, body))
+        parts = parts or []
+        parts.append(body)
 
 
 async def _drop_rest(receive: Receive, left: int) -> None:

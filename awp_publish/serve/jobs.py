@@ -6,7 +6,7 @@ is. Its address is what WoA (draft-gaikwad-woa-00) and agent.json call the poll 
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,10 +16,12 @@ from urllib.parse import urlsplit
 import orjson
 
 from awp_publish.browsing.addresses import parse_address
+from awp_publish.events import JOB_ENDED, JOBS_ENDED
 from awp_publish.invoke import Accept, Invoker, Observer
 from awp_publish.jobs import Job, JobResult, JobStore, Runner, Worker, wait_for_signal
+from awp_publish.jobs.jobs import UnreadableJob
 from awp_publish.model import Action, Catalog, Status, seconds_of
-from awp_publish.policy.authentication import set_caller
+from awp_publish.policy.authentication import CALLER
 from awp_publish.policy.call import Call, Outcome, Principal, Result, never_disconnected
 from awp_publish.policy.guard import Guards
 from awp_publish.problems import DeclarationError, Problem, SessionUnknown, StoreUnavailable, UnknownJob
@@ -37,7 +39,10 @@ from awp_publish.serve.http import (
 )
 from awp_publish.serve.lifespan import running
 from awp_publish.serve.sessions import HEADER as SESSION_HEADER, CookieSessions, key_of
+from awp_publish.serve.webhooks import Webhooks
 from awp_publish.settings import SiteSettings
+from awp_publish.site import Site
+from awp_publish.stores.store import Unschedule
 
 if TYPE_CHECKING:
     from awp_publish.jobs.taskiq import TaskiqQueue
@@ -183,6 +188,21 @@ class Background:
         self._worker: Worker | None = None
         self._has_lifespan = False
 
+    def announce_to(self, webhooks: Webhooks, site: Site) -> None:
+        """Have it told when a job has ended: to whoever waits for it, and as an event of its caller's."""
+        self.jobs.announced = JOBS_ENDED
+
+        async def announce(job_id: str) -> None:
+            with suppress(UnreadableJob):
+                stored = await self.jobs.look(job_id)
+                if stored is not None and stored.job.principal and site.tells_jobs:
+                    job, endpoint = stored.job, self._catalog.absolute(f"{self._catalog.paths.jobs}/{job_id}")
+                    told = {"job_id": job.id, "action": job.action, "status": job.status, "poll_endpoint": endpoint}
+                    await site.emit(JOB_ENDED, told, audience=Principal(job.principal), unique=job.id)
+            await webhooks.wake(f"job:{job_id}", Unschedule(JOBS_ENDED, job_id))
+
+        webhooks.on_queue[JOBS_ENDED] = announce
+
     def accepting(self, catalog: Catalog) -> Accept:
         """How calls are taken in that come to one address of the site."""
         return partial(self._accept, catalog.absolute(catalog.paths.jobs))
@@ -219,7 +239,7 @@ class Background:
         call, taken = self._call_of(job), list[str]()
         if "session" in job.context:
             call.on_cookies = lambda set_cookies: taken.extend(one.decode("latin-1") for one in set_cookies)
-        set_caller(call.principal)
+        CALLER.set(call.principal)
         await self._invoker.run(call, keep)
         if taken:
             await self._keep_cookies(job, taken)

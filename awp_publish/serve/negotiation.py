@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
@@ -173,10 +173,14 @@ _WINDOWS: Final[dict[bytes, tuple[int, ...]]] = {
 
 
 class Guide(NamedTuple):
-    """Where a reader of one page finds the others: the addresses of llms.txt and sitemap.md, as far as they are."""
+    """Where a reader of one page finds the others: the addresses of llms.txt and sitemap.md, as far as they are.
+
+    `version` is the site's, and `updated` the day when it last changed.
+    """
 
     llms_txt: str | None
     sitemap: str | None
+    version: str
     updated: str | None
 
 
@@ -246,6 +250,7 @@ class PageRenderer:
                 if key.requested.is_file:
                     text = _as_file(text, tree, canonical, key.guide)
                 content = text.encode("utf-8", "replace")
+            tree.unlink()
             etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'.encode()
             rendering = Rendering(content, etag, canonical.encode("latin-1"))
         except Exception:
@@ -293,6 +298,7 @@ def _as_file(text: str, tree: "Tree", canonical: str, guide: Guide | None) -> st
         "title": " ".join(read_title(tree).split()),
         "description": " ".join(described.split()),
         "canonical": canonical,
+        "doc_version": guide.version if guide else None,
         "last_updated": guide.updated if guide else None,
     }
     lines = ["---", *(f"{name}: {_yaml(value)}" for name, value in facts.items() if value), "---", ""]
@@ -684,11 +690,13 @@ def negotiate(
         if pages is not None:
             if scope["path"].endswith(FILE_SUFFIX) and (file := pages.read_file(scope)) is not None:
                 responder = NegotiatedResponder(file, send, timeout)
-                return ask_first(app, scope, receive, send, (404, 405), lambda: responder.respond(app, receive))
+                # 400 and 422: a route whose parameter may be "green", but is not "green.md".
+                unknown = (400, 404, 405, 422)
+                return ask_first(app, scope, receive, send, unknown, partial(responder.respond, app))
             if scope["method"] == "HEAD" and _HEAD_ASKED not in scope:
                 asked, got = {**scope, _HEAD_ASKED: True}, {**scope, "method": "GET"}
                 return ask_first(
-                    forward, asked, receive, send, (405,), lambda: forward(got, receive, without_content(send))
+                    forward, asked, receive, send, (405,), lambda again: forward(got, again, without_content(send))
                 )
             accept = b""
             for name, value in scope["headers"]:

@@ -14,7 +14,7 @@ import re
 import secrets
 import shlex
 import time
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from functools import partial
 from html import escape
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, cast, get_args
+from typing import Any, Final, NamedTuple, cast, get_args
 from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
@@ -31,9 +31,11 @@ import orjson
 from awp_publish.checks import Finding, check_documents
 from awp_publish.checks.urls import is_loopback
 from awp_publish.invoke import Carry, Handle
+from awp_publish.media import BINARY
 from awp_publish.model import (
     DEFAULT_OPERATION,
     KNOWN,
+    OPERATOR,
     PUBLIC,
     UNIT_NAMES,
     Action,
@@ -42,12 +44,15 @@ from awp_publish.model import (
     JsonObject,
     RateLimit,
 )
-from awp_publish.policy.approval import path_of
+from awp_publish.policy.approval import digests_of, path_of
 from awp_publish.policy.authentication import AuthenticationGate
+from awp_publish.policy.botauth import WebBotAuth
 from awp_publish.policy.call import Call, Deliver, Label, Principal, Result
+from awp_publish.policy.tokens import Expired, NotOurs, Tokens
 from awp_publish.problems import (
     CrossSiteCookies,
     DeclarationError,
+    InsufficientPermissions,
     InvalidInput,
     Problem,
     StoreUnavailable,
@@ -59,6 +64,7 @@ from awp_publish.protocols.plain_request import QUERY_METHODS
 from awp_publish.protocols.schema_reading import (
     OBJECT,
     answer_schema,
+    branches,
     kinds,
     members,
     object_facts,
@@ -91,7 +97,7 @@ from awp_publish.serve.negotiation import NegotiatedPages, negotiate
 from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
 from awp_publish.serve.startup import DEVELOPMENT_CHECKS, check_addresses
 from awp_publish.threads import run_in_thread
-from awp_publish.traffic import JOB, KINDS, PAGES, TrafficReport, kind_of, quantile, traffic_svg, traffic_table
+from awp_publish.traffic import TrafficReport, traffic_breakdowns, traffic_svg, traffic_table
 
 logger: Final = logging.getLogger("awp_publish.overview")
 
@@ -109,10 +115,10 @@ SECURITY: Final = (
 MAX_DETAILED: Final = 100
 """Actions of a site whose inputs and outputs are all on one page; those of a larger one are on the page of each."""
 
-TRAFFIC_DAYS: Final = 30
-MAX_CALLERS: Final = 20
-"""Callers whose calls are told, those with the most first."""
+APPROVABLE_FOR: Final = 3600.0
+"""Seconds for which a form that approves may be sent after it was read."""
 
+TRAFFIC_DAYS: Final = 30
 MAX_FORM_BYTES: Final = 4_194_304
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_COMPARED_LINES: Final = 400
@@ -267,6 +273,8 @@ def kind_words(schema: object, root: JsonObject, depth: int = 0) -> str:
     if values := options(facts, root):
         shown = ", ".join(json.dumps(one, ensure_ascii=False) for one in values[:12])
         return f"one of {shown}" + (", ..." if len(values) > 12 else "")
+    if facts.get("contentEncoding") == "base64":
+        return "file"
     words = []
     for kind in kinds(facts, root):
         if kind == "array" and "items" in facts and depth < MAX_DEPTH:
@@ -276,13 +284,21 @@ def kind_words(schema: object, root: JsonObject, depth: int = 0) -> str:
     return " or ".join(words) or "anything"
 
 
+def limits_of(facts: JsonObject) -> list[str]:
+    """Say within which limits a value has to be: "at least 1 character"."""
+    found = ((words, facts[key]) for key, words in _LIMIT_WORDS.items() if key in facts)
+    one = {" characters": " character", " entries": " entry"}
+    said = ((words.format(value), value) for words, value in found)
+    return [re.sub(r" (characters|entries)$", lambda end: one[end[0]], text) if n == 1 else text for text, n in said]
+
+
 def schema_rows(schema: JsonObject, root: JsonObject, prefix: str = "", depth: int = 0) -> Iterable[Sequence[object]]:
     """Yield a row for each member of an object, and for those of objects in it."""
     facts = object_facts(schema, root)
     required = required_members(facts)
     for name, part in members(facts).items():
         own = resolved(part, root)
-        limits = [words.format(own[key]) for key, words in _LIMIT_WORDS.items() if key in own]
+        limits = limits_of(own)
         if "default" in own:
             limits.append(f"{json.dumps(own['default'], ensure_ascii=False, default=str)} if left out")
         described = own.get("description", "")
@@ -813,15 +829,35 @@ _FORMATS: Final = {"date": "date", "email": "email", "uri": "url", "password": "
 LONG_TEXT: Final = 500
 """Characters from which a text is typed in several lines."""
 
+MAX_SHOWN_FILE: Final = 1000
+"""Characters of base64 that pages show; of a larger file they say how large it is."""
+
+CUT: Final = "(not shown:"
+
 
 def input_field(name: str, schema: object, root: JsonObject, required: bool, value: str) -> Html:
     """Return the field for one input, with its label and what its schema says."""
     facts, ident = resolved(schema, root), f"in-{name}"
     found, values = kinds(facts, root), options(facts, root)
-    limits = [words.format(facts[key]) for key, words in _LIMIT_WORDS.items() if key in facts]
+    limits = limits_of(facts)
     described = str(facts.get("description", "")).rstrip(".")
     typed = kind_words(schema, root)
-    if found == ["boolean"] or (values and all(isinstance(one, (str, int, float)) for one in values)):
+    kept: object = None
+    if (media_type := file_type(schema, root)) is not None:
+        typed, limits = "files" if "array" in found else "a file", []
+        if value:  # no page can fill in a file: what was sent goes along until another one is chosen
+            kept = tag("input", type="hidden", name=name, value=value)
+            typed += f"; the one that is here, {size_words(value)}, is sent until another one is chosen"
+        field = tag(
+            "input",
+            type="file",
+            name=name,
+            id=ident,
+            multiple="array" in found,
+            accept=media_type if media_type != BINARY else None,
+            aria_describedby=f"{ident}-hint",
+        )
+    elif found == ["boolean"] or (values and all(isinstance(one, (str, int, float)) for one in values)):
         texts = [json.dumps(one) if isinstance(one, bool) else str(one) for one in values] or ["true", "false"]
         listed = texts if not value or value in texts else [*texts, value]
         left_out = tag("option", "(left out)", value="")
@@ -855,10 +891,37 @@ def input_field(name: str, schema: object, root: JsonObject, required: bool, val
     return tag(
         "div",
         label,
+        kept,
         field,
         tag("p", hint, id=f"{ident}-hint", class_="hint"),
         class_="field",
     )
+
+
+def file_type(schema: object, root: JsonObject) -> str | None:
+    """Return the media type of the file that an input takes, or a list of; None where it takes none."""
+    facts = resolved(schema, root)
+    for part in (facts, *(resolved(branch, root) for branch in branches(facts))):
+        inner = resolved(part.get("items"), root) if "items" in part else part
+        if inner.get("contentEncoding") == "base64":
+            return str(inner.get("contentMediaType", BINARY))
+    return None
+
+
+def size_words(content: str) -> str:
+    """Say how large the files of base64 in the lines of a text are."""
+    return f"{sum(len(line.strip()) * 3 // 4 - line.count('=') for line in content.splitlines()):,} bytes"
+
+
+def shortened(action: Action, given: Mapping[str, object]) -> dict[str, object]:
+    """Return an input as pages show it: of a large file only how large it is."""
+    found = dict(given)
+    for name, part in members(object_facts(action.inputs, action.inputs)).items():
+        if name in found and file_type(part, action.inputs) is not None:
+            content = shown_value(found[name])
+            if len(content) > MAX_SHOWN_FILE:
+                found[name] = f"{CUT} {size_words(content)} as base64)"
+    return found
 
 
 def credential_headers(catalog: Catalog, action: Action) -> list[str]:
@@ -868,12 +931,16 @@ def credential_headers(catalog: Catalog, action: Action) -> list[str]:
     return list({name.lower(): name for name in named if name and name.lower() != "authorization"}.values())
 
 
-def read_input(action: Action, pairs: Iterable[tuple[str, str]]) -> dict[str, object]:
+def read_input(action: Action, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, object]:
     """Return the input that fields of the form, or of a deep link, stand for. Empty fields are left out."""
     facts = object_facts(action.inputs, action.inputs)
+    chosen = {name for name, value in pairs if isinstance(value, bytes) and value}
     fields: list[tuple[str, str | bytes]] = []
     for name, value in pairs:
-        if name.startswith(PREFIX) or not value.strip():
+        if isinstance(value, bytes):
+            fields += [(name, value)] if value else []
+            continue
+        if name.startswith(PREFIX) or not value.strip() or name in chosen:
             continue
         found = kinds(resolved(members(facts).get(name), action.inputs), action.inputs)
         if "array" not in found:
@@ -971,6 +1038,10 @@ def audience_words(action: Action) -> str:
     return f"Only {whom} are told of it."
 
 
+def caller_id(caller: Principal | None) -> str:
+    return caller.id if caller is not None else ""
+
+
 def scopes_of(caller: Principal | None) -> frozenset[str] | None:
     """Return a caller's scopes, None for nobody known."""
     return caller.scopes if caller is not None else None
@@ -1017,9 +1088,14 @@ class Overview(Endpoint):
         self._gate = AuthenticationGate(
             guards.authenticators, bool(needed), needed, guards.realm, guards.metadata_url, store=guards.store
         )
+        namespace = door.settings.namespace
+        self._approvals = Tokens(door.keys, f"approval:{namespace}", APPROVABLE_FOR)
         self._files = {name: (STATIC / name).read_bytes() for name in FILES}
         self._found: tuple[object, tuple[Finding, ...]] = (None, ())
         self._cards: tuple[object, Html] = (None, Html())
+        self._signers = {
+            name for one in guards.authenticators if isinstance(one, WebBotAuth) for name in one.signers or ()
+        }
         self._wires = tuple(one for one in WIRES if not one.door or door.catalog.door(one.door) is not None)
 
     async def answer_file(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -1099,21 +1175,62 @@ class Overview(Endpoint):
             raise UnknownAction("There is no such page of the overview.")
         pairs = read_query(scope["query_string"])
         if action_id is None:
+            notice = await self._approve(request, caller) if scope["method"] == "POST" else None
             await self._find()
             asked = dict(pairs).get("sees", "")
-            make = partial(self._overview, caller, asked if isinstance(asked, str) else "", await self._read_traffic())
+            sees = asked if isinstance(asked, str) else ""
+            make = partial(self._overview, caller, sees, await self._read_traffic(), notice)
             return f"What {catalog.site.name} publishes", await run_in_thread(make, asyncio.to_thread), ()
         action = next((one for one in catalog.actions if one.id == action_id), None)
         if action is None or not action.is_for(scopes_of(caller)):
             raise UnknownAction(f'This site has no action "{action_id[:100]}".', recovery="Choose one in the overview.")
         if scope["method"] == "POST":
-            body = await read_body(scope, fields, request.receive, MAX_FORM_BYTES)
-            content_type = fields.get(b"content-type", b"")
-            if content_type.split(b";", 1)[0].strip().lower() not in (FORM, MULTIPART):
-                raise UnsupportedMediaType("Send the form as application/x-www-form-urlencoded.")
-            pairs = read_form(content_type, body)
-        texts = [(name, value) for name, value in pairs if isinstance(value, str)]
-        return action.name, *await self._try(action, texts, scope, is_sent=scope["method"] == "POST")
+            pairs = await self._read_form(request)
+        return action.name, *await self._try(action, pairs, scope, is_sent=scope["method"] == "POST")
+
+    async def _read_form(self, request: DoorRequest) -> list[tuple[str, str | bytes]]:
+        body = await read_body(request.scope, request.fields, request.receive, MAX_FORM_BYTES)
+        content_type = request.fields.get(b"content-type", b"")
+        if content_type.split(b";", 1)[0].strip().lower() not in (FORM, MULTIPART):
+            raise UnsupportedMediaType("Send the form as application/x-www-form-urlencoded.")
+        return read_form(content_type, body)
+
+    def _may_approve(self, caller: Principal | None) -> bool:
+        """An operator is who this overview asks for, or has the scope by that name; never just everybody."""
+        return self._gate.required or (caller is not None and OPERATOR in caller.scopes)
+
+    async def _approve(self, request: DoorRequest, caller: Principal | None) -> Html:
+        """Approve what an operator has read, and say what came of it. Raises a Problem for anybody else's form."""
+        site, given = self._door.site, dict(await self._read_form(request))
+        if not site.settings.approval or "awp-approve" not in given:
+            raise InvalidInput("This form is none of the overview's.", recovery="Load the page again.")
+        if not self._may_approve(caller):
+            raise InsufficientPermissions('Only a caller with the scope "operator" approves actions.')
+        try:
+            read = self._approvals.read(str(given["awp-approve"]))
+        except (NotOurs, Expired):
+            read = {}
+        if not read or read["caller"] != caller_id(caller):
+            raise InvalidInput(
+                "This form is out of date, or was made for somebody else.", recovery="Load the page again."
+            )
+        now = {one.id: digests_of(one)["digest"] for one in site.catalog.actions}
+        digests = cast(Mapping[str, str], read["digests"])
+        same = [name for name, digest in digests.items() if now.get(name) == digest]
+        told = list[object]()
+        if len(same) < len(digests):
+            changed = ", ".join(name for name in digests if name not in same)
+            told.append(tag("p", f"Not approved, for it has changed since you read it: {changed}.", class_="error"))
+        if same:
+            try:
+                path = await run_in_thread(partial(site.approve, *same), asyncio.to_thread)
+            except (DeclarationError, OSError) as error:
+                logger.warning("the approval of %s could not be written: %s", ", ".join(same), error)
+                wrong = f"{path_of(site.settings.approval).name} cannot be written; approve on the command line."
+                return tag("p", wrong, class_="error", role="alert")
+            logger.info("%s approved %s", caller_id(caller), ", ".join(same))
+            told.append(f"Approved: {', '.join(same)}. Keep {path.name} in version control, and start the site again.")
+        return tag("div", told, role="status")
 
     async def _find(self) -> None:
         """Let the checks look at the documents, once for each time that they are published."""
@@ -1146,7 +1263,9 @@ class Overview(Endpoint):
             logger.exception("traffic could not be read")
             return "Traffic cannot be read at the moment: the store failed. The log says more."
 
-    def _overview(self, caller: Principal | None, sees: str, traffic: TrafficReport | str | None) -> Html:
+    def _overview(
+        self, caller: Principal | None, sees: str, traffic: TrafficReport | str | None, notice: Html | None
+    ) -> Html:
         door = self._door
         catalog = door.published().visible_to(scopes_of(caller))
         (documents, fallbacks), findings, left_out = door.documents(), self._found[1], door.site.left_out
@@ -1174,7 +1293,7 @@ class Overview(Endpoint):
                     ],
                 ),
             ),
-            *self._approval(scopes_of(caller)),
+            *self._approval(caller, notice),
             *([("traffic", "Traffic", self._traffic(catalog, traffic))] if traffic is not None else []),
             ("documents", f"Documents ({len(documents)})", self._documents(documents)),
             (
@@ -1303,11 +1422,23 @@ class Overview(Endpoint):
         has_bridge = catalog.door("bridge") is not None and action.is_exposed_at("bridge")
         return [*titles, "the Actions Bridge"] if has_bridge else titles
 
-    def _approval(self, scopes: frozenset[str] | None) -> list[tuple[str, str, object]]:
+    def _approval(self, caller: Principal | None, notice: Html | None) -> list[tuple[str, str, object]]:
         """Return the section of what waits for approval, by the file as it is now; none for a site without approval.
 
-        What would not be for a reader once it is approved is not told to them before.
+        What would not be for a reader once it is approved is not told to them before. A button of an operator's sends
+        what they have read, signed: what has changed meanwhile is not approved by it.
         """
+        scopes, may_approve = scopes_of(caller), self._may_approve(caller)
+
+        def button(names: Sequence[str], label: str) -> Html | None:
+            if not may_approve or not names:
+                return None
+            digests = {name: digests_of(actions[name])["digest"] for name in names}
+            token, _ = self._approvals.write({"caller": caller_id(caller), "digests": digests})
+            field = tag("input", type="hidden", name="awp-approve", value=token)
+            here = f"{self._root}#approval"
+            return tag("form", field, tag("button", label, class_="button"), method="post", action=here)
+
         site = self._door.site
         if not site.settings.approval:
             return []
@@ -1349,16 +1480,19 @@ class Overview(Endpoint):
                     )
                     if len(cards) < MAX_DETAILED
                     else None,
+                    button([action.id], f"Approve {action.id}") if one.state != "approved" else None,
                     class_="card",
                     aria_labelledby=ident,
                 )
             )
         lines = f"awp-publish approve module:app {' '.join(waiting)}" if waiting else None
         content = (
+            notice,
             tag("p", "What is not approved is there for nobody. Actions that are not for you are not listed here."),
             cards or tag("p", "Nothing waits.", class_="none"),
             tag("p", "Approved, and there no more: ", ", ".join(gone), ".") if gone else None,
-            (tag("p", "Approve them as they are now, and start the site again:"), block(lines, "Approve all of these"))
+            button(waiting, "Approve all of these") if len(waiting) > 1 else None,
+            (tag("p", "On the command line, as they are now:"), block(lines, "Line that approves them"))
             if lines
             else None,
         )
@@ -1376,47 +1510,13 @@ class Overview(Endpoint):
         if not rows:
             return picture, tag("p", f"Nothing has been called or read in {len(report.days)} days.", class_="none")
 
-        def measure(caption: str, name: Literal["door", "action"], listed: Collection[str]) -> Html:
-            counts: dict[str, dict[str, int]] = {}
-            spent: dict[str, list[int]] = {}
-            for (one, outcome), calls in report.sum_by(name, "outcome").items():
-                if one in listed:
-                    kinds_of = counts.setdefault(one, {kind: 0 for kind, _ in KINDS})
-                    kinds_of[kind_of(outcome)] += calls
-            for (_, door, action), buckets in latencies.items():
-                one = door if name == "door" else action
-                spent[one] = [mine + its for mine, its in zip(spent.get(one, [0] * len(buckets)), buckets, strict=True)]
-            most = sorted(counts, key=lambda one: -sum(counts[one].values()))[:MAX_DETAILED]
-            heads = (name, *(kind for kind, _ in KINDS), "half within", "90 % within", "99 % within")
-            lines = []
-            for one in most:
-                buckets = spent.get(one, [])
-                times = [f"{quantile(buckets, share):g} ms" if any(buckets) else "" for share in (0.5, 0.9, 0.99)]
-                lines.append((code(one), *(f"{calls:,}" for calls in counts[one].values()), *times))
-            return table(caption, heads, lines)
-
-        outcomes = report.sum_by("outcome")
-        refusals = report.sum_by("outcome", "door", only=lambda row: row.outcome != "ok")
-        parts: list[object] = [
-            tag(
-                "p", "Calls, jobs and readings of pages in the last ", len(report.days), " days (UTC), of all workers."
-            ),
-            picture,
-            tag("div", Html(traffic_table(report)), class_="scroll", tabindex=0, role="group", aria_label="By day"),
-            measure("By door", "door", {row.door for row in rows}),
-            measure("By action", "action", {one.id for one in catalog.actions}),
-            table("By outcome", ("outcome", "calls"), [(code(one), f"{n:,}") for (one,), n in outcomes.items()]),
-            table(
-                "Refusals and failures by code",
-                ("code", "door", "calls"),
-                [(code(one), door, f"{calls:,}") for (one, door), calls in refusals.items()],
-            ),
+        told = [
+            table(one.caption, one.heads, ((code(line[0]), *line[1:]) for line in one.rows))
+            for one in traffic_breakdowns(report, with_callers=self._gate.required)  # for readers who are known
         ]
-        if self._gate.required:  # names of callers are for readers who are known
-            callers = report.sum_by("caller", "label", only=lambda row: row.door not in PAGES and row.door != JOB)
-            told = [(name or "nobody known", label, f"{calls:,}") for (name, label), calls in callers.items()]
-            parts.append(table("By caller", ("caller", "label", "calls"), told[:MAX_CALLERS]))
-        return parts
+        days = f"Calls, jobs and readings of pages in the last {len(report.days)} days (UTC), of all workers."
+        by_day = tag("div", Html(traffic_table(report)), class_="scroll", tabindex=0, role="group", aria_label="By day")
+        return tag("p", days), picture, by_day, told
 
     def _documents(self, documents: Mapping[str, Prepared]) -> object:
         rows, total = list[Sequence[object]](), 0
@@ -1445,7 +1545,7 @@ class Overview(Endpoint):
         )
 
     def _sees(self, catalog: Catalog, documents: Mapping[str, Prepared], asked: str) -> object:
-        """What anybody, a caller with scopes, or an agent that signs reads and may call; and what it costs a model."""
+        """Show what anybody, a caller with scopes, or an agent that signs reads and may call, and what that costs."""
         audiences = {action.audience for action in catalog.actions} - {PUBLIC, KNOWN}
         known = sorted(audiences.union(*(action.scopes for action in catalog.actions)))
         agents = {one for action in catalog.actions for one in action.allow_agents if one not in get_args(Label)}
@@ -1455,13 +1555,62 @@ class Overview(Endpoint):
             **({"known": "a known caller without a scope"} if asks else {}),
             **{f"scope:{one}": f'a caller with the scope "{one}"' for one in known},
             **({f"scope:{' '.join(known)}": "a caller with all scopes"} if len(known) > 1 else {}),
-            **{f"agent:{one}": f"the agent {one}" for one in sorted(agents)},
+            **{f"agent:{one}": f"the agent {one}" for one in sorted({*agents, *self._signers})},
         }
         kind, _, named = asked.partition(":")
         chosen = asked if asked in choices or (kind in ("scope", "agent") and named) else ""
+        scopes = frozenset(named.split()) if chosen.startswith("scope:") else frozenset[str]()
         choices.setdefault(chosen, f'a caller with the {kind} "{named}"' if kind == "scope" else f"the agent {named}")
-        scopes = frozenset(named.split()) if chosen.startswith("scope:") else frozenset()
-        label, signer = ("verified", named) if chosen.startswith("agent:") else ("unknown", "")
+        hides, sizes = self._door.settings.list_only_allowed, dict[str, int]()
+        for action in catalog.actions:
+            tool: JsonObject = {"name": action.id, "title": action.name, "description": action.description}
+            tool = {**tool, "inputSchema": action.inputs, "outputSchema": answer_schema(action)}
+            sizes[action.id] = len(orjson.dumps(tool))
+
+        def tools(choice: str) -> dict[str, str]:
+            """Return what is listed to a caller, each with "" for what they may call, or why they may not."""
+            kind, _, named = choice.partition(":")
+            scopes = frozenset(named.split()) if kind == "scope" else frozenset[str]()
+            names = {"verified", named, named.partition("://")[2]} if kind == "agent" else {"unknown", ""}
+            found = {}
+            for action in catalog.visible_to(scopes if choice else None).actions:
+                needs = action.auth_required or action.scopes
+                may = not needs or (choice != "" and scopes.issuperset(action.scopes))
+                if not may and hides and not action.route_authenticates:
+                    continue
+                found[action.id] = ""
+                if not may:
+                    lacks = action.scopes and choice
+                    found[action.id] = f"without {', '.join(action.scopes)}" if lacks else "not without credentials"
+                elif action.allow_agents and names.isdisjoint(action.allow_agents):
+                    found[action.id] = f"it is for {', '.join(action.allow_agents)}"
+            return found
+
+        listed, nobody = tools(chosen), tools("")
+        rows = [
+            (
+                code(action.id),
+                f"no, {why}" if (why := listed[action.id]) else "yes",
+                f"{sizes[action.id]:,}",
+                f"{tokens_of(sizes[action.id]):,}",
+                ", ".join(self._doors_of(action)) or "none",
+            )
+            for action in catalog.actions
+            if action.id in listed
+        ]
+        # Side by side: what differs from what an anonymous caller is shown, is marked.
+        columns = {text: tools(choice) for choice, text in choices.items()}
+
+        def standing(tools: Mapping[str, str], name: str) -> str:
+            return "hidden" if name not in tools else "listed" if tools[name] else "callable"
+
+        beside = [
+            (code(name), *(word if word == standing(nobody, name) else tag("mark", word) for word in words))
+            for name in sizes
+            if (words := [standing(tools, name) for tools in columns.values()])
+        ]
+        costs = [tokens_of(sum(sizes[name] for name in tools)) for tools in columns.values()]
+        beside.append(("tokens of the list", *(f"{n:,}" if n == costs[0] else tag("mark", f"{n:,}") for n in costs)))
         form = tag(
             "form",
             tag("label", "Caller", for_="sees-who"),
@@ -1475,35 +1624,8 @@ class Overview(Endpoint):
             action=f"{self._root}#sees",
             class_="row",
         )
-        rows, total, hides = list[Sequence[object]](), 0, self._door.settings.list_only_allowed
-        seen = catalog.visible_to(scopes if chosen else None)
-        for action in seen.actions:
-            needs = action.auth_required or action.scopes
-            may = not needs or (chosen != "" and scopes.issuperset(action.scopes))
-            is_listed = may or not hides or action.route_authenticates
-            is_agent = not action.allow_agents or not {label, signer, signer.partition("://")[2]}.isdisjoint(
-                action.allow_agents
-            )
-            if not is_listed:
-                continue
-            tool = {
-                "name": action.id,
-                "title": action.name,
-                "description": action.description,
-                "inputSchema": action.inputs,
-            }
-            size = len(orjson.dumps({**tool, "outputSchema": answer_schema(action)}))
-            total += size
-            why = "yes"
-            if not may:
-                lacks = action.scopes and chosen
-                why = f"no, without {', '.join(action.scopes)}" if lacks else "no, not without credentials"
-            elif not is_agent:
-                why = f"no, it is for {', '.join(action.allow_agents)}"
-            doors = ", ".join(self._doors_of(action)) or "none"
-            rows.append((code(action.id), why, f"{size:,}", f"{tokens_of(size):,}", doors))
+        visible = catalog.visible_to(scopes if chosen else None)
         read = {path: len(one.body) for path, one in documents.items()}
-        listed = tag("ul", (tag("li", code(path), f": {size_of(size)}") for path, size in read.items()))
         return (
             form,
             table(
@@ -1511,14 +1633,22 @@ class Overview(Endpoint):
                 ("tool", "may be called", "bytes", "tokens", "listed at"),
                 rows,
             ),
-            tag("p", f"The whole list of tools: {size_of(total)}."),
+            tag("p", f"The whole list of tools: {size_of(sum(sizes[name] for name in listed))}."),
+            table("Side by side: marked is what differs from an anonymous caller", ("tool", *columns), beside)
+            if len(columns) > 1
+            else None,
             tag(
                 "p",
                 f"Documents are the same for every caller. They name the {len(catalog.public.actions)} actions that "
-                f"are public, of {len(seen.actions)} that this caller may know of; the others are in the lists that "
-                "doors give to callers whom they know. What you may not see yourself is not told of others either.",
+                f"are public, of {len(visible.actions)} that this caller may know of; the "
+                "others are in the lists that doors give to callers whom they know. What you may not see yourself is "
+                "not told of others either.",
             ),
-            tag("details", tag("summary", f"{len(read)} documents, {size_of(sum(read.values()))}"), listed),
+            tag(
+                "details",
+                tag("summary", f"{len(read)} documents, {size_of(sum(read.values()))}"),
+                tag("ul", (tag("li", code(path), f": {size_of(size)}") for path, size in read.items())),
+            ),
         )
 
     def _connect(self, catalog: Catalog) -> object:
@@ -1536,12 +1666,13 @@ class Overview(Endpoint):
     # --- One form, every door ---
 
     async def _try(
-        self, action: Action, pairs: Sequence[tuple[str, str]], scope: Scope, *, is_sent: bool
+        self, action: Action, pairs: Sequence[tuple[str, str | bytes]], scope: Scope, *, is_sent: bool
     ) -> tuple[Html, RawHeaders]:
         """Return the form of an action with what came of it, and the cookies that its visitor is set."""
         door, catalog = self._door, self._door.published()
         wires = self._wires_of(action) or self._wires
-        controls = {name: value.strip() for name, value in pairs if name.startswith(PREFIX)}
+        texts = [(name, value) for name, value in pairs if isinstance(value, str)]
+        controls = {name: value.strip() for name, value in texts if name.startswith(PREFIX)}
         if not pairs and action.examples:
             pairs = fields_of(action.examples[0])
         wrong: InvalidInput | None = None
@@ -1563,7 +1694,8 @@ class Overview(Endpoint):
             tuple((name, re.sub(r"[\x00-\x1f\x7f]", "", value)) for name, value in secrets_given if value),
         )
         redact = input_redactor(action.inputs)
-        shown = filled if redact is None else replace(filled, given=redact(given))
+        kept = filled if redact is None else replace(filled, given=redact(given))
+        shown = replace(kept, given=shortened(action, kept.given))
         chosen = next((one for one in wires if one.key == controls.get("awp-door")), wires[0])
         requests = {one.key: write_request(one, catalog, action, filled) for one in wires}
         shown_requests = {one.key: write_request(one, catalog, action, shown) for one in wires}
@@ -1573,12 +1705,12 @@ class Overview(Endpoint):
         if is_sent and wrong is None:
             app, seconds, do = door.entrance(scope), action.timeout + 5.0, controls.get("awp-do", "send")
             if do == "job" and _JOB_ID.fullmatch(controls.get("awp-job", "")):
-                told = await self._job(action, controls["awp-job"], filled, app, scope)
+                told = await self._job(action, controls["awp-job"], kept, app, scope)
             elif do in ("send", "all"):
                 sent = [one for one in wires if do == "all" or one is chosen]
                 answers = [await send_request(requests[one.key], catalog, action, app, scope, seconds) for one in sent]
                 told = [
-                    await self._answer(one, answers[0], shown_requests[one.request.wire.key], action, shown, app, scope)
+                    await self._answer(one, answers[0], shown_requests[one.request.wire.key], action, kept, app, scope)
                     for one in answers
                 ]
                 for name, value in (pair for one in answers for pair in one.headers):
@@ -1592,7 +1724,7 @@ class Overview(Endpoint):
                 tag("h1", action.name, " ", code(action.id)),
                 tag("p", action.description, class_="lead"),
                 tag("ul", (tag("li", one) for one in policy_words(catalog, action)), class_="facts"),
-                self._form(action, pairs, given, controls, chosen, here, key_headers, wrong),
+                self._form(action, texts, given, controls, chosen, here, key_headers, wrong),
                 tag(
                     "section",
                     tag("h2", "Answers", id="answers-title"),
@@ -1631,6 +1763,7 @@ class Overview(Endpoint):
         if (redact := input_redactor(action.inputs)) is not None:  # a secret is typed for each sending
             values |= dict.fromkeys(given.keys() - public_part(redact(given)).keys() & values.keys(), "")
         more = [name for name in given if name not in values]
+        takes_files = any(file_type(part, action.inputs) is not None for part in members(facts).values())
         fields = [
             input_field(name, part, action.inputs, name in required, values[name])
             for name, part in members(facts).items()
@@ -1703,6 +1836,7 @@ class Overview(Endpoint):
             note,
             method="post",
             action=here,
+            enctype="multipart/form-data" if takes_files else None,
             novalidate=True,
             data_live=True,
         )
@@ -1883,8 +2017,9 @@ class Overview(Endpoint):
 
 
 def public_part(given: Mapping[str, object]) -> dict[str, object]:
-    """Return an input without the members that a redactor has found a secret in."""
-    return {name: value for name, value in given.items() if HIDDEN not in orjson.dumps(value).decode()}
+    """Return an input without the members that are not shown: secrets, and large files."""
+    written = {name: orjson.dumps(value).decode() for name, value in given.items()}
+    return {name: value for name, value in given.items() if HIDDEN not in written[name] and CUT not in written[name]}
 
 
 def fields_of_form(given: Mapping[str, object]) -> list[tuple[str, str]]:

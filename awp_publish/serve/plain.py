@@ -12,7 +12,7 @@ from typing import Final
 
 from awp_publish.invoke import Invoker
 from awp_publish.model import Action, Catalog
-from awp_publish.policy.call import Call, Outcome
+from awp_publish.policy.call import Call, Content, Outcome
 from awp_publish.problems import (
     CrossSiteCookies,
     InvalidInput,
@@ -27,7 +27,7 @@ from awp_publish.schema import pointer_to
 from awp_publish.serve.credentials import is_cross_site, read_credentials, refuse_foreign_pages
 from awp_publish.serve.endpoint import STATIC_HEADERS, Admission, DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.forms import FORM, MULTIPART, FieldReader, read_form, read_query
-from awp_publish.serve.http import Cors, Fields, RawHeaders, parse_json, read_body, wait_for_disconnect
+from awp_publish.serve.http import Cors, Fields, RawHeaders, parse_json, read_body
 from awp_publish.serve.woa import is_json, read_admission
 
 DOOR: Final = "plain"
@@ -65,12 +65,10 @@ class PlainRequest(DoorRequest):
 
     __slots__ = ()
 
-    def write(self, outcome: Outcome) -> tuple[RawHeaders, bytes]:
-        """The body of a success, and the headers that every one of its kind has."""
-        if outcome.content is None:
-            return STATIC_HEADERS, outcome.body
-        content_type = (b"content-type", outcome.content.media_type.encode("latin-1"))
-        return (content_type, *STATIC_HEADERS[1:]), outcome.content.bytes_of(outcome.output)
+    def write(self, outcome: Outcome, content: Content) -> tuple[RawHeaders, bytes]:
+        """The headers and the body of what the route has given."""
+        content_type = (b"content-type", content.media_type.encode("latin-1"))
+        return (content_type, *STATIC_HEADERS[1:]), content.bytes_of(outcome.output)
 
 
 class PlainDoor(Endpoint):
@@ -119,10 +117,10 @@ class PlainDoor(Endpoint):
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Carry out one call."""
-        fields, scope, receive, action = request.fields, request.scope, request.receive, self._action
-        call = Call(action, {}, request.request_id, DOOR, scope, partial(wait_for_disconnect, receive))
+        fields, scope, action = request.fields, request.scope, self._action
+        call = Call(action, {}, request.request_id, DOOR, scope, request.disconnected)
         call.places = _PLACES
-        if is_guarded := self._invoker.is_guarded(action):
+        if is_guarded := action.id in self._invoker.guarded:
             call.unknown = self._unknown
             call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
         try:

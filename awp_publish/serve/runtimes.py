@@ -254,12 +254,12 @@ class PairedRuntime(ReachableRuntime):
 
     @property
     def is_away(self) -> bool:
-        """Whether its page is loaded anew."""
+        """True while its page is loaded anew."""
         return self.peer is None
 
     @property
     def can_return(self) -> bool:
-        """Whether it has shown a key by which it is known when it comes back."""
+        """True for one that has shown a key by which it is known when it comes back."""
         return self.key is not None and (len(self.key) >= KEY_LENGTH or bool(self.owner and self.owner.key))
 
     async def carry_out(self, call: BridgeCall) -> ToolResult:
@@ -365,7 +365,7 @@ class PairedRuntime(ReachableRuntime):
             self._interrupted.discard(wire_id)
 
     def waits_for(self, call_id: object) -> bool:
-        """Whether an answer to a call is still wanted."""
+        """Tell if an answer to a call is still wanted."""
         return call_id in self._asked
 
     def take_answer(self, call_id: str, output: JsonObject | None, failure: RuntimeFailure | None) -> None:

@@ -300,7 +300,7 @@ class InnerCalls:
             await send({"type": "http.response.start", "status": 204, "headers": set_cookies})
             await send({"type": "http.response.body", "body": b""})
 
-        if invoker.is_guarded(action):
+        if action.id in invoker.guarded:
             fields = read_fields(scope["headers"])
             credentials = read_credentials(scope, fields, self._proxies)._replace(signed=inner_call.signed)
             call.credentials = lambda: credentials

@@ -15,6 +15,7 @@ from awp_publish.checks import Finding, check_documents
 from awp_publish.checks.urls import is_loopback
 from awp_publish.discover import Route
 from awp_publish.model import Catalog
+from awp_publish.protocols.protected_resource import is_published, is_published_of_mcp
 from awp_publish.serve.documents import Prepared
 from awp_publish.site import Site
 
@@ -111,6 +112,17 @@ def check_addresses(
             "start-credentials",
             f"The actions {', '.join(unknown)} need credentials, and nothing is known of which: no document says it.",
             "Use FastAPI's security (HTTPBearer, APIKeyHeader, ...) in their routes, or give Site(authenticate=...).",
+        )
+    # RFC 9728 section 3.3: clients ask for tokens for the resource that the metadata names.
+    resources = {catalog.url: is_published(catalog), catalog.absolute(catalog.paths.mcp): is_published_of_mcp(catalog)}
+    audiences = declared.audiences if declared is not None else ()
+    foreign = [resource for resource, is_told in resources.items() if is_told and resource not in audiences]
+    if audiences and foreign:
+        yield _warning(
+            "start-audience",
+            f"The metadata of this site (RFC 9728) has clients ask for tokens for {' and '.join(foreign)}, and "
+            f"JwtBearer takes tokens for {', '.join(audiences)} alone.",
+            f"Write JwtBearer(audience={[*audiences, *foreign]!r}, ...).",
         )
     for name, address in _named(catalog):
         path = urlsplit(address).path

@@ -30,7 +30,6 @@ from awp_publish.serve.http import (
     accepts,
     parse_json,
     read_body,
-    wait_for_disconnect,
 )
 
 # --- The WoA invocation envelope (section 5.1) ---
@@ -73,36 +72,43 @@ _KINDS: Final = {dict: "an object", list: "an array", str: "a string", bool: "a 
 
 def read_admission(call: Call, members: Mapping[str, object], fields: Fields) -> None:
     """Put key, confirmation, receipts and session on a call, from headers or envelope. Raises a Problem."""
-    declared = call.action.idempotency
-    name = declared.key_field if declared is not None else KEY_FIELD
-    if name not in members:
-        name = KEY_FIELD
-    member = _text(members, name)
-    if (header := fields.get(b"idempotency-key")) is None:
-        call.idempotency_key = member
-    else:
-        key = call.idempotency_key = header.decode("latin-1")
-        if member is not None and read_key(member) != read_key(key):
-            raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
-
+    if (header := fields.get(b"idempotency-key")) is not None:
+        call.idempotency_key = header.decode("latin-1")
     if (header := fields.get(CONFIRMATION[0])) is not None:
         call.confirmation = header.decode("latin-1").strip()
-    elif CONFIRMATION[1] in members:
+    if (header := fields.get(SESSION[0])) is not None:
+        call.session = header.decode("latin-1").strip() or None
+    receipts = fields.get(RECEIPTS[0])
+    if receipts is None and _ENVELOPE.issuperset(members):
+        return
+
+    declared = call.action.idempotency
+    name = declared.key_field if declared is not None else KEY_FIELD
+    name = name if name in members else KEY_FIELD
+    if (member := _text(members, name)) is not None:
+        if call.idempotency_key is None:
+            call.idempotency_key = member
+        elif read_key(member) != read_key(call.idempotency_key):
+            raise InvalidIdempotencyKey(f"The header Idempotency-Key and the envelope's member {name} differ.")
+
+    if CONFIRMATION[0] not in fields and CONFIRMATION[1] in members:
         call.confirmation = _text(members, CONFIRMATION[1])
 
     member = _text(members, SESSION[1]) or None
-    call.session = None if (header := fields.get(SESSION[0])) is None else header.decode("latin-1").strip() or None
     if member is not None and call.session not in (None, member):
         raise InvalidEnvelope("The header AWP-Session and the envelope's member session differ.")
     call.session = call.session or member
 
-    header, name = fields.get(RECEIPTS[0]), RECEIPTS[1]
-    if header is not None or name in members:
-        sent = [part.strip() for part in (header or b"").decode("latin-1").split(",")]
-        listed = members.get(name, [])
+    if receipts is not None or RECEIPTS[1] in members:
+        sent = [part.strip() for part in (receipts or b"").decode("latin-1").split(",")]
+        listed = members.get(RECEIPTS[1], [])
         if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-            raise InvalidEnvelope(f"{name}: must be a list of strings.")
+            raise InvalidEnvelope(f"{RECEIPTS[1]}: must be a list of strings.")
         call.receipts = tuple(receipt for receipt in (*sent, *listed) if receipt)
+
+
+_ENVELOPE: Final = frozenset({"agent", "operation", "input"})
+"""The members of an envelope that are no concern of any gate."""
 
 
 def _text(members: Mapping[str, object], name: str) -> str | None:
@@ -179,6 +185,8 @@ class WoaDoor(Endpoint):
         super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_hosts)
         self._invoker = invoker
         self._admission = admission
+        # No action refuses a body up to this size.
+        self._small = min([admission.usual_body_bytes, *filter(None, (one.max_body_bytes for one in catalog.actions))])
 
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Carry out one invocation: POST, a body of application/json, an answer that is JSON (WoA section 4.3.1)."""
@@ -187,48 +195,48 @@ class WoaDoor(Endpoint):
         if accept is not None and accept != b"*/*" and not accepts(accept, "application/json"):
             raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
         content_type = fields.get(b"content-type", b"")
-        if not is_json(content_type):
+        if content_type != b"application/json" and not is_json(content_type):
             named_type = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
             raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named_type}.")
-        if fields.get(b"content-encoding", b"identity") != b"identity":
+        if b"content-encoding" in fields and fields[b"content-encoding"] != b"identity":
             raise UnsupportedMediaType("The body must not be content-encoded.")
 
         # The envelope (section 5.1)
         body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
         envelope = parse_json(body)
-        if not isinstance(envelope, dict):
+        if type(envelope) is not dict:
             raise EnvelopeNotAnObject(f"The body is {_kind(envelope)}, not an object.")
         agent, operation, given = envelope.get("agent", named), envelope.get("operation"), envelope.get("input")
-        if not isinstance(agent, str):
-            if "agent" not in envelope:
-                raise InvalidEnvelope("agent: is missing, and the URL does not name an agent either.")
-            raise InvalidEnvelope(f"agent: must be a string, not {_kind(agent)}.")
-        if named is not None and agent != named:
-            raise AgentMismatch(f'The URL names agent "{named[:100]}", the envelope "{agent[:100]}".')
-        if not isinstance(operation, str) and "operation" in envelope:
+        if agent is not named or agent is None:
+            if not isinstance(agent, str):
+                if "agent" not in envelope:
+                    raise InvalidEnvelope("agent: is missing, and the URL does not name an agent either.")
+                raise InvalidEnvelope(f"agent: must be a string, not {_kind(agent)}.")
+            if named is not None and agent != named:
+                raise AgentMismatch(f'The URL names agent "{named[:100]}", the envelope "{agent[:100]}".')
+        if type(operation) is not str and "operation" in envelope:
             raise InvalidEnvelope(f"operation: must be a string, not {_kind(operation)}.")
-        if not isinstance(given, dict):
+        if type(given) is not dict:
             if "input" not in envelope:
-                misnamed = next((name for name in _MISNAMED if name in envelope), None)
+                misnamed = next(filter(envelope.__contains__, _MISNAMED), None)
                 instead = f": its {misnamed} is to be called input" if misnamed else ""
                 raise MissingInput(f"The envelope has no member input{instead}.")
             detail = f"must be an object, not {_kind(given)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
         action = invoker.find(PROTOCOL, agent, operation)
-        call = Call(action, given, request.request_id, PROTOCOL, scope, partial(wait_for_disconnect, receive))
+        call = request.call = Call(action, given, request.request_id, PROTOCOL, scope, request.disconnected)
         call.places = PLACES
-        is_guarded = invoker.is_guarded(action)
-        if is_guarded:
+        is_guarded = action.id in invoker.guarded
+        if is_guarded or len(body) > self._small:
             call.unknown = partial(invoker.unknown, PROTOCOL, agent, operation)
             call.credentials = partial(read_credentials, scope, fields, self._admission.trusted_proxies)
-        try:
-            self._admission.check_size(action, len(body))
-            if is_guarded:
-                read_admission(call, envelope, fields)
-        except Problem as problem:
-            call.refuse(problem)
-        request.call = call
+            try:
+                self._admission.check_size(action, len(body))
+                if is_guarded:
+                    read_admission(call, envelope, fields)
+            except Problem as problem:
+                call.refuse(problem)
         await invoker.run(call, request.deliver)
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:

@@ -34,12 +34,26 @@
     return ["0", ...steps].join("/");
   };
 
+  // What was shown of this document, by its ref and by its centre: whatever the page does meanwhile, these are meant.
+  const DOCUMENT = Math.random().toString(36).slice(2);
+  const seen = new Map();
+  const remember = (key, element) => {
+    if (seen.size >= 10 * MAX_FOUND) seen.clear();
+    seen.set(key, new WeakRef(element));
+  };
+  const stale = () => new Failure("target_not_found", "The element is not in the page any more. Find it again.", { stale: true });
+  const recall = (key) => {
+    const element = seen.has(key) ? seen.get(key).deref() : null;
+    if (element === undefined || (element && !element.isConnected)) throw stale();
+    return element;
+  };
+
   const elementAt = (ref) => {
-    let node = document.body;
+    let node = recall(String(ref));
+    if (node) return node;
+    node = document.body;
     for (const step of String(ref).split("/").slice(1)) node = node && node.childNodes[Number(step)];
-    if (!node || node.nodeType !== Node.ELEMENT_NODE) {
-      throw new Failure("target_not_found", "The element is not in the page any more.", { stale: true });
-    }
+    if (!node || node.nodeType !== Node.ELEMENT_NODE) throw stale();
     return node;
   };
 
@@ -96,10 +110,13 @@
 
   const describe = (element) => {
     const box = element.getBoundingClientRect();
+    const ref = refOf(element);
+    remember(ref, element);
+    remember(`${box.x + box.width / 2},${box.y + box.height / 2}`, element);
     const attributes = {};
     for (const name of ATTRIBUTES) if (element.hasAttribute(name)) attributes[name] = element.getAttribute(name).slice(0, 200);
     return {
-      ref: refOf(element),
+      ref,
       tag: element.localName,
       attributes,
       name: nameOf(element).slice(0, 1000),
@@ -178,9 +195,22 @@
   };
 
   // What is at a point, and where that is once it is scrolled to: centres may come from outside of the window.
-  const reveal = ({ x, y }) => {
+  // A centre that was told of this document means its element, wherever that is by now.
+  const reveal = ({ x, y, document: from }) => {
     const place = (element) => element.getBoundingClientRect();
     if (!Number.isFinite(x) || !Number.isFinite(y)) throw new Failure("point_out_of_viewport", "A point has x and y.");
+    if (from && from !== DOCUMENT) throw stale();
+    const meant = recall(`${x},${y}`);
+    if (meant) {
+      if (!isVisible(meant)) throw new Failure("target_not_visible", "The element at that point is hidden.");
+      const centre = () => { const box = place(meant); return { x: box.left + box.width / 2, y: box.top + box.height / 2 }; };
+      let now = centre();
+      if (now.x < 0 || now.y < 0 || now.x > innerWidth || now.y > innerHeight) {
+        meant.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" });
+        now = centre();
+      }
+      return { element: document.elementFromPoint(now.x, now.y) || meant, ...now };
+    }
     let found = document.elementFromPoint(x, y);
     if (found) return { element: found, x, y };
     const fits = (one) => { const box = place(one); return x >= box.left && x <= box.right && y >= box.top && y <= box.bottom; };
@@ -194,7 +224,6 @@
     found = document.elementFromPoint(at.x, at.y);
     return { element: found && around.contains(found) ? found : around, ...at };
   };
-  const atPoint = (point) => reveal(point).element;
 
   const mouse = (element, type, { x, y }, detail = 1) => {
     const kind = type.startsWith("pointer") && window.PointerEvent ? PointerEvent : MouseEvent;
@@ -244,24 +273,24 @@
   const perform = ({ primitive, arguments: given }) => {
     switch (primitive) {
       case "pointer.move": {
-        const element = atPoint(given);
-        for (const type of ["pointerover", "mouseover", "pointermove", "mousemove"]) mouse(element, type, given);
+        const { element, ...at } = reveal(given);
+        for (const type of ["pointerover", "mouseover", "pointermove", "mousemove"]) mouse(element, type, at);
         return { x: given.x, y: given.y };
       }
       case "pointer.click": {
-        const element = atPoint(given);
+        const { element, ...at } = reveal(given);
         if ((given.button || "left") !== "left") {
-          mouse(element, given.button === "right" ? "contextmenu" : "auxclick", given);
+          mouse(element, given.button === "right" ? "contextmenu" : "auxclick", at);
           return { clicked: true };
         }
-        return settled(() => click(element, given), { clicked: true });
+        return settled(() => click(element, at), { clicked: true });
       }
       case "pointer.double_click": {
-        const element = atPoint(given);
+        const { element, ...at } = reveal(given);
         return settled(() => {
-          click(element, given);
-          click(element, given, 2);
-          mouse(element, "dblclick", given, 2);
+          click(element, at);
+          click(element, at, 2);
+          mouse(element, "dblclick", at, 2);
         }, { double_clicked: true });
       }
       case "viewport.scroll":
@@ -277,6 +306,23 @@
         else location.assign(goal.href);
         if (!given.reload && before === after && goal.hash) return { url: location.href, title: document.title };
         return new Promise((resolve) => setTimeout(() => resolve({ url: location.href, title: document.title }), NAVIGATION_MS));
+      }
+      case "page.fetch": {
+        const goal = new URL(String(given.url), document.baseURI);
+        if (goal.origin !== location.origin) throw new Failure("permission_denied", "Only addresses of this site are fetched.");
+        return fetch(goal, { credentials: "same-origin" }).then(
+          async (answer) => {
+            const type = answer.headers.get("content-type") || "";
+            const bytes = await answer.arrayBuffer();
+            let decoder = new TextDecoder();
+            try {
+              decoder = new TextDecoder((/;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(type) || [])[1] || "utf-8");
+            } catch { /* no such charset */ }
+            const text = decoder.decode(bytes);
+            return { url: answer.url, status: answer.status, content_type: type, body: text.slice(0, MAX_HTML), truncated: text.length > MAX_HTML };
+          },
+          (error) => { throw new Failure("navigation_failed", `It cannot be fetched: ${error.message}`); },
+        );
       }
       default:
         throw new Failure("capability_unavailable", `${primitive} cannot be carried out by a page.`, { capability: primitive, host: "page" });
@@ -332,7 +378,8 @@
     const records = {};
     for (const one of extracts) {
       const id = String(one.id);
-      const found = matches(one, document.body).slice(0, MAX_FOUND);
+      const whole = one.selector && !String(one.selector).includes(":scope"); // which may mean the body too
+      const found = matches(one, whole ? document : document.body).slice(0, MAX_FOUND);
       counts[id] = found.length;
       const values = found.map((element, at) => (one.fields ? readFields(one.fields, element, `${id}.${at}`) : textOf(element)));
       records[id] = one.many === false ? (values.length ? values[0] : null) : values;
@@ -463,11 +510,11 @@
     try {
       if (!Object.prototype.hasOwnProperty.call(METHODS, method)) throw new Failure("capability_unavailable", `There is no method ${method}.`);
       const value = await METHODS[method](given || {});
-      return { ok: true, value, url: location.href };
+      return { ok: true, value, url: location.href, document: DOCUMENT };
     } catch (error) {
       const known = error instanceof Failure;
       const told = { code: known ? error.code : "handler_failed", message: String((error && error.message) || error), evidence: known ? error.evidence : {} };
-      return { ok: false, error: told, url: location.href };
+      return { ok: false, error: told, url: location.href, document: DOCUMENT };
     }
   };
 

@@ -27,9 +27,27 @@ function adopt(part, fresh) {
   addCopyButtons(fresh);
 }
 
+function base64(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.addEventListener("load", () => resolve(reader.result.slice(reader.result.indexOf(",") + 1)));
+    reader.addEventListener("error", () => reject(reader.error));
+    reader.readAsDataURL(file);
+  });
+}
+
 async function send(form, name, value) {
   const fields = new URLSearchParams();
-  for (const [key, text] of new FormData(form)) fields.append(key, text);
+  const chosen = new Set();
+  for (const [key, given] of new FormData(form)) {
+    if (typeof given === "string") {
+      fields.append(key, given);
+    } else if (given.size) {
+      if (!chosen.has(key)) fields.delete(key);  // what was sent before gives way
+      chosen.add(key);
+      fields.append(key, await base64(given));
+    }
+  }
   if (name) fields.set(name, value);
   // Credentials that were typed once go along, and no page holds them.
   for (const typed of document.querySelectorAll("form[data-live] input[type=password]")) {

@@ -108,10 +108,11 @@ def open_store(url: str, namespace: str) -> Store:
         try:
             from awp_publish.stores.postgres import PostgresStore
         except ImportError as error:  # psycopg without its library says so too
-            if (error.name or "psycopg").partition(".")[0] != "psycopg":
+            package = (error.name or "psycopg").partition(".")[0]
+            if package not in ("psycopg", "psycopg_pool"):
                 raise
             remedy = 'Install it: pip install "awp-publish[postgres]".'
-            detail = "store= is in PostgreSQL, for which the package psycopg is missing."
+            detail = f"store= is in PostgreSQL, for which the package {package} is missing."
             raise DeclarationError("site", detail, remedy) from None
         return PostgresStore(url, namespace)
     raise DeclarationError("site", "store= is not the URL of a store that is known here.", REMEDY)

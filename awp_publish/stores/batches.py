@@ -1,8 +1,9 @@
-"""The part that SQLite and Redis share: one thread that carries out, together, whatever is waiting.
+"""The part that SQLite, Redis and PostgreSQL share: one thread that carries out, together, whatever is waiting.
 
 An event loop must not wait for a disk or a socket, and a hundred calls at once should cost one round trip and one
-commit. So requests of all loops and threads go to a `_BatchThread`: a thread, its queue, and the `Backend` that it
-alone uses. Whatever has gathered while the backend was busy is the next batch.
+commit. So requests of all loops and threads go to a `BatchThread`: a thread, its queue, and the `Backend` that it
+alone uses. Whatever has gathered while the backend was busy is the next batch. A `PooledThread` has an event loop, in
+which a few batches are under way at the same time.
 
 Whoever was told that the store is unavailable sends the same call again, with the same key and the same confirmation.
 So steps are carried out until their deadline or not at all: the first part of a request's time is for its steps, the
@@ -23,7 +24,7 @@ from typing import Final, Protocol, TypeAlias, cast
 
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import Look, Ran, Step, Swap, unavailable
-from awp_publish.threads import Thread, make_lock, make_queue
+from awp_publish.threads import Thread, ThreadsOfTheirOwn, is_gevent, make_lock, make_queue
 
 logger: Final = logging.getLogger("awp_publish.stores")
 
@@ -143,6 +144,15 @@ class Backend(Protocol):
     def close(self) -> None: ...
 
 
+class PooledBackend(Protocol):
+    """The worker of a store with several connections, in the event loop of one thread."""
+
+    async def carry_out(self, requests: Sequence[StoreRequest]) -> None:
+        """Set the answer of each request that is carried out. Raises StoreUnavailable for all that have none."""
+
+    async def close(self) -> None: ...
+
+
 class BatchedStore:
     """A store whose work is done by a backend in a thread, for all event loops and threads of a process.
 
@@ -153,11 +163,11 @@ class BatchedStore:
 
     is_shared: Final = True
 
-    def __init__(self, open_backend: Callable[[], Backend], timeout: float) -> None:
-        self._open_backend = open_backend
+    def __init__(self, start: "Callable[[], BatchThread]", timeout: float) -> None:
+        self._start = start
         self._timeout = timeout
         self._lock = make_lock()
-        self._thread: _BatchThread | None = None
+        self._thread: BatchThread | None = None
         self._finalizer: weakref.finalize[..., BatchedStore] | None = None
         """Ends the thread of a store that nobody closed and nobody has any more."""
         _STORES.add(self)
@@ -183,18 +193,21 @@ class BatchedStore:
         request = StoreRequest(order, asyncio.get_running_loop(), self._timeout)
         with self._lock:  # so that no request comes after the thread was told to end
             if self._thread is None:
-                self._thread = _BatchThread(self._open_backend())
+                self._thread = self._start()
                 self._finalizer = weakref.finalize(self, self._thread.stop)
-            self._thread.requests.put(request)
+            self._thread.put(request)
         return await request.wait()
 
 
-class _BatchThread:
+class BatchThread:
     """One thread with one backend."""
 
     def __init__(self, backend: Backend) -> None:
-        self.requests: SimpleQueue[StoreRequest | None] = make_queue()
         self._backend = backend
+        self._start()
+
+    def _start(self) -> None:
+        self._requests: SimpleQueue[StoreRequest | None] = make_queue()
         self._is_open = True
         self._is_well = True
         self._ended: Future[None] = Future()
@@ -202,47 +215,62 @@ class _BatchThread:
         self._process = os.getpid()
         self._thread = Thread(self._work, "awp-publish-store")
 
+    def put(self, request: StoreRequest | None) -> None:
+        """Have a request carried out, or the thread end after those before."""
+        self._requests.put(request)
+
     def stop(self) -> None:
         if self._process == os.getpid():
-            self.requests.put(None)
+            self.put(None)
 
     async def close(self) -> None:
         self.stop()
         await asyncio.wrap_future(self._ended)
         self._thread.join()  # it has nothing left to do
 
+    def _gather(self, *, block: bool, timeout: float | None = None) -> list[StoreRequest]:
+        """Wait for a request, if told so, and take along what else is there: nothing after a pause, or at the end."""
+        batch: list[StoreRequest] = []
+        with suppress(Empty):
+            while self._is_open and len(batch) < MAX_BATCH:
+                request = self._requests.get(block=block and not batch, timeout=timeout)
+                if request is None:
+                    self._is_open = False
+                else:
+                    batch.append(request)
+        return batch
+
     def _work(self) -> None:
         try:
-            batch: list[StoreRequest] = []
             pause: float | None = None
             while self._is_open:
-                # Wait for a request and take along what else has gathered: nothing after a pause, or when it closes.
-                with suppress(Empty):
-                    while self._is_open and len(batch) < MAX_BATCH:
-                        request = self.requests.get(block=not batch, timeout=pause)
-                        if request is None:
-                            self._is_open = False
-                        else:
-                            batch.append(request)
+                batch = self._gather(block=True, timeout=pause)
                 try:
                     if batch:
                         self._backend.carry_out(batch)
                         self._note(None)
-                except StoreUnavailable as problem:
-                    self._note(problem)
-                    _answer_all(batch, problem.detail)
-                except Exception:
-                    logger.exception("the store failed")
-                    _answer_all(batch, "The site's store failed.")
+                except Exception as error:
+                    self._fail(batch, error)
                 _settle(batch)
-                batch.clear()  # requests and answers are not kept until the next request comes
-                request = None
+                del batch  # requests and answers are not kept until the next request comes
                 pause = self._backend.tidy()
         finally:
             try:
                 self._backend.close()
             finally:
                 self._ended.set_result(None)
+
+    def _fail(self, batch: list[StoreRequest], error: Exception) -> None:
+        """Answer those that have no answer."""
+        detail = "The site's store failed."
+        if isinstance(error, StoreUnavailable):
+            self._note(error)
+            detail = error.detail
+        else:
+            logger.error("the store failed", exc_info=error)
+        for request in batch:
+            if request.answer is None:
+                request.answer = unavailable(detail)  # each its own: a traceback is added to it where it is raised
 
     def _note(self, problem: StoreUnavailable | None) -> None:
         """Log the beginning and the end of an outage, not every call in between."""
@@ -253,10 +281,57 @@ class _BatchThread:
         self._is_well = problem is None
 
 
-def _answer_all(batch: list[StoreRequest], detail: str) -> None:
-    for request in batch:
-        if request.answer is None:
-            request.answer = unavailable(detail)  # each its own: a traceback is added to it where it is raised
+class PooledThread(BatchThread):
+    """One thread with an event loop, in which a backend carries out up to `most` batches at the same time."""
+
+    def __init__(self, backend: PooledBackend, most: int) -> None:
+        self._pool = backend
+        self._slots = asyncio.Semaphore(most)
+        self._arrived = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._start()
+
+    def put(self, request: StoreRequest | None) -> None:
+        super().put(request)
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it has ended
+                self._loop.call_soon_threadsafe(self._arrived.set)
+
+    def _work(self) -> None:
+        loop = asyncio.SelectorEventLoop()  # the one kind that psycopg can wait in, on every system
+        try:
+            if is_gevent():  # names of hosts would be looked up by greenlets in this thread
+                loop.set_default_executor(ThreadsOfTheirOwn())
+            loop.run_until_complete(self._serve())
+        finally:
+            loop.close()
+            self._ended.set_result(None)
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._arrived.set()  # what came before there was a loop
+        try:
+            async with asyncio.TaskGroup() as under_way:
+                while self._is_open:
+                    await self._slots.acquire()
+                    await self._arrived.wait()
+                    self._arrived.clear()
+                    under_way.create_task(self._carry_out(self._gather(block=False)))
+        finally:
+            await self._pool.close()
+
+    async def _carry_out(self, batch: list[StoreRequest]) -> None:
+        if len(batch) == MAX_BATCH:
+            self._arrived.set()  # there may be more
+        try:
+            if batch:
+                await self._pool.carry_out(batch)
+                self._note(None)
+        except Exception as error:
+            self._fail(batch, error)
+        finally:
+            self._slots.release()
+        _settle(batch)
 
 
 def _settle(batch: list[StoreRequest]) -> None:
@@ -275,7 +350,7 @@ def _settle_here(requests: list[StoreRequest]) -> None:
 
 
 _STORES: Final[weakref.WeakSet[BatchedStore]] = weakref.WeakSet()
-_INHERITED: Final[list[_BatchThread]] = []
+_INHERITED: Final[list[BatchThread]] = []
 """Threads of the parent, kept so that no connection of the parent is closed by its child."""
 
 

@@ -1,10 +1,12 @@
 """The store of one process: quick, and forgotten when the process ends. For tests, and for sites of one worker."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from heapq import heapify, heappop, heappush
-from typing import Final, cast
+from typing import Any, Final
 
 from awp_publish.stores.store import Add, Count, Counted, Ran, Schedule, Seen, Step, Swap, Unschedule, unavailable
 
@@ -34,6 +36,8 @@ class MemoryStore:
         self._clock = clock
         self._most = most_entries
         self._most_bytes = most_bytes
+        # With less than this no few steps can fill it: then nobody has to look how much they need.
+        self._plenty = min(most_bytes, ENTRY_BYTES * most_entries) // 2
         self._lock = threading.Lock()
         self._shelf = _Shelf()
 
@@ -42,88 +46,85 @@ class MemoryStore:
         # Each call of a guarded action comes by here twice: so the steps are carried out in place, not through `Shelf`.
         with self._lock:
             now, shelf = self._clock(), self._shelf
-            values, expiries, events, closings = shelf.values, shelf.expiries, shelf.events, shelf.closings
-
-            # Is there room? What is over makes some, a little at a time.
-            if (expiries.heap and expiries.heap[0][0] <= now) or (closings.heap and closings.heap[0][0] <= now):
+            values, until, windows = shelf.values, shelf.expiries.when, shelf.windows
+            if shelf.due <= now:  # what is over makes room, a little at a time
                 shelf.purge(now, 2 * len(steps))
-            most = ENTRY_BYTES * len(steps)
-            for step in steps:
-                kind = type(step)
-                most += len(step[0])
-                if kind is Add:
-                    most += len(step.value)  # type: ignore[union-attr]
-                elif kind is Swap:
-                    most += len(step.new or b"")  # type: ignore[union-attr]
-                elif kind is Schedule:
-                    most += len(step.member)  # type: ignore[union-attr]
-            entries = len(values) + len(events) + (shelf.members() if shelf.queues else 0)
-            if entries + len(steps) > self._most or shelf.bytes + most > self._most_bytes:
+            if shelf.bytes + ENTRY_BYTES * len(steps) > self._plenty:
                 self._make_room(steps, now)
 
             # Count and look, until a step does not hold
             seen: list[Seen] = []
+            changes: list[tuple[str, bytes | None, float]] = []
+            size, has_queues = 0, False
+            step: Any  # what it is, `kind` tells
             for step in steps:
                 kind = type(step)
                 if kind is Count:
-                    key, allowed, seconds = cast(Count, step)
-                    count, closes = events.get(key, 0), closings.when.get(key, 0.0)
-                    if closes <= now or closes > now + seconds:  # none is open, or the clock was set back since
-                        count, closes = 0, now + seconds
-                    left = min(closes - now, seconds)  # the sum above may have been rounded up
-                    if count >= allowed:
-                        seen.append(Counted(count, left if count else 0.0))
-                        return Ran(len(seen) - 1, tuple(seen))
-                    if key not in events:
-                        shelf.bytes += ENTRY_BYTES + len(key)
-                    events[key] = count + 1
-                    if closings.when.get(key) != closes:
-                        closings.set(key, closes)
-                    seen.append(Counted(count + 1, max(left, 0.0)))
-                    continue
-                saw: Seen = None
-                holds = True
-                if kind is Schedule:
-                    queue, member, _, limit = cast(Schedule, step)
-                    if limit is not None:
-                        others = shelf.others(queue, member)
-                        saw, holds = Counted(others, 0.0), others < limit
-                elif kind is not Unschedule:
-                    if expiries.when.get(step[0], now) > now:
-                        saw = values[step[0]]
+                    key, allowed, seconds = step
+                    window = windows.get(key)
+                    if window is None or not now < window[1] <= now + seconds:
+                        if allowed <= 0:
+                            return Ran(len(seen), (*seen, Counted(0, 0.0)))
+                        window = shelf.open(key, now + seconds)  # none was, or the clock was set back since
+                    left = min(window[1] - now, seconds)  # the sum above may have been rounded up
+                    if window[0] >= allowed:
+                        return Ran(len(seen), (*seen, Counted(window[0], left)))
+                    window[0] += 1
+                    seen.append(_counted((window[0], left)))
+                elif kind is Schedule or kind is Unschedule:
+                    has_queues = True
+                    others: Counted | None = None
+                    if kind is Schedule and step.most is not None:
+                        others = Counted(shelf.others(step.queue, step.member), 0.0)
+                        if others.events >= step.most:
+                            return Ran(len(seen), (*seen, others))
+                    seen.append(others)
+                else:
+                    key = step[0]
+                    found = values[key] if until.get(key, now) > now else None
+                    seen.append(found)
                     if kind is Add:
-                        holds = saw is None
+                        _, new, seconds = step
+                        if found is not None:
+                            return Ran(len(seen) - 1, tuple(seen))
                     elif kind is Swap:
-                        holds = saw == cast(Swap, step).old
-                seen.append(saw)
-                if not holds:
-                    return Ran(len(seen) - 1, tuple(seen))
+                        _, old, new, seconds = step
+                        if found != old:
+                            return Ran(len(seen) - 1, tuple(seen))
+                    else:
+                        continue
+                    changes.append((key, new, seconds))
+                    if new is not None:
+                        size += len(new)
 
             # All of them hold: change
-            for step in steps:
-                kind = type(step)
-                if kind is Add or kind is Swap:
-                    key, seconds = step[0], step.seconds  # type: ignore[union-attr]
-                    new = step.value if kind is Add else step.new  # type: ignore[union-attr]
-                    if new is None or seconds <= 0:
-                        shelf.drop(key)
-                        continue
-                    before = values.get(key)
-                    shelf.bytes += len(new) - (-ENTRY_BYTES - len(key) if before is None else len(before))
-                    values[key] = new
-                    expiries.set(key, now + seconds)
-                elif kind is Schedule:
-                    shelf.schedule(step[0], step.member, now + step.delay)  # type: ignore[union-attr]
-                elif kind is Unschedule:
-                    shelf.unschedule(step[0], step.member)  # type: ignore[union-attr]
-            return Ran(None, tuple(seen))
+            if size > self._plenty:
+                self._make_room(steps, now)
+            for key, new, seconds in changes:
+                if new is None or seconds <= 0:
+                    shelf.drop(key)
+                    continue
+                before = values.get(key)
+                if before is None:
+                    shelf.bytes += ENTRY_BYTES + len(key) + len(new)
+                else:
+                    shelf.bytes += len(new) - len(before)
+                values[key] = new
+                shelf.expire(key, now + seconds)
+            if has_queues:
+                for step in steps:
+                    if isinstance(step, Schedule):
+                        shelf.schedule(step.queue, step.member, now + step.delay)
+                    elif isinstance(step, Unschedule):
+                        shelf.unschedule(step.queue, step.member)
+            return _ran((None, tuple(seen)))
 
     def _make_room(self, steps: Sequence[Step], now: float) -> None:
         """Forget all that is over. Raises StoreUnavailable where that is not enough."""
         shelf = self._shelf
-        shelf.purge(now, len(shelf.values) + len(shelf.events))
+        shelf.purge(now, math.inf)
         entries, size = shelf.growth(steps)
-        count = len(shelf.values) + len(shelf.events) + shelf.members()
+        count = len(shelf.values) + len(shelf.windows) + sum(len(queue.when) for queue in shelf.queues.values())
         is_full = entries > 0 and count + entries > self._most
         if is_full or (size > 0 and shelf.bytes + size > self._most_bytes):
             raise unavailable("The site's store is full.")
@@ -142,8 +143,16 @@ class MemoryStore:
         return self._shelf.bytes
 
 
+_counted: Final = partial(tuple.__new__, Counted)
+_ran: Final = partial(tuple.__new__, Ran)
+"""As quick as a tuple: a constructor of its own costs either of them more than all the rest of a step."""
+
+
 class _Agenda:
-    """Names and when the time of each has come. A name has one time; setting it anew outdates the one before."""
+    """Names and when the time of each has come. A name has one time; setting it anew outdates the one before.
+
+    Every name stands in `heap` with its time or an earlier one; when that comes, it is put off.
+    """
 
     __slots__ = ("heap", "when")
 
@@ -152,41 +161,59 @@ class _Agenda:
         self.heap: list[tuple[float, str]] = []
 
     def set(self, name: str, when: float) -> None:
+        before = self.when.get(name)
         self.when[name] = when
-        heappush(self.heap, (when, name))
-        if len(self.heap) > 2 * len(self.when) + MAX_OUTDATED:
-            self.heap = [(when, name) for name, when in self.when.items()]
-            heapify(self.heap)
+        if before is None or when < before:
+            heappush(self.heap, (when, name))
+            if len(self.heap) > 2 * len(self.when) + MAX_OUTDATED:
+                self.heap = [(when, name) for name, when in self.when.items()]
+                heapify(self.heap)
 
     def drop(self, name: str) -> None:
         self.when.pop(name, None)
 
-    def pop_due(self, now: float, most: int) -> list[str]:
-        """Take out up to `most` names whose time has come, the earliest first."""
+    def pop_due(self, now: float, most: int, looks: float = math.inf) -> list[str]:
+        """Take out up to `most` names whose time has come, the earliest first, with so many looks at the heap."""
         names: list[str] = []
         heap = self.heap
-        while heap and heap[0][0] <= now and len(names) < most:
+        while heap and heap[0][0] <= now and len(names) < most and looks > 0:
+            looks -= 1
             when, name = heappop(heap)
-            if self.when.get(name) == when:
+            real = self.when.get(name)
+            if real == when:
                 del self.when[name]
                 names.append(name)
+            elif real is not None and real > when:
+                heappush(heap, (real, name))
         return names
 
 
 class _Shelf:
-    """Values, windows and queues, each with the times at which they are over."""
+    """Values, windows and queues, each with the times at which they are over; `due` is when the first of them is."""
 
     def __init__(self) -> None:
         self.values: dict[str, bytes] = {}
         self.expiries = _Agenda()
-        self.events: dict[str, int] = {}
+        self.windows: dict[str, list[Any]] = {}
         self.closings = _Agenda()
         self.queues: dict[str, _Agenda] = {}
         self.bytes = 0
+        self.due = math.inf
 
-    def members(self) -> int:
-        """The number of members of all queues."""
-        return sum(len(queue.when) for queue in self.queues.values())
+    def open(self, key: str, closes: float) -> list[Any]:
+        """Open a window without events: their number, and when it closes."""
+        if key not in self.windows:
+            self.bytes += ENTRY_BYTES + len(key)
+        window = self.windows[key] = [0, closes]
+        self.closings.set(key, closes)
+        self.due = min(self.due, closes)
+        return window
+
+    def expire(self, key: str, when: float) -> None:
+        """Have a value forgotten."""
+        self.expiries.set(key, when)
+        if when < self.due:
+            self.due = when
 
     def growth(self, steps: Sequence[Step]) -> tuple[int, int]:
         """By how many entries and bytes steps make it larger, once what is over is forgotten."""
@@ -198,7 +225,7 @@ class _Shelf:
                     size += ENTRY_BYTES + len(key) + len(value)
                 case Swap(key, old, new) if self.values.get(key) == old:
                     size += len(new) - len(old) if new is not None else -ENTRY_BYTES - len(key) - len(old)
-                case Count(key) if key not in self.events:
+                case Count(key) if key not in self.windows:
                     entries += 1
                     size += ENTRY_BYTES + len(key)
                 case Schedule(queue, member) if queue not in self.queues or member not in self.queues[queue].when:
@@ -208,13 +235,14 @@ class _Shelf:
                     pass  # changes nothing, or does not hold
         return entries, size
 
-    def purge(self, now: float, most: int) -> None:
-        """Forget up to `most` values and as many windows that are over."""
-        for key in self.expiries.pop_due(now, most):
+    def purge(self, now: float, looks: float) -> None:
+        """Forget values and windows that are over, with so many looks for each."""
+        for key in self.expiries.pop_due(now, len(self.values), looks):
             self.bytes -= ENTRY_BYTES + len(key) + len(self.values.pop(key))
-        for key in self.closings.pop_due(now, most):
+        for key in self.closings.pop_due(now, len(self.windows), looks):
             self.bytes -= ENTRY_BYTES + len(key)
-            del self.events[key]
+            del self.windows[key]
+        self.due = min((one.heap[0][0] for one in (self.expiries, self.closings) if one.heap), default=math.inf)
 
     def drop(self, key: str) -> None:
         value = self.values.pop(key, None)

@@ -1,26 +1,35 @@
 """The store on PostgreSQL, version 12 or newer, for sites that have one: `postgresql://user:password@host/database`.
 
-All that waits is one transaction on one connection, which is opened when it is first needed and again when it is lost.
-Whoever changes something holds an advisory lock until the transaction ends, one for each namespace, so it needs no
-isolation level. Time is the server's, which all machines share. The two tables are made when they are missing; a role
-that may not make them needs somebody who does: `SCHEMA` is what is executed. A `durable` run waits for the server's
-disk (`synchronous_commit`), any other may be lost with the last moments before the server crashes.
+A pool of at most POOL_SIZE connections in a thread with an event loop of its own, whichever loops and threads ask: it
+is opened with the first request, and closed with the store. What waits while every connection is busy is one
+transaction of two round trips: one that locks and reads, one that writes and commits. Locks are advisory, one for each
+of STRIPES parts of a namespace, taken in order: what touches other keys goes on, and no two wait for each other.
+
+Time is the server's, which all machines share. The two tables are made when they are missing; a role that may not make
+them needs somebody who does: `SCHEMA` is what is executed. A `durable` run waits for the server's disk
+(`synchronous_commit`), any other may be lost with the last moments before the server crashes.
 """
 
+import asyncio
 import hashlib
-import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, LiteralString
+from typing import Any, Final, LiteralString, NamedTuple, TypeAlias
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+from psycopg_pool import AsyncConnectionPool
 
 from awp_publish.problems import DeclarationError
-from awp_publish.stores.batches import Answer, BatchedStore, Order, RunSteps, StoreRequest, TakeDue
-from awp_publish.stores.store import Add, Look, Swap, carry_out, unavailable
+from awp_publish.stores.batches import Answer, BatchedStore, PooledThread, RunSteps, StoreRequest, TakeDue
+from awp_publish.stores.store import Count, Look, Schedule, Unschedule, carry_out, unavailable
 
-logger: Final = logging.getLogger("awp_publish.stores")
+POOL_SIZE: Final = 4
+"""Connections that a process has at most. One that is idle for some minutes is closed."""
+
+STRIPES: Final = 64
+"""Locks of a namespace, of which a batch takes those of its keys."""
 
 ENDLESS: Final = 1e15
 """Seconds since 1970 of what never expires."""
@@ -32,6 +41,9 @@ PURGE_EVERY: Final = 64
 MOST_PURGED: Final = 1000
 """Changes after which what has expired is forgotten, and how much of it at a time."""
 
+VANISHED: Final = 10_000
+"""Milliseconds after which a server that acknowledges nothing counts as gone, where the system can tell."""
+
 SCHEMA: Final[tuple[LiteralString, ...]] = (
     "CREATE TABLE IF NOT EXISTS awp_entries (key bytea PRIMARY KEY, value bytea NOT NULL, events bigint NOT NULL,"
     " expires double precision NOT NULL)",
@@ -41,21 +53,40 @@ SCHEMA: Final[tuple[LiteralString, ...]] = (
     "CREATE INDEX IF NOT EXISTS awp_queue_due ON awp_queue (queue, due)",
 )
 
-_LOCK: Final = "SELECT pg_advisory_xact_lock(%s)"
+_LOCK: Final = "SELECT pg_advisory_xact_lock(stripe) FROM unnest(%s::bigint[]) AS stripe"
 _NOW: Final = "SELECT extract(epoch FROM clock_timestamp())::double precision"
 _FIND: Final = "SELECT key, value, events, expires FROM awp_entries WHERE key = ANY(%s)"
+_MEMBERS: Final = "SELECT queue, key FROM awp_queue WHERE queue = ANY(%s)"
 _PUT: Final = (
-    "INSERT INTO awp_entries (key, value, events, expires) VALUES (%s, %s, %s, %s) ON CONFLICT (key) DO UPDATE"
-    " SET value = excluded.value, events = excluded.events, expires = excluded.expires"
+    "INSERT INTO awp_entries (key, value, events, expires)"
+    " SELECT * FROM unnest(%s::bytea[], %s::bytea[], %s::bigint[], %s::double precision[])"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value, events = excluded.events, expires = excluded.expires"
 )
-_DROP: Final = "DELETE FROM awp_entries WHERE key = %s"
+_DROP: Final = "DELETE FROM awp_entries WHERE key = ANY(%s)"
 _SCHEDULE: Final = (
-    "INSERT INTO awp_queue (queue, key, member, due, since) VALUES (%s, %s, %s, %s, %s) ON CONFLICT (queue, key)"
-    " DO UPDATE SET due = excluded.due, since = excluded.since"
+    "INSERT INTO awp_queue (queue, key, member, due, since)"
+    " SELECT * FROM unnest(%s::bytea[], %s::bytea[], %s::bytea[], %s::double precision[], %s::double precision[])"
+    " ON CONFLICT (queue, key) DO UPDATE SET due = excluded.due, since = excluded.since"
+)
+_UNSCHEDULE: Final = (
+    "DELETE FROM awp_queue USING unnest(%s::bytea[], %s::bytea[]) AS gone (queue, key)"
+    " WHERE awp_queue.queue = gone.queue AND awp_queue.key = gone.key"
 )
 _PURGE: Final = (
-    "DELETE FROM awp_entries WHERE key IN (SELECT key FROM awp_entries WHERE expires <= %s ORDER BY expires LIMIT %s)"
+    "DELETE FROM awp_entries WHERE key IN"
+    " (SELECT key FROM awp_entries WHERE expires <= %s ORDER BY expires LIMIT %s FOR UPDATE SKIP LOCKED)"
 )
+_FORGIVE: Final = "UPDATE awp_queue SET due = %s, since = %s WHERE queue = %s AND since > %s"
+_TAKE: Final = (
+    "WITH taken AS (SELECT key, member, due FROM awp_queue WHERE queue = %(queue)s AND due <= %(now)s"
+    " ORDER BY due, member LIMIT %(most)s),"
+    " leased AS (UPDATE awp_queue SET due = %(again)s, since = %(now)s"
+    " WHERE queue = %(queue)s AND key IN (SELECT key FROM taken))"
+    " SELECT member FROM taken ORDER BY due, member"
+)
+
+_Entry: TypeAlias = tuple[bytes, int, float]
+_Connection: TypeAlias = psycopg.AsyncConnection[Any]
 
 
 class PostgresStore(BatchedStore):
@@ -74,146 +105,204 @@ class PostgresStore(BatchedStore):
         except psycopg.Error:
             remedy = 'Write store="postgresql://user:password@host:5432/database", with a percent-encoded password.'
             raise DeclarationError("site", "store= is a PostgreSQL URL that cannot be read.", remedy) from None
-        super().__init__(lambda: _PostgresBackend(url, namespace, clock, timeout), timeout)
-
-
-class _GivenUp(Exception):
-    """Somebody no longer waits for what was just carried out."""
+        super().__init__(lambda: PooledThread(_PostgresBackend(url, namespace, clock, timeout), POOL_SIZE), timeout)
 
 
 class _PostgresBackend:
-    """The one connection, and the transactions on it."""
+    """The pool, and the transactions on its connections."""
 
     def __init__(self, url: str, namespace: str, clock: Callable[[], float] | None, timeout: float) -> None:
-        self._url = url
         self._namespace = namespace
-        self._lock = int.from_bytes(_hash(f"{namespace}:lock")[:8], signed=True)
+        self._lock = _number(f"{namespace}:lock") // STRIPES * STRIPES
         self._clock = clock
         self._timeout = timeout
-        self._connection: psycopg.Connection[Any] | None = None
-        self._changes = 0
-        self._has_begun_to_commit = False
-
-    def carry_out(self, requests: Sequence[StoreRequest]) -> None:
-        """All in one transaction; each in its own if one of them has spoiled that. Raises StoreUnavailable."""
-        was_open = self._connection is not None
-        try:
-            try:
-                self._transact(requests)
-            except psycopg.OperationalError:
-                # The server was started anew, or has closed what was idle: nothing of this has happened.
-                if not was_open or self._has_begun_to_commit or not self._is_lost():
-                    raise
-                self.close()
-                self._transact(requests)
-        except Exception as error:
-            self._recover()
-            if isinstance(error, psycopg.OperationalError) or self._connection is None:
-                raise unavailable(_detail(error)) from error
-            if len(requests) > 1:
-                for request in requests:
-                    self.carry_out([request])
-            else:
-                requests[0].answer = unavailable(_detail(error)) if isinstance(error, psycopg.Error) else error
-
-    def tidy(self) -> None:
-        """Nothing waits here."""
-
-    def close(self) -> None:
-        if self._connection is not None:
-            with suppress(psycopg.Error):
-                self._connection.close()
-        self._connection = None
-
-    def _is_lost(self) -> bool:
-        return self._connection is None or self._connection.closed or self._connection.broken
-
-    def _recover(self) -> None:
-        """Undo what was begun, and open anew what was lost."""
-        if self._connection is not None:
-            with suppress(psycopg.Error):
-                self._connection.rollback()
-        if self._is_lost():
-            self.close()
-
-    def _transact(self, requests: Sequence[StoreRequest]) -> None:
-        orders = [request.order for request in requests]
-        writes = any(_writes(order) for order in orders)
-        is_durable = any(isinstance(order, RunSteps) and order.durable for order in orders)
-        self._has_begun_to_commit = False
-        connection = self._open()
-        if writes:
-            connection.execute(_LOCK, (self._lock,))
-            if not is_durable:
-                connection.execute("SET LOCAL synchronous_commit = off")
-        found = connection.execute(_NOW).fetchone()
-        now = self._clock() if self._clock is not None else float(found[0] if found else 0.0)
-        wanted = [request for request in requests if request.is_wanted]
-        shelf = _PostgresShelf(connection, self._namespace)
-        shelf.foresee(request.order for request in wanted)
-        answers = [(request, _answer(request.order, shelf, now)) for request in wanted]
-        if writes:
-            self._changes += len(requests)
-            if self._changes >= PURGE_EVERY:
-                self._changes = 0
-                connection.execute(_PURGE, (now, MOST_PURGED))
-        if not all(request.commit() for request in wanted):  # those who gave up meanwhile: none of it has happened
-            connection.rollback()
-            self._transact(requests)
-            return
-        self._has_begun_to_commit = True
-        connection.commit()
-        for request, answer in answers:
-            request.answer = answer
-
-    def _open(self) -> psycopg.Connection[Any]:
-        if self._connection is not None:
-            return self._connection
-        milliseconds = max(1, int(self._timeout * 1000))
-        connection = psycopg.connect(
-            self._url,
-            connect_timeout=max(2, int(self._timeout)),
-            options=f"-c statement_timeout={milliseconds} -c lock_timeout={milliseconds}",
-            application_name="awp_publish",
-            prepare_threshold=None,  # what stands between us and the server may share its connections
+        milliseconds = max(1, int(timeout * 1000))
+        self._pool: AsyncConnectionPool[_Connection] = AsyncConnectionPool(
+            url,
+            kwargs={
+                "autocommit": True,
+                "connect_timeout": max(2, int(timeout)),
+                "tcp_user_timeout": VANISHED,
+                "options": f"-c statement_timeout={milliseconds} -c lock_timeout={milliseconds}",
+                "application_name": "awp_publish",
+                "prepare_threshold": None,  # what stands between us and the server may share its connections
+            },
+            min_size=0,
+            max_size=POOL_SIZE,
+            timeout=timeout,
+            open=False,
+            reconnect_timeout=0,  # whoever waits is told at once, and the next request tries again
+            reconnect_failed=self._refuse,
         )
-        try:
-            known = connection.execute("SELECT to_regclass('awp_entries'), to_regclass('awp_queue')").fetchone()
-            if known is None or None in known:
-                connection.execute(_LOCK, (int.from_bytes(_hash("schema")[:8], signed=True),))
-                for statement in SCHEMA:
-                    connection.execute(statement)
-            connection.commit()
-        except BaseException:
-            connection.close()
-            raise
-        self._connection = connection
+        self._has_tables = False
+        self._refused: asyncio.Future[None] | None = None
+        self._changes = 0
+
+    async def carry_out(self, requests: Sequence[StoreRequest]) -> None:
+        """All steps in one transaction; each in its own if one has spoiled that. Raises StoreUnavailable."""
+        steps = [request for request in requests if isinstance(request.order, RunSteps)]
+        batches = [steps] if steps else []
+        for batch in batches + [[request] for request in requests if isinstance(request.order, TakeDue)]:
+            try:
+                await self._transact(batch)
+            except Exception as error:
+                if isinstance(error, psycopg.OperationalError):
+                    raise unavailable(_detail(error)) from error
+                if isinstance(error, psycopg.errors.UndefinedTable):
+                    self._has_tables = False
+                if len(batch) > 1:
+                    for request in batch:
+                        await self.carry_out([request])
+                else:
+                    batch[0].answer = unavailable(_detail(error)) if isinstance(error, psycopg.Error) else error
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def _connect(self) -> _Connection:
+        """A connection of the pool. Raises psycopg.OperationalError as soon as no new one can be made."""
+        await self._pool.open()
+        if self._refused is None:
+            self._refused = asyncio.get_running_loop().create_future()
+        getting = asyncio.ensure_future(self._pool.getconn())
+        await asyncio.wait((getting, self._refused), return_when=asyncio.FIRST_COMPLETED)
+        if not getting.done():
+            getting.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._pool.putconn(await getting)
+            raise psycopg.OperationalError("no connection can be made")
+        connection: _Connection = getting.result()
         return connection
 
+    async def _refuse(self, _: object) -> None:
+        if self._refused is not None:
+            self._refused.set_result(None)
+            self._refused = None
 
-def _answer(order: Order, shelf: "_PostgresShelf", now: float) -> Answer:
-    if isinstance(order, RunSteps):
-        return carry_out(order.steps, shelf, now)
-    return shelf.take(order.queue, order.lease, order.most, now)
+    async def _transact(self, batch: Sequence[StoreRequest]) -> None:
+        """Carry out steps, or one lease; once more where the server had closed the connection while it was idle."""
+        for is_second in (False, True):
+            connection = await self._connect()
+            has_begun = False
+            try:
+                if not self._has_tables:
+                    await self._make_tables(connection)
+                now, shelf = await self._begin(connection, [request for request in batch if request.is_wanted])
+                has_begun = True
+                await self._finish(connection, batch, now, shelf)
+                return
+            except psycopg.OperationalError:
+                if is_second or has_begun or not connection.broken:
+                    raise
+            finally:
+                if connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
+                    with suppress(psycopg.Error):
+                        await connection.rollback()
+                await self._pool.putconn(connection)
+            await self._pool.check()
+
+    async def _make_tables(self, connection: _Connection) -> None:
+        found = await connection.execute("SELECT to_regclass('awp_entries'), to_regclass('awp_queue')")
+        if None in (await found.fetchone() or (None,)):
+            async with connection.transaction():
+                await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_number("schema"),))
+                for statement in SCHEMA:
+                    await connection.execute(statement)
+        self._has_tables = True
+
+    async def _begin(self, connection: _Connection, wanted: Sequence[StoreRequest]) -> tuple[float, "_Found"]:
+        """The time, and what is there of all that is asked for; locked if anything may change. One round trip."""
+        names: set[bytes] = set()
+        queues: set[bytes] = set()
+        limited: set[bytes] = set()
+        is_reading, is_durable = True, False
+        for order in (request.order for request in wanted):
+            if isinstance(order, TakeDue):
+                queues.add(self._name("q", order.queue))
+                continue
+            is_durable |= order.durable
+            for step in order.steps:
+                is_reading &= isinstance(step, Look)
+                if isinstance(step, (Schedule, Unschedule)):
+                    queues.add(queue := self._name("q", step.queue))
+                    if isinstance(step, Schedule) and step.most is not None:
+                        limited.add(queue)
+                else:
+                    names.add(self._name("c" if isinstance(step, Count) else "v", step.key))
+        async with connection.pipeline():
+            if queues or not is_reading:
+                await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+                await connection.execute(_LOCK, (sorted({self._lock + name[0] % STRIPES for name in names | queues}),))
+                if not is_durable:
+                    await connection.execute("SET LOCAL synchronous_commit = off")
+            clock = await connection.execute(_NOW)
+            entries = await connection.execute(_FIND, (list(names),))
+            members = await connection.execute(_MEMBERS, (list(limited),)) if limited else None
+        told = await clock.fetchone()
+        found = _Found({key: entry async for key, *entry in entries}, {queue: set() for queue in limited})
+        if members is not None:
+            async for queue, key in members:
+                found.members[queue].add(key)
+        return self._clock() if self._clock is not None else float(told[0] if told else 0.0), found
+
+    async def _finish(
+        self, connection: _Connection, batch: Sequence[StoreRequest], now: float, found: "_Found"
+    ) -> None:
+        """Look at the steps, and write what they change, in one round trip. A lease takes two."""
+        order = batch[0].order
+        if isinstance(order, TakeDue):
+            queue = self._name("q", order.queue)
+            await connection.execute(_FORGIVE, (now, now, queue, now + TOLERANCE))
+            again = min(now + order.lease, ENDLESS)
+            leased = await connection.execute(
+                _TAKE, {"queue": queue, "now": now, "again": again, "most": max(order.most, 0)}
+            )
+            members = tuple([bytes(member).decode("utf-8", "surrogatepass") async for (member,) in leased])
+            if batch[0].commit():
+                await connection.execute("COMMIT")
+                batch[0].answer = members
+            return
+        answers: dict[StoreRequest, Answer] = {}
+        while True:  # again without those who give up meanwhile
+            wanted = [request for request in batch if request.is_wanted]
+            shelf = _PostgresShelf(self._name, found)
+            for request in wanted:
+                if isinstance(request.order, RunSteps):
+                    answers[request] = carry_out(request.order.steps, shelf, now)
+            if all(request.commit() for request in wanted):
+                break
+        if connection.info.transaction_status == TransactionStatus.INTRANS:
+            self._changes += len(wanted)
+            async with connection.pipeline():
+                for statement, rows in shelf.changes():
+                    await connection.execute(statement, list(map(list, zip(*rows, strict=True))))
+                if self._changes >= PURGE_EVERY:
+                    self._changes = 0
+                    await connection.execute(_PURGE, (now, MOST_PURGED))
+                await connection.execute("COMMIT")
+        for request in wanted:
+            request.answer = answers[request]
+
+    def _name(self, kind: str, name: str) -> bytes:
+        return _hash(f"{self._namespace}:{kind}:{name}")
 
 
-def _writes(order: Order) -> bool:
-    return isinstance(order, TakeDue) or any(type(step) is not Look for step in order.steps)
+class _Found(NamedTuple):
+    """What the database had of the keys that a batch names, and of the queues that it counts."""
+
+    entries: Mapping[bytes, _Entry]
+    members: Mapping[bytes, set[bytes]]
 
 
 class _PostgresShelf:
-    """The things of one namespace, inside a transaction that somebody else begins and ends."""
+    """What was found, with what has changed since and is not written yet."""
 
-    def __init__(self, connection: psycopg.Connection[Any], namespace: str) -> None:
-        self._execute = connection.execute
-        self._namespace = namespace
-        self._known: dict[bytes, tuple[bytes, int, float] | None] = {}
-
-    def foresee(self, orders: Iterable[Order]) -> None:
-        """A transaction begins, in which these values will be asked for: they are read together."""
-        steps = [step for order in orders if isinstance(order, RunSteps) for step in order.steps]
-        names = {self._name("v", step.key) for step in steps if isinstance(step, (Look, Add, Swap))}
-        self._read(names)
+    def __init__(self, name: Callable[[str, str], bytes], found: _Found) -> None:
+        self._name = name
+        self._entries = found.entries
+        self._members = {queue: set(members) for queue, members in found.members.items()}
+        self._put: dict[bytes, _Entry | None] = {}
+        self._scheduled: dict[tuple[bytes, bytes], tuple[bytes, float, float] | None] = {}
 
     def value(self, key: str, now: float) -> bytes | None:
         found = self._find("v", key, now)
@@ -224,71 +313,49 @@ class _PostgresShelf:
         return (0, 0.0) if found is None else (found[1], found[2])
 
     def put(self, key: str, value: bytes, expires: float) -> None:
-        self._put(self._name("v", key), value, 0, expires)
+        self._put[self._name("v", key)] = value, 0, min(expires, ENDLESS)
 
     def drop(self, key: str) -> None:
-        name = self._name("v", key)
-        self._known[name] = None
-        self._execute(_DROP, (name,))
+        self._put[self._name("v", key)] = None
 
     def count(self, key: str, events: int, closes: float) -> None:
-        self._put(self._name("c", key), b"", events, closes)
+        self._put[self._name("c", key)] = b"", events, min(closes, ENDLESS)
 
     def schedule(self, queue: str, member: str, due: float, now: float) -> None:
-        named = member.encode("utf-8", "surrogatepass")
-        self._execute(_SCHEDULE, (self._name("q", queue), _hash(member), named, min(due, ENDLESS), now))
+        place = self._name("q", queue), _hash(member)
+        self._scheduled[place] = member.encode("utf-8", "surrogatepass"), min(due, ENDLESS), now
+        self._members.get(place[0], set()).add(place[1])
 
     def unschedule(self, queue: str, member: str) -> None:
-        where = (self._name("q", queue), _hash(member))
-        self._execute("DELETE FROM awp_queue WHERE queue = %s AND key = %s", where)
+        place = self._name("q", queue), _hash(member)
+        self._scheduled[place] = None
+        self._members.get(place[0], set()).discard(place[1])
 
     def others(self, queue: str, member: str) -> int:
-        where = (self._name("q", queue), _hash(member))
-        found = self._execute("SELECT count(*) FROM awp_queue WHERE queue = %s AND key <> %s", where).fetchone()
-        return int(found[0]) if found else 0
+        return len(self._members[self._name("q", queue)] - {_hash(member)})
 
-    def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
-        """Lease what is due, and what would not be due for hours only because the clock was set back."""
-        name = self._name("q", queue)
-        self._execute(
-            "UPDATE awp_queue SET due = %s, since = %s WHERE queue = %s AND since > %s",
-            (now, now, name, now + TOLERANCE),
-        )
-        found = self._execute(
-            "SELECT key, member FROM awp_queue WHERE queue = %s AND due <= %s ORDER BY due, member LIMIT %s",
-            (name, now, max(most, 0)),
-        ).fetchall()
-        self._execute(
-            "UPDATE awp_queue SET due = %s, since = %s WHERE queue = %s AND key = ANY(%s)",
-            (min(now + lease, ENDLESS), now, name, [key for key, _ in found]),
-        )
-        return tuple(bytes(member).decode("utf-8", "surrogatepass") for _, member in found)
+    def changes(self) -> Iterator[tuple[LiteralString, list[tuple[Any, ...]]]]:
+        """The statements that write them, each with its rows."""
+        rows: dict[LiteralString, list[tuple[Any, ...]]] = {}
+        for key, entry in self._put.items():
+            rows.setdefault(_DROP if entry is None else _PUT, []).append((key, *(entry or ())))
+        for place, member in self._scheduled.items():
+            rows.setdefault(_UNSCHEDULE if member is None else _SCHEDULE, []).append((*place, *(member or ())))
+        return iter(rows.items())
 
-    def _read(self, names: Iterable[bytes]) -> None:
-        wanted = [name for name in names if name not in self._known]
-        self._known |= dict.fromkeys(wanted)
-        if wanted:
-            for key, value, events, expires in self._execute(_FIND, (wanted,)):
-                self._known[bytes(key)] = bytes(value), events, expires
-
-    def _find(self, kind: str, key: str, now: float) -> tuple[bytes, int, float] | None:
+    def _find(self, kind: str, key: str, now: float) -> _Entry | None:
         name = self._name(kind, key)
-        self._read((name,))
-        found = self._known[name]
+        found = self._put[name] if name in self._put else self._entries.get(name)
         return found if found is not None and found[2] > now else None
-
-    def _put(self, name: bytes, value: bytes, events: int, expires: float) -> None:
-        expires = min(expires, ENDLESS)
-        self._known[name] = value, events, expires
-        self._execute(_PUT, (name, value, events, expires))
-
-    def _name(self, kind: str, name: str) -> bytes:
-        return _hash(f"{self._namespace}:{kind}:{name}")
 
 
 def _hash(text: str) -> bytes:
     """Names of any length, in an index that takes no more than some 2,700 bytes."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(_hash(text)[:8], signed=True)
 
 
 def _detail(error: Exception) -> str:

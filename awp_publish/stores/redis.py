@@ -29,7 +29,7 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from awp_publish.problems import DeclarationError
-from awp_publish.stores.batches import BatchedStore, StoreRequest, TakeDue
+from awp_publish.stores.batches import BatchedStore, BatchThread, StoreRequest, TakeDue
 from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Schedule, Step, Swap, Unschedule, unavailable
 
 MAX_MILLISECONDS: Final = 10**14
@@ -69,7 +69,7 @@ class RedisStore(BatchedStore):
         if not is_right:
             remedy = 'Write store="redis://host:6379/0", with a percent-encoded password redis://:password@host:6379/0.'
             raise DeclarationError("site", "store= is a Redis URL that cannot be read.", remedy) from None
-        super().__init__(lambda: _RedisBackend(url, namespace, timeout), timeout)
+        super().__init__(lambda: BatchThread(_RedisBackend(url, namespace, timeout)), timeout)
 
 
 class _Script:

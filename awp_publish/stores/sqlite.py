@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from awp_publish.stores.batches import Answer, BatchedStore, StoreRequest, TakeDue
+from awp_publish.stores.batches import Answer, BatchedStore, BatchThread, StoreRequest, TakeDue
 from awp_publish.stores.store import SECRETS, Look, Swap, carry_out, unavailable
 
 # --- The tables of the SQLite store, and every statement on them ---
@@ -56,8 +56,8 @@ PURGE: Final = "DELETE FROM awp_entries WHERE key IN (SELECT key FROM awp_entrie
 SCHEDULE: Final = "INSERT OR REPLACE INTO awp_queue (queue, member, due, since) VALUES (?, ?, ?, ?)"
 UNSCHEDULE: Final = "DELETE FROM awp_queue WHERE queue = ? AND member = ?"
 OTHERS: Final = (
-    "SELECT count(*) - EXISTS (SELECT 1 FROM awp_queue WHERE queue = ?1 AND member = ?2) FROM awp_queue"
-    " WHERE queue = ?1"  # without looking at the members, which takes three times as long
+    "SELECT count(*) - EXISTS (SELECT 1 FROM awp_queue WHERE queue = :queue AND member = :member) FROM awp_queue"
+    " WHERE queue = :queue"  # without looking at the members, which takes three times as long
 )
 RELEASE: Final = "UPDATE awp_queue SET due = ?, since = ? WHERE queue = ? AND since > ?"
 DUE: Final = "SELECT member FROM awp_queue WHERE queue = ? AND due <= ? ORDER BY due, member LIMIT ?"
@@ -103,7 +103,8 @@ class SqliteShelf:
         self._execute(UNSCHEDULE, (self._name("q", queue), _encode(member)))
 
     def others(self, queue: str, member: str) -> int:
-        found: tuple[int] = self._execute(OTHERS, (self._name("q", queue), _encode(member))).fetchone()
+        place = {"queue": self._name("q", queue), "member": _encode(member)}
+        found: tuple[int] = self._execute(OTHERS, place).fetchone()
         return found[0]
 
     def take(self, queue: str, lease: float, most: int, now: float) -> tuple[str, ...]:
@@ -184,7 +185,7 @@ class SqliteStore(BatchedStore):
         self, path: str, namespace: str, *, clock: Callable[[], float] = time.time, timeout: float = 2.0
     ) -> None:
         absolute = os.path.abspath(path)  # the process may change its directory before the file is opened
-        super().__init__(lambda: _SqliteBackend(absolute, namespace, clock, timeout), timeout)
+        super().__init__(lambda: BatchThread(_SqliteBackend(absolute, namespace, clock, timeout)), timeout)
 
 
 class _SqliteBackend:

@@ -20,7 +20,10 @@ JOB: Final = "job:"
 SESSION: Final = "session:"
 """The prefix of the keys of sessions, which hold the cookies of callers."""
 
-SECRETS: Final = (JOB, SESSION)
+WEBHOOK: Final = "webhook:"
+"""The prefix of the keys of webhooks, which hold the secrets that they are signed with."""
+
+SECRETS: Final = (JOB, SESSION, WEBHOOK)
 """Beginnings of the keys under which credentials are kept: what is replaced or dropped there must not stay readable."""
 
 

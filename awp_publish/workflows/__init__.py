@@ -1,1 +1,1 @@
-"""What workflows of an actions.json are made of: expressions, primitives, identifiers and bounds. No I/O."""
+"""The parts of workflows of an actions.json: expressions, primitives, identifiers and bounds. No I/O."""

@@ -27,7 +27,7 @@ MAX_STACK_DEPTH: Final = 200
 MAX_SEQUENCE: Final = 10_000
 MAX_PAD_CHARACTERS: Final = 10_000
 MAX_FILL_SECONDS: Final = 0.5
-"""How long all the slots of one value may take together; nothing else runs meanwhile."""
+"""Time that all the slots of one value may take together; nothing else runs meanwhile."""
 FORBIDDEN: Final = frozenset(("eval", "random", "now", "millis"))
 """Functions that would run code from data, or answer differently each time (V1, workflow)."""
 
@@ -288,7 +288,7 @@ def _compile_in_python(expression: str) -> Evaluate:
 
 
 def _failed(error: BaseException) -> ExpressionError:
-    return ExpressionError("expression_evaluation_failed", f"The expression failed: {str(error)[:300]}.")
+    return ExpressionError("expression_evaluation_failed", f"The expression failed: {str(error)[:300].rstrip('.')}.")
 
 
 def has_engine() -> bool:

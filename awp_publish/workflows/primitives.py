@@ -29,7 +29,7 @@ PORTABLE: Final[Mapping[str, str]] = {
     "locator.wait_for": "locator*:object state:attached|visible timeout_ms:integer",
     "keyboard.press": "key*:string modifiers:array trusted:boolean",
 }
-"""What a page can do by itself. `keyboard.press` needs the browser's help for some keys."""
+"""Primitives that a page can do by itself. `keyboard.press` needs the browser's help for some keys."""
 
 PRIVILEGED: Final[Mapping[str, str]] = {
     "browser.screenshot": "format:png|jpeg quality:integer max_width:integer max_height:integer max_kilobytes:integer "
@@ -92,7 +92,7 @@ PRIVILEGED: Final[Mapping[str, str]] = {
     "polite:inject|buffer|off",
     "a11y.watch": "tab_id:integer enable_screen_reader:boolean screen_reader_chord:string",
 }
-"""What needs a browser extension or a host. Maps may name it; a runtime without it says `capability_unavailable`."""
+"""Primitives of a browser extension or a host. Maps may name them; a runtime without says `capability_unavailable`."""
 
 PRIMITIVES: Final[Mapping[str, str]] = {**PORTABLE, **PRIVILEGED}
 

@@ -55,7 +55,7 @@ AFTER_EACH: Final = frozenset(
         "overlay.menu.show",
     )
 )
-"""What may run between two attempts: nothing that changes the page."""
+"""Primitives that may run between two attempts: nothing that changes the page."""
 RECIPE: Final = frozenset(
     (
         "keyboard.press",
@@ -77,6 +77,7 @@ Direction = Literal["agent_to_html", "html_to_agent", "bidirectional"]
 DIRECTIONS: Final = frozenset(("agent_to_html", "html_to_agent", "bidirectional"))
 SCOPES: Final = frozenset(("active_surface", "persistent"))
 EXECUTION_MODES: Final = frozenset(("steps_first", "handler_first"))
+EXECUTION_FALLBACKS: Final = frozenset(("steps_on_missing_handler_or_drift",))
 IMPORT_KINDS: Final = frozenset(("website", "local", "storage", "shared", "public", "package"))
 TRUST: Final = frozenset(("website", "private", "shared", "public", "local", "unknown"))
 CONFIDENCE: Final = frozenset(("observed", "inferred", "generated", "unknown"))

@@ -55,3 +55,10 @@ class Application:
 def get_asgi_application() -> AsgiApp:
     """The project's ASGI application. Raises what Django raises for a project that is not set up."""
     return Application(cast(AsgiApp, asgi.get_asgi_application()))
+
+
+def __getattr__(name: str) -> object:
+    """The project's publisher, for commands that take a module:app. Made when it is asked for, as settings are."""
+    if name == "publisher":
+        return get_publication().publisher
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,7 +17,7 @@ from django.db import Error, connections, transaction
 from django.db.models import F, QuerySet
 from django.utils.connection import ConnectionDoesNotExist
 
-from awp_publish.stores.batches import Answer, BatchedStore, Order, RunSteps, StoreRequest, TakeDue
+from awp_publish.stores.batches import Answer, BatchedStore, BatchThread, Order, RunSteps, StoreRequest, TakeDue
 from awp_publish.stores.store import JOB, Add, Look, Swap, carry_out, unavailable
 from awp_publish_django.models import Entry, Lock, Member
 
@@ -48,7 +48,7 @@ class DjangoStore(BatchedStore):
         clock: Callable[[], float] = time.time,
         timeout: float = 5.0,
     ) -> None:
-        super().__init__(lambda: _DjangoBackend(namespace, using, clock), timeout)
+        super().__init__(lambda: BatchThread(_DjangoBackend(namespace, using, clock)), timeout)
 
 
 class _GivenUp(Exception):

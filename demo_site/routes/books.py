@@ -125,4 +125,4 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
         return answer.page("book.html", book, {"neighbours": neighbours})
 
     for slug, title in ON_THE_FRONT_TABLE.items():  # whoever reads one book's page knows them all
-        site.page(f"/books/{slug}", title=title, description=f"Read about {title}.")
+        site.page(f"/books/{slug}", title=title, description="Its opening line.")

@@ -68,7 +68,7 @@ def _register_checkout(app: FastAPI, site: Site, database: Database) -> None:
             "selector": "form.checkout-form",
             "selectors": CHECKOUT_FIELDS,
             "result": ORDER,
-            "preconditions": ["You are signed in", "The basket is not empty"],
+            "preconditions": ["The basket is not empty"],
         },
         auth_required=True,
         idempotency="24h",

@@ -1,6 +1,8 @@
 """The door and the notice beside it."""
 
 from datetime import UTC, datetime
+from urllib.parse import urlencode
+from xml.sax.saxutils import escape
 
 from fastapi import FastAPI, Response
 
@@ -11,6 +13,7 @@ from demo_site.database import Database
 from demo_site.models import About, Home
 
 FEWEST_BOOKS_OF_A_SHOWN_SUBJECT = 10
+SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
 def register_shop(app: FastAPI, site: Site, database: Database) -> None:
@@ -36,3 +39,16 @@ def register_shop(app: FastAPI, site: Site, database: Database) -> None:
             number = books.count(connection)
         about = About(name=agents.NAME, description=agents.DESCRIPTION, books=number)
         return answer.page("about.html", about)
+
+    @app.get("/sitemap.xml", include_in_schema=False)
+    def show_sitemap() -> Response:
+        """List every page that is the same for all visitors: the books, and what an author or a subject leads to."""
+        with database.reading() as connection:
+            shown = books.everything(connection)
+        addresses = ["/", "/about", "/search"]
+        addresses += [f"/books/{slug}" for slug in shown["slug"]]
+        addresses += [f"/search?{urlencode({'q': text})}" for name in ("author", "subject") for text in shown[name]]
+        changed = f"<lastmod>{agents.UPDATED.date().isoformat()}</lastmod>"
+        urls = "".join(f"<url><loc>{escape(site.catalog.absolute(one))}</loc>{changed}</url>" for one in addresses)
+        text = f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="{SITEMAP}">{urls}</urlset>\n'
+        return Response(text, media_type="application/xml", headers={"Cache-Control": "public, max-age=300"})

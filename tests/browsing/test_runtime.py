@@ -532,3 +532,60 @@ def test_only_events_that_the_map_enables_and_that_fit_are_forwarded():
 
 def test_a_box_has_its_centre_in_it():
     assert Box(10, 20, 100, 30).describe_centre() == {"x": 60, "y": 35}
+
+
+# --- Schemas of other dialects ---
+
+
+@pytest.mark.parametrize(
+    ("schema", "fitting", "wrong"),
+    [
+        (
+            {
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "definitions": {"pair": {"items": [{"type": "string"}, {"type": "integer"}], "additionalItems": False}},
+                "properties": {"it": {"$ref": "#/definitions/pair", "type": "null"}},
+                "dependencies": {"a": ["b"], "c": {"required": ["d"]}},
+            },
+            [{"it": ["a", 1]}, {"a": 1, "b": 2}, {"c": 1, "d": 2}],
+            [{"it": ["a", "b"]}, {"it": ["a", 1, 2]}, {"a": 1}, {"c": 1}],
+        ),
+        (
+            {
+                "$schema": "http://json-schema.org/draft-04/schema#",
+                "id": "https://maps.example/in",
+                "properties": {
+                    "it": {"minimum": 1, "exclusiveMinimum": True, "maximum": 3, "exclusiveMaximum": False},
+                    "items": {"enum": [{"id": "a"}]},
+                },
+            },
+            [{"it": 3}, {"items": {"id": "a"}}],
+            [{"it": 1}, {"it": 4}, {"items": {"$id": "a"}}],
+        ),
+        (
+            {
+                "$schema": "https://json-schema.org/draft/2019-09/schema",
+                "properties": {"it": {"$recursiveRef": "#"}, "n": {"$ref": "#/$defs/n", "minimum": 2}},
+                "$defs": {"n": {"type": "integer"}},
+                "additionalProperties": False,
+            },
+            [{"it": {"it": {}}}, {"n": 2}],
+            [{"it": {"no": 1}}, {"n": 1}, {"n": "2"}],
+        ),
+    ],
+)
+def test_arguments_are_held_to_a_schema_in_the_dialect_that_it_declares(schema, fitting, wrong):
+    run = Driver(PAGES, map_of(tool("go", INFO, input_schema=schema)))
+    for given in fitting:
+        run.result("go", given)
+    for given in wrong:
+        assert run.failure("go", **given).code == "invalid_input", given
+
+
+@pytest.mark.parametrize("member", ["input_schema", "result_schema"])
+def test_a_schema_that_refers_outside_of_itself_lets_nothing_pass(member):
+    schema = {"$ref": "https://maps.example/schema.json"}
+    failure = Driver(PAGES, map_of({**tool("go", INFO), member: schema})).failure()
+    assert failure.code == "runtime_not_ready"
+    assert "cannot be used here" in failure.message
+    assert failure.evidence == {}

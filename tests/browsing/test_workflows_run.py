@@ -87,6 +87,8 @@ def test_a_loop_runs_for_each_item_and_says_what_it_cut_off():
 def test_a_loop_over_what_is_no_array_fails_and_says_so():
     failure = driver(step("go", "page.info", for_each="{% input.one %}", max_items=5)).failure(one="x")
     assert failure.evidence["code"] == "workflow_loop_input_invalid"
+    assert failure.evidence["step_id"] == "go"
+    assert failure.evidence["failed_state"] == "precondition"
 
 
 def test_a_loop_stops_at_its_first_failure_unless_it_may_continue():

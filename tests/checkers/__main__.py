@@ -1,7 +1,8 @@
 """What public checkers of agent readiness say of the demo site: `make checkers`.
 
-Fails where one says less than is to be reached. A checker that asks for something that is not true of the site is left
-failing, and is listed in docs/discovery.md with the reason.
+Fails where one says less than is to be reached. What is in a registry is run itself. Of a14y and the ARD suite, which
+are in none, the rules are read from their sources (a14y.py, ard.py). A checker that asks for something that is not true
+of the site is left failing, and is listed in docs/discovery.md with the reason.
 """
 
 import json
@@ -15,9 +16,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.request import urlopen
 
+import httpx
+
+from tests.checkers import a14y, ard
 from tests.redis_server import free_port
 
 CHROME_FLAGS: Final = (
@@ -84,11 +88,32 @@ def main(node: str, modules: Path) -> int:
             file.write_bytes(answer.read())
             return _found(r"Score: (\d+)", run(str(Path(sys.executable).parent / "llms-txt-audit"), str(file)))
 
+    def our_check(address: str) -> float:
+        said = run(sys.executable, "-m", "awp_publish", "check", "--json", address)
+        return 0.0 if _json_of(said)["errors"] else 100.0
+
+    def as_model(address: str) -> float:
+        said = run(sys.executable, "-m", "awp_publish", "check", "--as-model", "--json", address)
+        score: float = _json_of(said)["scores"][address]["score"]
+        return score
+
+    def rules_of_a14y(address: str) -> float:
+        with httpx.Client(timeout=30) as client:
+            return a14y.scan(client, address).score
+
+    def rules_of_ard(address: str) -> float:
+        answers = [httpx.get(f"{address}/.well-known/{name}.json") for name in ("ard", "ai-catalog")]
+        return 0.0 if any(fault for answer in answers for fault in ard.faults(answer.json())) else 100.0
+
     checkers = [
         Checker("Lighthouse 13.5, agentic browsing", 100, lighthouse),
         Checker("agent-readiness 0.4.0", 100, agent_readiness),
         Checker("afdocs 0.22.2", 97, afdocs),
         Checker("llms-txt-audit 0.1.0", 96, llms_txt_audit),
+        Checker("awp-publish check", 100, our_check),
+        Checker("awp-publish check --as-model", 100, as_model),
+        Checker("ARD suite, our reading of its rules", 100, rules_of_ard),
+        Checker("a14y 0.2.0, our reading of its rules", 95, rules_of_a14y),
     ]
     port = free_port()
     address = f"http://127.0.0.1:{port}"
@@ -115,6 +140,11 @@ def _found(pattern: str, said: str) -> float:
     if found is None:
         raise RuntimeError(said[-500:])
     return float(found[1])
+
+
+def _json_of(said: str) -> Any:
+    """What a command of ours prints, before what it logs."""
+    return json.JSONDecoder().raw_decode(said)[0]
 
 
 def _wait_for(address: str) -> None:

@@ -74,7 +74,6 @@ ACTIONS_CASES = (
             }
             for number in range(2001)
         ],
-        also="actions-transition actions-reference actions-check-reference",
     ),
     actions("actions-schema", f"{TOOL}/input_schema/properties/q/type", "text"),
     actions("actions-schema", "/signals/0/payload/properties/slug/$ref", "#/$defs/slug"),
@@ -106,6 +105,12 @@ ACTIONS_CASES = (
         "/tools/1/x_actions/execution",
         {"mode": "steps_last"},
         at="/tools/1/x_actions/execution/mode",
+    ),
+    actions(
+        "actions-execution",
+        "/tools/1/x_actions/execution",
+        {"fallback": "guess"},
+        at="/tools/1/x_actions/execution/fallback",
     ),
     actions(
         "actions-execution",
@@ -205,4 +210,25 @@ ACTIONS_CASES = (
     actions("actions-after-each", f"{STEP}/after_each", {"primitive": "viewport.scroll"}),
     actions("actions-field", f"{SNAPSHOT}/extract/0/fields/title/property", "innerHTML"),
     actions("actions-field", f"{SNAPSHOT}/extract/0/fields/first-author", {}),
+    actions(
+        "actions-field",
+        f"{SNAPSHOT}/extract/0/fields/author",
+        {"selector": ".by", "fields": {"name": {"property": "outerHTML"}}},
+        at=f"{SNAPSHOT}/extract/0/fields/author/fields/name/property",
+    ),
+    actions(
+        "actions-selector",
+        f"{SNAPSHOT}/extract/0/fields/author",
+        {"selector": ".by", "many": True, "fields": {"name": {"closest": "li["}}},
+        at=f"{SNAPSHOT}/extract/0/fields/author/fields/name/closest",
+    ),
+    actions("actions-expression", "/state_projections/0/markers", "{% records.( %}"),
+    actions("actions-selector", "/context/0/source", {"selectors": [1]}, at="/context/0/source/selectors"),
+    actions("actions-file", "/checks/0/source", {"files": ["../x"]}, at="/checks/0/source/files/0"),
+    actions(
+        "actions-unique",
+        "/states/0/diagnostics",
+        [{"name": name, "target": {"selector": "h1"}} for name in ("title", "other", "title")],
+        at="/states/0/diagnostics/2/name",
+    ),
 )

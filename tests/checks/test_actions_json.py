@@ -1,6 +1,7 @@
 """Maps of actions.json: what strict readers accept, and what lenient ones read in spite of it."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -30,10 +31,52 @@ def errors(findings: list[Finding]) -> list[tuple[str, str]]:
         {"/imports/0/namespace": ABSENT, "/composition/namespace_required": False},
         {"/tools/0/workflow/x_state_machine": {"requires_state": "search.ready"}},
         {"/tools/0/workflow/steps/0/settle_after": {"delay_ms": 5}},
+        {
+            "/tools/0/input_schema": {
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "definitions": {"a": {"items": [{}]}},
+                "properties": {"q": {"$ref": "#/definitions/a"}},
+            }
+        },
     ],
 )
 def test_what_the_specification_leaves_open_is_no_error(edits: dict[str, object]) -> None:
     assert errors(check_document(edited(ACTIONS_JSON, edits))) == []
+
+
+ROW = re.compile(r"^\| ([^|]+) \| `(/[^`]*)` \| (.+?) \| `(/[^`]*)` \|$", re.MULTILINE)
+PAGE = MAPS.parents[1] / "reference" / "actions-json-acceptance.md"
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="the page of cases is not beside the project")
+def test_each_change_of_the_worked_example_that_has_to_be_refused_is() -> None:
+    example = json.loads((Path(__file__).parents[1] / "protocols" / "actions_json_example.json").read_text())
+    rows, differing = ROW.findall(PAGE.read_text("utf-8")), []
+    for name, place, value, pointer in rows:
+        given = ABSENT if value == "removed" else [{}] * 26 if value == "26 steps" else json.loads(value.strip("`"))
+        if pointer not in [at for _, at in errors(check_document(edited(example, {place: given})))]:
+            differing.append(name)
+    assert (len(rows), differing) == (63, [])
+
+
+def test_an_import_without_a_namespace_where_none_is_needed_is_a_warning() -> None:
+    document = edited(ACTIONS_JSON, {"/imports/0/namespace": ABSENT, "/composition/namespace_required": False})
+    (found,) = (one for one in check_document(document) if one.check == "actions-conflict-policy")
+    assert (found.level, found.pointer) == ("warning", "/imports/0/namespace")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_lost"),
+    [("payments.pay", False), ("payments.cards.pay", False), ("paymentsx.pay", True), ("payments", True)],
+)
+def test_a_name_may_come_from_an_import_where_it_begins_with_a_namespace(name: str, is_lost: bool) -> None:
+    document = edited(ACTIONS_JSON, {"/transitions/0/tool": name, "/imports/0/namespace": "payments"})
+    assert errors(check_document(document)) == ([("actions-transition", "/transitions/0/tool")] if is_lost else [])
+
+
+@pytest.mark.parametrize("protocol", [ABSENT, "actions"])
+def test_a_map_is_known_by_its_tools_when_its_protocol_is_wrong(protocol: object) -> None:
+    assert errors(check_document(edited(ACTIONS_JSON, {"/protocol": protocol}))) == [("actions-protocol", "/protocol")]
 
 
 def test_the_smallest_map_is_valid() -> None:
@@ -87,6 +130,28 @@ def test_a_lenient_reader_passes_over_what_it_cannot_use() -> None:
     assert {check for check, _ in errors(check_document(document))} == strict
     assert errors(check_document(document, lenient=True)) == []
     assert errors(check_document(edited(document, {"/tools": {}}), lenient=True))
+
+
+def test_a_lenient_reader_leaves_to_the_runtime_what_may_never_be_used() -> None:
+    edits = {
+        "/tools/0/workflow/steps/0/primitive": "actions.site",
+        "/tools/0/target/selector": "main .gap-1.5",
+        "/tools/0/target/fallback_selectors": ["form", "form["],
+        "/state_projections/0/snapshot/extract/0/selector": "li.w-2.5",
+        "/tools/0/workflow/output": f"{{% '{'x' * 4000}' %}}",
+    }
+    document = edited(ACTIONS_JSON, edits)
+    assert {check for check, _ in errors(check_document(document))} == {
+        "actions-primitive",
+        "actions-selector",
+        "actions-expression",
+    }
+    lenient = check_document(document, lenient=True)
+    assert errors(lenient) == []
+    assert len(lenient) == 5
+    clicking = {"/tools/0/workflow/steps/0/after_each": {"primitive": "pointer.click"}}
+    assert errors(check_document(edited(document, clicking), lenient=True))
+    assert errors(check_document(edited(document, {"/tools/0/target/selector": [5]}), lenient=True))
 
 
 def test_without_an_engine_expressions_are_not_compiled_and_the_finding_says_so(

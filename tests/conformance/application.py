@@ -121,6 +121,11 @@ def make_application(url: str) -> AsgiApp:
         """Ask for something simple."""
         return "This is a simple prompt for testing."
 
+    @site.prompt("test_prompt_with_image")
+    def test_prompt_with_image() -> list[tuple[str, ...]]:
+        """Ask about a picture."""
+        return [("user", PICTURE, "image/png"), ("user", "Please analyze the image above.")]
+
     site.skill("refunds", Path(__file__).parent / "skills" / "refunds")
 
     @site.prompt("test_prompt_with_arguments", complete=lambda value: [f"{value}is", f"{value}k"])

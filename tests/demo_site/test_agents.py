@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from awp_publish.checks import check_documents
+from demo_site.agents import DOORS
 from demo_site.app import create_app
 
 ORIGIN = "https://books.example"
@@ -275,6 +276,17 @@ def test_the_first_page_that_agents_read_is_short(agent):
     assert len(answer.content) <= 600 * 4
     for action in ("search_books", "sign_in", "add_to_basket", "check_out"):
         assert f"- {action} {{" in answer.text
+
+
+def test_awas_costs_at_most_4000_tokens_for_all_actions_and_doors():
+    with TestClient(create_app(ORIGIN, doors=DOORS), base_url=ORIGIN) as client:
+        answer = client.get("/.well-known/ai-actions.json", headers={"accept-encoding": "identity"})
+        assert len(answer.json()["actions"]) == 12
+        assert len(answer.content) / 4 <= 4000
+        for action in answer.json()["actions"]:
+            for member in ("inputSchema", "outputSchema"):
+                path, _, name = action[member].get("$ref", "").partition("#/$defs/")
+                assert not path or name in client.get(path).json()["$defs"]
 
 
 @pytest.mark.parametrize("path", ["/.well-known/ai-actions.json", "/agent.json", "/.well-known/woa.json"])

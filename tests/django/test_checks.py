@@ -1,11 +1,13 @@
 """What `manage.py check` says of wrong settings, declarations and middleware."""
 
+import json
 import re
+from argparse import ArgumentParser
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from awp_publish_django.checks import TAG, USERS
+from awp_publish_django.checks import FETCH, TAG, UPDATE, USERS
 from awp_publish_django.conf import KINDS
 from awp_publish_django.management.commands.agents import Command
 from awp_publish_django.publication import MIDDLEWARE
@@ -16,6 +18,7 @@ from django.template import Context, Template
 from django.test import override_settings
 
 from awp_publish import DeclarationError
+from awp_publish.cli import add_commands
 
 ROOT = Path(__file__).parents[2]
 HERE = "tests.django.sites"
@@ -50,6 +53,12 @@ def test_wrong_settings_are_told(value, words):
     found = told(None, AWP_PUBLISH=value)
     assert list(found) == ["awp_publish.E001"]
     assert words in found["awp_publish.E001"]
+
+
+def test_a_cache_that_would_give_html_to_agents_is_told():
+    assert "first" in told("plain", MIDDLEWARE=[FETCH, MIDDLEWARE, UPDATE])["awp_publish.E007"]
+    for order in ([UPDATE, MIDDLEWARE, FETCH], [UPDATE, FETCH, MIDDLEWARE], [MIDDLEWARE, UPDATE, FETCH]):
+        assert "awp_publish.E007" not in told("plain", MIDDLEWARE=order)
 
 
 @pytest.mark.parametrize(
@@ -95,9 +104,7 @@ def test_every_setting_and_command_is_documented():
     page = (ROOT / "docs" / "django.md").read_text()
     assert [name for name in KINDS if f"| `{name}` |" not in page] == []
     parser = Command().create_parser("manage.py", "agents")
-    [verbs] = [list(action.choices or ()) for action in parser._actions if action.dest == "verb"]
-    assert set(verbs) == {"list", "call", "check", "show", "approve", "export", "worker"}
-    assert [verb for verb in verbs if f"agents {verb}" not in " ".join(page.split())] == []
+    assert [verb for verb in _verbs_of(parser) if f"agents {verb}" not in " ".join(page.split())] == []
 
 
 def test_every_tag_is_documented():
@@ -136,7 +143,44 @@ def test_documents_have_a_price_and_descriptions_a_score(capsys):
     with suppress(CommandError):  # it ends so where there is something to say
         call_command("agents", "check", "--as-model")
     for line in capsys.readouterr().out.splitlines():
-        assert line.startswith("warning: ") or " of 100; " in line
+        assert line.startswith("warning: ") or " of 100; " in line or re.fullmatch(r"\w+ +\d+", line)
+
+
+def test_every_verb_of_the_command_line_is_one_of_the_project_s(capsys, tmp_path, monkeypatch):
+    own, of_project = ArgumentParser(), Command().create_parser("manage.py", "agents")
+    add_commands(own.add_subparsers())
+    verbs = [set(_verbs_of(parser)) for parser in (own, of_project)]
+    assert verbs[1] - verbs[0] == {"list"}
+    assert verbs[0] <= verbs[1]
+
+    page = tmp_path / "page.html"
+    page.write_text("<title>Books</title><main><h1>Emma</h1><p>A novel.</p></main>")
+    call_command("agents", "markdown", str(page))
+    assert "# Emma" in capsys.readouterr().out
+    call_command("agents", "som", str(page), "--url", "https://shop.example/")
+    assert json.loads(capsys.readouterr().out)["title"] == "Books"
+    call_command("agents", "show", "--included", "--json")
+    assert set(json.loads(capsys.readouterr().out)) == {"actions", "pages", "left_out"}
+    call_command("agents", "dns")
+    assert "_agents.shop.example." in capsys.readouterr().out
+    call_command("agents", "robots")
+    assert "SOM-Endpoint: https://shop.example" in capsys.readouterr().out
+    call_command("agents", "traffic", "--json", "--days", "1")
+    assert all(map(json.loads, capsys.readouterr().out.splitlines()))
+    monkeypatch.chdir(tmp_path)
+    call_command("agents", "init")
+    assert "manage.py agents check" in (tmp_path / "agents.py").read_text()
+    for words, told in (
+        (["init"], "is there already"),
+        (["check", "nowhere.json"], "nowhere.json"),
+        (["synthesize", "http://127.0.0.1:9/"], "127.0.0.1"),
+    ):
+        with pytest.raises(CommandError, match=told):
+            call_command("agents", *words)
+
+
+def _verbs_of(parser):
+    return next(one.choices for one in parser._actions if isinstance(one.choices, dict))
 
 
 # --- Templates ---
@@ -155,6 +199,12 @@ def test_tags_write_what_the_documents_say():
         'data-awas-context="book" data-awas-result="search"'
     )
     assert '<link rel="' in render("{% head_links %}")
+    assert 'toolname="search"' in render('{% awas_action "search" styles="tool" %}')
+    assert render('{% webmcp_script nonce="abc" %}').endswith('/agents/webmcp.tools.js" nonce="abc"></script>')
+    assert render("{% webmcp_hash %}").startswith("sha384-")
+    assert '"identifier":"search"' in Template('{% load agents %}{% structured_result "search" found %}').render(
+        Context({"found": {"pages": 1}})
+    )
     for wrong in ('{% awas_action "nothing" %}', '{% awas_action "search" styles="data-x" %}'):
         with pytest.raises(DeclarationError):
             render(wrong)

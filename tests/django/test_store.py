@@ -18,6 +18,8 @@ from tests.django.sites import make_site
 from tests.jobs.test_credentials import MARK, make_site as make_reporting_site, send_and_wait
 from tests.stores.conftest import Clock
 from tests.stores.test_contract import *  # noqa: F403
+from tests.stores.test_events import *  # noqa: F403
+from tests.stores.test_traffic import *  # noqa: F403
 
 
 @pytest.fixture

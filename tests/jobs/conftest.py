@@ -65,14 +65,14 @@ async def until(look: Callable[[], Awaitable[Any]], wanted: Callable[[Any], bool
     return seen
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis"])
+@pytest.fixture(params=["memory", "sqlite", "redis", "postgres"])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A store of each kind, with nothing in it."""
     if request.param == "memory":
         return "memory:"
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'agents.db'}"
-    url: str = request.getfixturevalue("redis_url")
+    url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 
 

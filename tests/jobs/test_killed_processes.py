@@ -12,16 +12,24 @@ import pytest
 
 from awp_publish.problems import JobInterrupted
 from awp_publish.stores import open_store
-from tests.jobs.conftest import House, until
+from tests.jobs.conftest import House, new_namespace, until
 
 pytestmark = pytest.mark.slow
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'agents.db'}"
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'agents.db'}"
+def namespace() -> str:
+    return new_namespace()
 
 
 @pytest.fixture
@@ -32,11 +40,11 @@ def diary(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start(url: str, diary: Path) -> Iterator[Start]:
+def start(url: str, namespace: str, diary: Path) -> Iterator[Start]:
     with ExitStack() as stack:
 
         def start_one(seconds: float = 0.0) -> "subprocess.Popen[bytes]":
-            words = [sys.executable, "-m", "tests.jobs.worker_process", url, "shop", str(diary), str(seconds)]
+            words = [sys.executable, "-m", "tests.jobs.worker_process", url, namespace, str(diary), str(seconds)]
             process = subprocess.Popen(words, cwd=Path(__file__).parents[2])
             stack.callback(process.wait)
             stack.callback(process.kill)
@@ -46,8 +54,8 @@ def start(url: str, diary: Path) -> Iterator[Start]:
 
 
 @pytest.fixture
-async def store(url: str):
-    store = open_store(url, "shop")
+async def store(url: str, namespace: str):
+    store = open_store(url, namespace)
     yield store
     await store.close()
 
@@ -77,13 +85,13 @@ async def test_a_process_killed_in_the_middle_has_its_repeatable_jobs_run_again_
     assert sorted(lines_of(diary)) == sorted([f"again {again.id} 1", f"again {again.id} 2", f"once {once.id} 1"])
 
 
-async def test_what_a_killed_process_had_accepted_runs_in_the_next(house: House, url: str, start):
+async def test_what_a_killed_process_had_accepted_runs_in_the_next(house: House, url: str, namespace: str, start):
     script = (
         "import asyncio, os, signal\n"
         "from awp_publish.jobs import JobStore\n"
         "from awp_publish.stores import open_store\n"
         "async def accept():\n"
-        f"    jobs = JobStore(open_store({url!r}, 'shop'))\n"
+        f"    jobs = JobStore(open_store({url!r}, {namespace!r}))\n"
         "    for _ in range(10):\n"
         "        print((await jobs.accept('once', {})).id, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"

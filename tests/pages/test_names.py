@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.pages.reading import elements_in
+from awp_publish.pages import Budget
+from tests.pages.reading import compiled, elements_in
 
 NAMED: dict[str, tuple[str, str]] = {
     "content": ("<a href=/>Teas</a>", "Teas"),
@@ -84,6 +85,149 @@ def test_an_element_is_called(html, name):
     assert name in (found.get("label"), found.get("text"), found.get("attrs", {}).get("legend"))
 
 
+FIELDS = ("text", "password", "checkbox", "radio", "file", "image")
+HIDING = (
+    'style="display: none"',
+    'style="visibility: hidden"',
+    'style="visibility:collapse"',
+    "aria-hidden=true",
+    "hidden",
+)
+NAMED_ROLES = (
+    "alert application cell document feed figure grid group heading img link list listbox log menu menubar meter note "
+    "progressbar radiogroup region row rowgroup scrollbar searchbox separator slider spinbutton status switch table "
+    "tablist tabpanel timer toolbar tooltip tree treegrid treeitem"
+)
+NAMED_TAGS = "address blockquote div dl fieldset figure pre"
+TYPED = "color date datetime-local email file month number password range search tel text time url week"
+COMBOBOX = "<div role=combobox{}><div role=textbox></div>{}</div>"
+LISTBOX = "<ul role=listbox{}><li role=option>one <li role=option aria-selected=true>two </ul>"
+MIXED = """<i aria-hidden=true>Not</i> <b>We</b> sell
+<div><img src=x title=x alt="" role=presentation></div>
+<span role=presentation aria-label=fine><b aria-label=x>y</b></span>
+<b>tea</b> (loose) <span class=off><i>and coffee</i></span>"""
+
+COMPUTED: dict[str, str] = {
+    # In a label, what is a control says its value, and a menu nothing.
+    **{
+        f"<input type={kind} id=t><label for=t>Brew {part} please</label>": said
+        for kind in FIELDS
+        for part, said in (
+            ("<input value=green>", "Brew green please"),
+            ("<select><option>one<option selected>two</select>", "Brew two please"),
+            ("<select role=menu><option role=menuitem selected>one</select>", "Brew please"),
+            ("<span role=menu><b role=menuitem aria-selected=true>one</b></span>", "Brew please"),
+            ("<div role=spinbutton aria-valuetext=Monday aria-valuenow=4></div>", "Brew Monday please"),
+            ("<div role=spinbutton aria-valuenow=4></div>", "Brew 4 please"),
+            ("<input role=slider type=range value=5 aria-valuenow=5>", "Brew 5 please"),
+            ("<div role=textbox contenteditable>two</div>", "Brew two please"),
+            (COMBOBOX.format("", LISTBOX.format("")), "Brew two please"),
+        )
+    },
+    # A label that is hidden is a label, and what is hidden in a label that is not is none.
+    **{f"<label for=t {how}>Tea <i {how}>leaf</i></label><input id=t>": "Tea leaf" for how in HIDING},
+    **{
+        f"<label {how}>Tea<input id=u></label><label for=t>Tea <i {how}>leaf</i></label><input id=t>": "Tea"
+        for how in HIDING
+    },
+    **{
+        f"<button id=t aria-labelledby=x></button><b id=x {how}>Tea <i {how}>leaf</i></b>": "Tea leaf" for how in HIDING
+    },
+    **{
+        f"<button id=t aria-labelledby=x></button><p {how}><b id=x>Tea <i {how}>leaf</i></b>": "Tea leaf"
+        for how in HIDING
+    },
+    **{f"<button id=t aria-labelledby=x></button><b id=x>Tea <i {how}>leaf</i></b>": "Tea" for how in HIDING},
+    # Labels in the order of the page, whichever way they refer.
+    "<label for=t>A cup</label> <label>of <input type=checkbox id=t> tea</label>": "A cup of tea",
+    "<label>of <input type=checkbox id=t> tea</label> <label for=t>a cup</label>": "of tea a cup",
+    "<label for=t title=Tea><input id=t title=T></label>": "Tea",
+    "<label for=t>T<i>e<b>a</b></i><br>or<div>leaf<div>s<b>?</b></div></div></label><input id=t>": "Tea or leaf s?",
+    # What another element owns is a part of it, once.
+    f"<label for=t>Brew <b aria-owns=x>cup</b> now</label><input id=t><div id=x>{LISTBOX.format('')}": (
+        "Brew cup two now"
+    ),
+    f"<input id=t><label for=t>Brew <b aria-owns=x>cup</b> now</label>{COMBOBOX.format(' id=x aria-owns=y', '')}"
+    f"{LISTBOX.format(' id=y')}": "Brew cup two now",
+    "<input id=t><label for=t>Brew <b id=y aria-owns=x>cup</b></label><div id=x aria-owns=y>now</div>": "Brew cup now",
+    # Content, with what is called otherwise in it.
+    f"<style>.off {{ display: none }}</style><div id=t role=link tabindex=0>{MIXED}</div>": "We sell fine tea (loose)",
+    f"<style>.off {{ display: none }}</style><input id=t><label for=t>{MIXED}</label>": "We sell fine tea (loose)",
+    f"<style>.off {{ display: none }}</style><input id=t aria-labelledby=x><div id=x>{MIXED}</div>": (
+        "We sell fine tea (loose)"
+    ),
+    "<h2 id=t>From <input role=combobox title=T value=Assam></h2>": "From Assam",
+    "<h2 id=t>From <div role=combobox><div role=textbox>Assam</div></div></h2>": "From Assam",
+    "<h2 id=t>tea<!-- x -->pot</h2>": "teapot",
+    # The other spelling, after that of the specification.
+    "<b id=x>Tea</b><a id=t href=/ aria-labeledby=x>y</a>": "Tea",
+    "<b id=x>Tea</b><button id=t aria-labeledby=x aria-label=z>y</button>": "Tea",
+    "<b id=x>Tea</b><div id=t role=group aria-labeledby=x>y</div>": "Tea",
+    "<b id=x>Tea</b><b id=z>Pot</b><a id=t href=/ aria-labelledby=x aria-labeledby=z>y</a>": "Tea",
+    "<button id=t aria-labelledby=x aria-label=Tea><b id=x><i hidden>y</i></b></button>": "Tea",
+    "<div id=t role=group aria-label=Our aria-labelledby='t x'><h2 id=x>teas</h2></div>": "Our teas",
+    # Pictures and drawings.
+    "<input value=green id=x><img id=t aria-label=Tea aria-labelledby='t x' alt=a title=b>": "Tea green",
+    "<input value=green id=x><img id=t aria-label='' aria-labelledby='t x' alt='' title=Tea>": "Tea green",
+    "<img id=t alt='' aria-label=Tea>": "Tea",
+    "<img id=t role=presentation aria-labelledby=x><b id=x>Tea</b>": "Tea",
+    "<svg id=t aria-labelledby=x><title>y</title></svg><b id=x>Tea</b>": "Tea",
+    "<svg id=t aria-label=Tea></svg>": "Tea",
+    # Parts of a page without a role in SOM.
+    **{f"<div id=t role={role} aria-label=Teas>x</div>": "Teas" for role in NAMED_ROLES.split()},
+    **{f"<{tag} id=t aria-label=Teas>x</{tag}>": "Teas" for tag in NAMED_TAGS.split()},
+}
+
+
+def test_elements_are_called_as_accname_says():
+    wrong = {}
+    for html, name in COMPUTED.items():
+        found = [one for one in elements_in(html) if one.get("html_id") == "t"]
+        called = [one.get("label") or one.get("text") for one in found]
+        if called != [name]:
+            wrong[html] = called
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div role=presentation aria-label=x>y</div>",
+        "<div aria-label=' '>y</div>",
+        "<div aria-label=x></div>",
+        "<div aria-labelledby=nothing>y</div>",
+        "<ul><li aria-label=x>y</ul>",
+        "<table><tr aria-label=x><th>y<td>z<tr><th>y<td>z</table>",
+        "<div title=x>y</div>",
+    ],
+)
+def test_a_name_makes_no_element_of_what_is_none(html):
+    assert "section" not in [one["role"] for one in elements_in(html)]
+
+
+def test_an_image_is_called_what_it_shows_and_its_title_is_told_beside():
+    (image,) = elements_in("<img alt=Tea title='Click to enlarge' src=/x>")
+    assert "label" not in image
+    assert image["attrs"] == {"alt": "Tea", "src": "/x", "title": "Click to enlarge"}
+
+
+@pytest.mark.parametrize(
+    ("html", "value"),
+    [
+        ("<div role=combobox tabindex=0><span> Assam </span></div>", "Assam"),
+        (COMBOBOX.format("", LISTBOX.format("")), "two"),
+        (LISTBOX.format(""), "two"),
+    ],
+)
+def test_a_choice_made_of_other_elements_says_what_is_chosen(html, value):
+    assert next(one for one in elements_in(html) if one["role"] == "select")["attrs"]["value"] == value
+
+
+def test_names_of_many_elements_that_own_each_other_take_no_more_than_their_length():
+    html = "".join(f"<h2 id=h{n} aria-owns='h{n + 1} h{n + 2} h0'>x<b>y</b></h2>" for n in range(2_000))
+    assert all(len(one.get("label", "")) <= 1_000 for one in elements_in(html, Budget.FULL))
+
+
 ROLES = {
     "<search><a href=/>x</a></search>": "r_search",
     "<div role=search><a href=/>x</a></div>": "r_search",
@@ -92,12 +236,54 @@ ROLES = {
     "<div role=article aria-label=x><p>y</div>": "section",
     "<div role=paragraph>y</div>": "paragraph",
     "<div role=heading aria-level=3>y</div>": "heading",
+    "<a href=/>x</a>": "link",
+    "<map name=m><area href=/x alt=x></map>": "link",
+    "<article aria-label=x>y</article>": "section",
+    "<aside>x</aside>": "r_aside",
+    "<button>x</button>": "button",
+    "<details><summary>x</summary>y</details>": "details",
+    "<dialog open>x</dialog>": "r_dialog",
+    "<fieldset><legend>x</legend><input></fieldset>": "group",
+    "<footer>x</footer>": "r_footer",
+    "<form aria-label=x><input></form>": "r_form",
+    "<header>x</header>": "r_header",
+    "<h4>x</h4>": "heading",
+    "<hgroup><h1>x</h1></hgroup>": "heading",
+    "<hr>": "separator",
+    "<iframe src=/x></iframe>": "iframe",
+    "<img alt=x src=/x>": "image",
+    **{f"<input type={kind} value=x>": "button" for kind in ("button", "reset", "submit", "image")},
+    **{f"<input type={kind}>": kind for kind in ("checkbox", "radio")},
+    **{f"<input type={kind}>": "text_input" for kind in TYPED.split()},
+    "<input type=search role=combobox>": "text_input",
+    "<main>x</main>": "r_main",
+    "<menu><li>x</menu>": "list",
+    "<nav>x</nav>": "r_navigation",
+    "<ol><li>x</ol>": "list",
+    "<p>x</p>": "paragraph",
+    "<section aria-label=x>y</section>": "section",
+    "<select><option>x</select>": "select",
+    "<select size=2><option>x</select>": "select",
+    "<table><tr><th>x<th>y<tr><td>1<td>2</table>": "table",
+    "<textarea></textarea>": "textarea",
+    "<ul><li>x</ul>": "list",
+    "<div role=none><p>x</div>": "paragraph",
+    "<h2 role=presentation>x</h2>": "heading",
+    # Without a name or an address, or in a part of the page, they are nothing of their own (HTML-AAM, 3.5).
+    "<a>x</a>": "paragraph",
+    "<article>x</article>": "r_content",
+    "<section>x</section>": "r_content",
+    "<details><p>x<summary>y</summary><summary>z</summary></details>": "details",
+    "<summary>x</summary>": "paragraph",
+    "<nav><header aria-label=x>y</header></nav>": "r_navigation",
+    "<nav><footer aria-label=x>y</footer></nav>": "r_navigation",
+    "<main><section><header>x</header></section></main>": "r_main",
+    "<article><footer>x</footer></article>": "r_content",
+    "<article><header role=banner>x</header></article>": "r_header",
 }
 
 
 def test_roles_and_landmarks_of_html_aam():
-    from tests.pages.reading import compiled
-
     wrong = {}
     for html, wanted in ROLES.items():
         regions = compiled(html)["regions"]

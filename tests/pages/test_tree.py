@@ -1,7 +1,7 @@
 """The tree of a page: the one of the HTML Standard, with paths to every node of the body."""
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from awp_publish.pages import compile_som, parse
 from awp_publish.pages.tree import Element, Template
@@ -102,6 +102,7 @@ def test_bytes_are_read_in_their_charset(source, charset, text):
     assert paragraph.children[0].text == text
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(), st.binary()), st.one_of(st.none(), st.text(max_size=12)))
 def test_whatever_is_given_has_a_tree_with_good_paths(source, charset):
     tree = parse(source, charset)

@@ -1,12 +1,14 @@
 """The map of a site: what is declared on pages, in the words of actions.json V1."""
 
 import json
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
 
 import httpx
 import pytest
 from fastapi import FastAPI, Query
-from pydantic import BaseModel
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, Field
 
 from awp_publish import (
     AgentPublisher,
@@ -22,8 +24,11 @@ from awp_publish import (
     State,
     Transition,
     Value,
+    __version__,
 )
+from awp_publish.browsing.runtime import ActionMap, Runtime
 from awp_publish.checks import check_document
+from awp_publish.serve.drift import in_process
 
 FORM = "form[role='search']"
 
@@ -212,6 +217,40 @@ async def test_what_portable_primitives_cannot_fill_has_the_handler_and_a_checkb
     assert choosing_tool["x_actions"]["handler"] == "agents.invoke"
 
 
+@pytest.mark.parametrize(
+    ("css", "choices", "is_chosen"),
+    [
+        ("input[type=radio][name=size]", Literal["small", "large"], True),
+        ("form input[name='size'][type='radio']", Literal["1", "2"], True),
+        ("input[name=size]", Literal["small", "large"], False),
+        ("input[type=radio] + select", Literal["small", "large"], False),
+        ("input[type=radio][name=size]", Literal["small", "it's"], False),
+    ],
+)
+async def test_one_of_several_is_chosen_where_they_are_radio_buttons(css: str, choices: Any, is_chosen: bool):
+    site, app = Site("Shop", "Sells.", "https://shop.example"), FastAPI()
+
+    @app.get("/sizes")
+    @site.action("choose", awas={"selectors": {"size": css}})
+    @site.page(actions=["choose"], locators={"form": "form", "submit": "form button", "done": "p"})
+    async def choose(size: choices = None) -> HTMLResponse:
+        """Choose a size."""
+        buttons = "".join(f"<input type=radio name=size value={one}>" for one in get_args(choices))
+        return HTMLResponse(f"<title>{size}</title><form>{buttons}<button>Choose</button></form><p>Chosen</p>")
+
+    app.add_middleware(AgentPublisher, site=site)
+    document = await published(app)
+    assert ("workflow" in document["tools"][0]) is is_chosen
+    if not is_chosen:
+        return
+    async with in_process(app, site.catalog, {}) as open_page, open_page() as page:
+        await page.perform("browser.navigate", {"url": "https://shop.example/sizes"})
+        last, runtime = get_args(choices)[-1], Runtime(ActionMap.read(document), page)
+        for given, title in (({"size": last}, last), ({}, "None")):
+            output = (await runtime.call("choose", given)).output
+            assert output == {"ok": True, "url": page.url, "title": title}
+
+
 async def test_a_page_of_several_addresses_is_scoped_by_a_pattern_and_stands_in_no_list_of_addresses():
     site, app = Site("Shop", "Sells.", "https://shop.example/en"), FastAPI()
 
@@ -277,3 +316,182 @@ async def test_names_that_stand_for_nothing_are_refused_at_the_start(options: di
 def test_mistakes_are_refused_where_they_are_written(options: dict[str, Any], words: str):
     with pytest.raises(DeclarationError, match=words):
         bookshop(**options)
+
+
+class ListedBook(BaseModel):
+    title: str
+    address: str
+    cents: int = Field(default_factory=int)
+
+
+class ListedBooks(BaseModel):
+    books: list[ListedBook]
+
+
+class Order(BaseModel):
+    order_id: str
+
+
+async def test_a_whole_page_is_published_word_for_word():
+    payments = Import("https://maps.example.org/payments/actions.json", kind="public", trust="public", enabled=False)
+    facts = ("Bookshop", "Find, read about and order public-domain books.", "https://books.example")
+    site, app = Site(*facts, imports={"payments": payments}), FastAPI()
+    paging = "Do not page through the list to find one book: search for its title."
+
+    @app.get("/search")
+    @site.action("search_books", awas={"selector": FORM, "selectors": {"q": f"{FORM} input[name='q']"}})
+    @site.page(
+        id="search",
+        title="Search",
+        guide="Search books by title, author or subject. Read the results with the projection search.results before "
+        "opening one.",
+        actions=["search_books"],
+        locators={
+            "form": Locator(FORM, role="search", name="Site search"),
+            "submit": f"{FORM} button[type='submit']",
+            "done": "p.result-count",
+        },
+        states={
+            "form_ready": State("The search form can take a query.", where=Locator(FORM, role="search")),
+            "results_visible": State(
+                "At least one book is listed.", where="ol.book-results > li.book", shows=["results"]
+            ),
+            "nothing_found": State(
+                "The shop has no such book.", where=Locator("p.result-count", text_contains="Nothing on our shelves")
+            ),
+        },
+        transitions={
+            "find": Transition(
+                "form_ready", "results_visible", action="search_books", every_ms=1000, do_not_use=[paging]
+            )
+        },
+        projections={
+            "results": Projection(
+                "The books that the list shows.",
+                records={
+                    "books": Records(
+                        "ol.book-results > li.book",
+                        {
+                            "title": Value(".book-title", required=True),
+                            "address": Value(".book-title a", attribute="href", required=True),
+                            "cents": Value("data.book-price", attribute="value"),
+                        },
+                    )
+                },
+                state="{'books': $append([], records.books.{'title': title, 'address': address, "
+                "'cents': $number(cents)})}",
+                schema=ListedBooks,
+                summaries={"short": "{'count': $count(state.books), 'titles': $append([], state.books.title)}"},
+                after={"search_books": "$exists(state.books)"},
+            )
+        },
+        signals={
+            "book_chosen": Signal(
+                "bookshop:book-chosen",
+                payload=Chosen,
+                at="ol.book-results",
+                description="A visitor opened a book of the list.",
+            )
+        },
+        attachments={
+            "guide": Attachment(
+                "status_badge",
+                at="main h1",
+                label="Readable by agents",
+                description="Tells visitors that an agent may read the list.",
+            )
+        },
+        checks={
+            "form_visible": PageCheck(
+                "The search form is on the page before search_books is called.",
+                visible=["form", f"{FORM} input[name='q']", "submit"],
+                severity="major",
+            )
+        },
+    )
+    async def search(
+        q: Annotated[str, Query(max_length=200, description="Words of a title, an author or a subject.")],
+    ) -> None:
+        """Search books by title, author or subject."""
+
+    @app.post("/orders")
+    @site.action("order_book", confirm=True)
+    async def order(slug: str) -> Order:
+        """Order a book. A person has to confirm it."""
+        return Order(order_id=slug)
+
+    app.add_middleware(AgentPublisher, site=site)
+    expected = json.loads((Path(__file__).parent / "actions_json_example.json").read_text())
+    expected["provenance"]["created_by"] = f"awp-publish {__version__}"
+    found = await published(app)
+    assert found == expected
+    assert list(found) == list(expected)
+
+
+@pytest.mark.parametrize(
+    ("where", "names"),
+    [
+        ("form", ["form"]),  # the page's locator of this name
+        ("li.book", ["book"]),
+        ("main > p#total", ["total"]),
+        ("ul, ol:not(.empty)", ["ol"]),
+        ("[data-shown]", ["here"]),
+        (Locator("p", text_equals="Ready"), ["message"]),
+        (["li.book", "ol .book", "p.book_1"], ["book", "book_1", "book_1_1"]),
+    ],
+)
+async def test_what_a_state_looks_for_is_named_after_it(where: Any, names: list[str]):
+    app, _ = bookshop(locators={"form": FORM}, states={"here": State("It is here.", where=where)})
+    assert [one["name"] for one in (await published(app))["states"][0]["diagnostics"]] == names
+
+
+class Person(BaseModel):
+    name: str
+
+
+class Branch(BaseModel):
+    leader: Person
+    members: list[Person]
+    parent: "Branch | None" = None
+
+
+class Club(BaseModel):
+    name: Chosen
+    branches: list[Branch]
+
+
+async def test_types_that_a_state_uses_once_stand_where_they_are_used():
+    projection = Projection("A club.", records={}, state="records", schema=Club)
+    app, _ = bookshop(projections={"club": projection})
+    schema = (await published(app))["state_projections"][0]["snapshot"]["output_schema"]
+    assert schema["properties"]["name"]["properties"] == {"slug": {"type": "string"}}
+    assert schema["properties"]["branches"]["items"] == {"$ref": "#/$defs/Branch"}  # it has itself inside
+    assert sorted(schema["$defs"]) == ["Branch", "Person"]
+
+
+async def test_a_site_says_who_has_reviewed_its_map():
+    said = {"reviewed_by": "The shop's owners", "reviewed_at": "2026-03-31", "revision": "7"}
+    site, app = Site("Shop", "Sells.", "https://shop.example", provenance=said), FastAPI()
+    app.add_middleware(AgentPublisher, site=site)
+    assert (await published(app))["provenance"] == {
+        "created_by": f"awp-publish {__version__}",
+        "source": "declarations of the site",
+        "revision": "7",
+        "reviewed_by": "The shop's owners",
+        "reviewed_at": "2026-03-31",
+    }
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"source": "/home/ann/shop"}, "not for the public"),
+        ({"source": "C:\\shop"}, "not for the public"),
+        ({"source": "https://ann:secret@git.example/shop"}, "not for the public"),
+        ({"owner": "Ann"}, "created_by"),
+        ({"source": ""}, "source"),
+    ],
+)
+def test_what_a_public_map_must_not_tell_is_refused(said: dict[str, str], words: str):
+    with pytest.raises(DeclarationError, match=words):
+        Site("Shop", "Sells.", "https://shop.example", provenance=said)

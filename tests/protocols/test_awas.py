@@ -3,9 +3,12 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
+from urllib.parse import urljoin
 
 import jsonschema_rs
 import pytest
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
 
 from awp_publish.model import (
     Authentication,
@@ -16,9 +19,7 @@ from awp_publish.model import (
     RateLimit,
     RouteCredential,
 )
-from awp_publish.protocols import woa
-from awp_publish.protocols.awas import PROTOCOL
-from awp_publish.schema import DIALECT
+from awp_publish.protocols.awas import PROTOCOL, SCHEMAS_PROTOCOL
 
 from .catalogs import BOOKSHOP, make_action, make_catalog, make_route_action, read
 from .conftest import Check
@@ -438,17 +439,40 @@ def test_level_3_asks_it_all_of_every_action() -> None:
     assert _level(make_catalog(read_books)) == "L1"
 
 
-def test_what_the_woa_document_says_word_for_word_is_referred_to() -> None:
-    agents = read(woa.PROTOCOL.documents[0], BOOKSHOP)["agents"]
-    alone = _manifest(replace(BOOKSHOP, documents=frozenset()))["actions"]
-    for action, whole in zip(_manifest(BOOKSHOP)["actions"], alone, strict=True):
+def test_longer_schemas_stand_in_a_document_of_their_own_where_any_reader_of_schemas_finds_them() -> None:
+    document = read(SCHEMAS_PROTOCOL.documents[0], BOOKSHOP)
+    address = "https://books.example/agents/schemas.json"
+    assert document["$id"] == address
+    registry: Registry[Any] = Registry().with_resource(address, Resource.from_contents(document))
+    whole = _manifest(replace(BOOKSHOP, documents=frozenset()))["actions"]
+    referred = 0
+    for action, alone in zip(_manifest(BOOKSHOP)["actions"], whole, strict=True):
         for member in ("inputSchema", "outputSchema"):
-            found = action.get(member, {})
-            if "$ref" in found:
-                path, _, pointer = found["$ref"].partition("#/agents/")
-                number, _, side = pointer.partition("/")
-                assert path == "/.well-known/woa.json"
-                assert {**agents[int(number)][side]} == {"$schema": DIALECT, **whole[member]}
-            else:
-                assert found == whole.get(member, {})
-    assert any("$ref" in action.get("outputSchema", {}) for action in _manifest(BOOKSHOP)["actions"])
+            schema = action.get(member, {})
+            if "$ref" not in schema:
+                assert schema == alone.get(member, {})
+                continue
+            referred += 1
+            path, _, name = schema["$ref"].partition("#/$defs/")
+            assert path == "/agents/schemas.json"
+            assert {**document["$defs"][name]} == alone[member] | {
+                key: value for key, value in document["$defs"][name].items() if key == "$id"
+            }
+            # Every reference inside leads somewhere, wherever the schema is read.
+            absolute = {"$ref": "https://books.example" + schema["$ref"]}
+            list(Draft202012Validator(absolute, registry=registry).iter_errors({"books": [{"title": 1}], "x": [1, {}]}))
+    assert referred
+
+
+def test_references_inside_a_schema_are_its_own() -> None:
+    word = {"type": "string", "description": "What stands there. " * 5}
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}, "word": word}}
+    tree = {"$ref": "#/$defs/Node", "$defs": {"Node": node}}
+    catalog = make_catalog(make_action(outputs=tree), documents=BOOKSHOP.documents)
+    (action,) = _manifest(catalog)["actions"]
+    document = read(SCHEMAS_PROTOCOL.documents[0], catalog)
+    registry: Registry[Any] = Registry().with_resource(document["$id"], Resource.from_contents(document))
+    absolute = {"$ref": urljoin(document["$id"], action["outputSchema"]["$ref"])}
+    validator = Draft202012Validator(absolute, registry=registry)
+    assert validator.is_valid({"next": {"next": {"word": "a"}}})
+    assert not validator.is_valid({"next": {"next": {"word": 1}}})

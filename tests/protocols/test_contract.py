@@ -21,6 +21,7 @@ EVERY = [document for protocol in ALL for document in protocol.documents]
 DOCUMENTS = [pytest.param(document, id=document.path) for document in EVERY if "json" in document.media_type]
 OF_CLOSED_SHAPE = {
     "/schema/awas-schema.json",
+    "/agents/schemas.json",
     agent_card.OLDER_PATH,
     agent_skills.PATH,
     agent_skills.ALIAS_PATH,

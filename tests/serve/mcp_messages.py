@@ -1,6 +1,8 @@
 """MCP for tests: messages as bytes on the wire, and the official client, which reaches an application in process."""
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -8,7 +10,7 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from awp_publish.serve.http import AsgiApp
+from awp_publish.serve.http import AsgiApp, Message
 from awp_publish.serve.lifespan import running
 
 MODERN: Final = "2026-07-28"
@@ -98,3 +100,51 @@ async def connect_to(address: str, http: httpx2.AsyncClient, mode: str, **option
     """The official `Client`, connected to an address."""
     async with Client(streamable_http_client(address, http_client=http), mode=mode, **options) as client:
         yield client
+
+
+@asynccontextmanager
+async def open_stream(
+    app: AsgiApp, method: str, params: Mapping[str, Any], headers: Mapping[str, str] | None = None
+) -> AsyncIterator[Callable[[], Awaitable[Any]]]:
+    """The messages that answer a request, one after the other as they come; hangs up at the end."""
+    sent = message(method, params)
+    body, told = [json.dumps(sent).encode()], asyncio.Queue[Any]()
+    hung_up = asyncio.Event()
+    fields = {"host": "shop.example", "content-type": "application/json", **headers_of(sent), **(headers or {})}
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "POST",
+        "scheme": "https",
+        "path": "/mcp",
+        "raw_path": b"/mcp",
+        "query_string": b"",
+        "headers": [(name.encode(), value.encode()) for name, value in fields.items()],
+        "server": ("shop.example", 443),
+        "client": ("192.0.2.1", 1),
+    }
+
+    async def receive() -> Message:
+        if body:
+            return {"type": "http.request", "body": body.pop(), "more_body": False}
+        await hung_up.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(item: Message) -> None:
+        for line in item.get("body", b"").decode().splitlines():
+            if line.startswith(("data: ", "{")):
+                told.put_nowait(json.loads(line.removeprefix("data: ")))
+
+    task = asyncio.ensure_future(app(scope, receive, send))
+
+    async def next_message() -> Any:
+        async with asyncio.timeout(5):
+            return await told.get()
+
+    try:
+        yield next_message
+    finally:
+        hung_up.set()
+        async with asyncio.timeout(5):
+            await task

@@ -1,7 +1,9 @@
 """The bridge: agents and runtimes, who reaches whom, one answer for each call, and bad days."""
 
 import asyncio
+import re
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -11,6 +13,7 @@ from starlette.routing import Route
 
 from awp_publish import AgentPublisher, Paths, Signal, Site
 from awp_publish.serve import runtimes
+from awp_publish.serve.bridge import ITEMS
 from awp_publish.serve.lifespan import running
 from tests.serve.bridge_client import End, connected
 from tests.serve.guarded import ANN, BEN, KEYS, known_callers, make_shop
@@ -652,3 +655,24 @@ def test_the_script_knows_the_addresses_of_its_site_and_may_be_kept(open_client)
 
 def test_the_bridge_tells_http_to_upgrade(open_client):
     assert open_client(publish()).get("/actions-bridge").status_code == 426
+
+
+SOUND: dict[str, dict[str, Any]] = {
+    "runtime_ready": {"runtime_id": "a", "url": "https://shop.example/"},
+    "runtime_status": {"runtime_id": "tab"},
+    "action_call": {"call_id": "c", "name": "page.info", "arguments": {}},
+    "action_call_output": {"call_id": "c", "runtime_id": "tab", "output": 1},
+    "dom_event": {"event_id": "e", "runtime_id": "tab", "name": "home.unknown", "payload": {}},
+    "action_error": {"error": {"code": "handler_failed"}, "call_id": "c"},
+}
+
+
+@pytest.mark.parametrize(("kind", "members"), [(kind, told[0]) for kind, told in ITEMS.items()])
+async def test_a_member_that_has_to_be_there_is_asked_for(app, stack, kind, members):
+    end = await stack.enter_async_context(connected(app, ANN))
+    await end.ready()
+    for name in re.findall(r"(\w+)\*(?=[\s{]|$)", members):
+        end.say({"type": kind, **{member: value for member, value in SOUND[kind].items() if member != name}})
+        answer = await end.hear()
+        assert (answer["type"], answer["error"]["code"]) == ("action_error", "invalid_input"), name
+        assert name in answer["error"]["message"]

@@ -3,6 +3,7 @@
 import hashlib
 import re
 from datetime import UTC, datetime
+from typing import Literal
 from xml.etree import ElementTree
 
 import pytest
@@ -12,6 +13,7 @@ from starlette.middleware.sessions import SessionMiddleware
 
 from awp_publish import About, AgentPublisher, DeclarationError, Idempotency, Robots, Security, SessionUser, Site
 from awp_publish.protocols import ALL
+from awp_publish.templating import page_meta, structured_data
 
 SHOP = "https://shop.example"
 
@@ -260,7 +262,7 @@ def test_a_page_has_its_markdown_at_its_address_with_md_behind_it(open_client):
     assert "accept" not in answer.headers.get("vary", "").lower()
     assert answer.text.startswith(
         '---\ntitle: "Tea & cups"\ndescription: "All our teas."\n'
-        f'canonical: "{SHOP}/"\nlast_updated: "2026-11-01"\n---\n\n'
+        f'canonical: "{SHOP}/"\ndoc_version: "1.0"\nlast_updated: "2026-11-01"\n---\n\n'
         f"> All actions and pages of this site: {SHOP}/llms.txt\n"
     )
     assert "# Tea" in answer.text
@@ -269,6 +271,90 @@ def test_a_page_has_its_markdown_at_its_address_with_md_behind_it(open_client):
     assert client.head("/teas/assam.md").headers["content-type"] == "text/markdown; charset=utf-8"
     assert client.get("/nowhere.md").status_code == 404
     assert client.get("/teas/nothing.md").status_code == 404
+
+
+def test_the_addresses_in_a_pages_head_lead_to_the_same_page_in_other_formats(open_client):
+    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
+
+    @app.get("/teas/{slug}", response_class=HTMLResponse)
+    @site.page(title="A tea")
+    async def tea(slug: Literal["earl grey"], lang: str = "en") -> str:
+        address = f"/teas/{slug}?lang={lang}"
+        head = page_meta(site.catalog, address, title=slug) + structured_data(site.catalog, address, title=slug)
+        return f"<html><head><title>{slug}</title>{head}</head><body><main><h1>{slug} {lang}</h1></main></body></html>"
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    page = client.get("/teas/earl grey?lang=de")
+    links = re.findall(r'<link rel="(\w+)"(?: type="([^"]+)")? href="([^"]+)">', page.text)
+    assert [rel for rel, _, _ in links] == ["canonical", "alternate", "alternate"]
+    for _, kind, address in links:
+        answer = client.get(address)
+        assert answer.headers["content-type"].startswith(kind or "text/html")
+        assert "earl grey de" in answer.text
+
+
+def test_pages_whose_placeholders_have_few_values_are_listed_one_by_one(open_client):
+    site, app = Site("Shop", "Sells.", url=SHOP, robots=Robots(disallow=["/teas/black"])), FastAPI()
+
+    @app.get("/teas/{kind}/{page}", response_class=HTMLResponse)
+    @site.page(title="Teas")
+    async def teas(kind: Literal["green", "black", "white & yellow"], page: Literal["1", "2"]) -> str:
+        return f"<h1>{kind}</h1>"
+
+    @app.get("/orders/{number}", response_class=HTMLResponse)
+    @site.page(title="An order")
+    async def order(number: int) -> str:
+        return "<h1>Yours</h1>"
+
+    @app.get("/account", response_class=HTMLResponse)  # which nobody has declared
+    async def account() -> str:
+        return "<h1>Yours</h1>"
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    spaces = {"s": "http://www.sitemaps.org/schemas/sitemap/0.9"}
+    found = [one.text for one in ElementTree.fromstring(client.get("/sitemap.xml").content).findall(".//s:loc", spaces)]
+    kinds = ("green", "white%20%26%20yellow")
+    assert found == [f"{SHOP}/teas/{kind}/{page}" for kind in kinds for page in "12"]
+    files = re.findall(r"\((.+)\)", client.get("/sitemap.md").text)
+    assert files == [f"{address}.md" for address in found]
+    assert {client.get(address).headers["content-type"] for address in found} == {"text/html; charset=utf-8"}
+    assert {client.get(address).headers["content-type"] for address in files} == {"text/markdown; charset=utf-8"}
+
+
+def test_llms_txt_names_some_pages_and_where_all_of_them_are(open_client):
+    site, app = Site("Shop", "Sells.", url=SHOP), FastAPI()
+    for number in range(60):
+        app.add_api_route(f"/page-{number}", lambda: HTMLResponse("<h1>Page</h1>"))
+        site.page(f"/page-{number}", title=f"Page {number}")
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    text = client.get("/llms.txt").text
+    assert "/page-19.md" in text
+    assert "/page-20.md" not in text
+    assert f"- [All 60 pages]({SHOP}/sitemap.md)\n" in text
+    assert "/page-59.md" in client.get("/sitemap.md").text
+
+
+def test_llms_txt_tells_the_doors_below_the_sites_path(open_client):
+    site = Site(
+        "Shop", "Sells.", url=f"{SHOP}/tea", doors=["mcp", "a2a", "awp"], about=About(leave_out=["agent_skills"])
+    )
+    app = FastAPI()
+
+    @app.get("/search")
+    @site.action("search")
+    async def search(q: str) -> str:
+        """Search."""
+        return q
+
+    app.add_middleware(AgentPublisher, site=site)
+    client = open_client(app)
+    assert ", or by MCP /tea/mcp, A2A /tea/a2a, AWP /tea/awp. Errors" in client.get("/llms.txt").text
+    full = client.get("/llms-full.txt").text
+    assert f"- WoA: {SHOP}/tea/agents/{{agent_id}}/invoke, described in {SHOP}/tea/.well-known/woa.json\n" in full
+    assert "- AWP: wss://shop.example/tea/awp\n" in full
 
 
 def test_head_is_answered_where_the_framework_only_knows_get(open_client):

@@ -1,6 +1,7 @@
 """A server that is killed in the middle of calls, over real sockets: no key runs anything irreversible twice."""
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.slow
 TIMEOUT, MARGIN = 2.0, 0.5
 
 APPLICATION = f'''
-import asyncio
+import asyncio, os
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -31,7 +32,7 @@ from awp_publish.policy import guard
 
 guard.MARGIN = {MARGIN}
 site = Site(name="Shop", description="Sells things.", url="https://shop.example", timeout={TIMEOUT},
-            store="sqlite:///agents.db", secret_keys=["a-secret-key-that-outlives-the-process"])
+            store=os.environ["STORE"], secret_keys=["a-secret-key-that-outlives-the-process"])
 app = FastAPI()
 
 
@@ -72,14 +73,16 @@ app.add_middleware(AgentPublisher, site=site)
 class Server:
     """A uvicorn process, which can be killed and started again on its port."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, store: str) -> None:
         self.folder = folder
+        self._store = store
         self._port = free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         command = [sys.executable, "-m", "uvicorn", "shop:app", "--port", str(self._port), "--log-level", "error"]
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "STORE": self._store}
         self._process = subprocess.Popen(command, cwd=self.folder, env=environment)
         wait_until(self._answers)
 
@@ -113,10 +116,12 @@ def wait_until(true: Callable[[], bool], seconds: float = 20) -> None:
         time.sleep(0.02)
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    (tmp_path / "shop.py").write_text(APPLICATION)
-    server = Server(tmp_path)
+@pytest.fixture(params=["sqlite", "postgres"])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
+    store = "sqlite:///agents.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    host = f"{secrets.token_hex(8)}.example"  # sites of one host would meet in a store
+    (tmp_path / "shop.py").write_text(APPLICATION.replace("shop.example", host))
+    server = Server(tmp_path, store)
     server.start()
     yield server
     server.kill()

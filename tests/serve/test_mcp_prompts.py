@@ -98,7 +98,7 @@ async def test_what_cannot_be_written_is_an_error_of_the_protocol(site, mode, na
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("failing", ["raise", "hang", "number", "role"])
+@pytest.mark.parametrize("failing", ["raise", "hang", "number", "role", "type"])
 def test_a_prompt_that_fails_says_so_and_no_more(site, open_client, version, failing):
     @site.prompt("fail")
     async def fail() -> Any:
@@ -106,11 +106,29 @@ def test_a_prompt_that_fails_says_so_and_no_more(site, open_client, version, fai
             await asyncio.sleep(30)
         if failing == "raise":
             raise RuntimeError("secret of the site")
+        if failing == "type":
+            return [("user", "aGk=", "a picture")]
         return 7 if failing == "number" else [("system", "Obey.")]
 
     answer = post(open_client(publish(site)), message("prompts/get", {"name": "fail"}, version=version), version)
     assert answer.json()["error"]["code"] == -32603
     assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_prompt_may_show_pictures_sounds_and_files(site, mode):
+    @site.prompt("look")
+    def look() -> list[tuple[str, ...]]:
+        """Look at all this."""
+        kinds = ("image/png", "audio/wav", "application/pdf", "text/css")
+        return [*(("user", "aGk=", kind) for kind in kinds), ("assistant", "I have.")]
+
+    async with connect(publish(site), mode) as client:
+        picture, sound, file, text, said = (await client.get_prompt("look")).messages
+    assert (picture.content.type, picture.content.data, picture.content.mime_type) == ("image", "aGk=", "image/png")
+    assert (sound.content.type, sound.content.mime_type) == ("audio", "audio/wav")
+    assert (file.content.resource.blob, file.content.resource.mime_type) == ("aGk=", "application/pdf")
+    assert (text.content.text, said.role, said.content.text) == ("aGk=", "assistant", "I have.")
 
 
 def test_a_prompt_may_refuse_in_its_own_words(site, open_client):

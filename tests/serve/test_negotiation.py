@@ -623,3 +623,29 @@ def test_an_adapter_asks_the_application_itself():
     assert (
         dict(asked.pass_headers([(b"Content-Type", b"text/html"), (b"Vary", b"Cookie")]))[b"vary"] == b"Cookie, Accept"
     )
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/page.md"), ("HEAD", "/page")])
+async def test_an_application_that_reads_bodies_is_asked_twice_with_the_same_one(method, path):
+    read = []
+
+    async def handle(request: Request) -> Response:
+        read.append(await request.body())
+        known = request.url.path == "/page" and request.method == "GET"
+        return HTMLResponse(PAGE) if known else Response(status_code=405 if method == "HEAD" else 404)
+
+    app = Starlette(routes=[Route("/{path:path}", handle, methods=["GET", "HEAD"])])
+    received = iter([{"type": "http.request", "body": b"once", "more_body": False}])
+
+    async def receive():
+        return next(received)  # a server would wait here
+
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": method, "path": path, "headers": [], "query_string": b"", "root_path": ""}
+    publisher = AgentPublisher(app, site=make_site())
+    await publisher({**scope, "scheme": "https", "http_version": "1.1", "server": ("shop.example", 443)}, receive, send)
+    assert (sent[0]["status"], read) == (200, [b"once", b"once"])

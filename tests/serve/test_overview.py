@@ -8,12 +8,14 @@ from types import ModuleType
 from typing import Annotated, Literal
 
 import pytest
+from fastapi import FastAPI, Form, UploadFile
 from pydantic import BaseModel, Field, SecretStr
 from starlette.applications import Starlette
 from starlette.middleware.sessions import SessionMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError, Paths, Principal, Refused, Site, WebBotAuth
 from awp_publish.browsing.chromium_page import open_chromium, why_unavailable
@@ -211,6 +213,63 @@ def test_a_call_is_sent_through_every_door_and_the_answers_agree(open_client):
         assert title == "WoA" or "the same as WoA" in said, (title, said)
         spent = re.search(r"gates [\d.]+ ms, handler [\d.]+ ms, validation [\d.]+ ms, door [\d.]+ ms", said)
         assert spent is not None, (title, said)
+
+
+def make_files_app(url: str = "https://shop.example") -> tuple[FastAPI, list[tuple[str, bytes, list[bytes]]]]:
+    site, seen = (
+        Site("Shop", "Sells books.", url=url, overview=True, doors=DOORS),
+        list[tuple[str, bytes, list[bytes]]](),
+    )
+    app = FastAPI()
+
+    @app.post("/cover")
+    @site.action("add_cover")
+    async def add_cover(
+        title: Annotated[str, Form()], cover: UploadFile, more: list[UploadFile] | None = None
+    ) -> dict[str, int]:
+        """Add a cover to a book."""
+        others = [await one.read() for one in more or ()]
+        seen.append((title, await cover.read(), others))
+        return {"size": len(seen[-1][1]), "more": len(others)}
+
+    app.add_middleware(AgentPublisher, site=site)
+    return app, seen
+
+
+def test_a_file_is_chosen_in_a_field_for_files_and_sent_through_every_door(open_client):
+    app, seen = make_files_app()
+    client = open_client(app)
+    page = client.get("/agents/try/add_cover").text
+    assert re.search(r'<input type="file" name="cover" id="in-cover" aria', page)
+    assert re.search(r'<input type="file" name="more" id="in-more" multiple aria', page)
+    assert re.search(r'<form [^>]*enctype="multipart/form-data"', page)
+    # As a browser without scripts sends it, with a field in which nothing was chosen.
+    files = [("cover", ("a.png", b"\x89PNG\x00\xff")), ("more", ("", b""))]
+    sent = client.post("/agents/try/add_cover", data={"title": "Emma", "awp-do": "all"}, files=files)
+    assert list(answers_of(sent)) == TITLES
+    assert all('"size": 6' in said for said in answers_of(sent).values()), answers_of(sent)
+    assert seen == [("Emma", b"\x89PNG\x00\xff", [])] * 6
+    # No page can fill in a file: what was sent goes along with the form until another one is chosen.
+    kept = re.search(r'<input type="hidden" name="cover" value="([^"]+)">', sent.text)
+    assert kept is not None
+    assert "A file; the one that is here, 6 bytes, is sent until another one is chosen" in unescape(sent.text)
+    again = client.post("/agents/try/add_cover", data={"title": "Emma", "cover": kept[1]})
+    assert '"size": 6' in answers_of(again)["WoA"]
+    files = [("cover", ("b.png", b"other")), ("more", ("c", b"\x00")), ("more", ("d", b"\x01"))]
+    client.post("/agents/try/add_cover", data={"title": "Emma", "cover": kept[1]}, files=files)
+    assert seen[-1] == ("Emma", b"other", [b"\x00", b"\x01"])
+
+
+def test_a_large_file_is_sent_and_not_shown(open_client):
+    app, seen = make_files_app()
+    sent = open_client(app).post(
+        "/agents/try/add_cover", data={"title": "Emma"}, files=[("cover", ("a", b"\x00" * 600_000))]
+    )
+    assert '"size": 600000' in answers_of(sent)["WoA"]
+    assert len(seen[0][1]) == 600_000
+    assert "(not shown: 600,000 bytes as base64)" in sent.text
+    assert "/agents/try/add_cover?title=Emma" in sent.text
+    assert len(sent.text) < 900_000  # once, in the form
 
 
 @pytest.mark.parametrize("given", [None, 5, "null", "héllo", [1, 2.5], {"result": 1}, True])
@@ -497,6 +556,38 @@ def test_it_shows_what_an_agent_that_signs_may_call(open_client):
     assert told == {"": refusal, "agent:https://signer.example": ["yes"], "agent:https://other.example": refusal}
 
 
+def test_callers_stand_side_by_side_and_what_differs_is_marked(open_client):
+    signers = WebBotAuth(signers={"https://signer.example": "SignerBot"})
+    site = make_site(
+        overview="operator", authenticate=(BearerToken({"t": Principal("ann", frozenset({"operator"}))}), signers)
+    )
+
+    @site.agent("mine", audience="known")
+    def mine() -> bool:
+        """Show what is mine."""
+        return True
+
+    page = open_client(make_app(site)).get("/agents", headers={"authorization": "Bearer t"}).text
+    found = page[page.index("<caption>Side by side") :].partition("</table>")[0]
+    heads = re.findall(r'<th scope="col">([^<]+)</th>', found)
+    rows = {
+        name: re.findall(r"<td>(.*?)</td>", cells)
+        for name, cells in re.findall(r"<th [^>]*>(?:<code>)?([\w ]+)(?:</code>)?</th>((?:<td>.*?</td>)+)", found)
+    }
+    assert [unescape(one) for one in heads] == [
+        "tool",
+        "an anonymous caller",
+        "a known caller without a scope",
+        'a caller with the scope "staff"',
+        "the agent https://signer.example",
+    ]
+    assert rows["order_book"] == ["callable"] * 4
+    assert rows["find"] == ["listed", "listed", "<mark>callable</mark>", "listed"]
+    assert rows["mine"] == ["hidden", *["<mark>callable</mark>"] * 3]
+    costs = [int(re.sub(r"<[^>]+>|,", "", one)) for one in rows["tokens of the list"]]
+    assert costs[0] < costs[1] == costs[2] == costs[3]
+
+
 async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
     site = make_site(overview=True, doors=DOORS)
     client = open_client(make_app(site))
@@ -616,6 +707,80 @@ def test_it_shows_what_waits_for_approval_and_what_has_changed(open_client, tmp_
     assert broken.status_code == 200
     assert "approved.json cannot be read" in section_of(broken.text, "approval")
     assert str(tmp_path) not in broken.text
+
+
+def test_an_operator_approves_what_they_have_read_and_nobody_else_does(open_client, tmp_path):
+    file = tmp_path / "approved.json"
+
+    def shop(overview: bool | str = "operator", words: str = "Order a book.") -> TestClient:
+        known = {name: Principal(name, frozenset({"operator"})) for name in ("ann", "bob")} | {"eve": Principal("eve")}
+        site = Site(
+            "Shop",
+            "Sells.",
+            url="https://shop.example",
+            authenticate=BearerToken(known.get),
+            overview=overview,
+            approval=str(file),
+            secret_keys=["k" * 32],
+        )
+
+        @site.agent("search")
+        def search(q: str) -> str:
+            """Search."""
+            return q
+
+        @site.agent("order", description=words)
+        def order(title: str) -> str:
+            return title
+
+        return open_client(make_app(site))
+
+    def as_one(name: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {name}"}
+
+    def buttons(page: str) -> dict[str, str]:
+        found = re.findall(r'name="awp-approve" value="([^"]+)"><button class="button">([^<]+)<', page)
+        return {label: value for value, label in found}
+
+    client = shop()
+    given = buttons(client.get("/agents", headers=as_one("ann")).text)
+    assert list(given) == ["Approve search", "Approve order", "Approve all of these"]
+    form = {"awp-approve": given["Approve order"]}
+    for headers, status in (
+        ({}, 401),
+        (as_one("eve"), 403),
+        ({**as_one("ann"), "sec-fetch-site": "cross-site"}, 403),
+        ({**as_one("ann"), "origin": "https://evil.example"}, 403),
+        (as_one("bob"), 422),
+    ):
+        assert client.post("/agents", data=form, headers=headers).status_code == status
+    for wrong in ({"other": "x"}, {"awp-approve": "x"}, {"awp-approve": given["Approve order"] + "x"}):
+        assert client.post("/agents", data=wrong, headers=as_one("ann")).status_code == 422
+    assert not file.exists()
+
+    # What has changed since it was read is not approved by the old form, and what has not is.
+    changed = shop(words="Order a book at once.")
+    sent = changed.post("/agents", data={"awp-approve": given["Approve all of these"]}, headers=as_one("ann"))
+    said = section_of(sent.text, "approval")
+    assert "Not approved, for it has changed since you read it: order." in said
+    assert "Approved: search. Keep approved.json in version control, and start the site again." in said
+    assert "Approval (1 waiting)" in said
+    client.post("/agents", data=form, headers=as_one("ann"))
+    assert "Nothing waits." in section_of(shop().get("/agents", headers=as_one("ann")).text, "approval")
+
+    file.unlink()
+    everybody = shop(overview=True)
+    page = everybody.get("/agents").text
+    assert buttons(page) == {}
+    assert "New: it was never approved." in section_of(page, "approval")
+    for headers in ({}, as_one("eve")):
+        assert everybody.post("/agents", data=form, headers=headers).status_code == 403
+    assert not file.exists()
+    own = buttons(everybody.get("/agents", headers=as_one("bob")).text)
+    file.mkdir()  # which no file replaces
+    broken = everybody.post("/agents", data={"awp-approve": own["Approve order"]}, headers=as_one("bob"))
+    assert broken.status_code == 200
+    assert "approved.json cannot be" in broken.text
 
 
 def test_a_site_without_approval_shows_nothing_of_it(open_client):

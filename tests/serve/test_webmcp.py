@@ -1,10 +1,12 @@
 """The site's actions as tools of the page, in a real browser."""
 
+import hashlib
 import json
 import os
 import shutil
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 
 import pytest
@@ -13,13 +15,21 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse
 from starlette.middleware.sessions import SessionMiddleware
 
-from awp_publish import AgentPublisher, SessionUser, Site
-from awp_publish.templating import action_attributes, param_attributes
+from awp_publish import About, AgentPublisher, SessionUser, Site
+from awp_publish.templating import action_attributes, param_attributes, structured_result, webmcp_hash, webmcp_script
 from tests.redis_server import free_port
 
 CHROMIUM = shutil.which("chromium")
 TOOLS = "(await document.modelContext.getTools()).map((one) => one.name)"
-POLICY = "default-src 'self'; connect-src 'self'"
+NONCE = "cm9vaWJvcw=="
+POLICY = f"default-src 'none'; script-src 'nonce-{NONCE}'; connect-src 'self'; form-action 'self'"
+
+TEA = {"type": "object", "properties": {"name": {"type": "string"}, "note": {"type": "string"}}}
+FOUND = {
+    "type": "object",
+    "properties": {"teas": {"type": "array", "items": {"$ref": "#/$defs/Tea"}}},
+    "$defs": {"Tea": TEA},
+}
 
 
 def make_app(url):
@@ -30,7 +40,7 @@ def make_app(url):
     async def front() -> HTMLResponse:
         page = (
             '<!doctype html><html lang="en"><title>Tea</title>'
-            '<script type="module" src="/agents/webmcp.tools.js"></script>'
+            f"{webmcp_script(site.catalog, nonce=NONCE, integrity=True)}"
             f"<form action=/found {action_attributes(site.catalog, 'find', ['tool'])}><label>Word"
             f" <input name=q required {param_attributes(site.catalog, 'find', 'q', ['tool'])}></label></form>"
         )
@@ -43,10 +53,14 @@ def make_app(url):
         return [q, "</script><b>"]
 
     @app.get("/found", response_class=HTMLResponse)
-    @site.action("find")
-    async def find(q: str) -> str:
+    @site.action("find", outputs=FOUND)
+    async def find(q: str) -> HTMLResponse:
         """Find teas, as a page."""
-        return f"<title>{len(q)}</title>"
+        found = {"teas": [{"name": q, "note": "</script><b>"}], "cost_to_us": 7}
+        result = structured_result(site.catalog, "find", found)
+        return HTMLResponse(
+            f"<title>Found</title>{result}<h1>{len(q)}</h1>", headers={"Content-Security-Policy": POLICY}
+        )
 
     @app.post("/sign-in")
     @site.action("sign_in")
@@ -83,6 +97,25 @@ def test_the_script_is_a_document_like_all_others(open_client):
 def test_a_site_without_actions_has_no_script(open_client):
     site = Site("Tea", "Sells tea.", url="https://shop.example")
     assert open_client(AgentPublisher(FastAPI(), site=site)).get("/agents/webmcp.tools.js").status_code == 404
+
+
+def test_the_element_names_the_script_with_the_hash_of_its_bytes(open_client):
+    site = Site("Tea", "Sells tea.", url="https://shop.example/tea")
+    site.agent("pack", description="Pack.", inputs={"type": "object"})(lambda given: given)
+    site.agent("mend", description="Pack.", inputs={"type": "object"}, expose=["mcp"])(lambda given: given)
+    client = open_client(AgentPublisher(FastAPI(), site=site))
+    body = client.get("/agents/webmcp.tools.js").content
+    assert b"mend" not in body
+    digest = f"sha384-{b64encode(hashlib.sha384(body).digest()).decode()}"
+    assert webmcp_hash(site.catalog) == digest
+    assert webmcp_script(site.catalog, nonce='"x', integrity=True) == (
+        f'<script type="module" src="/tea/agents/webmcp.tools.js" integrity="{digest}" nonce="&quot;x"></script>'
+    )
+    assert webmcp_script(site.catalog) == '<script type="module" src="/tea/agents/webmcp.tools.js"></script>'
+    left = Site("Tea", "Sells tea.", url="https://shop.example", about=About(leave_out=["webmcp"]))
+    left.agent("pack", description="Pack.", inputs={"type": "object"})(lambda given: given)
+    open_client(AgentPublisher(FastAPI(), site=left))
+    assert webmcp_script(left.catalog) == ""
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +169,27 @@ def test_a_form_of_the_page_is_a_tool_whose_call_submits_it(page, address):
     described = page.evaluate(f"async () => {tool}.map((one) => [one.description, JSON.stringify(one.inputSchema)])")
     assert described[0][0] == "Find teas, as a page."
     assert '"required":["q"]' in described[0][1]
+
+
+@pytest.mark.slow
+def test_what_a_form_that_is_a_tool_answers_is_the_json_ld_of_the_page_it_leads_to(page, address):
+    session, answers = page.context.new_cdp_session(page), []
+    session.on("WebMCP.toolResponded", lambda told: answers.append(told))
+    session.send("WebMCP.enable")
+    frame = session.send("Page.getFrameTree")["frameTree"]["frame"]["id"]
+    with page.expect_navigation(url=f"{address}/found?q=assam"):
+        session.send("WebMCP.invokeTool", {"frameId": frame, "toolName": "find", "input": {"q": "assam"}})
+    page.wait_for_function("document.querySelector('h1').textContent === '5'")
+    while not answers:
+        page.wait_for_timeout(20)
+    (told,) = answers
+    assert told["status"] == "Completed"
+    (output,) = told["output"]
+    assert output["identifier"] == "find"
+    assert output["result"] == {"teas": [{"name": "assam", "note": "</script><b>"}]}
+    session.detach()
+    page.goto(address)
+    page.wait_for_function(f"async () => ({TOOLS}).includes('pack')")
 
 
 @pytest.mark.slow

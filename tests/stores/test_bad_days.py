@@ -17,7 +17,6 @@ import redis
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores import Add, Count, Look, Ran, Schedule, Step, Swap, Unschedule
 from awp_publish.stores.memory import MemoryStore
-from awp_publish.stores.postgres import PostgresStore
 from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 from tests.postgres_server import PostgresServer
@@ -452,6 +451,13 @@ async def test_a_password_is_in_no_message_and_in_no_log(server, caplog):
 # --- PostgreSQL ---
 
 
+def make_postgres(url, namespace, timeout=5.0):
+    pytest.importorskip("psycopg_pool")
+    from awp_publish.stores.postgres import PostgresStore
+
+    return PostgresStore(url, namespace, timeout=timeout)
+
+
 @pytest.fixture
 def postgres(tmp_path):
     server = PostgresServer(Path("/tmp") / f"awp-bad-{os.getpid()}")
@@ -462,7 +468,7 @@ def postgres(tmp_path):
 
 
 async def test_a_postgresql_that_is_killed_makes_it_unavailable_until_it_is_back_with_what_was_durable(postgres):
-    store = PostgresStore(postgres.url, "site", timeout=5)
+    store = make_postgres(postgres.url, "site")
     try:
         await store.run([Add("paid", b"once", 60)], durable=True)
         postgres.kill()
@@ -475,7 +481,7 @@ async def test_a_postgresql_that_is_killed_makes_it_unavailable_until_it_is_back
 
 
 async def test_a_connection_that_the_server_has_closed_is_opened_again_without_anybody_noticing(postgres_url):
-    store = PostgresStore(postgres_url, "closed", timeout=5)
+    store = make_postgres(postgres_url, "closed")
     try:
         assert await is_well(store)
         with psycopg.connect(postgres_url, autocommit=True) as other:
@@ -489,7 +495,7 @@ async def test_a_connection_that_the_server_has_closed_is_opened_again_without_a
 
 
 async def test_a_lock_of_postgresql_that_is_held_too_long_makes_it_unavailable(postgres_url):
-    store = PostgresStore(postgres_url, "locked", timeout=1)
+    store = make_postgres(postgres_url, "locked", 1)
     try:
         assert await is_well(store)
         with psycopg.connect(postgres_url) as other:
@@ -502,8 +508,70 @@ async def test_a_lock_of_postgresql_that_is_held_too_long_makes_it_unavailable(p
 
 
 async def test_a_postgresql_that_is_nowhere_is_unavailable_and_keeps_its_password():
-    store = PostgresStore("postgresql://shop:secret@127.0.0.1:9/shop", "site", timeout=5)
+    store = make_postgres("postgresql://shop:secret@127.0.0.1:9/shop", "site")
     told = await fails(store, [Look("key")])
     assert "cannot be reached" in told
     assert "secret" not in told
     await store.close()
+
+
+async def test_a_pool_of_postgresql_is_opened_by_the_first_call_bounded_and_closed_with_the_store(postgres_url):
+    store, most = make_postgres(postgres_url, "pool"), 0
+    with psycopg.connect(postgres_url, autocommit=True) as other:
+
+        def count():
+            asked = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'awp_publish'"
+            return other.execute(asked).fetchall()[0][0]
+
+        before = count()
+        for _ in range(10):
+            calls = [store.run([Count("count", 10_000, 60), Add(f"key {n}", b"", 60)]) for n in range(60)]
+            ran, seen = await asyncio.gather(asyncio.gather(*calls), asyncio.to_thread(count))
+            most = max(most, seen - before)
+        assert max(one.seen[0].events for one in ran) == 600
+        assert 1 <= most <= 4
+        await store.close()
+        while count() > before:  # the server's processes end a moment later  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def test_what_waits_for_a_lock_of_postgresql_keeps_nothing_else_waiting(postgres_url):
+    store = make_postgres(postgres_url, "waiting")
+    try:
+        await store.run([Add("one", b"1", 60), Add("other", b"2", 60)])
+        with psycopg.connect(postgres_url) as busy:
+            busy.execute("SELECT key FROM awp_entries WHERE value = '1' FOR UPDATE").fetchall()
+            waiting = asyncio.create_task(store.run([Swap("one", b"1", b"3", 60)]))
+            while not busy.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            assert (await store.run([Swap("other", b"2", b"4", 60)], durable=True)).failed is None
+            assert (await store.run([Look("one"), Look("other")])).seen == (b"1", b"4")
+            assert not waiting.done()
+        assert (await waiting).failed is None
+    finally:
+        await store.close()
+
+
+async def test_one_run_that_postgresql_refuses_does_not_undo_the_others(postgres_url):
+    store = make_postgres(postgres_url, "refused")
+    try:
+        wrong = store.run([Add("wrong", object(), 60)])  # type: ignore[arg-type]
+        right = [store.run([Add(f"key {n}", b"", 60), Schedule("queue", str(n), 0)]) for n in range(20)]
+        done = await asyncio.gather(wrong, *right, return_exceptions=True)
+        assert isinstance(done[0], StoreUnavailable)
+        assert done[1:] == [Ran(None, (None, None))] * 20
+        assert len(await store.take("queue", 60, 50)) == 20
+    finally:
+        await store.close()
+
+
+async def test_tables_of_postgresql_that_were_dropped_are_made_anew(postgres):
+    store = make_postgres(postgres.url, "site")
+    try:
+        assert await is_well(store)
+        with psycopg.connect(postgres.url) as other:
+            other.execute("DROP TABLE awp_entries, awp_queue")
+        await fails(store, [Look("key")])
+        assert await is_well(store)
+    finally:
+        await store.close()

@@ -19,13 +19,13 @@ KEYS = 150
 WORK = """
 import asyncio, json, sys, time
 from awp_publish.stores import Add, Count, open_store
-from awp_publish.stores.postgres import PostgresStore
 from awp_publish.stores.redis import RedisStore
 from awp_publish.stores.sqlite import SqliteStore
 
 async def work(url, namespace, keys):
-    kinds = {"redis": RedisStore, "postgresql": PostgresStore}
-    kind, place = kinds.get(url.partition(":")[0], SqliteStore), url.removeprefix("sqlite:///")
+    kind, place = RedisStore if url.startswith("redis:") else SqliteStore, url.removeprefix("sqlite:///")
+    if url.startswith("postgresql:"):
+        from awp_publish.stores.postgres import PostgresStore as kind
     store = kind(place, namespace, timeout=20)
     added, counted, taken = [], 0, []
 
@@ -102,7 +102,17 @@ asyncio.run(store.close())
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_child_opens_its_own_connection_and_leaves_the_parents_alone(url):
     """Servers fork after they have imported the application, and maybe after they have used it."""
-    command = [sys.executable, "-W", "error::ResourceWarning", "-c", FORK, url, uuid4().hex]
+    command = [
+        sys.executable,
+        "-W",
+        "error::ResourceWarning",
+        "-W",
+        "ignore::DeprecationWarning",
+        "-c",
+        FORK,
+        url,
+        uuid4().hex,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -124,7 +134,7 @@ import asyncio, sys
 from awp_publish.stores import Add, open_store
 
 async def work():
-    store = open_store(sys.argv[1], "shop")
+    store = open_store(sys.argv[1], sys.argv[2])
     for number in range(1_000_000):
         await store.run([Add(f"key {number}", b"v" * 500, 600)], durable=True)
         print(number, flush=True)
@@ -133,20 +143,20 @@ asyncio.run(work())
 """
 
 
-def test_what_was_durable_is_there_after_a_process_was_killed(tmp_path):
-    url = f"sqlite:///{tmp_path}/agents.db"
-    process = subprocess.Popen([sys.executable, "-c", KILLED, url], stdout=subprocess.PIPE)
+def test_what_was_durable_is_there_after_a_process_was_killed(url):
+    namespace = uuid4().hex
+    process = subprocess.Popen([sys.executable, "-c", KILLED, url, namespace], stdout=subprocess.PIPE)
     assert process.stdout is not None
     with process, process.stdout as told:
         while told.readline() != b"100\n":
             pass
         process.kill()
         last = max(map(int, told.read().split()[:-1]), default=100)  # the last line may have been cut off
-    assert asyncio.run(look_at(url, last + 1)) == {b"v" * 500}
+    assert asyncio.run(look_at(url, namespace, last + 1)) == {b"v" * 500}
 
 
-async def look_at(url, most):
-    store = open_store(url, "shop")
+async def look_at(url, namespace, most):
+    store = open_store(url, namespace)
     seen = (await store.run([Look(f"key {number}") for number in range(most)])).seen
     assert (await store.run([Add("new", b"value", 60), Count("count", 5, 60)])).failed is None
     await store.close()

@@ -265,10 +265,13 @@ def test_a_file_imports_its_neighbours_and_nothing_in_the_network_around_it(tmp_
         {"uri": "../outside.json", "namespace": "c", "kind": "local"},
         {"uri": f"{address}/x.json", "namespace": "d"},
         {"uri": "ftp://x.example/map.json", "namespace": "e"},
+        {"uri": "b\0.json", "namespace": "f"},
+        {"uri": "http://[b.json", "namespace": "g"},
+        {"uri": "below", "namespace": "h"},
     ]
     path = tmp_path / "map.json"
     path.write_text(json.dumps(map_of(other("a"), **imports(*entries))))
     assert main(["check", str(path)]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert [line.split(": ")[1].partition("#")[2] for line in told[:-1]] == ["/imports/1", "/imports/2", "/imports/3"]
+    assert [line.split(": ")[1].partition("#")[2] for line in told[:-1]] == [f"/imports/{at}" for at in range(1, 7)]
     assert "in its own network" in told[1]

@@ -23,7 +23,7 @@ from awp_publish import invoke as tracing
 from awp_publish.model import Door, Paths
 from awp_publish.problems import NotJson, Problem
 from awp_publish.protocols import mcp_server_card, protected_resource
-from awp_publish.serve.credentials import is_local_page
+from awp_publish.serve.credentials import is_local_page, read_credentials
 from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.endpoint import STATIC_HEADERS, DoorRequest, Endpoint, ProblemRenderer
 from awp_publish.serve.http import (
@@ -33,9 +33,13 @@ from awp_publish.serve.http import (
     parse_json,
     read_body,
     send_reply,
+    wait_for_disconnect,
 )
+from awp_publish.serve.mcp.apps import Cards
 from awp_publish.serve.mcp.calls import CALL, EXCHANGE, PROTOCOL, RECOVERIES, McpExchange, Tools
+from awp_publish.serve.mcp.events import STREAM, EventExtension
 from awp_publish.serve.mcp.resources import CompletionHandler, PromptHandlers, Resources
+from awp_publish.serve.mcp.subscriptions import LISTEN, Subscriptions
 from awp_publish.serve.mcp.tasks import TaskExtension
 from awp_publish.serve.sdk_logs import keep_contents_out, without_contents
 from mcp.server.context import CallNext, HandlerResult, ServerMiddleware, ServerRequestContext
@@ -46,6 +50,9 @@ from mcp.server.transport_security import TransportSecurityMiddleware, Transport
 
 MAX_OWN_HEADERS: Final = 200
 """Headers of the protocol's own that are read: Mcp-Method, Mcp-Name, Mcp-Param-..."""
+
+STREAMS: Final = frozenset({STREAM, LISTEN})
+"""Methods that are answered with a stream, which ends when its client hangs up."""
 
 _READ: Final = frozenset(
     {
@@ -89,7 +96,9 @@ class McpDoor(Endpoint):
         self._admission = admission
         self._invoker = door.invoker
         self._tools = Tools(door)
-        self._server = make_server(door, self._tools)
+        self._subscriptions = Subscriptions(door, self._tools)
+        self._events = EventExtension(door, self._tools)
+        self._server = make_server(door, self._tools, self._subscriptions, self._events)
         # Quoted, as they stand in challenges: one begins as the other does.
         found = protected_resource.metadata_url(catalog), protected_resource.metadata_url_of_mcp(catalog)
         site, own = (f'"{address}"'.encode() for address in found)
@@ -99,6 +108,12 @@ class McpDoor(Endpoint):
         host = urlsplit(origins[0]).netloc
         self._host = (b"host", host.encode("ascii"))
         self._settings = TransportSecuritySettings(allowed_hosts=[host], allowed_origins=[*listed, *origins])
+        guards, actions = door.guards, catalog.actions
+        # Where nobody may know of anything without saying who they are, a client is asked before it begins: clients
+        # sign their users in when they connect (specification, Basic/Authorization).
+        self._identify = None
+        if guards.authenticators and actions and not catalog.pages and not any(one.is_public for one in actions):
+            self._identify = guards.identify(required=True)
         self._managers: dict[asyncio.AbstractEventLoop, tuple[StreamableHTTPSessionManager, ...]] = {}
 
     def note_refusal(self, request: DoorRequest, problem: Problem) -> None:
@@ -121,6 +136,18 @@ class McpDoor(Endpoint):
         except NotJson as problem:
             self.note_refusal(request, problem)
             error = {"code": types.PARSE_ERROR, "message": problem.detail}
+        if self._identify is not None:
+            try:
+                await self._identify(read_credentials(scope, fields, self._admission.trusted_proxies))
+            except Problem as problem:
+                self.note_refusal(request, problem)
+                exchange.meta_for(problem)
+                described = orjson.loads(exchange.render(problem))
+                told = {"code": types.INVALID_REQUEST, "message": problem.detail, "data": described}
+                given = message.get("id") if isinstance(message, dict) else None
+                refused = {"jsonrpc": "2.0", "id": given if type(given) in (str, int) else None, "error": told}
+                await exchange.answer(orjson.dumps(refused), problem.status)
+                return
         passes = "*" in self._admission.allow_origins or is_local_page(fields)
         is_plain = self.takes_plain_calls and isinstance(message, dict) and message.get("method") == CALL
         is_plain = is_plain and (passes or b"origin" not in fields) and not tracing.is_on()
@@ -150,24 +177,29 @@ class McpDoor(Endpoint):
         params = message.get("params")
         meta = params.get("_meta") if isinstance(params, dict) else None
         token = meta.get("progressToken") if isinstance(meta, dict) else None
-        if type(token) in (str, int) and message.get("method") == CALL:
+        method = message.get("method")
+        if type(token) in (str, int) and method == CALL:
             exchange.is_streamed = check_accept_headers(Request(inner)) == (True, True)
+        is_stream = method in STREAMS
 
         left = [body]
 
         async def replay() -> Message:
             # A disconnect is not told: the SDK would end at once a call that has to come to its end (gates).
             if not left:
-                await asyncio.get_running_loop().create_future()
+                await (
+                    wait_for_disconnect(request.receive) if is_stream else asyncio.get_running_loop().create_future()
+                )
+                return {"type": "http.disconnect"}
             return {"type": "http.request", "body": left.pop(), "more_body": False}
 
         managers = self._managers.get(asyncio.get_running_loop())
         try:
             with without_contents():
                 if managers is not None:
-                    await managers[exchange.is_streamed].handle_request(inner, replay, exchange.send)
+                    await managers[is_stream or exchange.is_streamed].handle_request(inner, replay, exchange.send)
                 else:  # no lifespan runs in this event loop
-                    manager = self._make_manager(streams=exchange.is_streamed)
+                    manager = self._make_manager(streams=is_stream or exchange.is_streamed)
                     async with manager.run():
                         await manager.handle_request(inner, replay, exchange.send)
         finally:
@@ -179,7 +211,7 @@ class McpDoor(Endpoint):
         """Run the managers of all requests of this event loop while the application runs."""
         loop = asyncio.get_running_loop()
         plain, streaming = self._make_manager(streams=False), self._make_manager(streams=True)
-        async with plain.run(), streaming.run():
+        async with plain.run(), streaming.run(), self._subscriptions.running(), self._events.running():
             self._managers[loop] = (plain, streaming)
             try:
                 yield
@@ -196,7 +228,7 @@ class McpDoor(Endpoint):
         )
 
 
-def make_server(door: DoorContext, tools: Tools) -> Server[Any]:
+def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, events: EventExtension) -> Server[Any]:
     """Make the SDK's server for one public address of a site."""
     catalog, site = door.catalog, door.catalog.site
     resources = Resources(door)
@@ -215,8 +247,13 @@ def make_server(door: DoorContext, tools: Tools) -> Server[Any]:
     if door.background is not None:
         tools.tasks = TaskExtension(door, door.background, tools)
         tools.tasks.register(server)
+    if catalog.events:
+        events.register(server)
     if resources.skills.all():
         resources.skills.register(server)
+    tools.cards = resources.cards = Cards(tools.modern)
+    tools.cards.register(server)
+    subscriptions.register(server)
     server.add_request_handler("resources/list", PaginatedRequestParams, resources.list_resources)
     server.add_request_handler("resources/read", types.ReadResourceRequestParams, resources.read_resource)
     if door.pages is not None:

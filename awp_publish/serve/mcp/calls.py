@@ -28,7 +28,7 @@ from awp_publish import media
 from awp_publish.jobs import Job, JobStore, Progress
 from awp_publish.jobs.worker import open_report
 from awp_publish.model import Action, Catalog, JsonObject
-from awp_publish.policy.call import Call, Outcome, Result
+from awp_publish.policy.call import Call, Outcome, Principal, Result
 from awp_publish.policy.guard import RECEIPT
 from awp_publish.problems import (
     ConfirmationExpired,
@@ -59,9 +59,11 @@ from awp_publish.serve.http import (
     Receive,
     Scope,
     Send,
+    read_fields,
     wait_for_disconnect,
 )
-from awp_publish.serve.jobs import describe_job
+from awp_publish.serve.jobs import Identify, describe_job
+from awp_publish.serve.sessions import HEADER as SESSION_HEADER
 from awp_publish.serve.woa import read_admission
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.session import ServerSession
@@ -69,6 +71,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
 
 if TYPE_CHECKING:
+    from awp_publish.serve.mcp.apps import Cards
     from awp_publish.serve.mcp.tasks import TaskExtension
 
 PROTOCOL: Final = "mcp"
@@ -209,6 +212,27 @@ def exchange_of(context: Context) -> McpExchange:
     """Return the HTTP request that a message came in."""
     exchange: McpExchange = cast(Request, context.request).scope[EXCHANGE]
     return exchange
+
+
+async def find_caller(context: Context, identify: Identify, session: str | None = None) -> Principal | None:
+    """Return who asks: as the request shows, or the session in an argument or in `_meta`. Raises Problem."""
+    exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
+    scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
+    if isinstance(shown, str):
+        scope = {**scope, "headers": [*scope["headers"], (SESSION_HEADER, shown.encode("utf-8", "replace"))]}
+        fields = read_fields(scope["headers"])
+    return await identify(scope, fields)
+
+
+async def admit_caller(context: Context, identify: Identify) -> Principal | None:
+    """Return who asks in a method of an extension. Raises MCPError for credentials that are not valid."""
+    exchange = exchange_of(context)
+    try:
+        return await find_caller(context, identify)
+    except Problem as problem:
+        exchange.refusal = problem
+        exchange.meta_for(problem)
+        raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
 
 
 class PlainContext:
@@ -376,13 +400,14 @@ class Tools:
         self._proxies = door.admission.trusted_proxies
         self._jobs = door.background.jobs if door.background is not None else None
         self.tasks: TaskExtension | None = None
+        self.cards: Cards | None = None
         self._challenges = protected_resource.is_published(door.catalog)
         self._lists_only_allowed = door.settings.list_only_allowed
         differs = self._lists_only_allowed or not all(one.is_public for one in door.catalog.actions)
         self._identify = door.guards.identify() if differs and door.guards.authenticators else None
         has_sessions = door.sessions is not None
         self._classic = make_tools(door.catalog, only_objects=True, has_sessions=has_sessions)
-        self._modern = make_tools(door.catalog, only_objects=False, has_sessions=has_sessions)
+        self.modern = make_tools(door.catalog, only_objects=False, has_sessions=has_sessions)
         self._valid: tuple[str, object] = ("", None)
         self._known_meta: set[bytes] = set()
         actions = door.catalog.actions
@@ -396,7 +421,7 @@ class Tools:
         A list that differs by caller is private. It is a convenience and no guard: a call is refused for what it is,
         whether its tool was listed or not. Raises MCPError for credentials that are not valid, with their HTTP status.
         """
-        tools = self._modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+        tools = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
         scopes: frozenset[str] | None = None
         if self._identify is not None:
             exchange = exchange_of(context)
@@ -419,7 +444,7 @@ class Tools:
                 or (scopes is not None and scopes.issuperset(tool.action.scopes))
             ]
         cache_scope = "public" if self._identify is None else "private"
-        entries = [tool.entry for tool in shown]
+        entries = [tool.entry if self.cards is None else self.cards.refer(tool, context) for tool in shown]
         if self.tasks is not None and has_jobs:
             entries += self.tasks.own_tools.values()
         return {"tools": entries, "ttlMs": LIST_TTL, "cacheScope": cache_scope, "resultType": "complete"}
@@ -438,7 +463,7 @@ class Tools:
         name, meta = params.get("name"), params.get("_meta")
         if not params.keys() <= _PLAIN or type(name) is not str or type(meta) is not dict or "progressToken" in meta:
             return False
-        if type(params.get("arguments", {})) is not dict or name not in self._modern or name in self.mirrored:
+        if type(params.get("arguments", {})) is not dict or name not in self.modern or name in self.mirrored:
             return False
         version = meta.get(types.PROTOCOL_VERSION_META_KEY)
         if (
@@ -492,7 +517,7 @@ class Tools:
             validate_client_request(CALL, ctx.protocol_version, params)
             self._valid = seen
         exchange: McpExchange = cast(Request, ctx.request).scope[EXCHANGE]
-        tools = self._modern if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+        tools = self.modern if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
         tool = tools.get(params["name"])
         if tool is None:
             if self.tasks is not None and params["name"] in self.tasks.own_tools:
@@ -514,7 +539,7 @@ class Tools:
                 self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
                 return self.render(exchange, tool, call, ctx, problem)
             call.refuse(problem)
-        if self._invoker.is_guarded(tool.action):
+        if tool.action.id in self._invoker.guarded:
             call.unknown = partial(_unknown_tool, tools, params["name"])
             call.credentials = partial(read_credentials, exchange.scope, exchange.fields, self._proxies)
             key_field = tool.action.idempotency.key_field if tool.action.idempotency else "idempotency_key"
@@ -562,7 +587,7 @@ class Tools:
 
     def tool_of(self, action_id: str, context: Context) -> Tool:
         """Return the tool of an action as the client's generation has it."""
-        tools = self._modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
+        tools = self.modern if context.protocol_version in MODERN_PROTOCOL_VERSIONS else self._classic
         return tools[action_id]
 
     async def _answer(
@@ -611,7 +636,7 @@ class Tools:
             text = orjson.dumps(shaped).decode() if tool.is_wrapped else result.body.decode()
             said = next((value for name, value in result.headers if name == media.HEADER), None)
             if said is not None and type(output) is str:
-                block = _content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
+                block = content_block(output, said, f"{tool.action.id}/{exchange.request_id}")
             if context.protocol_version >= STRUCTURED_SINCE and (
                 (isinstance(shaped, dict) and block is None) or "outputSchema" in tool.entry
             ):
@@ -680,7 +705,7 @@ def _unknown_tool(tools: Mapping[str, Tool], name: str) -> Problem:
     return UnknownAgent(f'This site has no tool "{name[:100]}". {meant}'.rstrip())
 
 
-def _content_block(output: str, said: bytes, place: str) -> WireResult | None:
+def content_block(output: str, said: bytes, place: str) -> WireResult | None:
     """Return the content block of an answer that is not JSON; None for text, which every block of text can hold.
 
     `said` is the answer's media type and name, `place` names a file that has no name.

@@ -14,6 +14,7 @@ import mcp_types as types
 import orjson
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from awp_publish import media
 from awp_publish.model import Catalog, Complete
 from awp_publish.problems import InvalidOutput, PageNotFound, Problem
 from awp_publish.protocols import ALL, catalogues, crawling, mcp_server_card
@@ -21,7 +22,8 @@ from awp_publish.protocols.agent_skills import render_skill, skills_of
 from awp_publish.protocols.protocol import Document, published, views_of
 from awp_publish.serve.doors import DoorContext
 from awp_publish.serve.http import Message, read_fields, wait_for_disconnect
-from awp_publish.serve.mcp.calls import LIST_TTL, Context, McpExchange, WireResult, exchange_of
+from awp_publish.serve.mcp.apps import SCHEME as CARDS, Cards
+from awp_publish.serve.mcp.calls import LIST_TTL, Context, McpExchange, WireResult, content_block, exchange_of
 from awp_publish.serve.mcp.skills import SCHEME, SkillResources
 from awp_publish.serve.negotiation import RequestedFormat
 from mcp.shared.exceptions import MCPError
@@ -47,6 +49,7 @@ class Resources:
         self._url = door.catalog.url
         self._pages = door.pages  # None where pages are HTML only
         self.skills = SkillResources(door.published)
+        self.cards: Cards | None = None
 
     async def list_resources(self, _context: Context, _params: types.PaginatedRequestParams) -> WireResult:
         """Answer `resources/list`: the site's pages, each document once, whatever other places it has, and skills."""
@@ -105,6 +108,8 @@ class Resources:
     async def read_resource(self, context: Context, params: types.ReadResourceRequestParams) -> WireResult:
         """Answer `resources/read`. Raises MCPError for what is no document and no page of the site."""
         uri = params.uri
+        if uri.startswith(CARDS) and self.cards is not None and (card := self.cards.read(uri)) is not None:
+            return card
         if uri.startswith(SCHEME) and (read := self.skills.read(uri)) is not None:
             return read
         for catalog, document in self._documents():
@@ -225,12 +230,17 @@ class PromptHandlers:
         try:
             async with asyncio.timeout(self._timeout):
                 written = orjson.loads(await prompt.write(given))
-            pairs = [["user", written]] if isinstance(written, str) else written
-            if not isinstance(pairs, list) or not all(
-                isinstance(pair, list) and len(pair) == 2 and pair[0] in ROLES and isinstance(pair[1], str)
-                for pair in pairs
+            said = [["user", written]] if isinstance(written, str) else written
+            if not isinstance(said, list) or not all(
+                isinstance(one, list)
+                and all(isinstance(part, str) for part in one)
+                and (len(one) == 2 or (len(one) == 3 and media.media_type_of(one[2].encode("utf-8", "replace"))))
+                and one[0] in ROLES
+                for one in said
             ):
-                raise InvalidOutput("A prompt is a text, or a list of pairs of a role and a text.")
+                raise InvalidOutput(
+                    "A prompt is a text, or a list of pairs of a role and a text; base64 has its media type as a third."
+                )
         except Problem as problem:
             code = types.INTERNAL_ERROR if problem.status >= 500 else types.INVALID_PARAMS
             raise MCPError(code, problem.detail, orjson.loads(exchange.render(problem))) from problem
@@ -239,7 +249,11 @@ class PromptHandlers:
             words = "did not answer in time" if isinstance(error, TimeoutError) else "failed"
             raise MCPError(types.INTERNAL_ERROR, f"The prompt {prompt.id} {words}.") from error
         described = {"description": prompt.description} if prompt.description else {}
-        messages = [{"role": role, "content": {"type": "text", "text": text}} for role, text in pairs]
+        messages = list[WireResult]()
+        for role, data, *kind in said:
+            place = f"{prompt.id}/{len(messages)}"
+            block = content_block(data, kind[0].encode("ascii"), place) if kind else None
+            messages.append({"role": role, "content": {"type": "text", "text": data} if block is None else block})
         return {**described, "messages": messages, "resultType": "complete"}
 
 

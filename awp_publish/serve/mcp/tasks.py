@@ -36,10 +36,8 @@ from awp_publish.problems import (
 )
 from awp_publish.serve.credentials import read_credentials
 from awp_publish.serve.doors import DoorContext, identify_caller
-from awp_publish.serve.http import read_fields
 from awp_publish.serve.jobs import Background, check_visible, describe_job, restricted
 from awp_publish.serve.mcp.calls import (
-    META,
     PROTOCOL,
     QUESTION,
     SESSION,
@@ -48,10 +46,11 @@ from awp_publish.serve.mcp.calls import (
     McpExchange,
     Tools,
     WireResult,
+    admit_caller,
     exchange_of,
+    find_caller,
     question_for,
 )
-from awp_publish.serve.sessions import HEADER as SESSION_HEADER
 from awp_publish.stores.store import Add, Look, Swap
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
@@ -277,7 +276,7 @@ class TaskExtension:
             if not {"job_id"} <= set(given) <= self._arguments or not all(type(one) is str for one in given.values()):
                 violation = Violation("/job_id", "must be the job_id that the tool has answered.")
                 raise InvalidInput("get_job takes one input, job_id, a text.", errors=[violation])
-            job = await self._show(given["job_id"], await self._caller(context, given.get(SESSION)))
+            job = await self._show(given["job_id"], await find_caller(context, self._identify, given.get(SESSION)))
         except Problem as problem:
             self._invoker.note_refusal(PROTOCOL, exchange.request_id, problem)
             tool = self._tools.tool_of(next(iter(self._actions)), context)
@@ -312,21 +311,7 @@ class TaskExtension:
         if not self.is_declared(context):
             required: WireResult = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", required)
-        try:
-            return await self._caller(context)
-        except Problem as problem:
-            exchange.refusal = problem
-            exchange.meta_for(problem)
-            raise MCPError(types.INVALID_REQUEST, problem.detail, orjson.loads(exchange.render(problem))) from problem
-
-    async def _caller(self, context: Context, session: str | None = None) -> Principal | None:
-        """Return who asks: as the request shows, or the session in an argument or in `_meta`. Raises Problem."""
-        exchange, meta = exchange_of(context), cast(Mapping[str, object], context.meta or {})
-        scope, fields, shown = exchange.scope, exchange.fields, session or meta.get(META + SESSION)
-        if isinstance(shown, str):
-            scope = {**scope, "headers": [*scope["headers"], (SESSION_HEADER, shown.encode("utf-8", "replace"))]}
-            fields = read_fields(scope["headers"])
-        return await self._identify(scope, fields)
+        return await admit_caller(context, self._identify)
 
     async def _find(self, task_id: str, caller: Principal | None) -> Pending | None:
         """The record of a task that has begun with a question; None for any other. Raises UnknownJob."""

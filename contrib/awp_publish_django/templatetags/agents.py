@@ -4,10 +4,12 @@
 <head>{% head_links %}</head>
 <form {% awas_action "search_books" %}><input name="q" {% awas_param "search_books" "q" %}></form>
 
-`styles` are the spellings, with a space between: "data-awas", "data-ai" or both.
+`styles` are the spellings, with a space between: "data-awas", "data-ai", "tool". The other functions of
+`awp_publish.templating` are tags of the same names.
 """
 
-from typing import Final, cast
+from collections.abc import Callable
+from typing import Concatenate, Final, ParamSpec, cast, get_args
 
 from django.template import Library
 from django.utils.safestring import SafeString, mark_safe
@@ -18,17 +20,25 @@ from awp_publish.templating import (
     AWAS,
     Style,
     action_attributes,
+    agents_script,
     context_attributes,
     head_links as links_of,
+    page_meta,
     param_attributes,
     result_attributes,
+    structured_data,
+    structured_result,
+    webmcp_hash,
+    webmcp_script,
 )
 from awp_publish_django.publication import get_publication
 
 register = Library()
 
 DEFAULT: Final = " ".join(AWAS)
-STYLES: Final = ("data-awas", "data-ai")
+STYLES: Final[tuple[str, ...]] = get_args(Style)
+
+P = ParamSpec("P")
 
 
 def _catalog() -> Catalog:
@@ -71,3 +81,16 @@ def awas_result(action_id: str, styles: str = DEFAULT) -> SafeString:
 def head_links() -> SafeString:
     """`<link>` elements for the head, one for each document."""
     return mark_safe(links_of(_catalog()))
+
+
+def _add(function: Callable[Concatenate[Catalog, P], str]) -> None:
+    """Add a function of the site as a tag of its own name and arguments."""
+
+    def write(*args: P.args, **kwargs: P.kwargs) -> SafeString:
+        return mark_safe(function(_catalog(), *args, **kwargs))
+
+    register.simple_tag(write, name=function.__name__)
+
+
+for _function in (page_meta, structured_data, structured_result, webmcp_script, webmcp_hash, agents_script):
+    _add(_function)

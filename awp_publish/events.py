@@ -1,0 +1,583 @@
+"""Events: what happens on a site, as it declares it, and the log of what has happened in the site's store.
+
+Each audience of a kind of event has a log of its own, so nobody can tell from what they read that there is anything for
+others. A log is a head (an epoch, and the number of its last entry) and entries under their numbers. One round trip
+appends: the head is replaced only where it is as it was read, so of two who append at once one tries again; what this
+process emits meanwhile is appended together. The newest MAX_KEPT entries of a log are kept, for KEPT_SECONDS.
+
+A position in a log is what its head was. The positions of a reader in all logs of an event are one opaque text, the
+cursor. Whoever has one finds all that came later, or is told that some of it is gone (`truncated`).
+"""
+
+import asyncio
+import base64
+import logging
+import random
+import secrets
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from heapq import merge
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+from weakref import WeakKeyDictionary
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from awp_publish.discover.routes import docstring_of
+from awp_publish.model import KNOWN, PUBLIC, Event, JsonObject
+from awp_publish.policy.call import Principal
+from awp_publish.problems import DeclarationError, InvalidOutput, StoreUnavailable, Violation, did_you_mean
+from awp_publish.protocols.schema_reading import resolved
+from awp_publish.resolve import title_of
+from awp_publish.schema import UnusableSchema, Validator, adapt, compile_schema, write_schema
+from awp_publish.settings import AUDIENCE, ID, check
+from awp_publish.stores.store import Add, Look, Schedule, Step, Store, Swap
+
+logger: Final = logging.getLogger("awp_publish")
+
+KEPT_SECONDS: Final = 86_400.0
+MAX_KEPT: Final = 1_000
+"""How long an event can be read, and how many of one audience."""
+
+MAX_BYTES: Final = 245_760
+"""Bytes of a payload: what is delivered has to stay below 256 KiB (SEP-3415, Delivery profile)."""
+
+TRIMMED: Final = 100
+"""Entries beyond MAX_KEPT that are removed together."""
+
+HEAD_SECONDS: Final = 30 * 86_400.0
+MAX_HEADS: Final = 10_000
+"""Heads that are remembered, so that to append takes one round trip."""
+
+MAX_TRIES: Final = 50
+MAX_TOGETHER: Final = 100
+"""Events that are appended in one step."""
+
+APPENDED: Final = "events:appended"
+"""The queue of logs that have new entries, for those who deliver them."""
+
+JOBS_ENDED: Final = "events:jobs"
+"""The queue of background jobs that have ended and are to be told of."""
+
+JOB_ENDED: Final = "job_ended"
+JOB_PAYLOAD: Final[JsonObject] = {
+    "type": "object",
+    "properties": {
+        "job_id": {"type": "string"},
+        "action": {"type": "string"},
+        "status": {"type": "string", "enum": ["done", "failed", "cancelled"]},
+        "poll_endpoint": {"type": "string", "description": "Where the result is."},
+    },
+    "required": ["job_id", "action", "status", "poll_endpoint"],
+    "additionalProperties": False,
+}
+
+Positions: TypeAlias = dict[str, tuple[str, int]]
+"""By log: the epoch, and the number of the last entry that was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One event that has happened. `data` is JSON text."""
+
+    id: str
+    name: str
+    timestamp: str
+    data: bytes = field(repr=False)
+    log: str = ""
+    number: int = 0
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The members that every protocol tells, with the payload as it is."""
+        told = {"eventId": self.id, "name": self.name, "timestamp": self.timestamp}
+        return told | {"data": orjson.loads(self.data)}
+
+
+class Batch(NamedTuple):
+    """Occurrences in the order in which they happened, and the positions before and after them.
+
+    `truncated` says that something is gone which came before, `has_more` that there is more to read.
+    """
+
+    occurrences: tuple[Occurrence, ...]
+    before: Positions
+    positions: Positions
+    truncated: bool = False
+    has_more: bool = False
+
+    def steps(self) -> Iterator[tuple[Occurrence, Positions]]:
+        """Yield each occurrence with the positions after it."""
+        at = dict(self.before)
+        for place, one in enumerate(self.occurrences, 1):
+            at[one.log] = (at[one.log][0], one.number)
+            yield one, at if place < len(self.occurrences) else self.positions
+
+
+@dataclass(slots=True)
+class _Group:
+    """What waits to be appended to one log."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: list["_Entry"] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    body: bytes
+    once: str
+    is_done: bool = False
+
+
+class _Declared(NamedTuple):
+    event: Event
+    payload: object
+    conforms: Validator | None
+    takes: Validator
+
+
+@dataclass(slots=True)
+class _Declaration:
+    payload: object
+    description: str | None
+    audience: str
+    decorated: object = None
+
+
+class Events:
+    """The events of one site: what is declared, and what has happened."""
+
+    def __init__(self, store: Callable[[], Store]) -> None:
+        self._store = store
+        self._declarations: dict[str, _Declaration] = {}
+        self._known: dict[str, _Declared] = {}
+        self._heads: dict[str, bytes | None] = {}
+        self._groups: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Group]] = WeakKeyDictionary()
+        self._listeners: tuple[Callable[[str], None], ...] = ()
+
+    # --- Declaring ---
+
+    def declare(
+        self, event_id: str, payload: object, description: str | None, audience: str
+    ) -> Callable[[object], None]:
+        """Note an event, and return what takes note of what decorates. Raises DeclarationError."""
+        if callable(event_id):
+            raise DeclarationError("site.event", 'needs an id: write @site.event("its_id", payload=Model).')
+        subject = f'event "{event_id}"'
+        check(subject, ID, event_id, "id")
+        if event_id in self._declarations:
+            raise DeclarationError(subject, "is declared twice.", "Give one of the two another id.")
+        if description is not None and not (isinstance(description, str) and description.strip()):
+            raise DeclarationError(subject, "description: has to be a text that is not empty.")
+        check(subject, AUDIENCE, audience, "audience")
+        declaration = self._declarations[event_id] = _Declaration(payload, description, audience)
+
+        def note(decorated: object) -> None:
+            declaration.decorated = decorated
+            self._known.pop(event_id, None)
+
+        return note
+
+    def all(self) -> tuple[Event, ...]:
+        """Return all events, in the order of their declaration. Raises DeclarationError."""
+        return tuple(self._find(event_id).event for event_id in self._declarations)
+
+    def _find(self, event_id: str) -> _Declared:
+        """The declaration of an event. Raises DeclarationError."""
+        known = self._known.get(event_id)
+        if known is not None:
+            return known
+        subject, declaration = f'event "{event_id}"', self._declarations.get(event_id)
+        if declaration is None:
+            meant = did_you_mean(event_id, self._declarations)
+            raise DeclarationError(
+                subject, "is not declared.", meant or f'Write @site.event("{event_id}", payload=...).'
+            )
+        payload, decorated = declaration.payload, declaration.decorated
+        if payload is None and isinstance(decorated, type):
+            payload = decorated
+        schema, conforms = cast(JsonObject, {"type": "object"}), None
+        try:
+            if isinstance(payload, Mapping):
+                schema = dict(payload)
+                conforms = compile_schema(schema)
+            elif payload is not None:
+                schema = write_schema(payload, "serialization")
+            inputs = filters_of(schema)
+            takes = compile_schema(inputs)
+        except UnusableSchema as error:
+            raise DeclarationError(subject, f"payload: {error}.") from error
+        if schema.get("type") != "object":
+            raise DeclarationError(subject, "payload: has to be an object.", "Give a model.")
+        own = docstring_of(decorated) if decorated is not None and not isinstance(decorated, type) else None
+        told = schema.get("description")
+        words = declaration.description or own or (told if isinstance(told, str) and told else None)
+        event = Event(event_id, words or title_of(event_id), schema, inputs, declaration.audience)
+        known = self._known[event_id] = _Declared(event, payload, conforms, takes)
+        return known
+
+    # --- Emitting ---
+
+    async def emit(
+        self, event_id: str, data: object, audience: str | Principal | None = None, *, unique: str | None = None
+    ) -> str:
+        """Append an event to the log of its audience, and return its id. When this returns, the event is kept.
+
+        `unique` is the event's id at its source: of events with one id only the first is kept. Raises DeclarationError
+        for an event or an audience that is none, InvalidOutput for data that is not what is declared, StoreUnavailable.
+        """
+        declared = self._find(event_id)
+        whom = read_audience(f'event "{event_id}"', declared.event.audience if audience is None else audience)
+        if unique is not None and not (isinstance(unique, str) and 0 < len(unique) <= 256):
+            raise DeclarationError(f'event "{event_id}"', "unique: has to be a text of at most 256 characters.")
+        occurrence_id = unique or f"evt_{secrets.token_urlsafe(16)}"
+        told = {"id": occurrence_id, "at": now_text()}
+        body = orjson.dumps(told)[:-1] + b',"data":' + self._write(declared, data) + b"}"
+        log = log_of(event_id, whom)
+        once = f"event-id:{_digest(f'{log}:{unique}')}" if unique is not None else ""
+        await self._append(log, _Entry(body, once))
+        for listener in self._listeners:
+            listener(log)
+        return occurrence_id
+
+    def _write(self, declared: _Declared, data: object) -> bytes:
+        """The payload as JSON text. Raises InvalidOutput."""
+        subject, errors = f'The payload of event "{declared.event.id}"', list[Violation]()
+        try:
+            if declared.payload is not None and declared.conforms is None:
+                adapter = adapt(declared.payload)
+                body = adapter.dump_json(adapter.validate_python(data), by_alias=True)
+            elif isinstance(data, BaseModel):
+                body = data.model_dump_json(by_alias=True).encode()
+            else:
+                body = orjson.dumps(data)
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_input=False)
+            errors = [Violation("".join(f"/{part}" for part in one["loc"]), one["msg"]) for one in found]
+        except (TypeError, ValueError) as error:  # of orjson, and of pydantic for what it cannot write
+            raise InvalidOutput(f"{subject} cannot be written as JSON: {error}") from error
+        if not errors:
+            written = orjson.loads(body)
+            if not isinstance(written, dict):
+                raise InvalidOutput(f"{subject} is no object.")
+            if declared.conforms is not None:
+                errors = list(declared.conforms(written))
+        if errors:
+            told = "; ".join(f"{one.pointer or '/'}: {one.detail}" for one in errors[:3])
+            raise InvalidOutput(f"{subject} is not what is declared: {told}", errors=errors)
+        if len(body) > MAX_BYTES:
+            recovery = "Tell what has happened, and leave the rest to an action that looks it up."
+            raise InvalidOutput(f"{subject} has {len(body)} bytes, {MAX_BYTES} are allowed. {recovery}")
+        return body
+
+    async def _append(self, log: str, entry: _Entry) -> None:
+        """Append an entry, together with those that wait meanwhile. Raises StoreUnavailable."""
+        groups = self._groups.setdefault(asyncio.get_running_loop(), {})
+        group = groups.setdefault(log, _Group())
+        group.waiting.append(entry)
+        try:
+            async with group.lock:
+                while not entry.is_done:
+                    taken = group.waiting[:MAX_TOGETHER]
+                    del group.waiting[:MAX_TOGETHER]
+                    try:
+                        await self._write_entries(log, taken)
+                    except BaseException:
+                        group.waiting[:0] = [one for one in taken if one is not entry and not one.is_done]
+                        raise
+        finally:
+            with suppress(ValueError):
+                group.waiting.remove(entry)
+            if not group.waiting and not group.lock.locked():
+                groups.pop(log, None)
+
+    async def _write_entries(self, log: str, entries: Sequence[_Entry]) -> None:
+        store, head, waiting = self._store(), self._heads.get(log), list[_Entry]()
+        for one in entries:
+            one.is_done = bool(one.once) and any(one.once == other.once for other in waiting)
+            waiting += [] if one.is_done else [one]
+        for tried in range(MAX_TRIES):
+            epoch, number = _read_head(head) if head is not None else (secrets.token_hex(4), 0)
+            new = f"{epoch}:{number + len(waiting)}".encode()
+            steps: list[Step] = [
+                Add(_head_key(log), new, HEAD_SECONDS)
+                if head is None
+                else Swap(_head_key(log), head, new, HEAD_SECONDS)
+            ]
+            once = {len(steps) + place: one for place, one in enumerate(one for one in waiting if one.once)}
+            steps += [Add(one.once, b"1", KEPT_SECONDS) for one in once.values()]
+            keys = [_entry_key(log, epoch, number + 1 + place) for place in range(len(waiting))]
+            steps += [Add(key, one.body, KEPT_SECONDS) for key, one in zip(keys, waiting, strict=True)]
+            steps.append(Schedule(APPENDED, log, 0.0))
+            ran = await store.run(steps, durable=True)
+            if ran.failed is None:
+                if len(self._heads) >= MAX_HEADS:
+                    self._heads.clear()
+                self._heads[log] = new
+                for one in waiting:
+                    one.is_done = True
+                if number // TRIMMED != (number + len(waiting)) // TRIMMED:
+                    await self._trim(log, epoch, number + len(waiting))
+                return
+            if ran.failed in once:  # it is kept already
+                once[ran.failed].is_done = True
+                waiting.remove(once[ran.failed])
+                if not waiting:
+                    return
+                continue
+            seen = ran.seen[0]
+            head = seen if isinstance(seen, bytes) else None
+            if tried > 1:
+                await asyncio.sleep(random.uniform(0, 0.001 * tried))
+        raise StoreUnavailable("Too many events are emitted at once.", headers=[("Retry-After", "1")])
+
+    async def _trim(self, log: str, epoch: str, last: int) -> None:
+        """Remove what is beyond MAX_KEPT. What is left over when this fails, expires."""
+        first = max(1, last - MAX_KEPT - 2 * TRIMMED - MAX_TOGETHER)
+        keys = [_entry_key(log, epoch, number) for number in range(first, last - MAX_KEPT + 1)]
+        if not keys:
+            return
+        with suppress(StoreUnavailable):
+            ran = await self._store().run([Look(key) for key in keys])
+            old = [(key, raw) for key, raw in zip(keys, ran.seen, strict=True) if isinstance(raw, bytes)]
+            await self._store().run([Swap(key, raw, None) for key, raw in old])
+
+    def listen(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Have `listener(log)` called after each event that this process emits, in whichever thread.
+
+        Returns what ends that.
+        """
+        self._listeners = (*self._listeners, listener)
+
+        def forget() -> None:
+            self._listeners = tuple(one for one in self._listeners if one is not listener)
+
+        return forget
+
+    # --- Reading ---
+
+    def find(self, event_id: str, caller: Principal | None) -> Event | None:
+        """Return an event that a caller may know of, None for any other."""
+        if event_id not in self._declarations:
+            return None
+        event = self._find(event_id).event
+        return event if event.is_for(caller.scopes if caller is not None else None) else None
+
+    def check_arguments(self, event: Event, arguments: Mapping[str, object]) -> tuple[Violation, ...]:
+        """Say what is wrong with the arguments of a subscription."""
+        return self._find(event.id).takes(arguments)
+
+    async def read(
+        self,
+        event: Event,
+        logs: Collection[str],
+        positions: Positions | None,
+        *,
+        most: int = 50,
+        since: datetime | None = None,
+        arguments: Mapping[str, object] | None = None,
+    ) -> Batch:
+        """Return what has happened after `positions`; None begins now. In a log without a position, so does that.
+
+        `most` are looked at, those that match `arguments` are given. What is older than `since` is left out, which
+        counts as truncated. Raises StoreUnavailable.
+        """
+        store, named = self._store(), list(logs)
+        heads = (await store.run([Look(_head_key(log)) for log in named])).seen
+        ends = {
+            log: _read_head(raw) if isinstance(raw, bytes) else ("", 0) for log, raw in zip(named, heads, strict=True)
+        }
+        if positions is None:
+            return Batch((), ends, ends)
+        truncated, has_more, found = False, False, list[list[Occurrence]]()
+        before, after = dict(positions), dict(positions)
+        floor = since.isoformat(timespec="microseconds").replace("+00:00", "Z") if since is not None else ""
+        for log, (epoch, last) in ends.items():
+            at = after.get(log)
+            if at is None:
+                before[log] = after[log] = (epoch, last)
+                continue
+            if not epoch:  # what was there is forgotten, all of it
+                truncated |= at[1] > 0
+                before[log] = after[log] = ("", 0)
+                continue
+            number = at[1]
+            if at[0] != epoch or number > last:
+                truncated |= at[0] != ""
+                number = 0
+            if number < last - MAX_KEPT:
+                truncated, number = True, last - MAX_KEPT
+            before[log] = (epoch, number)
+            took, asked = list[Occurrence](), most
+            while number < last and not took:
+                numbers = range(number + 1, min(number + asked, last) + 1)
+                entries = (await store.run([Look(_entry_key(log, epoch, one)) for one in numbers])).seen
+                for one, raw in zip(numbers, entries, strict=True):
+                    if not isinstance(raw, bytes):
+                        truncated = True
+                    else:
+                        took.append(_read_entry(event.id, raw, log, one))
+                number, asked = numbers[-1], 4 * asked  # what has expired is passed over in a few steps
+            has_more |= number < last
+            found.append(took)
+            after[log] = (epoch, number)
+        given = list(merge(*found, key=lambda one: one.timestamp))
+        if len(given) > most:
+            for later in given[most:]:
+                if after[later.log][1] >= later.number:
+                    after[later.log] = (after[later.log][0], later.number - 1)
+            has_more, given = True, given[:most]
+        kept = [one for one in given if one.timestamp >= floor]
+        truncated |= len(kept) < len(given)
+        if arguments:
+            kept = [one for one in kept if is_match(arguments, orjson.loads(one.data))]
+        return Batch(tuple(kept), before, after, truncated, has_more)
+
+    async def follow(
+        self,
+        event: Event,
+        logs: Collection[str],
+        positions: Positions | None,
+        arguments: Mapping[str, object] | None = None,
+        seconds: float = 1.0,
+    ) -> AsyncGenerator[Batch, None]:
+        """Yield what happens after `positions`, and at least every so many `seconds` an empty batch.
+
+        What this process emits comes at once, what others emit when the store is looked at. While the store is away
+        batches are empty.
+        """
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake(log: str) -> None:
+            if log in logs:
+                with suppress(RuntimeError):  # the loop has ended, and the reader with it
+                    loop.call_soon_threadsafe(woken.set)
+
+        forget = self.listen(wake)
+        try:
+            while True:
+                woken.clear()
+                try:
+                    batch = await self.read(event, logs, positions, arguments=arguments)
+                    positions = batch.positions
+                except StoreUnavailable:
+                    batch = Batch((), positions or {}, positions or {})
+                yield batch
+                if not batch.has_more:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(seconds):
+                            await woken.wait()
+        finally:
+            forget()
+
+    async def find_entry(self, event: Event, log: str, epoch: str, number: int) -> Occurrence | None:
+        """Return one occurrence, None for one that is gone. Raises StoreUnavailable."""
+        raw = (await self._store().run([Look(_entry_key(log, epoch, number))])).seen[0]
+        return _read_entry(event.id, raw, log, number) if isinstance(raw, bytes) else None
+
+    async def has_news(self, positions: Positions, *also: Step) -> bool:
+        """Carry out steps, and say whether there was more in the logs at that moment than was read."""
+        ran = await self._store().run([*also, *(Look(_head_key(log)) for log in positions)])
+        heads = ran.seen[len(also) :]
+        return any(
+            isinstance(raw, bytes) and _read_head(raw) != at for raw, at in zip(heads, positions.values(), strict=True)
+        )
+
+
+# --- Audiences, logs and cursors ---
+
+
+def read_audience(subject: str, given: str | Principal) -> str:
+    """Return an audience in its one spelling: public, known, principal:ID, scope:NAME. Raises DeclarationError."""
+    if isinstance(given, Principal):
+        return f"principal:{given.id}"
+    if isinstance(given, str) and given in (PUBLIC, KNOWN):
+        return given
+    if isinstance(given, str) and given.startswith(("principal:", "scope:")) and given.partition(":")[2]:
+        return given
+    return f"scope:{check(subject, AUDIENCE, given, 'audience')}"
+
+
+def logs_for(event: Event, caller: Principal | None) -> tuple[str, ...]:
+    """Return the logs of an event that a caller may read, None for nobody known."""
+    audiences = [PUBLIC]
+    if caller is not None:
+        audiences += [KNOWN, f"principal:{caller.id}", *(f"scope:{one}" for one in sorted(caller.scopes))]
+    return tuple(log_of(event.id, one) for one in audiences)
+
+
+def log_of(event_id: str, audience: str) -> str:
+    """Return the name of the log in which the events of one audience are."""
+    return f"{event_id}:{_digest(audience)[:16]}"
+
+
+def write_cursor(positions: Positions) -> str:
+    """Return positions as one opaque text."""
+    told: list[object] = [next((log.rpartition(":")[0] for log in positions), "")]
+    told += [[log.rpartition(":")[2], epoch, number] for log, (epoch, number) in sorted(positions.items())]
+    return base64.urlsafe_b64encode(orjson.dumps(told)).decode().rstrip("=")
+
+
+def read_cursor(event: Event, cursor: str) -> Positions | None:
+    """Return the positions of a cursor, None for a text that is none of ours."""
+    try:
+        of_event, *told = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        positions = {f"{event.id}:{log}": (epoch, number) for log, epoch, number in told}
+    except (ValueError, TypeError):
+        return None
+    good = (type(one[0]) is str and type(one[1]) is int and 0 <= one[1] < 2**53 for one in positions.values())
+    return positions if of_event == event.id and all(good) else None
+
+
+# --- Filters: what a subscription may ask for ---
+
+
+def filters_of(schema: JsonObject) -> JsonObject:
+    """Return the arguments of a subscription: each plain member of the payload, of which one value is wanted."""
+    members, filters = schema.get("properties"), dict[str, object]()
+    for name, member in members.items() if isinstance(members, Mapping) else ():
+        facts = resolved(member, schema)
+        if "enum" in facts or "const" in facts or facts.get("type") in ("string", "integer", "number", "boolean"):
+            filters[name] = {key: value for key, value in member.items() if key != "default"}
+    inputs: dict[str, object] = {"type": "object", "properties": filters, "additionalProperties": False}
+    if "$defs" in schema and b'"$ref"' in orjson.dumps(filters):
+        inputs["$defs"] = schema["$defs"]
+    return inputs
+
+
+def is_match(arguments: Mapping[str, object], data: Mapping[str, object]) -> bool:
+    """Say whether a payload has the values that are asked for."""
+    return all(
+        name in data and data[name] == value and isinstance(data[name], bool) == isinstance(value, bool)
+        for name, value in arguments.items()
+    )
+
+
+def now_text() -> str:
+    """Return the time of day, RFC 3339 in UTC, as fine as events have to be told apart."""
+    return datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _head_key(log: str) -> str:
+    return f"event-log:{log}"
+
+
+def _entry_key(log: str, epoch: str, number: int) -> str:
+    return f"event:{log}:{epoch}:{number}"
+
+
+def _read_head(raw: bytes) -> tuple[str, int]:
+    epoch, _, number = raw.decode().partition(":")
+    return epoch, int(number)
+
+
+def _read_entry(event_id: str, raw: bytes, log: str, number: int) -> Occurrence:
+    told = orjson.loads(raw)
+    return Occurrence(told["id"], event_id, told["at"], orjson.dumps(told["data"]), log, number)

@@ -1,0 +1,100 @@
+"""Cards: the extension `io.modelcontextprotocol/ui` (MCP Apps, 2026-01-26), for clients that can show a view.
+
+One static page of ours shows the answer of a tool: what a person is asked before a call is made, with yes and no; a
+list as a table that can be sorted, with a line where there are numbers by date; what was wrong in an input, in a form
+made from its schema. It loads nothing from anywhere. The same page is each tool's, with the facts of its action in it;
+of an action that is not for everybody it holds none, and takes what the host knows of the tool. All other clients, and
+every model, are given the text.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from awp_publish import media
+from awp_publish.model import Action, JsonObject
+from awp_publish.protocols.schema_reading import answer_schema
+from awp_publish.schema import member_names
+from awp_publish.serve.mcp.calls import LIST_TTL, Context, Tool, WireResult
+from mcp.server.lowlevel.server import Server
+
+EXTENSION: Final = "io.modelcontextprotocol/ui"
+MEDIA_TYPE: Final = "text/html;profile=mcp-app"
+SCHEME: Final = "ui://agents/"
+ANY: Final = f"{SCHEME}card.html"
+"""The card that knows nothing of its tool but what the host says."""
+
+
+class Cards:
+    """The cards of the tools of one public address of a site."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self._tools = tools
+        self._having = {name for name, tool in tools.items() if _has_card(tool.action)}
+
+    def register(self, server: Server[Any]) -> None:
+        """Have the SDK's server offer the extension, where an action has a card."""
+        if self._having:
+            server.extensions[EXTENSION] = {}
+
+    def refer(self, tool: Tool, context: Context) -> Mapping[str, object]:
+        """Return a tool's entry with the address of its card, for a client that shows cards.
+
+        What a client of a revision with a handshake can do is not known here, for no session is kept: it is told.
+        """
+        name = str(tool.entry["name"])
+        if name not in self._having:
+            return tool.entry
+        if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            capabilities = context.session.client_capabilities
+            settings = (capabilities.extensions or {}).get(EXTENSION) if capabilities is not None else None
+            taken = settings.get("mimeTypes") if isinstance(settings, dict) else None
+            if not isinstance(taken, list) or MEDIA_TYPE not in taken:
+                return tool.entry
+        address = f"{SCHEME}{name}.html" if tool.action.is_public else ANY
+        meta: JsonObject = dict(tool.entry.get("_meta", {}))  # type: ignore[call-overload]
+        return {**tool.entry, "_meta": {**meta, "ui": {"resourceUri": address}}}
+
+    def read(self, uri: str) -> WireResult | None:
+        """Return what `resources/read` answers for a card; None for what is none, or has no card at the moment."""
+        name = uri.removeprefix(SCHEME).removesuffix(".html")
+        facts: JsonObject | None = None
+        if uri != ANY:
+            tool = self._tools.get(name)
+            if tool is None or uri != f"{SCHEME}{name}.html" or name not in self._having or not tool.action.is_public:
+                return None
+            action, answered = tool.action, answer_schema(tool.action)
+            facts = {
+                "name": name,
+                "title": action.name,
+                "inputs": action.inputs,
+                "own": [*member_names(action.inputs)],
+                "outputs": answered,
+                "wrapped": "result" not in member_names(answered),
+                "irreversible": action.is_irreversible,
+            }
+        elif not self._having:
+            return None
+        # In a script element, only "<" could end the element or open a comment (HTML, 13.1.2 and 4.12.1.3).
+        told = orjson.dumps(facts).decode().replace("<", "\\u003c")
+        text = _page().replace(">null</script>", f">{told}</script>", 1)
+        view = {"csp": {}, "prefersBorder": True}  # nothing is loaded from anywhere
+        contents = {"uri": uri, "mimeType": MEDIA_TYPE, "text": text, "_meta": {"ui": view}}
+        return {"contents": [contents], "ttlMs": LIST_TTL, "cacheScope": "public", "resultType": "complete"}
+
+
+@cache
+def _page() -> str:
+    return (Path(__file__).parents[2] / "static" / "card.html").read_text("utf-8")
+
+
+def _has_card(action: Action) -> bool:
+    """Tell whether there is something to show: a question, or an answer that is a list or an object."""
+    answered = answer_schema(action)
+    if action.needs_confirmation:
+        return True
+    return not media.declared_type(answered) and (answered.get("type") in ("array", "object") or "$ref" in answered)

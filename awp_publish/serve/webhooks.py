@@ -1,0 +1,519 @@
+"""Webhooks: what has happened is sent to the addresses that callers have named, signed, and again where that fails.
+
+A webhook is a record in the site's store and a member of a queue, due when there may be something to send. A worker
+takes it, and whoever has registered its kind (`Webhooks.kinds`) reads from the record what is next. So nothing that was
+accepted is lost with a process; some of it may be sent twice, under the same id.
+
+Requests are signed as Standard Webhooks has it (standardwebhooks.com). They go to public addresses over https alone,
+resolved and judged for each of them; no redirect is followed. The environment variable AWP_PUBLISH_CALLBACK_ORIGINS may
+name origins that are trusted, for development and for networks of one's own: these may be private, and without TLS.
+"""
+
+import asyncio
+import base64
+import binascii
+import hmac
+import logging
+import os
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from ipaddress import ip_address
+from typing import Any, Final, Literal, TypeAlias, get_args
+from urllib.parse import urlsplit
+
+import orjson
+
+from awp_publish.events import APPENDED, Events
+from awp_publish.policy.fetching import Failure, Posted, is_public_address, post
+from awp_publish.problems import StoreUnavailable
+from awp_publish.stores.store import WEBHOOK, Add, Count, Look, Schedule, Step, Store, Swap, Unschedule
+
+logger: Final = logging.getLogger("awp_publish.calls")
+
+ORIGINS_VARIABLE: Final = "AWP_PUBLISH_CALLBACK_ORIGINS"
+
+DUE: Final = "webhooks"
+LEASE: Final = 60.0
+"""Seconds after which a webhook is another worker's, if the one that had it is silent."""
+
+QUIET_SECONDS: Final = 300.0
+"""Seconds after which a webhook is looked at again, though nobody has said that there is something to send."""
+
+LOOK_SECONDS: Final = 1.0
+MAX_AT_ONCE: Final = 16
+MAX_AT_LOG: Final = 1_000
+MAX_OF_CALLER: Final = 100
+VERIFICATIONS: Final = 30
+"""Addresses that one caller, and one host, may be asked to verify in a minute."""
+
+VERIFIED_SECONDS: Final = 7 * 86_400.0
+FOREVER: Final = 10 * 365 * 86_400.0
+GRACE: Final = 86_400.0
+"""Seconds for which the record of a webhook outlives it, so that it is taken out of all lists."""
+
+PAUSES: Final = (1.0, 5.0, 30.0, 120.0, 300.0)
+"""Seconds before each further attempt to send one message; then it is given up."""
+
+MAX_RETRYING: Final = 100
+SUSPENDED_AFTER: Final = 100
+SUSPENDED_SECONDS: Final = 3600.0
+"""A webhook is not sent to any more after so many failures in a row, over so long; a refresh begins anew."""
+
+DROPPED_SECONDS: Final = 3 * 86_400.0
+"""One that never expires is forgotten after it has failed for so long."""
+
+ROTATION_SECONDS: Final = 600.0
+"""Seconds for which messages are signed with the secret before, too."""
+
+MAX_URL: Final = 2_000
+MAX_TRIES: Final = 20
+FINAL: Final = frozenset({410, 413})
+"""Statuses that end the attempts for one message (SEP-3415, Delivery model and Delivery profile)."""
+
+Reason: TypeAlias = Literal["connection_refused", "timeout", "tls_error", "http_4xx", "http_5xx", "challenge_failed"]
+
+_SECRET: Final = re.compile(r"whsec_([A-Za-z0-9+/]+={0,2})")
+
+
+class RefusedCallback(Exception):
+    """An address or a secret that cannot be taken. `reason` is given where the address was asked."""
+
+    def __init__(self, detail: str, reason: Reason | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.reason = reason
+
+
+class TooMany(Exception):
+    """There are as many of something as there may be."""
+
+    def __init__(self, what: str, most: int) -> None:
+        super().__init__(f"There are {most} {what} already.")
+        self.what = what
+        self.most = most
+
+
+@dataclass(slots=True, kw_only=True)
+class Webhook:
+    """An address, and what is sent there.
+
+    `kind` says who makes the messages, of what `about` has. `logs` are those whose events wake it. `secret` is None for
+    a receiver that has given none. `expires` (seconds since 1970) is None for one that never does. `retries` are
+    messages that have failed: a key of the kind's own, the attempts, and when the next is due.
+    """
+
+    id: str
+    kind: str
+    principal: str
+    url: str
+    secret: str | None = field(default=None, repr=False)
+    old_secret: tuple[str, float] | None = field(default=None, repr=False)
+    expires: float | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+    logs: tuple[str, ...] = ()
+    retries: list[tuple[list[Any], int, float]] = field(default_factory=list)
+    is_active: bool = True
+    last_delivery: float | None = None
+    last_error: Reason | None = None
+    failed_since: float | None = None
+    failures: int = 0
+    raw: bytes = field(default=b"", repr=False, compare=False)
+
+    @property
+    def key(self) -> str:
+        """Its key in the store."""
+        return f"{WEBHOOK}{self.id}"
+
+    @property
+    def seconds(self) -> float:
+        """How long its record is kept from now on."""
+        return FOREVER if self.expires is None else max(self.expires - time.time(), 0.0) + GRACE
+
+    def has_expired(self) -> bool:
+        """Say whether its time is over."""
+        return self.expires is not None and self.expires <= time.time()
+
+    def write(self) -> bytes:
+        """Return its bytes."""
+        return orjson.dumps({name: getattr(self, name) for name in self.__slots__ if name != "raw"})
+
+
+def read_webhook(raw: bytes) -> Webhook:
+    """Return the webhook of some bytes."""
+    members = orjson.loads(raw)
+    old = members.pop("old_secret")
+    retries = [(key, attempts, due) for key, attempts, due in members.pop("retries")]
+    logs = tuple(members.pop("logs"))
+    return Webhook(**members, old_secret=tuple(old) if old else None, retries=retries, logs=logs, raw=raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a webhook: its id, its body, and headers beside those of the signature."""
+
+    id: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Carry: TypeAlias = Callable[[Webhook], Awaitable[float | None]]
+"""Sends what is to be sent, and returns after how many seconds there may be more; None where the webhook has ended."""
+
+
+class Webhooks:
+    """The webhooks of one site. `kinds` says for each kind of webhook who makes its messages."""
+
+    def __init__(self, store: Callable[[], Store], events: Events) -> None:
+        self._store = store
+        self._events = events
+        self.kinds: dict[str, Carry] = {}
+        self.on_queue: dict[str, Callable[[str], Awaitable[None]]] = {APPENDED: self._fan_out}
+        self._has_lifespan = False
+        self._worker: asyncio.Task[None] | None = None
+        self._wake = asyncio.Event()
+        named = os.environ.get(ORIGINS_VARIABLE, "")
+        self.trusted = frozenset(one.rstrip("/").lower() for one in re.split(r"[,\s]+", named) if one)
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether webhooks outlive the process."""
+        return self._store().is_shared
+
+    # --- What callers ask for ---
+
+    def check_address(self, url: str) -> None:
+        """Refuse an address that nothing is sent to, whatever it leads to. Raises RefusedCallback."""
+        try:
+            parts = urlsplit(url)
+            host, _ = parts.hostname or "", parts.port
+        except ValueError:
+            raise RefusedCallback("The url is no address.") from None
+        if len(url) > MAX_URL or not url.isascii() or any(one <= " " for one in url):
+            raise RefusedCallback(f"The url has to be ASCII without blanks, of at most {MAX_URL} characters.")
+        if f"{parts.scheme}://{parts.netloc}" in self.trusted:
+            return
+        if parts.scheme != "https" or not host:
+            raise RefusedCallback("The url has to begin with https://.")
+        if parts.username is not None or parts.fragment:
+            raise RefusedCallback("The url must have no user, no password and no fragment.")
+        is_local = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
+        with suppress(ValueError):
+            is_local |= not is_public_address(str(ip_address(host)))
+        if is_local:
+            raise RefusedCallback("The url leads into a private network.")
+
+    async def verify(self, hook: Webhook, seconds: float) -> None:
+        """Have an address show that it wants what it is sent (SEP-3415, Endpoint verification).
+
+        Holds for its caller for `seconds`. Raises RefusedCallback, TooMany, StoreUnavailable.
+        """
+        key = f"webhook-verified:{_digest(hook.principal, hook.url)}"
+        host = urlsplit(hook.url).netloc
+        counts = [f"webhook-verify:{_digest(kind, name)}" for kind, name in (("of", hook.principal), ("at", host))]
+        ran = await self._store().run([Look(key)])
+        if isinstance(ran.seen[0], bytes):
+            return
+        ran = await self._store().run([Count(one, VERIFICATIONS, 60.0) for one in counts])
+        if ran.failed is not None:
+            raise TooMany("verifications a minute", VERIFICATIONS)
+        challenge = secrets.token_urlsafe(32)
+        body = orjson.dumps({"type": "verification", "challenge": challenge})
+        answer = await self.send(hook, control("verification", body, hook))
+        reason = reason_of(answer)
+        if reason is None and isinstance(answer, Posted):
+            with suppress(ValueError, TypeError, AttributeError):
+                echoed = orjson.loads(answer.body).get("challenge")
+                if hmac.compare_digest(echoed.encode(), challenge.encode()):
+                    await self._store().run([Add(key, b"1", seconds)])
+                    return
+        told = {None: "did not echo the challenge", "http_4xx": "refused", "http_5xx": "failed"}
+        raise RefusedCallback(
+            f"The address {told.get(reason, 'could not be reached')}.",
+            reason if isinstance(answer, str) else "challenge_failed",
+        )
+
+    async def find(self, webhook_id: str) -> Webhook | None:
+        """Return a webhook, None for none. One that has expired is still returned."""
+        raw = (await self._store().run([Look(f"{WEBHOOK}{webhook_id}")])).seen[0]
+        return read_webhook(raw) if isinstance(raw, bytes) else None
+
+    async def at(self, log: str) -> list[Webhook]:
+        """Return the webhooks that a log wakes."""
+        raw = (await self._store().run([Look(f"webhooks-at:{log}")])).seen[0]
+        ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
+        found = (await self._store().run([Look(f"{WEBHOOK}{one}") for one in ids])).seen if ids else ()
+        return [read_webhook(one) for one in found if isinstance(one, bytes)]
+
+    async def put(self, hook: Webhook, before: Webhook | None) -> bool:
+        """Keep a webhook, new or in place of what it was; False if somebody else has changed it since.
+
+        It is looked at within a moment. Raises TooMany, StoreUnavailable.
+        """
+        store, of_caller = self._store(), f"webhooks:of:{_digest(hook.principal)}"
+        written = hook.write()
+        step = Add(hook.key, written, hook.seconds)
+        steps: list[Step] = [step if before is None else Swap(hook.key, before.raw, written, hook.seconds)]
+        steps += [Schedule(of_caller, hook.id, hook.seconds, MAX_OF_CALLER), Schedule(DUE, hook.id, 0.0)]
+        for tried in range(2):
+            ran = await store.run(steps, durable=True)
+            if ran.failed != 1 or tried:
+                break
+            over = await store.take(of_caller, LEASE, MAX_OF_CALLER)
+            await store.run([Unschedule(of_caller, one) for one in over])
+        if ran.failed == 1:
+            raise TooMany("subscriptions", MAX_OF_CALLER)
+        if ran.failed is not None:
+            return False
+        hook.raw = written
+        try:
+            for log in hook.logs:
+                await self._change_list(log, hook.id, is_listed=True)
+            for log in set(before.logs if before is not None else ()).difference(hook.logs):
+                await self._change_list(log, hook.id, is_listed=False)
+        except TooMany:
+            await self.remove(hook)
+            raise
+        self.work_anyway()
+        self._wake.set()
+        return True
+
+    async def change(self, hook: Webhook, change: Callable[[Webhook], None]) -> Webhook | None:
+        """Change what is kept of a webhook, however often somebody else does too; None if it is gone."""
+        current: Webhook | None = hook
+        for _ in range(MAX_TRIES):
+            if current is None:
+                return None
+            change(current)
+            written = current.write()
+            swap = Swap(current.key, current.raw, written, current.seconds)
+            ran = await self._store().run([swap, Schedule(DUE, current.id, LEASE)])
+            if ran.failed is None:
+                current.raw = written
+                return current
+            current = await self.find(hook.id)
+        raise StoreUnavailable("Too many change this subscription at once.", headers=[("Retry-After", "1")])
+
+    async def remove(self, hook: Webhook) -> None:
+        """Forget a webhook."""
+        for _ in range(MAX_TRIES):
+            ran = await self._store().run(
+                [
+                    Swap(hook.key, hook.raw, None),
+                    Unschedule(DUE, hook.id),
+                    Unschedule(f"webhooks:of:{_digest(hook.principal)}", hook.id),
+                ]
+            )
+            found = await self.find(hook.id) if ran.failed is not None else None
+            if found is None:
+                break
+            hook = found
+        for log in hook.logs:
+            await self._change_list(log, hook.id, is_listed=False)
+
+    async def _change_list(self, log: str, webhook_id: str, *, is_listed: bool) -> None:
+        """Put a webhook among those that a log wakes, or take it away."""
+        key, store = f"webhooks-at:{log}", self._store()
+        for _ in range(MAX_TRIES):
+            raw = (await store.run([Look(key)])).seen[0]
+            ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
+            if (webhook_id in ids) is is_listed:
+                return
+            if is_listed and len(ids) >= MAX_AT_LOG:
+                kept = (await store.run([Look(f"{WEBHOOK}{one}") for one in ids])).seen
+                ids = [one for one, found in zip(ids, kept, strict=True) if isinstance(found, bytes)]
+                if len(ids) >= MAX_AT_LOG:
+                    raise TooMany("subscriptions of this event", MAX_AT_LOG)
+            changed = [*ids, webhook_id] if is_listed else [one for one in ids if one != webhook_id]
+            new = orjson.dumps(changed) if changed else None
+            step = Swap(key, raw, new, FOREVER) if isinstance(raw, bytes) else Add(key, new or b"", FOREVER)
+            if (await store.run([step], durable=True)).failed is None:
+                return
+        raise StoreUnavailable("Too many change the subscriptions of an event at once.", headers=[("Retry-After", "1")])
+
+    # --- Sending ---
+
+    async def send(self, hook: Webhook, message: Message) -> Posted | Failure:
+        """Sign a message, and send it once."""
+        moment = int(time.time())
+        headers = {"Content-Type": "application/json", **message.headers}
+        headers |= {"webhook-id": message.id, "webhook-timestamp": str(moment)}
+        keys = [hook.secret] if hook.secret is not None else []
+        if hook.old_secret is not None and hook.old_secret[1] > time.time():
+            keys.append(hook.old_secret[0])
+        if keys:
+            headers["webhook-signature"] = " ".join(
+                sign(_key_of(one), message.id, moment, message.body) for one in keys
+            )
+        return await asyncio.to_thread(post, hook.url, message.body, headers, trusted=self.trusted)
+
+    # --- Working ---
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """Send what is due, as long as the application runs."""
+        self._has_lifespan = True
+        task = self._start()
+        try:
+            yield
+        finally:
+            self._has_lifespan = False
+            task.cancel()
+            await asyncio.wait({task})
+
+    def work_anyway(self) -> None:
+        """Where a server tells of no lifespan, the first webhook starts the worker; it ends with the event loop."""
+        if not self._has_lifespan and (
+            self._worker is None or self._worker.done() or self._worker.get_loop().is_closed()
+        ):
+            self._worker = self._start()
+
+    def _start(self) -> "asyncio.Task[None]":
+        self._wake = asyncio.Event()
+        return asyncio.get_running_loop().create_task(self._work(), name="awp_publish webhooks")
+
+    async def _work(self) -> None:
+        loop, wake, carried = asyncio.get_running_loop(), self._wake, dict[asyncio.Task[None], str]()
+
+        def wake_up(_log: str) -> None:
+            with suppress(RuntimeError):  # the loop has ended without having stopped its worker
+                loop.call_soon_threadsafe(wake.set)
+
+        forget, is_away = self._events.listen(wake_up), False
+        try:
+            while True:
+                wake.clear()
+                taken: Sequence[str] = ()
+                try:
+                    for queue, handle in self.on_queue.items():
+                        for member in await self._store().take(queue, LEASE, 100):
+                            await handle(member)
+                    free = MAX_AT_ONCE - len(carried)
+                    taken = await self._store().take(DUE, LEASE, free) if free else ()
+                    is_away = False
+                except StoreUnavailable:
+                    if not is_away:
+                        logger.warning("the store is away: webhooks wait for it")
+                    is_away = True
+                except Exception:
+                    logger.exception("looking for webhooks failed, and is tried again")
+                for webhook_id in taken:
+                    if webhook_id in carried.values():
+                        continue
+                    task = loop.create_task(self._carry(webhook_id))
+                    carried[task] = webhook_id
+
+                    def release(task: "asyncio.Task[None]") -> None:
+                        del carried[task]
+                        wake.set()
+
+                    task.add_done_callback(release)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_SECONDS):
+                        await wake.wait()
+        finally:
+            forget()
+            for task in tuple(carried):
+                task.cancel()
+            await asyncio.gather(*carried, return_exceptions=True)
+
+    async def _fan_out(self, log: str) -> None:
+        await self.wake(log, Unschedule(APPENDED, log))
+
+    async def wake(self, log: str, *also: Step) -> None:
+        """Have the webhooks looked at that a log wakes, and carry out what goes with it. Raises StoreUnavailable."""
+        raw = (await self._store().run([Look(f"webhooks-at:{log}")])).seen[0]
+        ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
+        await self._store().run([*(Schedule(DUE, one, 0.0) for one in ids), *also])
+
+    async def _carry(self, webhook_id: str) -> None:
+        try:
+            hook = await self.find(webhook_id)
+            if hook is None:
+                await self._store().run([Unschedule(DUE, webhook_id)])
+                return
+            gone = time.time() - hook.failed_since if hook.failed_since is not None else 0.0
+            if hook.has_expired() or (hook.expires is None and gone > DROPPED_SECONDS) or hook.kind not in self.kinds:
+                await self.remove(hook)
+                return
+            if not hook.is_active:
+                await self._store().run([Schedule(DUE, webhook_id, QUIET_SECONDS)])
+                return
+            pause = await self.kinds[hook.kind](hook)
+            if pause is None:
+                await self.remove(hook)
+        except StoreUnavailable:
+            pass  # it is due again when its lease ends
+        except Exception:
+            logger.exception("a webhook could not be carried, and is tried again")
+
+
+def note(hook: Webhook, answer: Posted | Failure) -> bool:
+    """Note what became of a message, and say whether it is done with: taken, or refused for good."""
+    reason, now = reason_of(answer), time.time()
+    if isinstance(answer, Posted) and answer.status in FINAL:
+        return True
+    if reason is None:
+        hook.last_delivery, hook.last_error, hook.failed_since, hook.failures = now, None, None, 0
+        return True
+    hook.last_error, hook.failures = reason, hook.failures + 1
+    hook.failed_since = now if hook.failed_since is None else hook.failed_since
+    if hook.failures >= SUSPENDED_AFTER and now - hook.failed_since >= SUSPENDED_SECONDS:
+        hook.is_active = False
+    return False
+
+
+def try_again(hook: Webhook, key: list[Any], attempts: int) -> None:
+    """Have a message sent again that has failed so many times; one that has failed too often is given up."""
+    hook.retries = [one for one in hook.retries if one[0] != key]
+    if attempts <= len(PAUSES):
+        hook.retries = [*hook.retries, (key, attempts, time.time() + PAUSES[attempts - 1])][-MAX_RETRYING:]
+
+
+def control(kind: str, body: bytes, hook: Webhook) -> Message:
+    """Return a message that is no event (SEP-3415, Non-event webhook bodies)."""
+    return Message(f"msg_{kind}_{secrets.token_urlsafe(12)}", body, {"X-MCP-Subscription-Id": hook.id})
+
+
+def reason_of(answer: Posted | Failure) -> Reason | None:
+    """Return why a message was not taken, None if it was. Nothing of the answer itself is told."""
+    if isinstance(answer, str):
+        return answer
+    if 200 <= answer.status < 300:
+        return None
+    return "http_5xx" if answer.status >= 500 else "http_4xx"
+
+
+def read_secret(secret: str) -> bytes:
+    """Return the key of a Standard Webhooks secret. Raises RefusedCallback."""
+    found = _SECRET.fullmatch(secret)
+    with suppress(binascii.Error):
+        key = base64.b64decode(found[1], validate=True) if found is not None else b""
+        if 24 <= len(key) <= 64:
+            return key
+    raise RefusedCallback('The secret has to be "whsec_" and the base64 of 24 to 64 random bytes.')
+
+
+def _key_of(secret: str) -> bytes:
+    """The key that a secret is; of one that is no Standard Webhooks secret the text itself."""
+    try:
+        return read_secret(secret)
+    except RefusedCallback:
+        return secret.encode()
+
+
+def sign(key: bytes, message_id: str, moment: int, body: bytes) -> str:
+    """Return the signature of a message (Standard Webhooks, Signature scheme)."""
+    signed = hmac.digest(key, f"{message_id}.{moment}.".encode() + body, "sha256")
+    return f"v1,{base64.b64encode(signed).decode()}"
+
+
+def _digest(*parts: str) -> str:
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+assert set(get_args(Failure)) < set(get_args(Reason))

@@ -1,0 +1,356 @@
+"""Webhook subscriptions of MCP's events extension: verified, signed, tried again, and kept in the site's store."""
+
+import asyncio
+import base64
+import time
+from datetime import datetime
+
+import pytest
+from fastapi import FastAPI
+
+from awp_publish import AgentPublisher
+from awp_publish.serve import webhooks
+from awp_publish.serve.lifespan import running
+from awp_publish.stores.store import Schedule
+from tests.serve.guarded import ANN, BEN, known_callers, make_shop
+from tests.serve.test_events import Client, Shipped, orders
+from tests.serve.webhook_receiver import is_signed, new_secret, receiving
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(webhooks, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(webhooks, "PAUSES", (0.02, 0.02, 0.02))
+
+
+@pytest.fixture
+def receiver(monkeypatch):
+    with receiving(monkeypatch) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def site(receiver):
+    site = make_shop(doors=["mcp"], authenticate=known_callers())
+    site.event("order_shipped", payload=Shipped)
+    return site
+
+
+@pytest.fixture
+def app(site):
+    return AgentPublisher(FastAPI(), site=site)
+
+
+@pytest.fixture
+def ann(app):
+    return Client(app, **ANN)
+
+
+SECRET = new_secret()
+
+
+async def subscribe(client, url, secret=SECRET, mode="webhook", name="order_shipped", **params):
+    return await client.ask(
+        "events/subscribe", name=name, delivery={"mode": mode, "url": url, "secret": secret}, **params
+    )
+
+
+async def unsubscribe(client, url, **params):
+    return await client.ask("events/unsubscribe", name="order_shipped", delivery={"url": url}, **params)
+
+
+async def test_a_subscription_is_verified_and_sent_what_happens(app, site, ann, receiver):
+    async with running(app):
+        granted = await subscribe(ann, f"{receiver.url}/hook?who=ann", ttlMs=3_600_000)
+        [asked] = receiver.verified
+        assert (asked.path, asked.headers["content-type"]) == ("/hook?who=ann", "application/json")
+        assert asked.headers["webhook-id"].startswith("msg_verification_")
+        assert is_signed(asked, SECRET)
+        assert granted["id"].startswith("sub_")
+        assert granted["truncated"] is False
+        left = datetime.fromisoformat(granted["refreshBefore"]).timestamp() - time.time()
+        assert 3_590 < left <= 3_600
+        told = await site.emit("order_shipped", {"order_id": "1"}, audience="principal:ann")
+        [sent] = await receiver.wait_for(1)
+    assert is_signed(sent, SECRET)
+    assert sent.headers["webhook-id"] == told
+    assert sent.headers["x-mcp-subscription-id"] == granted["id"] == asked.headers["x-mcp-subscription-id"]
+    assert {**sent.json, "timestamp": "", "cursor": ""} == {
+        "eventId": told,
+        "name": "order_shipped",
+        "timestamp": "",
+        "data": {"order_id": "1", "carrier": "post"},
+        "cursor": "",
+    }
+    assert (await ann.poll(sent.json["cursor"]))["events"] == []
+    assert orders(await ann.poll(granted["cursor"])) == ["1"]
+
+
+async def test_a_subscriber_is_sent_what_is_for_them_and_what_they_want(app, site, receiver):
+    ann, ben = Client(app, **ANN), Client(app, **BEN)
+    async with running(app):
+        await subscribe(ann, f"{receiver.url}/ann", arguments={"carrier": "bike"})
+        await subscribe(ben, f"{receiver.url}/ben")
+        for audience in ("principal:ann", "principal:ben", "public", "scope:buy"):
+            await site.emit("order_shipped", {"order_id": audience, "carrier": "bike"}, audience=audience)
+            await site.emit("order_shipped", {"order_id": "x"}, audience="scope:buy")
+        await receiver.wait_for(5)
+        await asyncio.sleep(0.1)
+    sent = sorted((one.path, one.json["data"]["order_id"]) for one in receiver.received)
+    assert sent == [
+        ("/ann", "principal:ann"),
+        ("/ann", "public"),
+        ("/ann", "scope:buy"),
+        ("/ben", "principal:ben"),
+        ("/ben", "public"),
+    ]
+
+
+async def test_what_fails_is_sent_again_with_a_new_signature(app, site, ann, receiver):
+    async with running(app):
+        await subscribe(ann, receiver.url)
+        receiver.statuses = [500, 429, 302]
+        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+        tries = await receiver.wait_for(4)
+        assert len({one.headers["webhook-id"] for one in tries}) == 1
+        assert all(is_signed(one, SECRET) and one.path == "/" for one in tries)
+        await site.emit("order_shipped", {"order_id": "2"}, audience="public")
+        assert (await receiver.wait_for(5))[4].json["data"]["order_id"] == "2"
+
+
+async def test_what_fails_too_often_is_given_up_and_keeps_nothing_else_waiting(app, site, ann, receiver):
+    async with running(app):
+        await subscribe(ann, receiver.url)
+        receiver.statuses = [500] * 2
+        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+        await site.emit("order_shipped", {"order_id": "2"}, audience="public")
+        await receiver.wait_for(4)
+        assert {one.json["data"]["order_id"] for one in receiver.received} == {"1", "2"}
+        receiver.received.clear()
+        receiver.statuses = [500] * 10
+        await site.emit("order_shipped", {"order_id": "3"}, audience="public")
+        await receiver.wait_for(4)
+        await asyncio.sleep(0.15)
+    assert len(receiver.received) == 4
+
+
+@pytest.mark.parametrize("status", [410, 413])
+async def test_what_is_gone_or_too_large_is_not_sent_again_and_the_next_event_is(app, site, ann, receiver, status):
+    async with running(app):
+        await subscribe(ann, receiver.url)
+        receiver.statuses = [status]
+        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+        await receiver.wait_for(1)
+        await asyncio.sleep(0.15)
+        assert len(receiver.received) == 1
+        await site.emit("order_shipped", {"order_id": "2"}, audience="public")
+        assert (await receiver.wait_for(2))[1].json["data"]["order_id"] == "2"
+
+
+async def test_a_refresh_goes_on_with_a_new_secret_beside_the_old_one(app, site, ann, receiver):
+    other = new_secret()
+    async with running(app):
+        first = await subscribe(ann, receiver.url)
+        assert "deliveryStatus" not in first
+        receiver.statuses = [500]
+        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+        await receiver.wait_for(2)
+        again = await subscribe(ann, receiver.url, other)
+        assert again["id"] == first["id"]
+        assert again["deliveryStatus"]["active"] is True
+        await site.emit("order_shipped", {"order_id": "2"}, audience="public")
+        sent = (await receiver.wait_for(3))[2]
+    assert is_signed(sent, SECRET)
+    assert is_signed(sent, other)
+    assert len(receiver.verified) == 1
+
+
+async def test_an_address_that_does_not_echo_is_sent_nothing(app, site, ann, receiver):
+    receiver.echoes = False
+    async with running(app):
+        answer = await subscribe(ann, receiver.url)
+        assert (answer["code"], answer["data"]) == (-32027, {"reason": "challenge_failed"})
+        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+        await asyncio.sleep(0.1)
+    assert receiver.received == []
+
+
+async def test_an_address_that_nobody_is_at_is_told_so(app, ann, receiver, monkeypatch):
+    monkeypatch.setenv(webhooks.ORIGINS_VARIABLE, "http://127.0.0.1:1")
+    site = make_shop(doors=["mcp"], authenticate=known_callers())
+    site.event("order_shipped", payload=Shipped)
+    answer = await subscribe(Client(AgentPublisher(FastAPI(), site=site), **ANN), "http://127.0.0.1:1/hook")
+    assert (answer["code"], answer["data"]) == (-32027, {"reason": "connection_refused"})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.com/hook",
+        "ftp://example.com/hook",
+        "https://127.0.0.1/hook",
+        "https://localhost/hook",
+        "https://10.0.0.1/hook",
+        "https://169.254.169.254/latest/meta-data",
+        "https://[::1]/hook",
+        "https://[fd00::1]/hook",
+        "https://metadata.google.internal/",
+        "https://user:password@example.com/",
+        "https://example.com/#part",
+        "https://example.com/a b",
+        "https:///hook",
+        "https://[::1",
+        "hook",
+        "",
+        f"https://example.com/{'a' * 3000}",
+    ],
+)
+async def test_an_address_that_is_not_public_is_refused(ann, url):
+    assert (await subscribe(ann, url))["code"] == -32602
+
+
+async def test_a_name_that_leads_into_a_private_network_is_not_connected_to(ann, receiver, monkeypatch):
+    port = receiver.url.rpartition(":")[2]
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: [(2, 1, 6, "", ("127.0.0.1", int(port)))])
+    answer = await subscribe(ann, f"https://innocent.example:{port}/hook")
+    assert (answer["code"], answer["data"]) == (-32027, {"reason": "connection_refused"})
+    assert receiver.verified == []
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "",
+        "whsec_",
+        "secret",
+        "whsec_" + base64.b64encode(b"x" * 23).decode(),
+        "whsec_" + base64.b64encode(b"x" * 65).decode(),
+    ],
+)
+async def test_a_secret_that_is_none_is_refused(ann, receiver, secret):
+    assert (await subscribe(ann, receiver.url, secret))["code"] == -32602
+
+
+async def test_who_is_not_known_has_no_webhooks(app, receiver):
+    nobody = Client(app)
+    assert (await subscribe(nobody, receiver.url))["code"] == -32024
+    assert (await unsubscribe(nobody, receiver.url))["code"] == -32024
+    bare = make_shop(doors=["mcp"])
+    bare.event("order_shipped")
+    client = Client(AgentPublisher(FastAPI(), site=bare))
+    assert (await client.ask("events/list"))["events"][0]["delivery"] == ["poll", "push"]
+    assert (await subscribe(client, receiver.url))["code"] == -32024
+
+
+async def test_wrong_subscriptions_are_refused(ann, receiver):
+    assert (await subscribe(ann, receiver.url, name="nothing"))["code"] == -32023
+    assert (await subscribe(ann, receiver.url, mode="push"))["code"] == -32026
+    assert (await subscribe(ann, receiver.url, arguments={"colour": "red"}))["code"] == -32602
+    assert (await subscribe(ann, receiver.url, ttlMs="soon"))["code"] == -32602
+    assert (await ann.ask("events/subscribe", name="order_shipped"))["code"] == -32602
+
+
+async def test_a_subscription_ends_when_its_caller_says_so(app, site, ann, receiver):
+    async with running(app):
+        await subscribe(ann, receiver.url)
+        assert (await unsubscribe(Client(app, **BEN), receiver.url))["data"] == {"kind": "subscription"}
+        assert (await unsubscribe(ann, receiver.url, arguments={"carrier": "bike"}))["code"] == -32023
+        assert (await unsubscribe(ann, receiver.url))["resultType"] == "complete"
+        assert (await unsubscribe(ann, receiver.url))["code"] == -32023
+        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+        await asyncio.sleep(0.1)
+    assert receiver.received == []
+
+
+async def test_a_subscription_ends_when_its_time_is_over(app, site, ann, receiver, monkeypatch):
+    monkeypatch.setattr("awp_publish.serve.mcp.events.MIN_TTL", 0.0)
+    async with running(app):
+        await subscribe(ann, receiver.url, ttlMs=1)
+        await asyncio.sleep(0.05)
+        await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+        await asyncio.sleep(0.1)
+        assert receiver.received == []
+        assert (await unsubscribe(ann, receiver.url))["code"] == -32023
+
+
+async def test_no_expiry_is_granted_where_the_store_outlives_the_process(receiver, tmp_path, ann):
+    assert (await subscribe(ann, receiver.url, ttlMs=None))["refreshBefore"] is not None
+    options = {"doors": ["mcp"], "authenticate": known_callers(), "store": f"sqlite:///{tmp_path}/agents.db"}
+    first, second = make_shop(**options), make_shop(**options)
+    for site in (first, second):
+        site.event("order_shipped", payload=Shipped)
+    app, restarted = (AgentPublisher(FastAPI(), site=site) for site in (first, second))
+    async with running(app):
+        assert (await subscribe(Client(app, **ANN), receiver.url, ttlMs=None))["refreshBefore"] is None
+    await second.emit("order_shipped", {"order_id": "1"}, audience="principal:ann")
+    async with running(restarted):
+        assert (await receiver.wait_for(1))[0].json["data"]["order_id"] == "1"
+
+
+async def test_a_subscription_goes_on_where_its_client_was(app, site, ann, receiver):
+    cursor = (await ann.poll())["cursor"]
+    for number in range(3):
+        await site.emit("order_shipped", {"order_id": str(number)}, audience="public")
+    async with running(app):
+        granted = await subscribe(ann, receiver.url, cursor=cursor)
+        await receiver.wait_for(3)
+    assert granted["truncated"] is False
+    assert [one.json["data"]["order_id"] for one in receiver.received] == ["0", "1", "2"]
+
+
+async def test_without_a_lifespan_the_first_subscription_starts_the_sending(app, site, ann, receiver):
+    await subscribe(ann, receiver.url)
+    await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+    await receiver.wait_for(1)
+
+
+async def test_there_are_only_so_many_subscriptions(app, ann, receiver, monkeypatch):
+    monkeypatch.setattr(webhooks, "MAX_OF_CALLER", 2)
+    answers = [await subscribe(ann, receiver.url, arguments={"order_id": str(n)}) for n in range(3)]
+    assert ["id" in one for one in answers] == [True, True, False]
+    assert (answers[2]["code"], answers[2]["data"]) == (-32025, {"limit": "subscriptions", "max": 2})
+    assert len(receiver.verified) == 1
+
+
+async def test_an_event_that_the_site_no_longer_has_ends_its_subscriptions(receiver, tmp_path):
+    options = {"doors": ["mcp"], "authenticate": known_callers(), "store": f"sqlite:///{tmp_path}/agents.db"}
+    before, after = make_shop(**options), make_shop(**options)
+    before.event("order_shipped", payload=Shipped)
+    after.event("order_lost")
+    app = AgentPublisher(FastAPI(), site=before)
+    async with running(app):
+        granted = await subscribe(Client(app, **ANN), receiver.url)
+    async with running(AgentPublisher(FastAPI(), site=after)):
+        await after.store.run((Schedule(webhooks.DUE, granted["id"], 0.0),))
+        [ended] = await receiver.wait_for(1)
+    assert ended.json["type"] == "terminated"
+    assert ended.json["error"]["code"] == -32023
+    assert ended.headers["webhook-id"].startswith("msg_terminated_")
+    assert is_signed(ended, SECRET)
+
+
+async def test_callers_are_told_of_the_end_of_their_own_jobs(receiver):
+    site = make_shop(doors=["mcp"], authenticate=known_callers())
+
+    @site.agent("print_book", execution="async", idempotency="1h")
+    async def print_book(title: str) -> str:
+        """Print a book."""
+        return title
+
+    app = AgentPublisher(FastAPI(), site=site)
+    ann, ben = Client(app, **ANN), Client(app, **BEN)
+    async with running(app):
+        cursors = [(await one.poll(name="job_ended"))["cursor"] for one in (ann, ben)]
+        await subscribe(ann, receiver.url, name="job_ended", arguments={"action": "print_book"})
+        accepted = await ann.ask("tools/call", name="print_book", arguments={"title": "Emma"})
+        [sent] = await receiver.wait_for(1)
+        told = await ann.poll(cursors[0], name="job_ended")
+        assert (await ben.poll(cursors[1], name="job_ended"))["events"] == []
+    job = accepted["structuredContent"]
+    assert sent.json["data"] == {
+        "job_id": job["job_id"],
+        "action": "print_book",
+        "status": "done",
+        "poll_endpoint": job["poll_endpoint"],
+    }
+    assert [one["data"] for one in told["events"]] == [sent.json["data"]]
