@@ -82,7 +82,6 @@ _SOURCES: Final = (
 _FILES: Final = (
     *(f"{source}/files/[]" for source in _SOURCES),
     "/x_actions/files/[]/path",
-    "/tools/[]/x_actions/files/[]/path",
     "/attachments/[]/affordance/opens/arguments/html_source",
 )
 _NAMES: Final = (
@@ -668,15 +667,12 @@ def unknown_attachments(document: JsonObject) -> Iterator[Finding]:
 Step: TypeAlias = Mapping[str, object]
 
 
-def _steps(document: JsonObject) -> Iterator[Step]:
-    """Yield the steps of all workflows."""
+def _steps(document: JsonObject) -> list[Step]:
+    """Return the steps of all workflows."""
     tools = document.get("tools")
-    for tool in tools if isinstance(tools, list) else ():
-        workflow = tool.get("workflow") if isinstance(tool, dict) else None
-        steps = workflow.get("steps") if isinstance(workflow, dict) else None
-        for step in steps if isinstance(steps, list) else ():
-            if isinstance(step, dict):
-                yield step
+    workflows = [tool.get("workflow") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    listed = [workflow.get("steps") for workflow in workflows if isinstance(workflow, dict)]
+    return [step for steps in listed if isinstance(steps, list) for step in steps if isinstance(step, dict)]
 
 
 @check("actions-workflow", ERROR, "workflow", hint='Write version 1, expression_language "jsonata" and known keys.')

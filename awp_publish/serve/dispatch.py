@@ -333,7 +333,10 @@ class Encoder:
         body, headers, way = b"", [_ACCEPT_JSON], self._address
         kept = [pair for pair in outer["headers"] if pair[0] not in NOT_CARRIED]
         if self._is_plain_json:
-            body = _json_text(given, "")
+            try:
+                body = orjson.dumps(given)
+            except TypeError as error:  # orjson refuses to go deeper than 254 levels
+                raise _unsendable("", "is nested too deeply") from error
             headers += (self._content_type, (b"content-length", b"%d" % len(body)), *kept)
         else:
             way, own, cookies, body = self._place_all(given)
