@@ -159,7 +159,11 @@ class WebBotAuth:
                 said = (names,) if isinstance(names, str) else tuple(names)
                 if not all(isinstance(one, str) and one.strip() for one in said):
                     raise DeclarationError("site", f"WebBotAuth: the names of {address} are not texts.", remedy)
-                listed[directory] = said or _names_of(directory)
+                if not said:  # the host, and what stands before the last dot of it
+                    host = directory.partition("://")[2].partition(":")[0]
+                    own = host.split(".")[-2] if "." in host else ""
+                    said = (host, own) if len(own) >= 4 else (host,)
+                listed[directory] = said
         fixed: dict[str, _Directory] = {}
         for address, document in (keys or {}).items():
             directory = self._address_of(address)
@@ -181,7 +185,7 @@ class WebBotAuth:
         return found
 
     def bound_to(self, origins: Sequence[str], store: Store) -> "WebBotAuth":
-        """The same for a site at these addresses, whose store remembers the signatures that were used."""
+        """Return the same for a site at these addresses, whose store remembers the signatures that were used."""
         bound = replace(self, keys=None)
         object.__setattr__(bound, "_origins", tuple(origins))
         object.__setattr__(bound, "_store", store)
@@ -190,7 +194,7 @@ class WebBotAuth:
         return bound
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The agent that signed a request, None for a request without such a signature, or by nobody who is believed.
+        """Return the agent that signed a request, None without such a signature, or by nobody who is believed.
 
         Raises InvalidCredentials, RateLimited for a signature that was used, TemporarilyUnavailable while the keys of a
         directory that the site lists cannot be read.
@@ -219,7 +223,7 @@ class WebBotAuth:
         return frozenset(("", self.label_of(credentials), *signer))
 
     def label_of(self, credentials: Credentials) -> Label:
-        """How a request stands to its signature, after it was asked who makes it."""
+        """Tell how a request stands to its signature, after it was asked who makes it."""
         if credentials.request is not None:
             result = credentials.request.get(SIGNED, {}).get("result")
             if isinstance(result, (InvalidCredentials, RateLimited)):
@@ -441,7 +445,7 @@ class _Message:
 
 
 def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
-    """The address of a request (an ASGI scope) at the origin of the site's that it names, "" for another's.
+    """Return the address of a request (an ASGI scope) at the origin of the site's that it names, "" for another's.
 
     A loopback name stands for itself: nobody signs for one but on this machine.
     """
@@ -482,7 +486,7 @@ class _Directories:
         self._fetching = 0
 
     async def find(self, directory: str, kind: str, address: str, key_id: str) -> _Key | None:
-        """The key of one directory. Raises TemporarilyUnavailable."""
+        """Return the key of one directory. Raises TemporarilyUnavailable."""
         if directory in self.fixed:
             return self.fixed[directory].find(key_id, "")
         with self._lock:
@@ -529,7 +533,7 @@ class _Directories:
 
 
 def directory_of(address: object, allow_private: bool = False, kind: str = "directory") -> str | None:
-    """A directory by its origin in lower case, or of a key set the whole address; None for what is no such address."""
+    """Return a directory by its origin in lower case, a key set by its address, None for what is neither."""
     if not isinstance(address, str) or len(address) > 500 or not re.fullmatch(r"[!-\[\]-~]+", address):
         return None
     try:
@@ -551,16 +555,8 @@ def directory_of(address: object, allow_private: bool = False, kind: str = "dire
     return origin if parts.path in ("", "/", WELL_KNOWN) and not parts.query else None
 
 
-def _names_of(directory: str) -> tuple[str, ...]:
-    """The names that an agent goes by whose site gives none: its host, and what stands before the last dot of it."""
-    host = directory.partition("://")[2].partition(":")[0]
-    labels = host.split(".")
-    own = labels[-2] if len(labels) > 1 else ""
-    return (host, own) if len(own) >= 4 else (host,)
-
-
 def read_directory(document: object) -> _Directory:
-    """The public keys of a JWK set that verify signatures; others are passed over. Raises ValueError for none."""
+    """Return the public keys of a JWK set that verify signatures, without others. Raises ValueError for none."""
     listed = document.get("keys") if isinstance(document, Mapping) else None
     if not isinstance(listed, (list, tuple)):
         raise ValueError("it is not a JWK set: it has no list of keys")
@@ -580,7 +576,7 @@ def read_directory(document: object) -> _Directory:
 
 
 def _read_key(entry: Mapping[str, Any]) -> tuple[str, _Key] | None:
-    """A key under its thumbprint (RFC 7638). Raises what a wrong one makes of it."""
+    """Return a key under its thumbprint (RFC 7638). Raises what a wrong one makes of it."""
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
     from http_message_signatures import algorithms
 

@@ -59,10 +59,6 @@ def is_published(catalog: Catalog) -> bool:
     return catalog.door(DOOR) is not None
 
 
-EVENT_TAG: Final = "event"
-"""The tag of skills that tell of what happens, for as long as their task goes on."""
-
-
 def extension_uri(catalog: Catalog) -> str:
     """The name of the extension that selects skills."""
     return catalog.absolute(extension_path(catalog))
@@ -131,17 +127,18 @@ def render(catalog: Catalog) -> dict[str, object]:
             "securityRequirements": required or None,
         }
         skills.append(present(skill))
-    for event in catalog.events:
-        if event.is_for(None) and event.id not in contracts:
-            contracts[event.id] = {"inputSchema": event.inputs, "outputSchema": event.payload}
-            described = {"id": event.id, "name": event.id, "description": event.description, "tags": [EVENT_TAG]}
-            skills.append({**described, "inputModes": list(INPUT_MODES), "outputModes": list(OUTPUT_MODES)})
+    # What happens on the site is named like a skill, but its task goes on until it is cancelled.
+    events = {
+        one.id: {"description": one.description, "inputSchema": one.inputs, "outputSchema": one.payload}
+        for one in catalog.events
+        if one.is_for(None) and one.id not in contracts
+    }
     extension = {
         "uri": extension_uri(catalog),
         "description": 'A data part {"skill": "<id>", "input": {...}} selects a skill and carries its input.',
         "required": False,
         # A card has no room for members of a site's own: they stand here.
-        "params": {"skills": contracts} | extension_members(site.extensions),
+        "params": {"skills": contracts} | ({"events": events} if events else {}) | extension_members(site.extensions),
     }
     card = {
         "name": site.name,

@@ -29,7 +29,8 @@ from urllib.parse import urlsplit
 import orjson
 
 from awp_publish.events import APPENDED, Events
-from awp_publish.policy.fetching import Failure, Posted, is_public_address, post
+from awp_publish.policy import fetching
+from awp_publish.policy.fetching import Failure, Posted
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import WEBHOOK, Add, Count, Look, Schedule, Step, Store, Swap, Unschedule
 
@@ -203,7 +204,7 @@ class Webhooks:
             raise RefusedCallback("The url must have no user, no password and no fragment.")
         is_local = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
         with suppress(ValueError):
-            is_local |= not is_public_address(str(ip_address(host)))
+            is_local |= not fetching.is_public_address(str(ip_address(host)))
         if is_local:
             raise RefusedCallback("The url leads into a private network.")
 
@@ -349,7 +350,7 @@ class Webhooks:
             headers["webhook-signature"] = " ".join(
                 sign(_key_of(one), message.id, moment, message.body) for one in keys
             )
-        return await asyncio.to_thread(post, hook.url, message.body, headers, trusted=self.trusted)
+        return await asyncio.to_thread(fetching.post, hook.url, message.body, headers, trusted=self.trusted)
 
     # --- Working ---
 

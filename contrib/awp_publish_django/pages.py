@@ -20,6 +20,7 @@ from awp_publish.serve.negotiation import (
     Accept,
     NegotiatedRequest,
     read_accept,
+    stands_for_page,
 )
 from awp_publish_django.gateway import scope_of, when_closed, with_headers
 from awp_publish_django.publication import Publication
@@ -45,7 +46,7 @@ def answer_page(
                 response = go_on(request)
         asked = _file(publication, request, response)
     if asked is None:
-        return _varied(publication, response, reading)
+        return _varied(publication, request, response, reading)
     with _asking(request, asked):
         response = go_on(request)
         body = _body_of(asked, response)
@@ -67,7 +68,7 @@ async def answer_page_async(
                 response = await go_on(request)
         asked = _file(publication, request, response)
     if asked is None:
-        return _varied(publication, response, reading)
+        return _varied(publication, request, response, reading)
     with _asking(request, asked):
         response = await go_on(request)
         body = await _body_of_async(asked, response)
@@ -220,9 +221,13 @@ def _set_vary(response: HttpResponseBase, headers: Headers) -> None:
         response["Vary"] = vary.decode("latin-1")
 
 
-def _varied(publication: Publication, response: HttpResponseBase, reading: Accept) -> HttpResponseBase:
-    """HTML says that it is chosen by Accept; so does a 304 that stands for a page, if its request names HTML."""
-    is_page = response.get("Content-Type", "").startswith(_HTML) or (response.status_code == 304 and reading.names_html)
+def _varied(
+    publication: Publication, request: HttpRequest, response: HttpResponseBase, reading: Accept
+) -> HttpResponseBase:
+    """HTML says that it is chosen by Accept; so does a 304 that stands for a page."""
+    is_page = response.get("Content-Type", "").lower().startswith(_HTML) or (
+        response.status_code == 304 and stands_for_page(reading.names_html, request.path)
+    )
     if is_page and publication.site.settings.page_formats is not None:
         patch_vary_headers(response, ["Accept"])
     return response

@@ -6,7 +6,13 @@ import itertools
 import pytest
 from awp_publish_django.publication import get_publication
 from django.db import transaction
-from django.http import FileResponse, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http import (
+    FileResponse,
+    HttpResponse,
+    HttpResponseNotModified,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
 from django.test import Client, override_settings
 from django.urls import path
 from django.views.decorators.http import require_GET, require_POST
@@ -240,3 +246,26 @@ def test_links_and_formats_go_together():
         answer = Client().get("/page")
         assert "/.well-known/woa.json" in answer["link"]
         assert answer["vary"] == "Accept"
+
+
+def _answers(request, name):
+    headers = {"location": "/there"} if name == "redirect" else {}
+    status = {"page": 200, "error": 404, "failure": 500, "redirect": 302, "refusal": 403}.get(name, 200)
+    if name == "stream":
+        return StreamingHttpResponse(iter(["<h1>Str", "eam</h1>"]))
+    if name == "unchanged":
+        return HttpResponseNotModified()
+    kind = "TEXT/HTML" if name == "capitals" else "text/html"
+    return HttpResponse("<h1>Page</h1>", status=status, headers=headers, content_type=kind)
+
+
+urlpatterns.append(path("answers/<name>", _answers))
+
+
+@pytest.mark.parametrize("name", ["page", "error", "failure", "redirect", "refusal", "stream", "unchanged", "capitals"])
+def test_every_html_answer_varies_by_accept(client, name):
+    for accept in ("*/*", "text/html", "image/png", "text/markdown"):
+        for method in ("get", "head", "post"):
+            answer = getattr(client, method)(f"/answers/{name}", headers={"accept": accept})
+            is_for_none = name == "unchanged" and accept == "text/markdown"  # it was asked with no condition
+            assert is_for_none or "Accept" in answer["vary"], (accept, method)

@@ -103,8 +103,12 @@ async def test_events_are_listed_with_their_schemas(app):
 async def test_the_extension_is_offered_where_there_are_events(app):
     bare = AgentPublisher(FastAPI(), site=make_shop(doors=["mcp"]))
     offered = [(await Client(one).ask("server/discover"))["capabilities"].get("extensions", {}) for one in (app, bare)]
-    assert EXTENSION in offered[0]
+    assert offered[0][EXTENSION] == {}
     assert EXTENSION not in offered[1]
+
+
+async def test_clients_of_the_sketch_find_events_among_the_capabilities(app):
+    assert (await Client(app).ask("server/discover"))["capabilities"]["events"] == {}
 
 
 @pytest.mark.parametrize("method", ["events/list", "events/poll", "events/stream"])
@@ -370,6 +374,12 @@ async def test_an_event_is_declared_once_and_before_the_start(site, app):
     app.open()
     with pytest.raises(DeclarationError, match="after the site was published"):
         site.event("order_lost")
+
+
+async def test_workers_that_share_nothing_are_refused_what_happens(site, monkeypatch):
+    monkeypatch.setattr("awp_publish.site.count_workers", lambda: 2)
+    with pytest.raises(DeclarationError, match="keep what has happened in a memory of its own"):
+        AgentPublisher(FastAPI(), site=site).open()
 
 
 # --- Streams ---

@@ -274,8 +274,10 @@ async def test_events_are_on_the_card_and_wrong_ones_are_told(open_client):
     client = open_client(app)
     card = client.get("/.well-known/agent-card.json").json()
     assert card["capabilities"]["pushNotifications"] is True
-    [skill] = [one for one in card["skills"] if one["tags"] == ["event"]]
-    assert (skill["id"], skill["description"]) == ("order_shipped", "An order has left the warehouse.")
+    [extension] = card["capabilities"]["extensions"]
+    event = extension["params"]["events"]["order_shipped"]
+    assert event["description"] == "An order has left the warehouse."
+    assert event["inputSchema"]["properties"].keys() == {"order_id", "carrier"}
     async with open_caller(app) as caller:
         assert state(await caller.call("order_shipped", {"colour": "red"})) == "input_required"
         assert state(await caller.call("order_shiped", {})) == "input_required"

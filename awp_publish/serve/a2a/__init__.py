@@ -99,6 +99,10 @@ and output are in the params of this extension on the agent card. Beside `input`
 (the awp-session that metadata.headers of a task hands out). Messages of one context that the agent has named have one
 session without that.
 Any other text is the input where it can be nothing else.
+
+The params of this extension may have events of the site, too. A message names one as it names a skill; its input are
+the values that are wanted. Its task goes on until it is cancelled: each occurrence is an artifact of it, in its stream,
+in SubscribeToTask and in push notifications.
 """
 
 

@@ -291,8 +291,7 @@ def wanted_of(record: TaskRecord) -> dict[str, Any] | None:
 
 def artifact_of(record: TaskRecord, one: Occurrence) -> TaskArtifactUpdateEvent:
     """Return an occurrence as an artifact of the task that tells of it."""
-    facts = one.facts
-    parts = make_data_parts(facts["data"]) or [Part(text=one.data.decode(), media_type=JSON)]
+    parts = make_data_parts(one.data) or [Part(text=orjson.dumps(one.data).decode(), media_type=JSON)]
     artifact = Artifact(artifact_id=one.id, name=one.name, parts=parts)
     artifact.metadata.update({"timestamp": one.timestamp})
     task = record.task

@@ -475,8 +475,7 @@ class Connection(SocketConnection):
             async with aclosing(batches):
                 async for batch in batches:
                     for one, after in batch.steps():
-                        facts = one.facts
-                        told = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": facts["data"]}
+                        told = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": one.data}
                         told |= {"cursor": write_cursor(after)}
                         message = make_message(new_trace(), type="event", method=name, params=told)
                         await self._write(message, is_packed=is_packed)
