@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from awp_publish import __version__
 from awp_publish.client import DOORS
 from awp_publish.commands import starting
 from awp_publish.commands.console import Console
@@ -28,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, rest = parser.parse_known_args(arguments)
     console = Console(as_json=options.json)
     if options.version:
+        from awp_publish import __version__
+
         console.say(f"awp-publish {__version__}")
         console.json({"version": __version__})
         return 0

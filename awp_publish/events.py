@@ -14,7 +14,7 @@ import base64
 import logging
 import random
 import secrets
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 import orjson
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from awp_publish.discover.routes import docstring_of
 from awp_publish.model import KNOWN, PUBLIC, Event, JsonObject
@@ -81,20 +81,19 @@ Positions: TypeAlias = dict[str, tuple[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One event that has happened. `data` is JSON text."""
+    """One event that has happened. `data` is what is told of it, an object of JSON."""
 
     id: str
     name: str
     timestamp: str
-    data: bytes = field(repr=False)
+    data: JsonObject = field(repr=False)
     log: str = ""
     number: int = 0
 
     @property
     def facts(self) -> dict[str, Any]:
         """The members that every protocol tells, with the payload as it is."""
-        told = {"eventId": self.id, "name": self.name, "timestamp": self.timestamp}
-        return told | {"data": orjson.loads(self.data)}
+        return {"eventId": self.id, "name": self.name, "timestamp": self.timestamp, "data": self.data}
 
 
 class Batch(NamedTuple):
@@ -134,7 +133,7 @@ class _Entry:
 
 class _Declared(NamedTuple):
     event: Event
-    payload: object
+    writes: TypeAdapter[object] | None
     conforms: Validator | None
     takes: Validator
 
@@ -199,13 +198,13 @@ class Events:
         payload, decorated = declaration.payload, declaration.decorated
         if payload is None and isinstance(decorated, type):
             payload = decorated
-        schema, conforms = cast(JsonObject, {"type": "object"}), None
+        schema, conforms, writes = cast(JsonObject, {"type": "object"}), None, None
         try:
             if isinstance(payload, Mapping):
                 schema = dict(payload)
                 conforms = compile_schema(schema)
             elif payload is not None:
-                schema = write_schema(payload, "serialization")
+                schema, writes = write_schema(payload, "serialization"), adapt(payload)
             inputs = filters_of(schema)
             takes = compile_schema(inputs)
         except UnusableSchema as error:
@@ -216,7 +215,7 @@ class Events:
         told = schema.get("description")
         words = declaration.description or own or (told if isinstance(told, str) and told else None)
         event = Event(event_id, words or title_of(event_id), schema, inputs, declaration.audience)
-        known = self._known[event_id] = _Declared(event, payload, conforms, takes)
+        known = self._known[event_id] = _Declared(event, writes, conforms, takes)
         return known
 
     # --- Emitting ---
@@ -247,9 +246,8 @@ class Events:
         """The payload as JSON text. Raises InvalidOutput."""
         subject, errors = f'The payload of event "{declared.event.id}"', list[Violation]()
         try:
-            if declared.payload is not None and declared.conforms is None:
-                adapter = adapt(declared.payload)
-                body = adapter.dump_json(adapter.validate_python(data), by_alias=True)
+            if declared.writes is not None:
+                body = declared.writes.dump_json(declared.writes.validate_python(data), by_alias=True)
             elif isinstance(data, BaseModel):
                 body = data.model_dump_json(by_alias=True).encode()
             else:
@@ -259,12 +257,10 @@ class Events:
             errors = [Violation("".join(f"/{part}" for part in one["loc"]), one["msg"]) for one in found]
         except (TypeError, ValueError) as error:  # of orjson, and of pydantic for what it cannot write
             raise InvalidOutput(f"{subject} cannot be written as JSON: {error}") from error
-        if not errors:
-            written = orjson.loads(body)
-            if not isinstance(written, dict):
-                raise InvalidOutput(f"{subject} is no object.")
-            if declared.conforms is not None:
-                errors = list(declared.conforms(written))
+        if not errors and not body.startswith(b"{"):
+            raise InvalidOutput(f"{subject} is no object.")
+        if not errors and declared.conforms is not None:
+            errors = list(declared.conforms(orjson.loads(body)))
         if errors:
             told = "; ".join(f"{one.pointer or '/'}: {one.detail}" for one in errors[:3])
             raise InvalidOutput(f"{subject} is not what is declared: {told}", errors=errors)
@@ -433,8 +429,45 @@ class Events:
         kept = [one for one in given if one.timestamp >= floor]
         truncated |= len(kept) < len(given)
         if arguments:
-            kept = [one for one in kept if is_match(arguments, orjson.loads(one.data))]
+            kept = [one for one in kept if is_match(arguments, one.data)]
         return Batch(tuple(kept), before, after, truncated, has_more)
+
+    async def follow(
+        self,
+        event: Event,
+        logs: Collection[str],
+        positions: Positions | None,
+        arguments: Mapping[str, object] | None = None,
+        seconds: float = 1.0,
+    ) -> AsyncGenerator[Batch, None]:
+        """Yield what happens after `positions`, and at least every so many `seconds` an empty batch.
+
+        What this process emits comes at once, what others emit when the store is looked at. While the store is away
+        batches are empty.
+        """
+        loop, woken = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake(log: str) -> None:
+            if log in logs:
+                with suppress(RuntimeError):  # the loop has ended, and the reader with it
+                    loop.call_soon_threadsafe(woken.set)
+
+        forget = self.listen(wake)
+        try:
+            while True:
+                woken.clear()
+                try:
+                    batch = await self.read(event, logs, positions, arguments=arguments)
+                    positions = batch.positions
+                except StoreUnavailable:
+                    batch = Batch((), positions or {}, positions or {})
+                yield batch
+                if not batch.has_more:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(seconds):
+                            await woken.wait()
+        finally:
+            forget()
 
     async def find_entry(self, event: Event, log: str, epoch: str, number: int) -> Occurrence | None:
         """Return one occurrence, None for one that is gone. Raises StoreUnavailable."""
@@ -479,19 +512,20 @@ def log_of(event_id: str, audience: str) -> str:
 
 def write_cursor(positions: Positions) -> str:
     """Return positions as one opaque text."""
-    told = [[log.rpartition(":")[2], epoch, number] for log, (epoch, number) in sorted(positions.items())]
+    told: list[object] = [next((log.rpartition(":")[0] for log in positions), "")]
+    told += [[log.rpartition(":")[2], epoch, number] for log, (epoch, number) in sorted(positions.items())]
     return base64.urlsafe_b64encode(orjson.dumps(told)).decode().rstrip("=")
 
 
 def read_cursor(event: Event, cursor: str) -> Positions | None:
     """Return the positions of a cursor, None for a text that is none of ours."""
     try:
-        told = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        of_event, *told = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         positions = {f"{event.id}:{log}": (epoch, number) for log, epoch, number in told}
     except (ValueError, TypeError):
         return None
     good = (type(one[0]) is str and type(one[1]) is int and 0 <= one[1] < 2**53 for one in positions.values())
-    return positions if all(good) else None
+    return positions if of_event == event.id and all(good) else None
 
 
 # --- Filters: what a subscription may ask for ---
@@ -542,4 +576,4 @@ def _read_head(raw: bytes) -> tuple[str, int]:
 
 def _read_entry(event_id: str, raw: bytes, log: str, number: int) -> Occurrence:
     told = orjson.loads(raw)
-    return Occurrence(told["id"], event_id, told["at"], orjson.dumps(told["data"]), log, number)
+    return Occurrence(told["id"], event_id, told["at"], told["data"], log, number)

@@ -40,7 +40,7 @@ from awp_publish.problems import (
 )
 from awp_publish.redaction import Redact, answer_redactor, input_redactor
 from awp_publish.schema import UnusableSchema, Validator, compile_schema
-from awp_publish.traffic import UNANSWERED, TrafficRecord
+from awp_publish.traffic import MAX_PENDING, UNANSWERED, TrafficRecord
 
 # --- OpenTelemetry spans of calls ---
 
@@ -354,7 +354,7 @@ class Invoker:
         rehearse: Callable[[Call], Awaitable[None]] | None = None,
     ) -> None:
         self._catalog = catalog
-        self._known: dict[str, Mapping[tuple[str, str | None], str]] = {}
+        self._offered: dict[str, Mapping[tuple[str, str | None], Action]] = {}
         self._shown: dict[str, Mapping[str, Agent]] = {}
         self._actions: Mapping[str, _Prepared] = {
             action.id: _prepare(action, guards, accept, check, rehearse) for action in catalog.actions
@@ -386,24 +386,27 @@ class Invoker:
         """From now on refuse what does not work (agent.json section 13)."""
         self._unavailable = status.degraded_actions if status.operational else frozenset(self._actions)
 
-    def find(self, door: str, agent_id: str, operation: str | None) -> Action:
-        """The action that an agent and operation name mean at a door. Raises UnknownAgent, UnknownOperation.
+    def offered(self, door: str) -> Mapping[tuple[str, str | None], Action]:
+        """Return the actions that a door offers, by agent and operation; None is that of a call which names none.
 
         An omitted operation means "default" (WoA section 5.1). Whether its caller may know of it, its guard decides.
         """
-        known = self._known.get(door)
-        if known is None:
-            agents = self._catalog.exposed_at(door).agents
-            known = self._known[door] = {
-                (one.id, named): action_id
-                for one in agents
-                for name, action_id in one.operations.items()
+        found = self._offered.get(door)
+        if found is None:
+            found = self._offered[door] = {
+                (agent.id, named): self._actions[action_id].action
+                for agent in self._catalog.exposed_at(door).agents
+                for name, action_id in agent.operations.items()
                 for named in ((name, None) if name == DEFAULT_OPERATION else (name,))
             }
-        action_id = known.get((agent_id, operation))
-        if action_id is None:
+        return found
+
+    def find(self, door: str, agent_id: str, operation: str | None) -> Action:
+        """The action that an agent and operation name mean at a door. Raises UnknownAgent, UnknownOperation."""
+        action = self.offered(door).get((agent_id, operation))
+        if action is None:
             raise self.unknown(door, agent_id, operation)
-        return self._actions[action_id].action
+        return action
 
     def unknown(self, door: str, agent_id: str, operation: str | None) -> Problem:
         """What a caller is told for whom there is no such agent or operation: of others, what everybody may know."""
@@ -517,7 +520,8 @@ class Invoker:
         if self._deadlines.loop is not loop:
             self._deadlines.start(loop)
         calls = self._deadlines.calls
-        call.deliver, call.deadline = deliver, perf_counter() + action.timeout
+        call.deliver = deliver
+        call.deadline = perf_counter() + action.timeout
         call.task = current_task(loop)
         calls.add(call)
         try:
@@ -574,10 +578,13 @@ class Invoker:
     def _count(self, call: Call, result: Result | None) -> None:
         """Count a call that has ended, once."""
         if (traffic := self._traffic) is not None and (started := call.started):
-            ended, principal, call.started = perf_counter(), call.principal, 0.0
-            caller = "" if principal is None else principal.id
-            outcome = UNANSWERED if result is None else result.code if isinstance(result, Problem) else "ok"
-            traffic.note((ended, call.door, call.action.id, caller, call.label, outcome, ended - started))
+            ended, call.started = perf_counter(), 0.0
+            caller = "" if call.principal is None else call.principal.id
+            outcome = "ok" if isinstance(result, Outcome) else UNANSWERED if result is None else result.code
+            pending = traffic.pending
+            pending.append((ended, call.door, call.action.id, caller, call.label, outcome, ended - started))
+            if len(pending) >= MAX_PENDING:
+                traffic.sum_up()
 
     def _inspect(self, call: Call, now: float) -> None:
         """One look at a running call: deliver an answer whose handler works on, end what is overdue, else listen."""

@@ -333,7 +333,7 @@ def make_action(
         escaped = [name.replace("\\", "\\\\").replace("'", "\\'") for name in names]  # a CSS string
         found = (f"[{of_action}='{action_id}'] [{of_input}='{name}']" for name in escaped)
         selectors = dict(zip(names, found, strict=True))
-    else:
+    elif selectors:
         _refuse_unknown_names(subject, "awas.selectors", selectors, operation)
     is_background = options.execution == "async"
     if is_background and answer_redactor(operation.outputs) is not None:

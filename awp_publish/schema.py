@@ -22,6 +22,7 @@ from urllib.parse import quote, unquote
 from uuid import UUID
 
 import jsonschema_rs
+import orjson
 from jsonschema_rs import Draft202012Validator as Engine
 from pydantic import AnyUrl, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
@@ -202,11 +203,12 @@ def _sketch(kind: object) -> JsonObject | None:
         return None
     objects, waiting = dict[str, JsonObject](), [core]
     for node in waiting:  # which grows while it is read
-        if not isinstance(node, dict) or node["type"] not in _PARTS or "extras_schema" in node:
+        type_ = node["type"] if isinstance(node, dict) else None
+        if type_ not in _PARTS or "extras_schema" in node:
             return None
-        for name in _PARTS[node["type"]]:
+        for name in _PARTS[type_]:
             part = node.get(name, [])
-            if name in ("schema", "items_schema", "keys_schema", "values_schema") and isinstance(part, dict):
+            if isinstance(part, dict) and name not in ("fields", "choices"):
                 waiting.append(part)
             else:
                 parts = part.values() if isinstance(part, dict) else part
@@ -218,7 +220,7 @@ def _sketch(kind: object) -> JsonObject | None:
                 return None
             if _describes_parts(metadata.get("pydantic_js_extra")):
                 return None
-        if node["type"] != "model":
+        if type_ != "model":
             continue
         inner, config = node["schema"], node.get("config", {})
         while inner["type"] == "function-after":
@@ -257,6 +259,9 @@ def close_like(schema: JsonObject, *written: JsonObject) -> JsonObject:
 
     Objects are told by the names of their members. The root is left as it is: it may have been put together of several.
     """
+    with contextlib.suppress(TypeError):  # of numbers that are too large, for instance
+        if orjson.dumps(schema).count(b'"properties"') < 2:  # the root's own
+            return schema
     closed: dict[frozenset[str], bool] = {}
     for part in subschemas(written):
         if "properties" in part:
@@ -691,8 +696,9 @@ def _list(schema: JsonObject, keyword: str) -> Sequence[Any]:
 
 def _branches_recursively(root: JsonObject) -> bool:
     """Return True if a union has itself in two of its alternatives."""
-    if "$ref" not in repr(root):
-        return False
+    with contextlib.suppress(TypeError):  # of numbers that are too large, for instance
+        if b'"$ref"' not in orjson.dumps(root):
+            return False
     unions: list[Mapping[str, object]] = []
     waiting: list[object] = [root]
     while waiting:

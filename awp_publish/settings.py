@@ -114,6 +114,9 @@ def check_path(value: str) -> str:
         raise ValueError(f'{value!r} must begin with "/"')
     if re.search(r"[?#\s]", value):
         raise ValueError(f'{value!r} must hold no "?", "#" or space; declare inputs for the query')
+    if re.search(r"<\w+(:\w+)?>", value):
+        braced = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", value)
+        raise ValueError(f'{value!r} must have its placeholders in braces: "{braced}"')
     return value
 
 

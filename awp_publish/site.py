@@ -902,11 +902,14 @@ class Site:
         is_shared, has_a2a = self.store.is_shared, "a2a" in self.settings.doors
         # A store in memory where several processes serve the site: one key would run a payment in each of them.
         kept = [action.id for action in actions if action.remembers or action.rate_limit or action.requires]
-        if not is_shared and (kept or self.facts.rate_limit or has_a2a) and (workers := count_workers()) > 1:
+        has_events = bool(self.events.all())
+        keeps = kept or self.facts.rate_limit or has_a2a or has_events
+        if not is_shared and keeps and (workers := count_workers()) > 1:
             things = "idempotency keys, confirmations, receipts, jobs and counts of calls"
             what = [f"{things} of {', '.join(kept)}"] if kept else []
             what += ["counts of calls of all actions"] if self.facts.rate_limit and not kept else []
             what += ["the tasks of the A2A door"] if has_a2a else []
+            what += ["what has happened"] if has_events else []
             raise DeclarationError(
                 "site",
                 f"{workers} workers serve it, and each would keep {' and '.join(what)} in a memory of its own.",

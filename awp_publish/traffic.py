@@ -46,6 +46,9 @@ ATTEMPTS: Final = 20
 MAX_LISTED: Final = 20
 """Lines of each table on a terminal."""
 
+MAX_ROWS: Final = 100
+"""Rows of each table on a page."""
+
 OTHERS: Final = "(others)"
 UNANSWERED: Final = "UNANSWERED"
 """The outcome of a call that ended without an answer, because its caller hung up or the server stops."""
@@ -103,7 +106,7 @@ class _Cell:
         self.milliseconds += other.milliseconds
 
 
-_Entry: TypeAlias = tuple[float, str, str, str, str, str, float | None]
+Entry: TypeAlias = tuple[float, str, str, str, str, str, float | None]
 """When it ended (perf_counter); door, action, caller, label and outcome; seconds that it took."""
 
 _Cells: TypeAlias = dict[tuple[str, str], _Cell]
@@ -149,7 +152,7 @@ class TrafficReport:
 
 
 def quantile(buckets: Sequence[int], share: float) -> float:
-    """The milliseconds within which a share of the calls ended, as exactly as the buckets tell."""
+    """Return the milliseconds within which a share of the calls ended, as exactly as the buckets tell."""
     wanted, seen = share * sum(buckets), 0
     for index, count in enumerate(buckets):
         if count and seen + count >= wanted:
@@ -171,7 +174,8 @@ class TrafficRecord:
         self._store = store
         self._clock = clock
         self.days = days
-        self._pending: list[_Entry] = []
+        self.pending: list[Entry] = []
+        """What was counted last. Whoever adds to it has it summed up from MAX_PENDING on."""
         self._sums: dict[str, _Cells] = {}
         self._lock = make_lock()
         self._is_kept = False
@@ -186,18 +190,14 @@ class TrafficRecord:
     ) -> None:
         """Count one call, or one reading of a page, which has no time."""
         seconds = None if milliseconds is None else milliseconds / 1000
-        self.note((time.perf_counter(), door, action, caller, label, outcome, seconds))
+        self.pending.append((time.perf_counter(), door, action, caller, label, outcome, seconds))
+        if len(self.pending) >= MAX_PENDING:
+            self.sum_up()
 
-    def note(self, entry: _Entry) -> None:
-        """Count the same, as one entry with the time when it ended (perf_counter) and the seconds that it took."""
-        pending = self._pending
-        pending.append(entry)
-        if len(pending) >= MAX_PENDING:
-            self._sum_up()
-
-    def _sum_up(self) -> None:
+    def sum_up(self) -> None:
+        """Make sums of what is pending."""
         with self._lock:
-            pending, self._pending = self._pending, []
+            pending, self.pending = self.pending, []
             today, until = "", 0.0
             offset = self._clock() - time.perf_counter()
             for ended, door, action, caller, label, outcome, seconds in pending:
@@ -251,7 +251,7 @@ class TrafficRecord:
         """Write what was counted. What the store does not take is kept for the next time."""
         if not self._is_kept:
             self.due = time.perf_counter() + FLUSH_SECONDS
-        self._sum_up()
+        self.sum_up()
         with self._lock:
             sums, self._sums = self._sums, {}
         if not sums:
@@ -306,13 +306,13 @@ class TrafficRecord:
     # --- Reading ---
 
     async def read(self, days: int | None = None) -> TrafficReport:
-        """What all workers have written of the last days, today among them. Raises StoreUnavailable."""
+        """Return what all workers have written of the last days, today among them. Raises StoreUnavailable."""
         today = datetime.fromtimestamp(self._clock(), UTC).date()
         wanted = max(1, min(days or self.days, self.days))
         return await self._read([(today - timedelta(ago)).isoformat() for ago in reversed(range(wanted))])
 
     async def read_totals(self) -> TrafficReport:
-        """The sums of all days, without callers: they only ever grow. Raises StoreUnavailable."""
+        """Return the sums of all days, without callers: they only ever grow. Raises StoreUnavailable."""
         return await self._read([TOTALS])
 
     async def _read(self, names: Sequence[str]) -> TrafficReport:
@@ -351,7 +351,7 @@ def _merged(before: bytes | None, cells: _Cells) -> bytes:
 
 
 def _unpacked(value: bytes | None) -> _Cells:
-    """The cells of a value; a damaged one, or one of another version, begins anew."""
+    """Return the cells of a value; a damaged one, or one of another version, begins anew."""
     cells: _Cells = {}
     try:
         for door, action, counts, buckets, milliseconds in orjson.loads(value) if value is not None else ():
@@ -402,7 +402,7 @@ _FAILED: Final = frozenset({"HANDLER_FAILED", "HANDLER_TIMEOUT", "HANDLER_UNAVAI
 
 
 def kind_of(outcome: str) -> str:
-    """Whether a call went well, was refused, or failed because of the site."""
+    """Tell whether a call went well, was refused, or failed because of the site."""
     if outcome == "ok":
         return "ok"
     is_ours = outcome in _FAILED or outcome.endswith("UNAVAILABLE") or (outcome.isdecimal() and outcome >= "500")
@@ -462,3 +462,48 @@ def traffic_table(report: TrafficReport) -> str:
     )
     caption = "<caption>Calls and readings of pages by day</caption>"
     return f'<table>{caption}<thead><tr><th scope="col">day</th>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+class Breakdown(NamedTuple):
+    """One table about calls: what each row has them by, and its cells as text."""
+
+    caption: str
+    heads: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+def traffic_breakdowns(report: TrafficReport, *, with_callers: bool) -> list[Breakdown]:
+    """Return calls by door, action, page, job, outcome and code, the most first, with the times that they took.
+
+    A table without rows is left out. Names of callers are for readers who may know them.
+    """
+
+    def measure(caption: str, name: str, only: Callable[[TrafficRow], bool]) -> Breakdown:
+        counts: dict[str, dict[str, int]] = {}
+        for (one, outcome), calls in report.sum_by(name, "outcome", only=only).items():
+            counts.setdefault(one, {kind: 0 for kind, _ in KINDS})[kind_of(outcome)] += calls
+        rows: list[tuple[str, ...]] = []
+        for one in sorted(counts, key=lambda one: -sum(counts[one].values()))[:MAX_ROWS]:
+            found = report.quantiles(**{name: one}) or {}
+            times = [f"{found[share]:g} ms" if found else "" for share in ("p50", "p90", "p99")]
+            rows.append((one or "(none)", *(f"{calls:,}" for calls in counts[one].values()), *times))
+        heads = (name, *(kind for kind, _ in KINDS), "half within", "90 % within", "99 % within")
+        return Breakdown(caption, heads, rows)
+
+    def count(caption: str, heads: tuple[str, ...], only: Callable[[TrafficRow], bool]) -> Breakdown:
+        names = ["outcome" if head == "code" else "action" if head == "page" else head for head in heads]
+        sums = list(report.sum_by(*names, only=only).items())[:MAX_ROWS]
+        return Breakdown(caption, (*heads, "calls"), [(*key, f"{calls:,}") for key, calls in sums])
+
+    found = [
+        measure("By door", "door", lambda row: True),
+        measure("By action", "action", lambda row: row.door not in PAGES and row.door != JOB),
+        count("Readings of pages", ("page", "door"), lambda row: row.door in PAGES),
+        count("Background jobs", ("action", "outcome"), lambda row: row.door == JOB),
+        count("By outcome", ("outcome",), lambda row: True),
+        count("Refusals and failures by code", ("code", "door"), lambda row: row.outcome != "ok"),
+    ]
+    if with_callers:
+        who = count("By caller", ("caller", "label"), lambda row: row.door not in PAGES and row.door != JOB)
+        found.append(who._replace(rows=[(row[0] or "nobody known", *row[1:]) for row in who.rows]))
+    return [one for one in found if one.rows]

@@ -12,6 +12,7 @@ from benchmarks.a2a import a2a
 from benchmarks.actions import actions
 from benchmarks.browsing import browsing
 from benchmarks.documents import documents
+from benchmarks.events import events
 from benchmarks.freezing import freezing
 from benchmarks.guarding import guarding
 from benchmarks.idle import idle
@@ -35,6 +36,7 @@ GROUPS: Final[Mapping[str, tuple[Callable[[float], list[Row]], float]]] = {
     "a2a": (a2a, 12.0),
     "actions": (actions, 20.0),
     "mcp": (mcp, 30.0),
+    "events": (events, 20.0),
     "idle": (idle, 30.0),
     "over_http": (over_http, 96.0),
     "browsing": (browsing, 30.0),

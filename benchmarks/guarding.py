@@ -64,11 +64,11 @@ def guarding(seconds: float) -> list[Row]:
             "bearer check, limit and idempotency record, in memory",
             found,
             "guarded",
-            "unguarded",
-            "the unguarded call",
+            "counted",
+            "the same call without them",
             at_most(40.0, "us"),
         ),
-        of_before(gates, found, "guarded", "unguarded", "old guarded", "old unguarded", small, most)
+        of_before(gates, found, "guarded", "counted", "old guarded", "old unguarded", small, most)
         if pieces is not None
         else Row(gates, small, None, most, "the history is not at hand"),
         compare(

@@ -132,6 +132,14 @@ class Order(Model):
     currency: Currency = "USD"
 
 
+class Shipment(Model):
+    """An order of yours is on its way."""
+
+    order_id: str
+    total_cents: int
+    currency: Currency = "USD"
+
+
 class RefusalDetail(Model):
     """Why a request was refused."""
 

@@ -137,8 +137,9 @@ async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
     fields = [one for one in given if isinstance(one, Mapping) and isinstance(one.get("name"), str)]
     if not fields or len(fields) < len(given):
         raise PrimitiveError("invalid_input", "The fields of browser.extract_elements are objects that have a name.")
-    if unknown := sorted(scope.keys() - {"selector", "selectors", "root_strategy", "max_ancestor_depth"}):
-        raise PrimitiveError("capability_unavailable", f"A scope is found by selectors, not by {unknown[0][:50]!r}.")
+    known = {"selector", "selectors", "text_equals", "text_contains", "root_strategy", "max_ancestor_depth"}
+    if unknown := sorted(scope.keys() - known):
+        raise PrimitiveError("capability_unavailable", f"A scope is not found by {unknown[0][:50]!r} here.")
     if scope.get("root_strategy", "scope") != "scope":
         raise PrimitiveError("capability_unavailable", 'The root_strategy of a scope is "scope" here.')
     rules: dict[str, JsonObject] = {}
@@ -150,12 +151,18 @@ async def _items(page: LivePage, arguments: JsonObject) -> JsonObject:
             rules[f"{at}/{choice}"] = read if own == ":scope" else {**read, "selector": own}
     listed = {"id": "items", "selector": arguments["item_selector"], "many": True, "fields": rules}
     found: object = None
-    roots = [scope["selector"]] if "selector" in scope else scope.get("selectors", [])
+    equal, part = scope.get("text_equals"), scope.get("text_contains")
+    roots = [scope["selector"]] if "selector" in scope else scope.get("selectors", ["body"] if scope else [])
     for root in roots if isinstance(roots, list) else []:
-        within = {"id": "root", "selector": str(root), "many": False, "fields": {"items": listed}}
-        region = (await page.extract([within])).records.get("root")
-        if isinstance(region, Mapping):
-            found = region.get("items")
+        within = {"id": "root", "selector": str(root), "fields": {"text": {"property": "innerText"}, "items": listed}}
+        regions = (await page.extract([within])).records.get("root")
+        fitting = (
+            one
+            for one in (regions if isinstance(regions, list) else [])
+            if (equal is None or one["text"] == equal) and (part is None or str(part) in str(one["text"]))
+        )
+        if (region := next(fitting, None)) is not None:
+            found = region["items"]
             break
     else:
         if scope:

@@ -781,7 +781,11 @@ class SitePage:
         records: dict[str, object] = {}
         for extract in extracts:
             record_id, fields = str(extract.get("id")), extract.get("fields")
-            found = matches(extract.get("selector"), extract.get("xpath"), 0)[:MAX_FOUND]
+            css = extract.get("selector")
+            if isinstance(css, str) and css and _SCOPE not in css:
+                found = self._select(css)[:MAX_FOUND]  # the body too
+            else:
+                found = matches(css, extract.get("xpath"), 0)[:MAX_FOUND]
             counts[record_id] = len(found)
             values: list[object]
             if isinstance(fields, Mapping):

@@ -41,7 +41,14 @@ from awp_publish.checks.text import everything
 from awp_publish.schema import part_at, translate
 from awp_publish.selectors import selector_fault
 from awp_publish.workflows import rules
-from awp_publish.workflows.expressions import ExpressionError, check_expression, expression_of, has_engine, has_slots
+from awp_publish.workflows.expressions import (
+    MAX_EXPRESSION_CHARACTERS,
+    ExpressionError,
+    check_expression,
+    expression_of,
+    has_engine,
+    has_slots,
+)
 from awp_publish.workflows.primitives import PRIMITIVES, arguments_of
 
 _TARGETS: Final = (
@@ -75,7 +82,6 @@ _SOURCES: Final = (
 _FILES: Final = (
     *(f"{source}/files/[]" for source in _SOURCES),
     "/x_actions/files/[]/path",
-    "/tools/[]/x_actions/files/[]/path",
     "/attachments/[]/affordance/opens/arguments/html_source",
 )
 _NAMES: Final = (
@@ -661,15 +667,12 @@ def unknown_attachments(document: JsonObject) -> Iterator[Finding]:
 Step: TypeAlias = Mapping[str, object]
 
 
-def _steps(document: JsonObject) -> Iterator[Step]:
-    """Yield the steps of all workflows."""
+def _steps(document: JsonObject) -> list[Step]:
+    """Return the steps of all workflows."""
     tools = document.get("tools")
-    for tool in tools if isinstance(tools, list) else ():
-        workflow = tool.get("workflow") if isinstance(tool, dict) else None
-        steps = workflow.get("steps") if isinstance(workflow, dict) else None
-        for step in steps if isinstance(steps, list) else ():
-            if isinstance(step, dict):
-                yield step
+    workflows = [tool.get("workflow") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    listed = [workflow.get("steps") for workflow in workflows if isinstance(workflow, dict)]
+    return [step for steps in listed if isinstance(steps, list) for step in steps if isinstance(step, dict)]
 
 
 @check("actions-workflow", ERROR, "workflow", hint='Write version 1, expression_language "jsonata" and known keys.')
@@ -966,7 +969,7 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
     These are a version in words or none; tools without an input_schema, which take nothing; tools that are named like a
     primitive, which runtimes execute themselves, or that have their output in `static_output`; whole sections in
     another form than their own, which are passed over; and what fails at run time where it is used: primitives that are
-    not known, arguments that a primitive has not, and texts that are no CSS selectors.
+    not known, arguments that a primitive has not, texts that are no CSS selectors, and expressions that are too long.
     """
     version = document.get("version")
     is_named = version is None or isinstance(version, str)
@@ -982,6 +985,7 @@ def forgiven(document: JsonObject, findings: Iterable[Finding]) -> Iterator[Find
             (found.check == "actions-version" and is_named)
             or (found.check in mild and not found.pointer.endswith("/after_each"))
             or (found.check == "actions-selector" and all(isinstance(one, str) for one in selectors))
+            or (found.check == "actions-expression" and len(str(there)) > MAX_EXPRESSION_CHARACTERS)
             or (found.check == "actions-executable" and found.pointer in carried_out)
             or (found.check == "actions-type" and found.pointer in _SECTIONS)
         ):

@@ -7,14 +7,13 @@ application object of another framework may tell its routes itself, in a method 
 import sys
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from dataclasses import replace
-from functools import partial
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from starlette.routing import BaseRoute, Host, Match, Mount, Route as StarletteRoute
 
 from awp_publish.discover.functions import Injector
-from awp_publish.discover.routes import Operation, Route, opaque, walk_routes
+from awp_publish.discover.routes import HiddenRoute, Operation, Route, opaque, path_parameters, walk_routes
 from awp_publish.model import Arrival, OpenApi
 
 __all__ = [
@@ -92,29 +91,62 @@ def find_arrival(app: object, scope: Scope, prefix: str = "") -> Routed | None:
 
 
 def fixed_arrivals(app: object) -> Callable[[Scope], Routed | None]:
-    """Return `find_arrival` for paths without parameters, which lists the application's routes once.
+    """Return `find_arrival` for paths without parameters, which lists the routes of each application once.
 
-    Of routes that are as fixed, only those of the same path are asked: thousands of them take no square of the time.
+    Only routes of the shape of a path are asked, those without placeholders and those whose placeholders are whole
+    segments: thousands of them take no square of the time.
     """
-    listed = _in_order(app)
-    if listed is None:
-        return partial(find_arrival, app)
-    fixed, others = dict[str, list[tuple[int, Any, BaseRoute]]](), list[tuple[int, Any, BaseRoute]]()
+    known: dict[int, tuple[object, _Shapes | None]] = {}
+
+    def find(app: object, scope: Scope, prefix: str) -> Routed | None:
+        if id(app) not in known:
+            listed = _in_order(app)
+            known[id(app)] = app, None if listed is None else _shapes_of(listed)
+        shapes = known[id(app)][1]
+        if shapes is None:
+            return find_arrival(app, scope, prefix)
+        segments = scope["path"].removeprefix(scope.get("root_path", "")).split("/")
+        tried = [*shapes.others]
+        for shape in shapes.by_length.get(len(segments), ()):
+            key = tuple(None if is_placeholder else one for is_placeholder, one in zip(shape, segments, strict=True))
+            tried += shapes.routes.get(key, ())
+        tried.sort(key=itemgetter(0))
+        return _first_of(((candidate, route) for _, candidate, route in tried), scope, prefix, find)
+
+    return lambda scope: find(app, scope, "")
+
+
+class _Shapes(NamedTuple):
+    """Routes with their order: by segments, None for a placeholder, and those of another kind. Shapes by length."""
+
+    routes: dict[tuple[str | None, ...], list[tuple[int, Any, BaseRoute]]]
+    by_length: dict[int, set[tuple[bool, ...]]]
+    others: list[tuple[int, Any, BaseRoute]]
+
+
+def _shapes_of(listed: Iterable[tuple[Any, BaseRoute]]) -> _Shapes:
+    shapes = _Shapes({}, {}, [])
     for order, (candidate, route) in enumerate(listed):
+        if isinstance(route, HiddenRoute):  # of calls alone
+            continue
         is_ordinary = getattr(type(route).matches, "__module__", "") in ("starlette.routing", "fastapi.routing")
-        if is_ordinary and isinstance(route, StarletteRoute) and "{" not in candidate.path:
-            fixed.setdefault(candidate.path, []).append((order, candidate, route))
-        else:
-            others.append((order, candidate, route))
+        if is_ordinary and isinstance(route, StarletteRoute):
+            segments, convertors = candidate.path.split("/"), path_parameters(candidate.path).values()
+            if {"str", "int", "float", "uuid"}.issuperset(convertors):  # which take no slash
+                key = tuple(None if "{" in one else one for one in segments)
+                shapes.routes.setdefault(key, []).append((order, candidate, route))
+                shapes.by_length.setdefault(len(key), set()).add(tuple(one is None for one in key))
+                continue
+        shapes.others.append((order, candidate, route))
+    return shapes
 
-    def find(scope: Scope) -> Routed | None:
-        tried = sorted([*fixed.get(scope["path"], ()), *others], key=itemgetter(0))
-        return _first_of(((candidate, route) for _, candidate, route in tried), scope, "")
 
-    return find
-
-
-def _first_of(listed: Iterable[tuple[Any, BaseRoute]], scope: Scope, prefix: str) -> Routed | None:
+def _first_of(
+    listed: Iterable[tuple[Any, BaseRoute]],
+    scope: Scope,
+    prefix: str,
+    find_below: Callable[[object, Scope, str], Routed | None] = find_arrival,
+) -> Routed | None:
     for candidate, route in listed:
         match, child = candidate.matches(scope)
         if match is not Match.FULL:
@@ -125,7 +157,7 @@ def _first_of(listed: Iterable[tuple[Any, BaseRoute]], scope: Scope, prefix: str
         if not isinstance(route, (Mount, Host)):
             return Routed(Arrival(prefix, None), (endpoint,))
         below = prefix + route.path if isinstance(route, Mount) else prefix
-        found = find_arrival(route.app, {**scope, **child}, below)
+        found = find_below(route.app, {**scope, **child}, below)
         return None if found is None else Routed(found.arrival, (endpoint, *found.endpoints))
     return None
 

@@ -192,7 +192,8 @@ class _Document:
             except Exception as error:
                 raise UnusableSchema(f"FastAPI cannot describe {context.path}: {reason_of(error)}") from error
             components, found = Components(document), _operation(document, context, method)
-        body, written = context.body_field, tuple[JsonObject, ...]()
+        route = getattr(context, "_effective_route", context)  # behind it each attribute takes long to find
+        body, written = route.body_field, tuple[JsonObject, ...]()
         if body is not None:
             kind, beside = body.field_info.annotation, body.field_info
             # A model as it stands has been read by pydantic already; validators and bounds beside it have not.
@@ -206,30 +207,30 @@ class _Document:
         read = read_operation(
             found,
             components,
-            self._prefix + (context.path or ""),
+            self._prefix + (route.path or ""),
             document.get("security"),
             drops_unknown=drops_unknown(*written),
             drops_empty=True,  # fastapi.dependencies.utils, `_get_value`: it refuses the field, or takes the default
         )
         outputs = read.outputs  # what the route writes may differ from what FastAPI documents of it
-        if context.response_model is not None and not context.response_model_by_alias:
-            outputs = write_schema(context.response_model, "serialization", by_alias=False)
-        if any(getattr(context, f"response_model_{name}") for name in _TRIMS):
+        if route.response_model is not None and not route.response_model_by_alias:
+            outputs = write_schema(route.response_model, "serialization", by_alias=False)
+        if any(getattr(route, f"response_model_{name}") for name in _TRIMS):
             outputs = _without_required(outputs)
-        if context.response_model_exclude or context.response_model_include is not None:
+        if route.response_model_exclude or route.response_model_include is not None:
             definitions = as_object(outputs.get("$defs"))
-            outputs = _trimmed(outputs, definitions, context.response_model_include, context.response_model_exclude)
+            outputs = _trimmed(outputs, definitions, route.response_model_include, route.response_model_exclude)
         # OpenAPI has no word for security schemes that only look (`auto_error=False`).
-        schemes = [scheme for scheme in _dependencies(context.dependant) if isinstance(scheme, SecurityBase)]
+        schemes = [scheme for scheme in _dependencies(route.dependant) if isinstance(scheme, SecurityBase)]
         refuses = not schemes or any(getattr(scheme, "auto_error", True) for scheme in schemes)
         # Single parameters that are called so: a model of headers is what somebody has declared as a whole.
-        headers = (field for one in _flat(context.dependant) for field in one.header_params)
+        headers = (field for one in _flat(route.dependant) for field in one.header_params)
         secret = {field.alias.lower() for field in headers if is_secret_header(field.alias.lower())}
         described = dataclasses.replace(
             read,
             inputs=close_like(read.inputs, *written),
             outputs=outputs,
-            answers_json=read.answers_json and answers_json(context.endpoint) is not False,
+            answers_json=read.answers_json and answers_json(route.endpoint) is not False,
             operation_id=operation_id if isinstance(operation_id, str) else None,
             schemes={name: _located(scheme, self._prefix) for name, scheme in read.schemes.items()},
         )

@@ -94,23 +94,25 @@ def with_definitions(schema: dict[str, object], definitions: JsonObject) -> dict
 def _rewrite(schema: object, names: set[str]) -> object:
     """Copy a schema with references made local, and without the titles that were made up from names."""
     if isinstance(schema, list):
-        return [_rewrite(item, names) for item in schema]
+        return [_rewrite(item, names) if isinstance(item, (dict, list)) else item for item in schema]
     if not isinstance(schema, dict):
         return schema
     copied: dict[str, object] = {}
     for key, value in schema.items():
-        if key == "$ref" and isinstance(value, str) and value.startswith(_SCHEMAS):
+        if isinstance(value, (dict, list)):
+            if key in _NAMED and isinstance(value, dict):
+                copied[key] = {name: _rewrite(member, names) for name, member in value.items()}
+            elif key in _VERBATIM:
+                copied[key] = value
+            elif key != "discriminator":  # an OpenAPI keyword whose mapping points into the document we leave
+                copied[key] = _rewrite(value, names)
+        elif key == "$ref" and isinstance(value, str) and value.startswith(_SCHEMAS):
             names.add(value.removeprefix(_SCHEMAS))
             copied[key] = _DEFINITIONS + value.removeprefix(_SCHEMAS)
-        elif key in _NAMED and isinstance(value, dict):
-            copied[key] = {name: _rewrite(member, names) for name, member in value.items()}
-        elif not isinstance(value, (dict, list)) or key in _VERBATIM:
-            if key in _BOUNDS and isinstance(value, float) and value.is_integer():
-                copied[key] = int(value)  # FastAPI keeps every bound as a float
-            elif key != "title":
-                copied[key] = value
-        elif key != "discriminator":  # an OpenAPI keyword whose mapping points into the document we leave
-            copied[key] = _rewrite(value, names)
+        elif key in _BOUNDS and isinstance(value, float) and value.is_integer():
+            copied[key] = int(value)  # FastAPI keeps every bound as a float
+        elif key != "title":
+            copied[key] = value
     return copied
 
 
@@ -157,6 +159,20 @@ def read_operation(
     status, outputs = _read_responses(as_object(operation.get("responses")), components)
     # The alternatives in which a caller may authenticate, each one scheme or several. `{}` among them is "nobody".
     asked = as_objects(operation.get("security", security))
+    read = Operation(
+        taken.schema(components),
+        outputs,
+        tuple(taken.parameters),
+        content_type,
+        status,
+        _text(operation.get("description")),
+        _text(operation.get("summary")),
+        _text(operation.get("operationId")),
+        taken.needs_authorization,
+        answers_json=_answers_json(as_object(operation.get("responses")), components),
+    )
+    if not asked:
+        return read
     listed = [scopes for alternative in asked for scopes in alternative.values() if isinstance(scopes, list)]
     schemes = {name: components.security_scheme(name) for alternative in asked for name in alternative}
     credentials = [found for scheme in schemes.values() if (found := credential_of(scheme)) is not None]
@@ -167,21 +183,13 @@ def read_operation(
         }
         for alternative in asked
     )
-    return Operation(
-        taken.schema(components),
-        outputs,
-        tuple(taken.parameters),
-        content_type,
-        status,
-        _text(operation.get("description")),
-        _text(operation.get("summary")),
-        _text(operation.get("operationId")),
-        (bool(asked) and all(asked)) or taken.needs_authorization,
-        tuple(dict.fromkeys(str(scope) for scopes in listed for scope in scopes)) if all(asked) else (),
-        tuple(dict.fromkeys(credentials)),
-        _answers_json(as_object(operation.get("responses")), components),
-        requirements,
-        {name: scheme for name, scheme in schemes.items() if scheme},
+    return replace(
+        read,
+        auth_required=all(asked) or taken.needs_authorization,
+        scopes=tuple(dict.fromkeys(str(scope) for scopes in listed for scope in scopes)) if all(asked) else (),
+        credentials=tuple(dict.fromkeys(credentials)),
+        security=requirements,
+        schemes={name: scheme for name, scheme in schemes.items() if scheme},
     )
 
 

@@ -123,7 +123,9 @@ def answers_json(handler: object) -> bool | None:
     """
     function = next((layer for layer in layers_of(handler) if inspect.isfunction(layer)), None)
     try:
-        annotation = get_type_hints(function).get("return") if function is not None else None
+        annotation = getattr(function, "__annotations__", {}).get("return")
+        if isinstance(annotation, str):
+            annotation = get_type_hints(function)["return"]
     except Exception:  # a name that is imported for type checkers only
         return None
     while get_origin(annotation) is Annotated:

@@ -520,7 +520,7 @@ class ItemNames:
     def of_form(self, form: Node, start: int) -> str:
         """Return the heading in a form, or the nearest one before it, or what its row is called after."""
         for around in (form, *_around(form)):
-            name = self._named(around, form, start)
+            name = self._named(around, form, start, or_later=around is form)
             if name or around.tag in _BOUNDARIES:
                 return name
         return ""
@@ -565,7 +565,7 @@ class ItemNames:
             said = " ".join("".join(pieces).split())
         return self._short(said)
 
-    def _named(self, around: Node, node: Node, start: int) -> str:
+    def _named(self, around: Node, node: Node, start: int, or_later: bool = True) -> str:
         if around.tag == "tr" or around.attributes.get("role") == "row":
             cells = [child for child in around.children if child.tag in ("td", "th")]
             texts = [
@@ -576,8 +576,9 @@ class ItemNames:
         if around not in self._heads:
             return ""
         before = self._preceding(start)
-        found = before if before is not None and self._holds(around, before) else self._heads[around]
-        return self._short(self._survey.text(found))
+        if before is None or not self._holds(around, before):
+            before = self._heads[around] if or_later else None
+        return self._short(self._survey.text(before)) if before is not None else ""
 
     def _preceding(self, start: int) -> Candidate | None:
         place = bisect_right(self._starts, start)

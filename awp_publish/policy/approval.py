@@ -40,12 +40,12 @@ class Approval:
 
 
 def path_of(given: bool | str) -> Path:
-    """The file that the option `approval` means."""
+    """Return the file that the option `approval` means."""
     return Path(FILE if isinstance(given, bool) else given)
 
 
 def digests_of(action: Action) -> dict[str, str]:
-    """The digest of an action, and of each of its PARTS."""
+    """Return the digest of an action, and of each of its PARTS."""
     summary = action.confirmation_summary
     parts: Mapping[str, object] = {
         "inputs": action.inputs,
@@ -83,7 +83,7 @@ def _digest(value: object) -> str:
 
 
 def read_approved(path: Path) -> Mapping[str, Mapping[str, str]]:
-    """What was approved, by action; nothing where there is no file. Raises DeclarationError for one that is damaged."""
+    """Return what was approved, by action: nothing without a file. Raises DeclarationError for a damaged one."""
     try:
         content = orjson.loads(path.read_bytes())
         actions = content["actions"]
@@ -110,7 +110,7 @@ def write_approved(path: Path, approved: Mapping[str, Mapping[str, str]]) -> Non
 
 
 def compare(actions: Iterable[Action], approved: Mapping[str, Mapping[str, str]]) -> tuple[Approval, ...]:
-    """How each action stands to what was approved, in the order of their declaration; at the end what is gone."""
+    """Tell how each action stands to what was approved, in the order of their declaration; at the end what is gone."""
     found: dict[str, Approval] = {}
     for action in actions:
         known, now = approved.get(action.id), digests_of(action)

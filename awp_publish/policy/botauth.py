@@ -2,8 +2,9 @@
 
 draft-meunier-http-message-signatures-directory and the Web Bot Auth protocol draft: `Signature-Agent` names a
 directory of keys, `Signature-Input` with the tag "web-bot-auth" what is signed and with which key, `Signature` is the
-signature. Both forms of `Signature-Agent` are read, the dictionary and the bare string. Of its types, `directory` and
-`jwks_uri` are. A body is not read here: what covers `content-digest` covers that header.
+signature. Both forms of `Signature-Agent` are read, the dictionary and the bare string, and its types `directory`,
+`jwks_uri` and `cimd` (a client id metadata document, which has the keys or says where they are). A signature that
+covers `content-digest` (RFC 9530) holds for the body, whose digests are taken as it is read.
 
 A request without these headers costs nothing here. Which address is signed (`@authority`, `@target-uri`) is held
 against the site's own addresses: a signature that was made for another site is worth nothing.
@@ -16,11 +17,11 @@ import re
 import time
 from base64 import urlsafe_b64encode
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias, cast
 from urllib.parse import quote, urlsplit
 
 import orjson
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from http_message_signatures import HTTPMessageVerifier
 
 logger: Final = logging.getLogger("awp_publish.calls")
+
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 TAG: Final = "web-bot-auth"
 WELL_KNOWN: Final = "/.well-known/http-message-signatures-directory"
@@ -81,6 +84,10 @@ _ADVICE: Final = (
     "Sign the request as Accept-Signature says, each request anew: with a key of the directory that "
     "Signature-Agent names, for this site's address, at the present time."
 )
+DIGESTS: Final = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
+"""Algorithms of Content-Digest (RFC 9530 section 5) that are read; the others are insecure."""
+
+KINDS: Final = ("directory", "jwks_uri", "cimd")
 _NAME: Final = re.compile(r"[a-z0-9.-]+(:[0-9]+)?")
 _METADATA: Final = frozenset({"created", "expires", "keyid", "tag", "nonce", "alg"})
 
@@ -152,7 +159,11 @@ class WebBotAuth:
                 said = (names,) if isinstance(names, str) else tuple(names)
                 if not all(isinstance(one, str) and one.strip() for one in said):
                     raise DeclarationError("site", f"WebBotAuth: the names of {address} are not texts.", remedy)
-                listed[directory] = said or _names_of(directory)
+                if not said:  # the host, and what stands before the last dot of it
+                    host = directory.partition("://")[2].partition(":")[0]
+                    own = host.split(".")[-2] if "." in host else ""
+                    said = (host, own) if len(own) >= 4 else (host,)
+                listed[directory] = said
         fixed: dict[str, _Directory] = {}
         for address, document in (keys or {}).items():
             directory = self._address_of(address)
@@ -174,7 +185,7 @@ class WebBotAuth:
         return found
 
     def bound_to(self, origins: Sequence[str], store: Store) -> "WebBotAuth":
-        """The same for a site at these addresses, whose store remembers the signatures that were used."""
+        """Return the same for a site at these addresses, whose store remembers the signatures that were used."""
         bound = replace(self, keys=None)
         object.__setattr__(bound, "_origins", tuple(origins))
         object.__setattr__(bound, "_store", store)
@@ -183,7 +194,7 @@ class WebBotAuth:
         return bound
 
     async def __call__(self, credentials: Credentials) -> Principal | None:
-        """The agent that signed a request, None for a request without such a signature, or by nobody who is believed.
+        """Return the agent that signed a request, None without such a signature, or by nobody who is believed.
 
         Raises InvalidCredentials, RateLimited for a signature that was used, TemporarilyUnavailable while the keys of a
         directory that the site lists cannot be read.
@@ -212,7 +223,7 @@ class WebBotAuth:
         return frozenset(("", self.label_of(credentials), *signer))
 
     def label_of(self, credentials: Credentials) -> Label:
-        """How a request stands to its signature, after it was asked who makes it."""
+        """Tell how a request stands to its signature, after it was asked who makes it."""
         if credentials.request is not None:
             result = credentials.request.get(SIGNED, {}).get("result")
             if isinstance(result, (InvalidCredentials, RateLimited)):
@@ -226,14 +237,14 @@ class WebBotAuth:
         signature = self._read(credentials)
         if signature is None:
             return None
-        label, directory, address, parameters = signature
+        label, directory, kind, address, parameters, of_body = signature
         if self._listed is not None and directory not in self._listed:
             return None  # nobody whose word counts: its keys are not even looked for
         is_listed = self._listed is not None or directory in self._known.fixed
         key_id = str(parameters["keyid"])
         try:
             async with asyncio.timeout(WAIT):
-                key = await self._known.find(directory, address, key_id)
+                key = await self._known.find(directory, kind, address, key_id)
         except (TemporarilyUnavailable, TimeoutError):
             if not is_listed:
                 return None  # a Signature-Agent that cannot be resolved counts for nothing
@@ -243,6 +254,8 @@ class WebBotAuth:
         if key is None or not key.not_before - LEEWAY <= now <= key.expires + LEEWAY:
             raise _forged("Its key is not in the directory that Signature-Agent names.")
         self._check(request, key, key_id)
+        if of_body:
+            _check_body(credentials.headers.get("content-digest") or "", of_body, request)
         nonce = parameters.get("nonce")
         # One signature is good for one request. Only what has been verified is remembered: nobody else fills the store.
         if isinstance(nonce, str):
@@ -265,10 +278,12 @@ class WebBotAuth:
         facts = {"directory": directory, "keyid": key_id, "name": directory.partition("://")[2]}
         return Principal(directory, claims=facts, label="verified")
 
-    def _read(self, credentials: Credentials) -> "tuple[str, str, str, Mapping[str, object]] | None":
-        """Label, directory, address of its keys and parameters of a signature, None where it is another kind.
+    def _read(
+        self, credentials: Credentials
+    ) -> "tuple[str, str, str, str, Mapping[str, object], frozenset[str]] | None":
+        """Label, directory, kind and address of its keys, parameters of a signature, and the digests that it covers.
 
-        Raises InvalidCredentials.
+        Those are algorithms, "" for all of them. None where it is another kind. Raises InvalidCredentials.
         """
         from http_sf import parse
 
@@ -309,7 +324,7 @@ class WebBotAuth:
         if type(member) is not str:
             raise _forged(f'Signature-Agent has no member "{label}" that is a string.')
         directory = directory_of(member, self.allow_private, kind)
-        if directory is None or kind not in ("directory", "jwks_uri"):
+        if directory is None or kind not in KINDS:
             raise _forged("Signature-Agent names no https address of a directory that is read here.")
 
         # What it covers: our address, and the name of its own directory.
@@ -322,7 +337,10 @@ class WebBotAuth:
         own = [("signature-agent", {})] if is_bare else [("signature-agent", {"key": label}), ("signature-agent", {})]
         if not any(one in covered for one in own):
             raise _forged("It does not cover its Signature-Agent.")
-        return label, directory, member if kind == "jwks_uri" else directory + WELL_KNOWN, parameters
+        address = directory + WELL_KNOWN if kind == "directory" else member
+        digests = [told for name, told in covered if name == "content-digest" and not told.keys() - {"sf", "key"}]
+        of_body = frozenset(str(told.get("key", "")) for told in digests)
+        return label, directory, kind, address, parameters, of_body
 
     def _check_parameters(self, parameters: Mapping[str, object]) -> None:
         created, expires, key_id = (parameters.get(name) for name in ("created", "expires", "keyid"))
@@ -372,6 +390,47 @@ def _forged(detail: str) -> InvalidCredentials:
     return InvalidCredentials(f"{_REFUSED} {detail}", status=403, recovery=_ADVICE, headers=[ACCEPT_SIGNATURE])
 
 
+def note_signature(scope: MutableMapping[str, Any], fields: Mapping[bytes, bytes], receive: Receive) -> Receive:
+    """Make a place in the scope for what comes of a signature, and return a `receive` that takes digests of the body.
+
+    Before anybody copies the scope: a signature is checked once. Of a request without Content-Digest none are taken.
+    """
+    noted: MutableMapping[str, object] = scope.setdefault(SIGNED, {})
+    if b"content-digest" not in fields:
+        return receive
+    hashes = {name: make() for name, make in DIGESTS.items()}
+
+    async def receive_noted() -> MutableMapping[str, Any]:
+        message = await receive()
+        if message["type"] == "http.request" and "digests" not in noted:
+            for one in hashes.values():
+                one.update(message.get("body", b""))
+            if not message.get("more_body", False):
+                noted["digests"] = {name: one.digest() for name, one in hashes.items()}
+        return message
+
+    return receive_noted
+
+
+def _check_body(header: str, covered: frozenset[str], request: Mapping[str, Any]) -> None:
+    """Hold the body of a request to its Content-Digest, which is signed. Raises InvalidCredentials."""
+    from http_sf import parse
+
+    taken = request.get(SIGNED, {}).get("digests")
+    if taken is None and not any(name in (b"content-length", b"transfer-encoding") for name, _ in request["headers"]):
+        taken = {name: make().digest() for name, make in DIGESTS.items()}  # of no body
+    try:
+        told = parse(header.encode("latin-1"), tltype="dictionary")
+        listed = DIGESTS.keys() if "" in covered else DIGESTS.keys() & covered
+        given = {name: one[0] for name, one in told.items() if name in listed}  # type: ignore[union-attr, index]
+    except Exception:
+        given = {}
+    if not given:
+        raise _forged("Its Content-Digest has no sha-256 and no sha-512 (RFC 9530).")
+    if taken is None or any(bytes(cast(Any, digest)) != taken[name] for name, digest in given.items()):
+        raise _forged("The body is not that of its Content-Digest.")
+
+
 class _Message:
     """A request as the library reads it: at the site's own address, "" for a host that is not the site's."""
 
@@ -386,7 +445,7 @@ class _Message:
 
 
 def address_of(request: Mapping[str, Any], origins: Sequence[str]) -> str:
-    """The address of a request (an ASGI scope) at the origin of the site's that it names, "" for another's.
+    """Return the address of a request (an ASGI scope) at the origin of the site's that it names, "" for another's.
 
     A loopback name stands for itself: nobody signs for one but on this machine.
     """
@@ -421,17 +480,17 @@ class _Directories:
         self.fixed = fixed
         self._listed = listed
         self._allow_private = allow_private
-        self._kept: OrderedDict[str, FetchedKeys[_Key]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], FetchedKeys[_Key]] = OrderedDict()
         self._lock = Lock()
         self._new: list[float] = []
         self._fetching = 0
 
-    async def find(self, directory: str, address: str, key_id: str) -> _Key | None:
-        """The key of one directory. Raises TemporarilyUnavailable."""
+    async def find(self, directory: str, kind: str, address: str, key_id: str) -> _Key | None:
+        """Return the key of one directory. Raises TemporarilyUnavailable."""
         if directory in self.fixed:
             return self.fixed[directory].find(key_id, "")
         with self._lock:
-            source = self._kept.get(address)
+            source = self._kept.get((kind, address))
             if source is None:
                 now = time.monotonic()
                 if directory not in self._listed:
@@ -439,25 +498,42 @@ class _Directories:
                     if len(self._new) >= MAX_NEW or self._fetching >= MAX_FETCHES:
                         raise TemporarilyUnavailable("Too many directories are new.")
                     self._new.append(now)
-                source = self._kept[address] = FetchedKeys(address, self._load)
+                load = self._load_client if kind == "cimd" else self._load
+                source = self._kept[kind, address] = FetchedKeys(address, load)
                 while len(self._kept) > MAX_DIRECTORIES:
                     self._kept.popitem(last=False)
-            self._kept.move_to_end(address)
+            self._kept.move_to_end((kind, address))
         return await source.find(key_id, "")
 
     def _load(self, address: str) -> _Directory:
+        return read_directory(self._fetch(address))
+
+    def _load_client(self, address: str) -> _Directory:
+        """Fetch the keys of a client id metadata document: its own, or those at the address that it names."""
+        document = self._fetch(address)
+        if not isinstance(document, Mapping) or document.get("client_id") != address:
+            raise ValueError("it is not the client id metadata document of its own address")
+        if "jwks" in document:
+            return read_directory(document["jwks"])
+        keys = document.get("jwks_uri")
+        if directory_of(keys, self._allow_private, "jwks_uri") is None:
+            raise ValueError("it has neither jwks nor a jwks_uri that is an https address")
+        return read_directory(self._fetch(str(keys)))
+
+    def _fetch(self, address: str) -> object:
         self._fetching += 1
         try:
             kinds = (MEDIA_TYPE, "application/jwk-set+json", "application/json")
-            limits = {"most_bytes": MAX_DIRECTORY_BYTES, "accept": ", ".join(kinds)}
-            is_public = not self._allow_private
-            return read_directory(fetch_json(address, is_public=is_public, media_types=kinds, **limits))  # type: ignore[arg-type]
+            accept, is_public = ", ".join(kinds), not self._allow_private
+            return fetch_json(
+                address, is_public=is_public, media_types=kinds, most_bytes=MAX_DIRECTORY_BYTES, accept=accept
+            )
         finally:
             self._fetching -= 1
 
 
 def directory_of(address: object, allow_private: bool = False, kind: str = "directory") -> str | None:
-    """A directory by its origin in lower case, or of a key set the whole address; None for what is no such address."""
+    """Return a directory by its origin in lower case, a key set by its address, None for what is neither."""
     if not isinstance(address, str) or len(address) > 500 or not re.fullmatch(r"[!-\[\]-~]+", address):
         return None
     try:
@@ -473,22 +549,14 @@ def directory_of(address: object, allow_private: bool = False, kind: str = "dire
         return None
     default = {"https": 443, "http": 80}[parts.scheme]
     origin = f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, default) else "")
-    if kind == "jwks_uri":  # never by the name of the directory of the same origin
+    if kind != "directory":  # never by the name of the directory of the same origin
         is_own = parts.path not in ("", "/", WELL_KNOWN)
         return origin + parts.path + (f"?{parts.query}" if parts.query else "") if is_own else None
     return origin if parts.path in ("", "/", WELL_KNOWN) and not parts.query else None
 
 
-def _names_of(directory: str) -> tuple[str, ...]:
-    """The names that an agent goes by whose site gives none: its host, and what stands before the last dot of it."""
-    host = directory.partition("://")[2].partition(":")[0]
-    labels = host.split(".")
-    own = labels[-2] if len(labels) > 1 else ""
-    return (host, own) if len(own) >= 4 else (host,)
-
-
 def read_directory(document: object) -> _Directory:
-    """The public keys of a JWK set that verify signatures; others are passed over. Raises ValueError for none."""
+    """Return the public keys of a JWK set that verify signatures, without others. Raises ValueError for none."""
     listed = document.get("keys") if isinstance(document, Mapping) else None
     if not isinstance(listed, (list, tuple)):
         raise ValueError("it is not a JWK set: it has no list of keys")
@@ -508,7 +576,7 @@ def read_directory(document: object) -> _Directory:
 
 
 def _read_key(entry: Mapping[str, Any]) -> tuple[str, _Key] | None:
-    """A key under its thumbprint (RFC 7638). Raises what a wrong one makes of it."""
+    """Return a key under its thumbprint (RFC 7638). Raises what a wrong one makes of it."""
     from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
     from http_message_signatures import algorithms
 

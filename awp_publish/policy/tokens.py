@@ -1,9 +1,9 @@
 """Signed tokens: confirmations and receipts, each with a salt of its own, under keys that can be rotated."""
 
-import hashlib
 import hmac
 import time
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import Final
 
 from itsdangerous import BadData, URLSafeSerializer
@@ -32,11 +32,13 @@ class Tokens:
         self.lifetime = lifetime
         self._clock = clock
         named = f"awp_publish.{purpose}.digest".encode()
-        self._keyed = [hmac.new(hmac.digest(key.encode(), named, "sha256"), digestmod="sha256") for key in keys]
+        # HMAC (RFC 2104) with both of its pads prepared, which is the half of its cost.
+        blocks = [hmac.digest(key.encode(), named, "sha256").ljust(64, b"\0") for key in keys]
+        self._keyed = [(sha256(one.translate(hmac.trans_36)), sha256(one.translate(hmac.trans_5C))) for one in blocks]
         self._serializer = URLSafeSerializer(
             list(reversed(keys)),  # itsdangerous signs with the last
             salt=f"awp_publish.{purpose}",
-            signer_kwargs={"digest_method": hashlib.sha256, "key_derivation": "hmac"},
+            signer_kwargs={"digest_method": sha256, "key_derivation": "hmac"},
         )
 
     def digests(self, text: str | bytes) -> tuple[str, ...]:
@@ -46,10 +48,11 @@ class Tokens:
         """
         given = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         found: list[str] = []
-        for keyed in self._keyed:
-            digest = keyed.copy()
+        for inner, outer in self._keyed:
+            digest, whole = inner.copy(), outer.copy()
             digest.update(given)
-            found.append(digest.hexdigest())
+            whole.update(digest.digest())
+            found.append(whole.hexdigest())
         return tuple(found)
 
     def write(self, facts: JsonObject) -> tuple[str, float]:

@@ -1,11 +1,11 @@
 """actions.json V1: the map of a site for runtimes in browsers, made of what is declared on its pages.
 
 Every action is a tool. It is a workflow in portable primitives where a page declares all that one needs: the form, a
-selector for each input, the button and what shows that the page has answered; text fields, numbers, checkboxes and
-radio buttons are all that portable primitives can fill. Every other tool, and each that a person confirms, calls the
-handler `agents.invoke`, which runtimes of ours bind to the guarded address of the action. Names are local to a page in
-Python and carry the page's id here. Deliberately not emitted: steps of `x_actions.execution`, which workflows replaced,
-handlers' source files, and context that would grant anything.
+selector for each required input, the button and what shows that the page has answered; text fields, numbers,
+checkboxes and radio buttons are all that portable primitives can fill. Every other tool, and each that a person
+confirms, calls the handler `agents.invoke`, which runtimes of ours bind to the guarded address of the action. Names
+are local to a page in Python and carry the page's id here. Deliberately not emitted: steps of `x_actions.execution`,
+which workflows replaced, handlers' source files, and context that would grant anything.
 """
 
 import itertools
@@ -377,48 +377,63 @@ def _part(action: Action, page: Page, name: str) -> str | None:
 
 
 def _workflow(action: Action, page: Page) -> dict[str, list[dict[str, object]]] | None:
-    """Return the workflow that fills and sends an action's form; None where no portable one can be made."""
+    """Return the workflow that fills and sends an action's form; None where no portable one can be made.
+
+    Inputs that the form cannot take and that need not be given are refused by the first step.
+    """
     submit, done = _part(action, page, "submit"), _part(action, page, "done")
     properties, required = action.inputs.get("properties", {}), action.inputs.get("required", [])
     if action.needs_confirmation or submit is None or done is None or not isinstance(properties, Mapping):
         return None
     steps: list[dict[str, object]] = []
+    unfit: list[str] = []
     for name, schema in properties.items():
-        css, plain = action.selectors.get(name), resolved(schema, action.inputs)
-        kind = plain.get("type")
-        can_be_written = name.isascii() and name.isidentifier()  # as it is, in an expression
-        if css is None or not can_be_written:
-            return None
         is_optional = not isinstance(required, list) or name not in required
-        given = f"{{% $exists(input.{name}) %}}"
-        if "enum" in plain or "const" in plain:
-            choices = options(plain, action.inputs)
-            if not _RADIO.search(css) or any(isinstance(one, bool) or _QUOTED.search(str(one)) for one in choices):
-                return None  # a list, from which portable primitives cannot choose
-            # Which of the buttons is clicked is known when the workflow runs.
-            button = f'{json.dumps(css, ensure_ascii=False)} & "[value=\'" & input.{name} & "\']"'
-            steps += _click(f"choose_{name}", _slot(button), {}, when=given if is_optional else None)
-        elif kind in ("string", "integer", "number"):
-            text = f"input.{name}" if kind == "string" else f"$string(input.{name})"
-            arguments = {"text": _slot(text), "target": {"selector": css}, "mode": "replace"}
-            step: dict[str, object] = {"id": f"type_{name}", "primitive": "text.insert"}
-            steps.append(step | ({"when": given} if is_optional else {}) | {"args": arguments})
-        elif kind == "boolean":
-            observed = f"$count(steps.checked_{name}.output.matches) > 0"
-            differs = f"{{% $exists(input.{name}) and input.{name} != ({observed}) %}}"
-            checked = {"selector": f"{css}:checked"}
-            steps.append({"id": f"checked_{name}", "primitive": "dom.observe.visible", "args": checked})
-            steps += _click(f"check_{name}", css, {"when": differs})
-        else:
+        filling = _filling(action, name, resolved(schema, action.inputs), is_optional=is_optional)
+        if filling is None and (not is_optional or "`" in name):
             return None
-    if len(steps) > 25 - 4:
+        steps += filling or ()
+        unfit += [name] if filling is None else []
+    if len(steps) > 25 - 5 or (properties and not steps):
         return None
+    if unfit:
+        given = " or ".join(f"$exists(input.`{name}`)" for name in unfit)
+        refusal = json.dumps(f"The form has no field for {', '.join(unfit)}. Leave it out.", ensure_ascii=False)
+        guard = {"id": "fits_the_form", "primitive": "page.info", "when": _slot(f"{given} ? $error({refusal}) : false")}
+        steps.insert(0, guard)
     waited = {"locator": {"selector": done}, "state": "visible", "timeout_ms": SETTLE_MS}
     steps += _click("submit", submit, {"settle_after": waited})
     steps.append({"id": "verify", "primitive": "locator.wait_for", "args": waited})
     steps.append({"id": "page", "primitive": "page.info"})
     output = _slot("{'ok': true, 'url': steps.page.output.url, 'title': steps.page.output.title}")
     return {"version": 1, "expression_language": "jsonata", "steps": steps, "output": output}  # type: ignore[dict-item]
+
+
+def _filling(action: Action, name: str, facts: JsonObject, *, is_optional: bool) -> list[dict[str, object]] | None:
+    """Return the steps that fill an input's field, None where portable primitives cannot."""
+    css, kind = action.selectors.get(name), facts.get("type")
+    if css is None or not (name.isascii() and name.isidentifier()):  # written as it is, in an expression
+        return None
+    given = f"{{% $exists(input.{name}) %}}" if is_optional else None
+    if "enum" in facts or "const" in facts:
+        choices = options(facts, action.inputs)
+        if not _RADIO.search(css) or any(isinstance(one, bool) or _QUOTED.search(str(one)) for one in choices):
+            return None  # a list, from which portable primitives cannot choose
+        # Which of the buttons is clicked is known when the workflow runs.
+        button = f'{json.dumps(css, ensure_ascii=False)} & "[value=\'" & input.{name} & "\']"'
+        return _click(f"choose_{name}", _slot(button), {}, when=given)
+    if kind in ("string", "integer", "number"):
+        text = f"input.{name}" if kind == "string" else f"$string(input.{name})"
+        arguments = {"text": _slot(text), "target": {"selector": css}, "mode": "replace"}
+        step: dict[str, object] = {"id": f"type_{name}", "primitive": "text.insert"}
+        return [step | ({} if given is None else {"when": given}) | {"args": arguments}]
+    if kind == "boolean":
+        observed = f"$count(steps.checked_{name}.output.matches) > 0"
+        differs = f"{{% $exists(input.{name}) and input.{name} != ({observed}) %}}"
+        checked = {"selector": f"{css}:checked"}
+        found = {"id": f"checked_{name}", "primitive": "dom.observe.visible", "args": checked}
+        return [found, *_click(f"check_{name}", css, {"when": differs})]
+    return None
 
 
 def _click(name: str, css: str, further: JsonObject, when: str | None = None) -> list[dict[str, object]]:

@@ -127,12 +127,18 @@ def render(catalog: Catalog) -> dict[str, object]:
             "securityRequirements": required or None,
         }
         skills.append(present(skill))
+    # What happens on the site is named like a skill, but its task goes on until it is cancelled.
+    events = {
+        one.id: {"description": one.description, "inputSchema": one.inputs, "outputSchema": one.payload}
+        for one in catalog.events
+        if one.is_for(None) and one.id not in contracts
+    }
     extension = {
         "uri": extension_uri(catalog),
         "description": 'A data part {"skill": "<id>", "input": {...}} selects a skill and carries its input.',
         "required": False,
         # A card has no room for members of a site's own: they stand here.
-        "params": {"skills": contracts} | extension_members(site.extensions),
+        "params": {"skills": contracts} | ({"events": events} if events else {}) | extension_members(site.extensions),
     }
     card = {
         "name": site.name,
@@ -143,7 +149,7 @@ def render(catalog: Catalog) -> dict[str, object]:
         "documentationUrl": absolute_if(catalog, site.documentation),
         "capabilities": {
             "streaming": True,
-            "pushNotifications": False,
+            "pushNotifications": True,
             "extensions": [extension],
             "extendedAgentCard": False,
         },

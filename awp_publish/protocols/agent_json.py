@@ -230,7 +230,7 @@ def _inputs(catalog: Catalog, action: Action, entities: "Entities") -> dict[str,
         told = {"default": facts.get("default"), "options": values or None, "description": facts.get("description")}
         entry |= present(told)
         if not _LIMITING.isdisjoint(facts):
-            entry |= {word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), str | int | float)}
+            entry |= {word: whole(facts[word]) for word in LIMITS if isinstance(facts.get(word), (str, int, float))}
         described[field.name] = entry | dict(field.marks)
     return described
 
@@ -272,6 +272,9 @@ PRIMITIVES: Final = {
     "boolean": "boolean",
     "object": "object",
 }
+_PLAIN: Final = ("string", "integer", "number", "boolean")
+_MORE: Final = frozenset((OWN_TYPE, "format", "enum", "const", "$ref", "allOf", "anyOf", "oneOf"))
+"""Keywords beside a type that may say more than it."""
 FORMATS: Final = {"date": "ISO8601", "date-time": "ISO8601", "uri": "url", "iri": "url"}
 WIDER: Final = {"integer": "float", "float": "float", "ISO8601": "string", "url": "string", "string": "string"}
 """The type of a value of several types when all of them widen to the same."""
@@ -289,6 +292,8 @@ def spelled(schema: object, root: JsonObject, names: Names, seen: set[str] | Non
 
     Every reference to something that is no entity is followed once (`seen`), so that recursion ends.
     """
+    if isinstance(schema, dict) and schema.get("type") in _PLAIN and _MORE.isdisjoint(schema):  # most are so simple
+        return PRIMITIVES[schema["type"]]
     followed = set() if seen is None else seen
     reference = reference_of(schema)
     if reference is not None and reference in names:

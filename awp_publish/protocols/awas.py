@@ -259,14 +259,15 @@ def _action(
     preconditions = [*action.preconditions, *(f"{one} has been called successfully." for one in action.depends_on)]
     limit = _rate_limit(action.rate_limit)
     fields = request_fields(catalog, action)
-    facts = [(_parameter(action, field), field.marks) for field in fields]
-    inputs = [{name: fact[name] for name in INPUT_MEMBERS if fact[name] is not None} | dict(m) for fact, m in facts]
-    parameters = []
-    for fact, marks in facts:
-        kind, rules = str(fact["type"]), fact["validation"]
-        rules = {name: rule for name, rule in rules.items() if name != "enum"} if isinstance(rules, dict) else None
-        of_1_0 = fact | {"type": TYPES_OF_1_0.get(kind, kind), "validation": rules or None}
-        parameters.append({name: of_1_0[name] for name in PARAMETER_MEMBERS if of_1_0[name] is not None} | dict(marks))
+    inputs, parameters = [], []
+    for field in fields:
+        fact = _parameter(action, field)
+        inputs.append({name: fact[name] for name in INPUT_MEMBERS if name in fact} | dict(field.marks))
+        kind, rules = str(fact["type"]), fact.pop("validation", None)
+        fact["type"] = TYPES_OF_1_0.get(kind, kind)
+        if isinstance(rules, dict) and (said_of_1_0 := {name: rules[name] for name in rules if name != "enum"}):
+            fact["validation"] = said_of_1_0
+        parameters.append({name: fact[name] for name in PARAMETER_MEMBERS if name in fact} | dict(field.marks))
     route = catalog.own_route(action)
     encoding = route.content_type if route is not None else None
     has_selectors = bool(action.selector or action.selectors or action.result)
@@ -361,7 +362,7 @@ def _schemas(catalog: Catalog) -> dict[str, JsonObject]:
 
 
 def _parameter(action: Action, field: Field) -> dict[str, object]:
-    """All that either version says about a parameter, None where it has nothing to say."""
+    """All that either version says about a parameter."""
     facts = resolved(field.schema, action.inputs)
     values = options(facts, action.inputs)
     kind = next(iter(kinds(facts, action.inputs)), FALLBACK_TYPE)
@@ -377,24 +378,26 @@ def _parameter(action: Action, field: Field) -> dict[str, object]:
                 rules[name] = whole(rule)
     if values:
         rules["enum"] = values
-    # 1.0 requires a description: a title or the name in words stands in for one.
-    described = (facts.get("description"), facts.get("title"))
-    in_words = field.name.replace("_", " ").replace("-", " ").strip().capitalize()
-    examples = [*field.examples, *examples_in(facts)]
-    shape, default = facts.get("format"), _as_kind(facts.get("default"), kind)
-    examples = [_as_kind(example, kind) for example in examples]
-    return {
-        "name": field.name,
-        "type": kind,
-        "format": FORMATS.get(shape, shape) if isinstance(shape, str) else None,
-        "required": field.required,
-        "description": next((text for text in described if isinstance(text, str) and text), in_words),
-        "selector": action.selectors.get(field.input_name),
-        "validation": rules or None,
-        "default": default,
-        "example": examples[0] if examples else None,
-        "enum": values or None,
-    }
+    described = facts.get("description")
+    if not isinstance(described, str) or not described:  # 1.0 requires one: a title or the name in words stands in
+        title = facts.get("title")
+        in_words = field.name.replace("_", " ").replace("-", " ").strip().capitalize()
+        described = title if isinstance(title, str) and title else in_words
+    shape, examples = facts.get("format"), field.examples or examples_in(facts)
+    return present(
+        {
+            "name": field.name,
+            "type": kind,
+            "format": FORMATS.get(shape, shape) if isinstance(shape, str) else None,
+            "required": field.required,
+            "description": described,
+            "selector": action.selectors.get(field.input_name),
+            "validation": rules or None,
+            "default": _as_kind(facts.get("default"), kind),
+            "example": _as_kind(examples[0], kind) if examples else None,
+            "enum": values or None,
+        }
+    )
 
 
 def _as_kind(value: object, kind: str) -> object:

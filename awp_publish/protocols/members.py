@@ -95,7 +95,7 @@ def schemes_of_routes(catalog: Catalog) -> dict[str, dict[str, object]]:
     Two that are different and have one name, as those of mounted applications may, are numbered.
     """
     found: dict[str, dict[str, object]] = {}
-    for action in catalog.actions:
+    for action in (one for one in catalog.actions if one.security_schemes):
         for name, scheme in action.security_schemes.items():
             found.setdefault(scheme_name(found, catalog, name, scheme), _absolute(catalog, scheme))
     return found

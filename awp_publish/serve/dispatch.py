@@ -17,6 +17,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from functools import cache, cached_property, partial
 from http.cookies import SimpleCookie
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import parse_qsl, quote, unquote, urlencode
@@ -340,7 +341,10 @@ class Encoder:
         body, headers, way = b"", [_ACCEPT_JSON], self._address
         kept = [pair for pair in outer["headers"] if pair[0] not in NOT_CARRIED]
         if self._is_plain_json:
-            body = _json_text(given, "")
+            try:
+                body = orjson.dumps(given)
+            except TypeError as error:  # orjson refuses to go deeper than 254 levels
+                raise _unsendable("", "is nested too deeply") from error
             headers += (self._content_type, (b"content-length", b"%d" % len(body)), *kept)
         else:
             way, own, cookies, body = self._place_all(given)
@@ -823,12 +827,15 @@ def _compared(app: object, catalog: Catalog, among: Catalog) -> Mapping[str, Com
     if compares_routes(app):
         return {}
     by_host, found, fixed = asks_for_host(app), {}, fixed_arrivals(app)
+    known = cache(partial(_addresses_of, among))
     for action in catalog.actions:
         if action.target is None:
             continue
-        compare = _Arrivals(app, among, action, action.target)
+        compare = _Arrivals(app, known, action, action.target)
         if by_host or any(parameter.location == "path" for parameter in action.target.parameters):
             found[action.id] = compare
+            if action.target.arrival is None:
+                known()  # once for all of them, and not when the first is called
         else:
             compare.check_fixed(action.target, fixed)
     return found
@@ -841,12 +848,21 @@ class _Arrivals:
     it keeps them to itself, what is known of the site stands for them: the other actions, its pages, and our addresses.
     """
 
-    def __init__(self, app: object, catalog: Catalog, action: Action, target: Target) -> None:
+    def __init__(
+        self, app: object, known: Callable[[], Mapping[str, re.Pattern[str]]], action: Action, target: Target
+    ) -> None:
         self._app = app
+        self._known = known
         self._action = action
         self._own = target.arrival
         self._slashes = None if any(one.spans_segments for one in target.parameters) else target.path.count("/")
-        self._rivals = [] if self._own is not None else _rivals(catalog, target)
+        self._path = target.path
+
+    @cached_property
+    def _rivals(self) -> list[re.Pattern[str]]:
+        """The addresses that some values of the template's parameters would lead to, but not all."""
+        others = (pattern for path, pattern in self._known().items() if path != self._path)
+        return [pattern for pattern in others if not pattern.fullmatch(self._path)]
 
     def __call__(self, scope: Scope) -> tuple[object, ...]:
         routed = find_arrival(self._app, dict(scope))
@@ -893,8 +909,8 @@ class _Arrivals:
             raise _refuse(self._action, _ELSEWHERE)
 
 
-def _rivals(catalog: Catalog, target: Target) -> list[re.Pattern[str]]:
-    """The addresses known of a site that some values of a template's parameters would lead to, but not all."""
+def _addresses_of(catalog: Catalog) -> Mapping[str, re.Pattern[str]]:
+    """The addresses known of a site, by their templates."""
     paths = catalog.paths
     known = {action.target.path for action in catalog.actions if action.target is not None}
     known |= {unquote(page.path) for page in catalog.pages} | catalog.documents | {door.path for door in catalog.doors}
@@ -906,8 +922,7 @@ def _rivals(catalog: Catalog, target: Target) -> list[re.Pattern[str]]:
         f"{paths.jobs}/{{job_id}}",
         paths.problems,
     }
-    patterns = [re.compile(pattern_of(path), re.IGNORECASE | re.DOTALL) for path in known if path != target.path]
-    return [pattern for pattern in patterns if not pattern.fullmatch(target.path)]
+    return {path: re.compile(pattern_of(path), re.IGNORECASE | re.DOTALL) for path in known}
 
 
 def _refuse(action: Action, detail: str) -> InvalidInput:

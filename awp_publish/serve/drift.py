@@ -7,6 +7,7 @@ is visited where a link on another page leads to it. Nothing is sent but forms o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -507,6 +508,8 @@ class _Inspection:
 
     async def try_workflow(self, page: Page, action: Action, address: str) -> None:
         given = dict(action.examples[0]) if action.examples else _example(action.inputs)
+        workflow = json.dumps((self.map.find("tools", action.id) or {}).get("workflow"))
+        given = {name: value for name, value in given.items() if re.search(rf"\binput\.{re.escape(name)}\b", workflow)}
         async with self.open_page() as live:
             runtime = Runtime(self.map, live)
             try:

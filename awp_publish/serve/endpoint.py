@@ -12,7 +12,7 @@ from urllib.parse import quote
 import orjson
 
 from awp_publish.model import Action, Catalog
-from awp_publish.policy.botauth import SIGNED
+from awp_publish.policy.botauth import note_signature
 from awp_publish.policy.call import Call, Content, Outcome, Result
 from awp_publish.problems import AuthenticationRequired, MethodNotAllowed, Problem, below, code_of, slug_of
 from awp_publish.serve.credentials import BROWSER_FIELDS, TrustedProxies, read_trusted_proxies, refuse_foreign_pages
@@ -186,7 +186,7 @@ class DoorRequest:
             fields = read_fields(headers)
         self.fields = fields
         if b"signature-input" in fields or b"dpop" in fields:
-            scope.setdefault(SIGNED, {})  # before anybody copies the scope: a signature is checked once
+            self.receive = note_signature(scope, fields, receive)
         self.request_id = read_request_id(fields) if b"x-request-id" in fields else f"{_PROCESS}{next(_numbers):016x}"
         if not cors.is_closed:
             self._cors = cors.headers(fields)

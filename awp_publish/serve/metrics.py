@@ -81,7 +81,7 @@ def write_metrics(report: TrafficReport) -> bytes:
 
 
 def collect(report: TrafficReport) -> "Iterator[Metric]":
-    """The metrics of a report: calls, readings of pages, latencies."""
+    """Yield the metrics of a report: calls, readings of pages, latencies."""
     from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
     told = ("door", "action", "label", "outcome")

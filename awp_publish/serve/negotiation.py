@@ -686,17 +686,20 @@ def negotiate(
     in_query = pages is not None and pages.in_query
 
     def forward(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        if pages is not None and scope["path"].endswith(FILE_SUFFIX) and (file := pages.read_file(scope)) is not None:
+            responder = NegotiatedResponder(file, send, timeout)
+            # 400 and 422: a route whose parameter may be "green", but is not "green.md".
+            unknown = (400, 404, 405, 422)
+            return ask_first(offer, scope, receive, send, unknown, partial(responder.respond, app))
+        return offer(scope, receive, send)
+
+    def offer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         names_html = False
         if pages is not None:
-            if scope["path"].endswith(FILE_SUFFIX) and (file := pages.read_file(scope)) is not None:
-                responder = NegotiatedResponder(file, send, timeout)
-                # 400 and 422: a route whose parameter may be "green", but is not "green.md".
-                unknown = (400, 404, 405, 422)
-                return ask_first(app, scope, receive, send, unknown, partial(responder.respond, app))
             if scope["method"] == "HEAD" and _HEAD_ASKED not in scope:
                 asked, got = {**scope, _HEAD_ASKED: True}, {**scope, "method": "GET"}
                 return ask_first(
-                    forward, asked, receive, send, (405,), lambda again: forward(got, again, without_content(send))
+                    offer, asked, receive, send, (405,), lambda again: offer(got, again, without_content(send))
                 )
             accept = b""
             for name, value in scope["headers"]:
@@ -713,11 +716,12 @@ def negotiate(
                 content_type, has_vary, headers = b"", False, message.get("headers", ())
                 for name, value in headers:
                     if name == b"content-type":
-                        content_type = value
+                        content_type = value.lower()
                     elif name == b"vary":
                         has_vary = True
-                # A 304 tells no type, and has the Vary of what it stands for (RFC 9110 section 15.4.5).
-                if content_type.startswith(_HTML) or (names_html and not content_type and message["status"] == 304):
+                if content_type.startswith(_HTML) or (
+                    message["status"] == 304 and not content_type and stands_for_page(names_html, scope["path"])
+                ):
                     headers = vary_by_accept(headers) if has_vary else [*headers, _VARY]
                     if link is not None and message["status"] == 200:
                         headers.append((b"link", link))
@@ -729,6 +733,14 @@ def negotiate(
         return app(scope, receive, send_html)
 
     return forward
+
+
+def stands_for_page(names_html: bool, path: str) -> bool:
+    """Tell whether a 304 may be that of a page, whose Vary it has to have (RFC 9110 section 15.4.5): it tells no type.
+
+    It is, if its request names HTML, or if its path is no file's: who takes anything says nothing of it.
+    """
+    return names_html or "." not in path.rpartition("/")[2]
 
 
 class NegotiatedResponder:

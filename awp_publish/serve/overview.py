@@ -14,7 +14,7 @@ import re
 import secrets
 import shlex
 import time
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from functools import partial
 from html import escape
 from keyword import iskeyword
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, cast, get_args
+from typing import Any, Final, NamedTuple, cast, get_args
 from urllib.parse import quote, urlencode, urlsplit
 
 import orjson
@@ -97,7 +97,7 @@ from awp_publish.serve.negotiation import NegotiatedPages, negotiate
 from awp_publish.serve.pages import FORWARDED, PageExchange, PageRequest
 from awp_publish.serve.startup import DEVELOPMENT_CHECKS, check_addresses
 from awp_publish.threads import run_in_thread
-from awp_publish.traffic import JOB, KINDS, PAGES, TrafficReport, kind_of, quantile, traffic_svg, traffic_table
+from awp_publish.traffic import TrafficReport, traffic_breakdowns, traffic_svg, traffic_table
 
 logger: Final = logging.getLogger("awp_publish.overview")
 
@@ -115,13 +115,13 @@ SECURITY: Final = (
 MAX_DETAILED: Final = 100
 """Actions of a site whose inputs and outputs are all on one page; those of a larger one are on the page of each."""
 
+MAX_COLUMNS: Final = 12
+"""Callers that stand side by side."""
+
 APPROVABLE_FOR: Final = 3600.0
 """Seconds for which a form that approves may be sent after it was read."""
 
 TRAFFIC_DAYS: Final = 30
-MAX_CALLERS: Final = 20
-"""Callers whose calls are told, those with the most first."""
-
 MAX_FORM_BYTES: Final = 4_194_304
 MAX_ANSWER_BYTES: Final = 1_048_576
 MAX_COMPARED_LINES: Final = 400
@@ -535,7 +535,7 @@ class WireAnswer:
 
     @property
     def told(self) -> object:
-        """What a caller makes of it, without what differs by door because each door says it in its own way."""
+        """Return what a caller makes of it, without what differs by door because each door says it in its own way."""
         if self.problem is None:
             return self.output
         return {
@@ -544,13 +544,13 @@ class WireAnswer:
 
     @property
     def question(self) -> Mapping[str, Any] | None:
-        """The confirmation that a person is asked for."""
+        """Return the confirmation that a person is asked for."""
         asked = self.problem.get("confirmation") if self.problem is not None else None
         return asked if isinstance(asked, dict) and isinstance(asked.get("token"), str) else None
 
     @property
     def job_id(self) -> str | None:
-        """The job that the call has become."""
+        """Return the job that the call has become."""
         value = self.output
         found = value.get("job_id") if isinstance(value, dict) and "poll_endpoint" in value else None
         return found if isinstance(found, str) and _JOB_ID.fullmatch(found) else None
@@ -785,7 +785,21 @@ def connections(catalog: Catalog) -> Iterable[tuple[str, str, Html | None]]:
             "    print(await client.list_tools())",
             None,
         )
+        yield (
+            "Official MCP client for TypeScript",
+            'import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";\n\n'
+            f'const client = new Client({{ name: "{name}-client", version: "1" }});\n'
+            f"await client.connect(new StreamableHTTPClientTransport(new URL({json.dumps(address)})));\n"
+            "console.log(await client.listTools());",
+            None,
+        )
     if catalog.door("a2a") is not None:
+        yield (
+            "Official A2A client for TypeScript",
+            'import { ClientFactory } from "@a2a-js/sdk/client";\n\n'
+            f"const client = await new ClientFactory().createFromUrl({json.dumps(origin)});",
+            None,
+        )
         yield (
             "Official A2A client for Python",
             "import httpx\nfrom a2a.client import A2ACardResolver\n\nasync with httpx.AsyncClient() as http:\n"
@@ -1182,7 +1196,16 @@ class Overview(Endpoint):
             await self._find()
             asked = dict(pairs).get("sees", "")
             sees = asked if isinstance(asked, str) else ""
-            make = partial(self._overview, caller, sees, await self._read_traffic(), notice)
+            traffic: TrafficReport | str | None = None
+            if (record := self._door.site.traffic) is not None:
+                try:
+                    traffic = await record.read(days=TRAFFIC_DAYS)
+                except StoreUnavailable as problem:
+                    traffic = f"Traffic cannot be read at the moment: {problem.detail}"
+                except Exception:
+                    logger.exception("traffic could not be read")
+                    traffic = "Traffic cannot be read at the moment: the store failed. The log says more."
+            make = partial(self._overview, caller, sees, traffic, notice)
             return f"What {catalog.site.name} publishes", await run_in_thread(make, asyncio.to_thread), ()
         action = next((one for one in catalog.actions if one.id == action_id), None)
         if action is None or not action.is_for(scopes_of(caller)):
@@ -1254,31 +1277,30 @@ class Overview(Endpoint):
 
     # --- What is published ---
 
-    async def _read_traffic(self) -> TrafficReport | str | None:
-        """Return what the store knows of traffic, why it does not tell, or None where none is kept."""
-        if (traffic := self._door.site.traffic) is None:
-            return None
-        try:
-            return await traffic.read(days=TRAFFIC_DAYS)
-        except StoreUnavailable as problem:
-            return f"Traffic cannot be read at the moment: {problem.detail}"
-        except Exception:
-            logger.exception("traffic could not be read")
-            return "Traffic cannot be read at the moment: the store failed. The log says more."
-
     def _overview(
         self, caller: Principal | None, sees: str, traffic: TrafficReport | str | None, notice: Html | None
     ) -> Html:
         door = self._door
         catalog = door.published().visible_to(scopes_of(caller))
         (documents, fallbacks), findings, left_out = door.documents(), self._found[1], door.site.left_out
+        if self._cards[0] is not catalog:  # a card for each action, the same until the catalog is published anew
+            self._cards = (catalog, inner([self._action(catalog, one) for one in catalog.actions]))
         problems = f"{catalog.paths.problems}/"  # a page for each, of which nobody has to see the list
         listed = {**documents, **fallbacks}
         documents = {path: one for path, one in listed.items() if not f"{path}/".startswith(problems)}
+        lines = [
+            (tag("dt", name), tag("dd", block(text, f"For {name}"), tag("p", link) if link else None))
+            for name, text, link in connections(catalog)
+        ]
+        hint = None
+        if catalog.door("mcp") is None:
+            hint = tag("p", "Clients of MCP connect where the site speaks it: ", code('Site(doors=["mcp"])'), ".")
+        elif is_loopback(catalog.domain):
+            hint = tag("p", "This is an address of one machine: Claude on the web and ChatGPT cannot reach it.")
         sections: list[tuple[str, str, object]] = [
-            ("actions", f"Actions ({len(catalog.actions)})", self._actions(catalog)),
+            ("actions", f"Actions ({len(catalog.actions)})", self._cards[1]),
             ("sees", "What does a caller see?", self._sees(catalog, documents, sees)),
-            ("connect", "Connect", self._connect(catalog)),
+            ("connect", "Connect", (hint, tag("dl", lines, class_="connect"))),
             (
                 "findings",
                 f"Findings ({len(findings)})",
@@ -1375,12 +1397,6 @@ class Overview(Endpoint):
             )
         )
 
-    def _actions(self, catalog: Catalog) -> Html:
-        """Return a card for each action: the same until the catalog is published anew."""
-        if self._cards[0] is not catalog:
-            self._cards = (catalog, inner([self._action(catalog, one) for one in catalog.actions]))
-        return self._cards[1]
-
     def _action(self, catalog: Catalog, action: Action) -> Html:
         here = f"{self._root}/try/{action.id}"
         examples = (
@@ -1407,6 +1423,9 @@ class Overview(Endpoint):
             tag("p", tag("strong", "It does not work at the moment."), class_="error") if is_degraded else None,
             words,
             tag("p", "Offered at ", ", ".join(self._doors_of(action)) or "no door that is open", "."),
+            tag("p", "In the category " if len(action.tags) == 1 else "In the categories ", ", ".join(action.tags), ".")
+            if action.tags
+            else None,
             tag("p", audience_words(action)) if action.audience != PUBLIC else None,
             about if len(catalog.actions) <= MAX_DETAILED else None,
             tag("p", tag("a", f"Try {action.id}", href=here, class_="button")),
@@ -1513,47 +1532,13 @@ class Overview(Endpoint):
         if not rows:
             return picture, tag("p", f"Nothing has been called or read in {len(report.days)} days.", class_="none")
 
-        def measure(caption: str, name: Literal["door", "action"], listed: Collection[str]) -> Html:
-            counts: dict[str, dict[str, int]] = {}
-            spent: dict[str, list[int]] = {}
-            for (one, outcome), calls in report.sum_by(name, "outcome").items():
-                if one in listed:
-                    kinds_of = counts.setdefault(one, {kind: 0 for kind, _ in KINDS})
-                    kinds_of[kind_of(outcome)] += calls
-            for (_, door, action), buckets in latencies.items():
-                one = door if name == "door" else action
-                spent[one] = [mine + its for mine, its in zip(spent.get(one, [0] * len(buckets)), buckets, strict=True)]
-            most = sorted(counts, key=lambda one: -sum(counts[one].values()))[:MAX_DETAILED]
-            heads = (name, *(kind for kind, _ in KINDS), "half within", "90 % within", "99 % within")
-            lines = []
-            for one in most:
-                buckets = spent.get(one, [])
-                times = [f"{quantile(buckets, share):g} ms" if any(buckets) else "" for share in (0.5, 0.9, 0.99)]
-                lines.append((code(one), *(f"{calls:,}" for calls in counts[one].values()), *times))
-            return table(caption, heads, lines)
-
-        outcomes = report.sum_by("outcome")
-        refusals = report.sum_by("outcome", "door", only=lambda row: row.outcome != "ok")
-        parts: list[object] = [
-            tag(
-                "p", "Calls, jobs and readings of pages in the last ", len(report.days), " days (UTC), of all workers."
-            ),
-            picture,
-            tag("div", Html(traffic_table(report)), class_="scroll", tabindex=0, role="group", aria_label="By day"),
-            measure("By door", "door", {row.door for row in rows}),
-            measure("By action", "action", {one.id for one in catalog.actions}),
-            table("By outcome", ("outcome", "calls"), [(code(one), f"{n:,}") for (one,), n in outcomes.items()]),
-            table(
-                "Refusals and failures by code",
-                ("code", "door", "calls"),
-                [(code(one), door, f"{calls:,}") for (one, door), calls in refusals.items()],
-            ),
+        told = [
+            table(one.caption, one.heads, ((code(line[0]), *line[1:]) for line in one.rows))
+            for one in traffic_breakdowns(report, with_callers=self._gate.required)  # for readers who are known
         ]
-        if self._gate.required:  # names of callers are for readers who are known
-            callers = report.sum_by("caller", "label", only=lambda row: row.door not in PAGES and row.door != JOB)
-            told = [(name or "nobody known", label, f"{calls:,}") for (name, label), calls in callers.items()]
-            parts.append(table("By caller", ("caller", "label", "calls"), told[:MAX_CALLERS]))
-        return parts
+        days = f"Calls, jobs and readings of pages in the last {len(report.days)} days (UTC), of all workers."
+        by_day = tag("div", Html(traffic_table(report)), class_="scroll", tabindex=0, role="group", aria_label="By day")
+        return tag("p", days), picture, by_day, told
 
     def _documents(self, documents: Mapping[str, Prepared]) -> object:
         rows, total = list[Sequence[object]](), 0
@@ -1590,8 +1575,8 @@ class Overview(Endpoint):
         choices = {
             "": "an anonymous caller",
             **({"known": "a known caller without a scope"} if asks else {}),
-            **{f"scope:{one}": f'a caller with the scope "{one}"' for one in known},
             **({f"scope:{' '.join(known)}": "a caller with all scopes"} if len(known) > 1 else {}),
+            **{f"scope:{one}": f'a caller with the scope "{one}"' for one in known},
             **{f"agent:{one}": f"the agent {one}" for one in sorted({*agents, *self._signers})},
         }
         kind, _, named = asked.partition(":")
@@ -1636,7 +1621,7 @@ class Overview(Endpoint):
             if action.id in listed
         ]
         # Side by side: what differs from what an anonymous caller is shown, is marked.
-        columns = {text: tools(choice) for choice, text in choices.items()}
+        columns = {text: tools(choice) for choice, text in list(choices.items())[:MAX_COLUMNS]}
 
         def standing(tools: Mapping[str, str], name: str) -> str:
             return "hidden" if name not in tools else "listed" if tools[name] else "callable"
@@ -1645,7 +1630,8 @@ class Overview(Endpoint):
             (code(name), *(word if word == standing(nobody, name) else tag("mark", word) for word in words))
             for name in sizes
             if (words := [standing(tools, name) for tools in columns.values()])
-        ]
+            and (len(sizes) <= MAX_DETAILED or len(set(words)) > 1)  # of many, those that are not the same for all
+        ][:MAX_DETAILED]
         costs = [tokens_of(sum(sizes[name] for name in tools)) for tools in columns.values()]
         beside.append(("tokens of the list", *(f"{n:,}" if n == costs[0] else tag("mark", f"{n:,}") for n in costs)))
         form = tag(
@@ -1687,18 +1673,6 @@ class Overview(Endpoint):
                 tag("ul", (tag("li", code(path), f": {size_of(size)}") for path, size in read.items())),
             ),
         )
-
-    def _connect(self, catalog: Catalog) -> object:
-        lines = [
-            (tag("dt", name), tag("dd", block(text, f"For {name}"), tag("p", link) if link else None))
-            for name, text, link in connections(catalog)
-        ]
-        hint = None
-        if catalog.door("mcp") is None:
-            hint = tag("p", "Clients of MCP connect where the site speaks it: ", code('Site(doors=["mcp"])'), ".")
-        elif is_loopback(catalog.domain):
-            hint = tag("p", "This is an address of one machine: Claude on the web and ChatGPT cannot reach it.")
-        return hint, tag("dl", lines, class_="connect")
 
     # --- One form, every door ---
 

@@ -29,7 +29,8 @@ from urllib.parse import urlsplit
 import orjson
 
 from awp_publish.events import APPENDED, Events
-from awp_publish.policy.fetching import Failure, Posted, is_public_address, post
+from awp_publish.policy import fetching
+from awp_publish.policy.fetching import Failure, Posted
 from awp_publish.problems import StoreUnavailable
 from awp_publish.stores.store import WEBHOOK, Add, Count, Look, Schedule, Step, Store, Swap, Unschedule
 
@@ -203,7 +204,7 @@ class Webhooks:
             raise RefusedCallback("The url must have no user, no password and no fragment.")
         is_local = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
         with suppress(ValueError):
-            is_local |= not is_public_address(str(ip_address(host)))
+            is_local |= not fetching.is_public_address(str(ip_address(host)))
         if is_local:
             raise RefusedCallback("The url leads into a private network.")
 
@@ -241,6 +242,13 @@ class Webhooks:
         """Return a webhook, None for none. One that has expired is still returned."""
         raw = (await self._store().run([Look(f"{WEBHOOK}{webhook_id}")])).seen[0]
         return read_webhook(raw) if isinstance(raw, bytes) else None
+
+    async def at(self, log: str) -> list[Webhook]:
+        """Return the webhooks that a log wakes."""
+        raw = (await self._store().run([Look(f"webhooks-at:{log}")])).seen[0]
+        ids: list[str] = orjson.loads(raw) if isinstance(raw, bytes) else []
+        found = (await self._store().run([Look(f"{WEBHOOK}{one}") for one in ids])).seen if ids else ()
+        return [read_webhook(one) for one in found if isinstance(one, bytes)]
 
     async def put(self, hook: Webhook, before: Webhook | None) -> bool:
         """Keep a webhook, new or in place of what it was; False if somebody else has changed it since.
@@ -340,9 +348,9 @@ class Webhooks:
             keys.append(hook.old_secret[0])
         if keys:
             headers["webhook-signature"] = " ".join(
-                sign(read_secret(one), message.id, moment, message.body) for one in keys
+                sign(_key_of(one), message.id, moment, message.body) for one in keys
             )
-        return await asyncio.to_thread(post, hook.url, message.body, headers, trusted=self.trusted)
+        return await asyncio.to_thread(fetching.post, hook.url, message.body, headers, trusted=self.trusted)
 
     # --- Working ---
 
@@ -489,6 +497,14 @@ def read_secret(secret: str) -> bytes:
         if 24 <= len(key) <= 64:
             return key
     raise RefusedCallback('The secret has to be "whsec_" and the base64 of 24 to 64 random bytes.')
+
+
+def _key_of(secret: str) -> bytes:
+    """The key that a secret is; of one that is no Standard Webhooks secret the text itself."""
+    try:
+        return read_secret(secret)
+    except RefusedCallback:
+        return secret.encode()
 
 
 def sign(key: bytes, message_id: str, moment: int, body: bytes) -> str:

@@ -175,6 +175,10 @@ def door_of(invoke_path: str) -> Door:
     return Door(PROTOCOL, VERSION, invoke_path)
 
 
+_USUAL: Final = {(accept, b"application/json") for accept in (None, b"*/*", b"application/json")}
+"""What most callers say in Accept and Content-Type, in which there is nothing to read."""
+
+
 class WoaDoor(Endpoint):
     """Answers invocation requests for one catalog."""
 
@@ -184,6 +188,7 @@ class WoaDoor(Endpoint):
     def __init__(self, catalog: Catalog, invoker: Invoker, admission: Admission) -> None:
         super().__init__(ProblemRenderer(catalog), Cors(admission.allow_origins), admission.own_hosts)
         self._invoker = invoker
+        self._offered = invoker.offered(PROTOCOL)
         self._admission = admission
         # No action refuses a body up to this size.
         self._small = min([admission.usual_body_bytes, *filter(None, (one.max_body_bytes for one in catalog.actions))])
@@ -191,15 +196,15 @@ class WoaDoor(Endpoint):
     async def handle(self, request: DoorRequest, named: str | None) -> None:
         """Carry out one invocation: POST, a body of application/json, an answer that is JSON (WoA section 4.3.1)."""
         fields, scope, receive, invoker = request.fields, request.scope, request.receive, self._invoker
-        accept = fields.get(b"accept")
-        if accept is not None and accept != b"*/*" and not accepts(accept, "application/json"):
-            raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
-        content_type = fields.get(b"content-type", b"")
-        if content_type != b"application/json" and not is_json(content_type):
-            named_type = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
-            raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named_type}.")
-        if b"content-encoding" in fields and fields[b"content-encoding"] != b"identity":
-            raise UnsupportedMediaType("The body must not be content-encoded.")
+        if (fields.get(b"accept"), fields.get(b"content-type")) not in _USUAL or b"content-encoding" in fields:
+            accept, content_type = fields.get(b"accept", b"*/*"), fields.get(b"content-type", b"")
+            if not accepts(accept, "application/json"):
+                raise NotAcceptable(f'The answer is application/json, which "Accept: {_shown(accept)}" rules out.')
+            if not is_json(content_type):
+                named_type = f'"{_shown(content_type)}"' if content_type else "no Content-Type"
+                raise UnsupportedMediaType(f"The body must be application/json in UTF-8; the request has {named_type}.")
+            if fields.get(b"content-encoding", b"identity") != b"identity":
+                raise UnsupportedMediaType("The body must not be content-encoded.")
 
         # The envelope (section 5.1)
         body = await read_body(scope, fields, receive, self._admission.max_body_bytes)
@@ -224,7 +229,9 @@ class WoaDoor(Endpoint):
             detail = f"must be an object, not {_kind(given)}"
             raise InvalidInput(f"The input {detail}.", errors=[Violation("", detail)])
 
-        action = invoker.find(PROTOCOL, agent, operation)
+        action = self._offered.get((agent, operation))
+        if action is None:
+            raise invoker.unknown(PROTOCOL, agent, operation)
         call = request.call = Call(action, given, request.request_id, PROTOCOL, scope, request.disconnected)
         call.places = PLACES
         is_guarded = action.id in invoker.guarded

@@ -378,7 +378,8 @@
     const records = {};
     for (const one of extracts) {
       const id = String(one.id);
-      const found = matches(one, document.body).slice(0, MAX_FOUND);
+      const whole = one.selector && !String(one.selector).includes(":scope"); // which may mean the body too
+      const found = matches(one, whole ? document : document.body).slice(0, MAX_FOUND);
       counts[id] = found.length;
       const values = found.map((element, at) => (one.fields ? readFields(one.fields, element, `${id}.${at}`) : textOf(element)));
       records[id] = one.many === false ? (values.length ? values[0] : null) : values;

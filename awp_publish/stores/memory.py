@@ -4,17 +4,20 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
-from awp_publish.stores.store import Add, Count, Counted, Ran, Schedule, Seen, Step, Swap, Unschedule, unavailable
+from awp_publish.stores.store import Add, Count, Counted, Look, Ran, Schedule, Seen, Step, Swap, Unschedule, unavailable
 
 MAX_OUTDATED: Final = 64
 """Outdated times that an agenda may hold beside as many as it has names."""
 
 ENTRY_BYTES: Final = 256
 """About the memory that Python needs for an entry beside its key and value."""
+
+
+_new: Final = tuple.__new__
+"""Makes a named tuple as its class does, without a function of Python in between."""
 
 
 class MemoryStore:
@@ -46,22 +49,37 @@ class MemoryStore:
         # Each call of a guarded action comes by here twice: so the steps are carried out in place, not through `Shelf`.
         with self._lock:
             now, shelf = self._clock(), self._shelf
-            values, until, windows = shelf.values, shelf.expiries.when, shelf.windows
+            values = shelf.values
             if shelf.due <= now:  # what is over makes room, a little at a time
                 shelf.purge(now, 2 * len(steps))
             if shelf.bytes + ENTRY_BYTES * len(steps) > self._plenty:
                 self._make_room(steps, now)
 
+            step: Any  # what it is, `kind` tells
+            if len(steps) == 1 and type(step := steps[0]) is Swap:  # as each guarded call ends
+                key, old, new, seconds = step
+                found = values.get(key)
+                if found is not None and shelf.expiries.when[key] <= now:
+                    found = None
+                if found != old:
+                    return Ran(0, (found,))
+                if new is not None and seconds > 0:
+                    if len(new) > self._plenty:
+                        self._make_room(steps, now)
+                    shelf.put(key, new, now + seconds)
+                else:
+                    shelf.drop(key)
+                return _new(Ran, (None, (found,)))
+
             # Count and look, until a step does not hold
             seen: list[Seen] = []
             changes: list[tuple[str, bytes | None, float]] = []
             size, has_queues = 0, False
-            step: Any  # what it is, `kind` tells
             for step in steps:
                 kind = type(step)
                 if kind is Count:
                     key, allowed, seconds = step
-                    window = windows.get(key)
+                    window = shelf.windows.get(key)
                     if window is None or not now < window[1] <= now + seconds:
                         if allowed <= 0:
                             return Ran(len(seen), (*seen, Counted(0, 0.0)))
@@ -70,7 +88,7 @@ class MemoryStore:
                     if window[0] >= allowed:
                         return Ran(len(seen), (*seen, Counted(window[0], left)))
                     window[0] += 1
-                    seen.append(_counted((window[0], left)))
+                    seen.append(_new(Counted, (window[0], left)))
                 elif kind is Schedule or kind is Unschedule:
                     has_queues = True
                     others: Counted | None = None
@@ -81,19 +99,16 @@ class MemoryStore:
                     seen.append(others)
                 else:
                     key = step[0]
-                    found = values[key] if until.get(key, now) > now else None
+                    found = values.get(key)
+                    if found is not None and shelf.expiries.when[key] <= now:
+                        found = None
                     seen.append(found)
-                    if kind is Add:
-                        _, new, seconds = step
-                        if found is not None:
-                            return Ran(len(seen) - 1, tuple(seen))
-                    elif kind is Swap:
-                        _, old, new, seconds = step
-                        if found != old:
-                            return Ran(len(seen) - 1, tuple(seen))
-                    else:
+                    if kind is Look:
                         continue
-                    changes.append((key, new, seconds))
+                    if found != (step.old if kind is Swap else None):
+                        return Ran(len(seen) - 1, tuple(seen))
+                    new = step[-2]
+                    changes.append((key, new, step[-1]))
                     if new is not None:
                         size += len(new)
 
@@ -103,21 +118,15 @@ class MemoryStore:
             for key, new, seconds in changes:
                 if new is None or seconds <= 0:
                     shelf.drop(key)
-                    continue
-                before = values.get(key)
-                if before is None:
-                    shelf.bytes += ENTRY_BYTES + len(key) + len(new)
                 else:
-                    shelf.bytes += len(new) - len(before)
-                values[key] = new
-                shelf.expire(key, now + seconds)
+                    shelf.put(key, new, now + seconds)
             if has_queues:
                 for step in steps:
-                    if isinstance(step, Schedule):
+                    if type(step) is Schedule:
                         shelf.schedule(step.queue, step.member, now + step.delay)
-                    elif isinstance(step, Unschedule):
+                    elif type(step) is Unschedule:
                         shelf.unschedule(step.queue, step.member)
-            return _ran((None, tuple(seen)))
+            return _new(Ran, (None, tuple(seen)))
 
     def _make_room(self, steps: Sequence[Step], now: float) -> None:
         """Forget all that is over. Raises StoreUnavailable where that is not enough."""
@@ -141,11 +150,6 @@ class MemoryStore:
     def bytes_used(self) -> int:
         """The part of `most_bytes` that is taken, by what has expired and is still to be forgotten too."""
         return self._shelf.bytes
-
-
-_counted: Final = partial(tuple.__new__, Counted)
-_ran: Final = partial(tuple.__new__, Ran)
-"""As quick as a tuple: a constructor of its own costs either of them more than all the rest of a step."""
 
 
 class _Agenda:
@@ -209,11 +213,19 @@ class _Shelf:
         self.due = min(self.due, closes)
         return window
 
-    def expire(self, key: str, when: float) -> None:
-        """Have a value forgotten."""
-        self.expiries.set(key, when)
-        if when < self.due:
-            self.due = when
+    def put(self, key: str, value: bytes, expires: float) -> None:
+        before = self.values.get(key)
+        self.values[key] = value
+        if before is not None:
+            self.bytes += len(value) - len(before)
+            if expires >= self.expiries.when[key]:
+                self.expiries.when[key] = expires
+                return
+        else:
+            self.bytes += ENTRY_BYTES + len(key) + len(value)
+        self.expiries.set(key, expires)
+        if expires < self.due:
+            self.due = expires
 
     def growth(self, steps: Sequence[Step]) -> tuple[int, int]:
         """By how many entries and bytes steps make it larger, once what is over is forgotten."""

@@ -17,7 +17,7 @@ from django.utils.safestring import mark_safe
 
 from awp_publish.jobs.jobs import Job, UnreadableJob, read_job
 from awp_publish.problems import DeclarationError, StoreUnavailable
-from awp_publish.traffic import traffic_svg, traffic_table
+from awp_publish.traffic import traffic_breakdowns, traffic_svg, traffic_table
 from awp_publish_django.models import Entry, JobRecord, RecentCall
 from awp_publish_django.publication import get_publication
 
@@ -89,6 +89,7 @@ def _facts_of_site() -> dict[str, object]:
         else:
             facts["awp_traffic_svg"] = mark_safe(traffic_svg(report))  # both escape what they show
             facts["awp_traffic_table"] = mark_safe(traffic_table(report))
+            facts["awp_traffic_breakdowns"] = traffic_breakdowns(report, with_callers=True)
     return facts
 
 

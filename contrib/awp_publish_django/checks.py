@@ -24,6 +24,8 @@ from awp_publish_django.publication import MIDDLEWARE, Publication, get_publicat
 TAG: Final = "agents"
 SESSIONS: Final = "django.contrib.sessions.middleware.SessionMiddleware"
 USERS: Final = "django.contrib.auth.middleware.AuthenticationMiddleware"
+UPDATE: Final = "django.middleware.cache.UpdateCacheMiddleware"
+FETCH: Final = "django.middleware.cache.FetchFromCacheMiddleware"
 CORRECT: Final = "Correct the declaration of that name; docs/django.md says what may stand where."
 URLS: Final = "awp_publish_django.urls"
 LOCAL: Final = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -74,7 +76,15 @@ def _check_middleware(publication: Publication) -> Iterator[CheckMessage]:
         hint = f'Add "{MIDDLEWARE}" to MIDDLEWARE, below AuthenticationMiddleware; or include("{URLS}").'
         yield Error("AgentPublisherMiddleware is not in MIDDLEWARE.", hint=hint, id="awp_publish.E003")
         return
-    above = settings.MIDDLEWARE[: settings.MIDDLEWARE.index(MIDDLEWARE)]
+    place = settings.MIDDLEWARE.index(MIDDLEWARE)
+    above = settings.MIDDLEWARE[:place]
+    has_formats = publication.site.settings.page_formats is not None
+    if has_formats and FETCH in above and UPDATE in settings.MIDDLEWARE[place:]:
+        yield Error(
+            f"{FETCH} stands above us and {UPDATE} below: browsers' HTML would be given to agents from the cache.",
+            hint=f'Put "{UPDATE}" first and "{FETCH}" last in MIDDLEWARE, as Django asks; we may stand anywhere.',
+            id="awp_publish.E007",
+        )
     for kind, needed in ((SessionUser, SESSIONS), (ApplicationUser, USERS)):
         if needed not in above and any(isinstance(one, kind) for one in publication.site.authenticators):
             yield Error(

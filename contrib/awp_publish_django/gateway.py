@@ -139,9 +139,16 @@ async def _bodies_async(first: Message, messages: AsyncIterator[Message]) -> Asy
         yield message.get("body", b"")
 
 
-def when_closed(response: HttpResponseBase, do: Callable[[], object]) -> None:
+class Closers(list[Callable[[], object]]):
+    """What is called when an answer has been sent. A cache that keeps the answer keeps none of it."""
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return list, ()
+
+
+def when_closed(response: HttpResponseBase, *do: Callable[[], object]) -> None:
     """Have something done when an answer is closed, be it sent or not: Django closes no asynchronous iterator."""
-    response._resource_closers.append(do)  # type: ignore[attr-defined]
+    response._resource_closers = Closers((*response._resource_closers, *do))  # type: ignore[attr-defined]
 
 
 def with_headers(response: R, headers: Headers) -> R:

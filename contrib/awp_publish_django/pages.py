@@ -16,12 +16,13 @@ from awp_publish.serve.negotiation import (
     FILE_SUFFIX,
     HTML_TYPES,
     MAX_PAGE_BYTES,
-    READ_METHODS,
+    PAGE_METHODS,
     Accept,
     NegotiatedRequest,
     read_accept,
+    stands_for_page,
 )
-from awp_publish_django.gateway import scope_of, with_headers
+from awp_publish_django.gateway import scope_of, when_closed, with_headers
 from awp_publish_django.publication import Publication
 from awp_publish_django.responses import headers_of
 
@@ -39,9 +40,13 @@ def answer_page(
     asked = _asked(publication, request, reading)
     if asked is None:
         response = go_on(request)
+        if _knows_get_only(publication, request, response):
+            response.close()
+            with _as_get(request):
+                response = go_on(request)
         asked = _file(publication, request, response)
     if asked is None:
-        return _varied(publication, response, reading)
+        return _varied(publication, request, response, reading)
     with _asking(request, asked):
         response = go_on(request)
         body = _body_of(asked, response)
@@ -57,9 +62,13 @@ async def answer_page_async(
     asked = _asked(publication, request, reading)
     if asked is None:
         response = await go_on(request)
+        if _knows_get_only(publication, request, response):
+            response.close()
+            with _as_get(request):
+                response = await go_on(request)
         asked = _file(publication, request, response)
     if asked is None:
-        return _varied(publication, response, reading)
+        return _varied(publication, request, response, reading)
     with _asking(request, asked):
         response = await go_on(request)
         body = await _body_of_async(asked, response)
@@ -77,7 +86,7 @@ def _read(request: HttpRequest) -> Accept:
 def _asked(publication: Publication, request: HttpRequest, reading: Accept) -> NegotiatedRequest | None:
     formats = publication.site.settings.page_formats
     is_likely = reading.requested is not None or (formats is not None and formats.in_query)
-    if not is_likely or request.method not in READ_METHODS:
+    if not is_likely or request.method not in PAGE_METHODS:
         return None
     return publication.publisher.asked(scope_of(request))
 
@@ -96,7 +105,7 @@ def _file(publication: Publication, request: HttpRequest, response: HttpResponse
 def _asking(request: HttpRequest, asked: NegotiatedRequest) -> Iterator[None]:
     """The request as the view gets it; after that again as it came, for the middleware around us answers its caller."""
     came, method, path, path_info = dict(request.META), request.method, request.path, request.path_info
-    for name in DROPPED_FIELDS:
+    for name in DROPPED_FIELDS.difference(name for name, _ in asked.scope["headers"]):
         request.META.pop(f"HTTP_{name.decode().upper().replace('-', '_')}", None)
     request.META.update(
         HTTP_ACCEPT=read_fields(asked.scope["headers"])[b"accept"].decode("latin-1"),
@@ -113,6 +122,23 @@ def _asking(request: HttpRequest, asked: NegotiatedRequest) -> Iterator[None]:
         request.META.clear()
         request.META.update(came)
         request.method, request.path, request.path_info = method, path, path_info
+        _forget_what_was_read(request)
+
+
+def _knows_get_only(publication: Publication, request: HttpRequest, response: HttpResponseBase) -> bool:
+    """HEAD of a page that answers GET is answered as that, where the view refuses it (`require_GET`)."""
+    is_refused = request.method == "HEAD" and response.status_code == 405 and "GET" in response.get("Allow", "")
+    return is_refused and publication.site.settings.page_formats is not None
+
+
+@contextmanager
+def _as_get(request: HttpRequest) -> Iterator[None]:
+    request.method = request.META["REQUEST_METHOD"] = "GET"
+    _forget_what_was_read(request)
+    try:
+        yield
+    finally:
+        request.method = request.META["REQUEST_METHOD"] = "HEAD"
         _forget_what_was_read(request)
 
 
@@ -185,8 +211,7 @@ def _made_over(asked: NegotiatedRequest, response: HttpResponseBase, reply: Repl
     made = HttpResponse(reply.body, status=reply.status)
     with_headers(made, [pair for pair in reply.headers if pair[0] != b"set-cookie"])
     made.cookies = response.cookies
-    closers = "_resource_closers"  # as Django's own: they are called when the answer has been sent
-    getattr(made, closers).extend(getattr(response, closers))
+    when_closed(made, *response._resource_closers)  # type: ignore[attr-defined]
     return made
 
 
@@ -196,9 +221,13 @@ def _set_vary(response: HttpResponseBase, headers: Headers) -> None:
         response["Vary"] = vary.decode("latin-1")
 
 
-def _varied(publication: Publication, response: HttpResponseBase, reading: Accept) -> HttpResponseBase:
-    """HTML says that it is chosen by Accept; so does a 304 that stands for a page, if its request names HTML."""
-    is_page = response.get("Content-Type", "").startswith(_HTML) or (response.status_code == 304 and reading.names_html)
+def _varied(
+    publication: Publication, request: HttpRequest, response: HttpResponseBase, reading: Accept
+) -> HttpResponseBase:
+    """HTML says that it is chosen by Accept; so does a 304 that stands for a page."""
+    is_page = response.get("Content-Type", "").lower().startswith(_HTML) or (
+        response.status_code == 304 and stands_for_page(reading.names_html, request.path)
+    )
     if is_page and publication.site.settings.page_formats is not None:
         patch_vary_headers(response, ["Accept"])
     return response

@@ -71,7 +71,11 @@ def register_books(app: FastAPI, site: Site, database: Database) -> None:
         title="All our books",
         guide="Search by words of a title, an author or a subject; read the list with the projection search.results.",
         actions=["search_books"],
-        locators={"form": Locator("form.search-form", role="search"), "message": Locator("p.result-count")},
+        locators={
+            "form": Locator("form.search-form", role="search"),
+            "submit": "form.search-form button",
+            "done": "p.result-count",
+        },
         states={
             "results_visible": State("At least one book is listed.", where=BOOK_ON_LIST, shows=["results"]),
             "nothing_found": State(

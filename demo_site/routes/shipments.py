@@ -11,7 +11,7 @@ from awp_publish import Site, report_progress
 from demo_site import orders
 from demo_site.answers import CurrentAnswer, form_responses
 from demo_site.database import Database
-from demo_site.models import Order
+from demo_site.models import Order, Shipment
 from demo_site.routes.orders import ORDER, OrderNumber
 from demo_site.visits import CurrentVisit
 
@@ -25,6 +25,8 @@ REFUSED_SHIPPING = (HTTPStatus.UNAUTHORIZED, HTTPStatus.NOT_FOUND)
 
 def register_shipments(app: FastAPI, site: Site, database: Database, pause: float) -> None:
     """Add the form that has an order shipped; each step of it takes `pause` seconds."""
+
+    site.event("order_shipped", payload=Shipment)
 
     def find(account_id: int, order_id: str) -> Order:
         with database.reading() as connection:
@@ -56,6 +58,9 @@ def register_shipments(app: FastAPI, site: Site, database: Database, pause: floa
         if order.status == "received":
             await pack(pause)
             order = await run_in_threadpool(note, account_id, order_id)
+            shipped = Shipment(order_id=order.order_id, total_cents=order.total_cents, currency=order.currency)
+            # A job that runs again after a worker has died tells of the same parcel: once.
+            await site.emit("order_shipped", shipped, audience=f"principal:{account_id}", unique=f"ship-{order_id}")
         report_progress(1.0, "On its way")
         return answer.go_on(f"/orders/{order_id}", order)
 

@@ -299,7 +299,10 @@ def test_a_list_of_elements_is_read_by_the_fields_that_are_asked_for(run):
     }
     assert driver.call("books", scope={})["item_count"] == 2
     assert driver.failure("books", scope={"selector": "table"}).code == "target_not_found"
-    assert driver.failure("books", scope={"text_contains": "a"}).code == "capability_unavailable"
+    assert driver.call("books", scope={"selectors": ["main", "li"], "text_contains": "Emma"})["item_count"] == 2
+    assert driver.failure("books", scope={"selector": "li", "text_equals": "Emma"}).code == "target_not_found"
+    assert driver.call("books", scope={"text_contains": "Emma"})["item_count"] == 2
+    assert driver.failure("books", scope={"frame": "iframe"}).code == "capability_unavailable"
     assert driver.failure("books", scope={"selector": "ol", "root_strategy": "parent"}).code == "capability_unavailable"
     assert driver.failure("books", fields=[{"selector": "a"}]).code == "invalid_input"
 
@@ -333,6 +336,14 @@ def test_a_record_calls_itself_scope(run, css, first, second):
     driver = run(map_of(state_projections=[{"name": "cards", "snapshot": snapshot}]), pages={"/": CARDS})
     found = driver.ask("state_read", "cards")["state"]["cards"]
     assert [one["found"] for one in found] == [first, second]
+
+
+def test_a_record_may_be_the_whole_page(run):
+    fields = {"title": {"selector": "h1"}}
+    snapshot: Json = {"version": 1, "source": "dom", "extract": [{"id": "page", "selector": "body", "fields": fields}]}
+    snapshot["projection"] = {"language": "jsonata", "expression": "{'title': records.page.title}"}
+    driver = run(map_of(state_projections=[{"name": "page", "snapshot": snapshot}]))
+    assert driver.ask("state_read", "page")["state"] == {"title": "Books"}
 
 
 def test_an_argument_that_comes_to_nothing_is_named(run):

@@ -138,12 +138,17 @@ def test_a_lenient_reader_leaves_to_the_runtime_what_may_never_be_used() -> None
         "/tools/0/target/selector": "main .gap-1.5",
         "/tools/0/target/fallback_selectors": ["form", "form["],
         "/state_projections/0/snapshot/extract/0/selector": "li.w-2.5",
+        "/tools/0/workflow/output": f"{{% '{'x' * 4000}' %}}",
     }
     document = edited(ACTIONS_JSON, edits)
-    assert {check for check, _ in errors(check_document(document))} == {"actions-primitive", "actions-selector"}
+    assert {check for check, _ in errors(check_document(document))} == {
+        "actions-primitive",
+        "actions-selector",
+        "actions-expression",
+    }
     lenient = check_document(document, lenient=True)
     assert errors(lenient) == []
-    assert len(lenient) == 4
+    assert len(lenient) == 5
     clicking = {"/tools/0/workflow/steps/0/after_each": {"primitive": "pointer.click"}}
     assert errors(check_document(edited(document, clicking), lenient=True))
     assert errors(check_document(edited(document, {"/tools/0/target/selector": [5]}), lenient=True))

@@ -25,11 +25,15 @@ async def buy(use: BridgeAgent) -> None:
         assert told.get("ok") is True, told
         return told["result"]
 
-    await call("browser.navigate", url="/search?q=moby")
+    await call("browser.navigate", url="/search")
+    found = await call("search_books", q="moby")
+    assert found["url"].partition("?")[2].startswith("q=moby")
     read = await use("state_read", projection_name="search.results")
     slug = read["state"]["books"][0]["slug"]
     assert slug == "moby-dick"
-    assert (await call("search_books", q="moby"))["total"] == 1
+    assert [book["title"] for book in read["state"]["books"]] == ["Moby-Dick"]
+    refused = await use("call", action="search_books", arguments={"q": "moby", "sort": "year"})
+    assert "no field for sort" in refused["message"]
     await call("browser.navigate", url="/sign-in")
     name, password = next(iter(DEMO_ACCOUNTS.items()))
     signed_in = await call("sign_in", name=name, password=password)
@@ -81,6 +85,7 @@ async def test_the_map_is_valid_and_tells_of_the_shop():
     names = {tool["name"]: tool for tool in document["tools"]}
     assert {"search_books", "add_to_basket", "check_out"} <= names.keys()
     assert "workflow" in names["sign_in"]
+    assert "workflow" in names["search_books"]
     assert names["check_out"]["x_actions"]["handler"] == "agents.invoke"
     assert "workflow" not in names["check_out"]
     assert {state["name"] for state in document["states"]} >= {"search.results_visible", "basket.filled"}

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from awp_publish_django.checks import TAG, USERS
+from awp_publish_django.checks import FETCH, TAG, UPDATE, USERS
 from awp_publish_django.conf import KINDS
 from awp_publish_django.management.commands.agents import Command
 from awp_publish_django.publication import MIDDLEWARE
@@ -53,6 +53,12 @@ def test_wrong_settings_are_told(value, words):
     found = told(None, AWP_PUBLISH=value)
     assert list(found) == ["awp_publish.E001"]
     assert words in found["awp_publish.E001"]
+
+
+def test_a_cache_that_would_give_html_to_agents_is_told():
+    assert "first" in told("plain", MIDDLEWARE=[FETCH, MIDDLEWARE, UPDATE])["awp_publish.E007"]
+    for order in ([UPDATE, MIDDLEWARE, FETCH], [UPDATE, FETCH, MIDDLEWARE], [MIDDLEWARE, UPDATE, FETCH]):
+        assert "awp_publish.E007" not in told("plain", MIDDLEWARE=order)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,16 @@ import itertools
 import pytest
 from awp_publish_django.publication import get_publication
 from django.db import transaction
-from django.http import FileResponse, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http import (
+    FileResponse,
+    HttpResponse,
+    HttpResponseNotModified,
+    HttpResponseRedirect,
+    StreamingHttpResponse,
+)
 from django.test import Client, override_settings
 from django.urls import path
+from django.views.decorators.http import require_GET, require_POST
 from som_parser import parse_som
 
 from awp_publish import Pages, Site
@@ -73,6 +80,16 @@ def file(request):
     return FileResponse(open(__file__, "rb"), content_type="text/html")
 
 
+@require_GET
+def get_only(request):
+    return HttpResponse("<h1>Got</h1>")
+
+
+@require_POST
+def post_only(request):
+    return HttpResponse("<h1>Sent</h1>")
+
+
 def own(request):
     kind = "text/markdown" if "text/markdown" in request.headers["Accept"] else "text/html"
     return HttpResponse("# My own", content_type=kind)
@@ -89,6 +106,8 @@ urlpatterns = [
     path("later", later),
     path("file", file),
     path("own", own),
+    path("get-only", get_only),
+    path("post-only", post_only),
 ]
 site = Site("Shop", "Sells books.", url="https://shop.example")
 cached_site = Site("Shop", "Sells books.", url="https://shop.example", pages=Pages(shared_cache=True))
@@ -143,8 +162,19 @@ def test_what_accept_has_chosen_is_kept_by_no_shared_cache_unless_the_site_says_
         assert Client().get("/public", headers=MARKDOWN)["cache-control"] == "public, max-age=60, s-maxage=600"
 
 
-def test_posts_are_answered_as_they_are(client):
-    assert client.post("/page", headers=MARKDOWN)["content-type"].startswith("text/html")
+def test_the_answer_to_a_form_is_negotiated_as_its_page_is_and_its_conditions_are_the_views(client):
+    answer = client.post("/page", {"a": "1"}, headers={"if-none-match": '"x"', **MARKDOWN})
+    assert answer["content-type"] == "text/markdown; charset=utf-8"
+    assert answer.content.decode() == '# Shelf\n\nPOST None "x"\n'
+    assert client.post("/page")["content-type"].startswith("text/html")
+
+
+@pytest.mark.parametrize("accept", ["*/*", "text/markdown"])
+def test_head_of_a_page_that_knows_get_only_is_answered(client, accept):
+    got, headed = (ask("/get-only", headers={"accept": accept}) for ask in (client.get, client.head))
+    assert (headed.status_code, headed.content) == (200, b"")
+    assert headed["content-type"] == got["content-type"]
+    assert client.head("/post-only").status_code == 405
 
 
 def test_what_is_no_page_passes_as_it_is(client):
@@ -216,3 +246,26 @@ def test_links_and_formats_go_together():
         answer = Client().get("/page")
         assert "/.well-known/woa.json" in answer["link"]
         assert answer["vary"] == "Accept"
+
+
+def _answers(request, name):
+    headers = {"location": "/there"} if name == "redirect" else {}
+    status = {"page": 200, "error": 404, "failure": 500, "redirect": 302, "refusal": 403}.get(name, 200)
+    if name == "stream":
+        return StreamingHttpResponse(iter(["<h1>Str", "eam</h1>"]))
+    if name == "unchanged":
+        return HttpResponseNotModified()
+    kind = "TEXT/HTML" if name == "capitals" else "text/html"
+    return HttpResponse("<h1>Page</h1>", status=status, headers=headers, content_type=kind)
+
+
+urlpatterns.append(path("answers/<name>", _answers))
+
+
+@pytest.mark.parametrize("name", ["page", "error", "failure", "redirect", "refusal", "stream", "unchanged", "capitals"])
+def test_every_html_answer_varies_by_accept(client, name):
+    for accept in ("*/*", "text/html", "image/png", "text/markdown"):
+        for method in ("get", "head", "post"):
+            answer = getattr(client, method)(f"/answers/{name}", headers={"accept": accept})
+            is_for_none = name == "unchanged" and accept == "text/markdown"  # it was asked with no condition
+            assert is_for_none or "Accept" in answer["vary"], (accept, method)

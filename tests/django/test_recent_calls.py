@@ -180,6 +180,8 @@ def test_the_admin_shows_traffic_and_what_waits_for_approval(admin, client, monk
     assert "<caption>Calls and readings of pages by day</caption>" in page
     assert re.search(r'<th scope="row">\d{4}-\d\d-\d\d</th><td>[1-9]\d*</td>', page)
     assert "<svg" in page
+    assert re.search(r"<caption>By action</caption>.*?<th scope=\"row\">search</th><td>[1-9]", page, re.DOTALL)
+    assert "<caption>By caller</caption>" in page
     assert "What waits for approval" not in page
 
     monkeypatch.setattr(site, "settings", replace(site.settings, approval=str(tmp_path / "approved.json")))

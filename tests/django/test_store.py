@@ -19,6 +19,7 @@ from tests.jobs.test_credentials import MARK, make_site as make_reporting_site, 
 from tests.stores.conftest import Clock
 from tests.stores.test_contract import *  # noqa: F403
 from tests.stores.test_events import *  # noqa: F403
+from tests.stores.test_traffic import *  # noqa: F403
 
 
 @pytest.fixture

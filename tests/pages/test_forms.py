@@ -62,6 +62,8 @@ def test_a_button_without_a_double_says_no_more_than_its_text():
         ("<table><tr><th>Tea<th>Count<tr><td>Assam<td><form><input name=q></form></table>", "Assam"),
         ("<form id=order><h2>Sign in</h2><input name=q></form>", "order"),
         ("<h1>Shop</h1><footer><form><input name=q></form></footer>", None),
+        ("<section><form><input name=q></form><h2>Later</h2></section>", None),
+        ("<h1>Shop</h1><section><form><input name=q></form><h2>Later</h2></section>", "Shop"),
     ],
 )
 def test_a_form_without_a_name_is_called_after_the_nearest_heading_or_its_row(html, label):

@@ -14,8 +14,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from http_message_signatures import HTTPMessageSigner, MappingKeyResolver, algorithms
+from http_message_signatures.digests import ContentDigest
 from hypothesis import given, settings, strategies as st
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, ApiKey, DeclarationError, Site, WebBotAuth, current_caller
@@ -82,14 +86,16 @@ def signed(
     origin: str = SHOP,
     created: float = 0,
     lives: float = 60,
+    beside: Mapping[str, str] | None = None,
+    signer_class: type[HTTPMessageSigner] = HTTPMessageSigner,
     **changes: Any,
 ) -> dict[str, str]:
-    """The headers of a signed request; `created` is in seconds from now."""
+    """The headers of a signed request, with those `beside` it; `created` is in seconds from now."""
     kind = next((made for one, made in ALGORITHMS.items() if isinstance(key, one)), algorithms.ECDSA_P256_SHA256)
     named = agent or (f'"{SIGNER}"' if bare else f'{label}="{SIGNER}"')
-    message = Message("POST", origin + path, {"Signature-Agent": named})
+    message = Message("POST", origin + path, {"Signature-Agent": named, **(beside or {})})
     name = thumbprint(key)
-    signer = HTTPMessageSigner(
+    signer = signer_class(
         signature_algorithm=kind, key_resolver=MappingKeyResolver(public_keys={}, private_keys={name: key})
     )
     begins = datetime.now(UTC) + timedelta(seconds=created)
@@ -363,6 +369,91 @@ def test_wrong_signers_are_refused_when_they_are_declared(wrong):
         WebBotAuth(signers=wrong)
 
 
+# --- Bodies ---
+
+
+def digest_of(body: bytes, algorithm: str = "sha-256") -> str:
+    made = hashlib.new(algorithm.replace("-", ""), body).digest()
+    return f"{algorithm}=:{base64.b64encode(made).decode()}:"
+
+
+def signed_with(digest: str, path: str, component: str = '"content-digest"') -> dict[str, str]:
+    """The headers of a request whose signer says nothing false about the digest, whatever that is."""
+    covered = ["@authority", '"signature-agent";key="sig1"', component]
+
+    class Signer(HTTPMessageSigner):
+        content_digest_class = Unchecked
+
+    return signed(path, signer_class=Signer, components=covered, beside={"Content-Digest": digest})
+
+
+class Unchecked(ContentDigest):
+    @classmethod
+    def prepare(cls, headers: Any, body: bytes | None, *, use_existing_digest: bool) -> None:
+        return
+
+
+BODIES: dict[str, tuple[str, bytes, dict[str, str]]] = {
+    "woa": ("/agents/word/invoke", b'{"input": {}}', {}),
+    "plain": ("/agents/actions/word", b"{}", {}),
+    "mcp": (
+        "/mcp",
+        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "word"}}',
+        {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"},
+    ),
+    "a2a": (
+        "/a2a",
+        b'{"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": {"messageId": "1", '
+        b'"role": "ROLE_USER", "parts": [{"data": {"skill": "word", "input": {}}}]}}}',
+        {"a2a-version": "1.0"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_signature_that_covers_the_digest_holds_for_the_body(open_client, name):
+    client = make_client(open_client, doors=["mcp", "a2a"])
+    path, body, beside = BODIES[name]
+
+    def send(digest: str, content: bytes = body) -> str:
+        headers = {"content-type": "application/json", **signed_with(digest, path), **beside}
+        return client.post(path, content=content, headers=headers).text
+
+    assert SIGNER in send(digest_of(body))
+    assert SIGNER in send(f"{digest_of(body, 'sha-512')}, {digest_of(body)}")
+    assert SIGNER in send(f"unixsum=:AAE=:, {digest_of(body)}")
+    headers = {"content-type": "application/json", **beside}
+    of_one = signed_with(digest_of(body), path, '"content-digest";key="sha-256"')
+    assert SIGNER in client.post(path, content=body, headers=headers | of_one).text
+    assert SIGNER not in client.post(path, content=body + b" ", headers=headers | of_one).text
+    # Another body under a signature that was made for this one; one of two digests; none that is secure.
+    for digest, content in (
+        (digest_of(body), body + b" "),
+        (f"{digest_of(body)}, {digest_of(b'', 'sha-512')}", body),
+        ("md5=:AAE=:", body),
+        ("nonsense", body),
+        ("sha-256=1", body),
+    ):
+        told = send(digest, content)
+        assert SIGNER not in told
+        assert "INVALID_CREDENTIALS" in told, told
+
+
+def test_of_a_request_without_a_body_the_digest_is_that_of_nothing(open_client):
+    site = Site("Shop", "Sells.", url=SHOP, authenticate=WebBotAuth(keys=OWN_KEYS, signers=[SIGNER]))
+
+    async def who(request: Request) -> JSONResponse:
+        caller = current_caller()
+        return JSONResponse({"id": caller.id if caller else ""})
+
+    site.declare("who", method="GET", path="/who", description="Say who calls.")
+    client = open_client(AgentPublisher(Starlette(routes=[Route("/who", who)]), site=site))
+    path = "/agents/actions/who"
+    for digest, status in ((digest_of(b""), 200), (digest_of(b"x"), 403)):
+        headers = signed_with(digest, path)  # for POST, whose method is not covered
+        assert client.get(path, headers=headers).status_code == status
+
+
 # --- Directories ---
 
 
@@ -371,6 +462,7 @@ class Directory:
 
     def __init__(self) -> None:
         self.requests: list[str] = []
+        self.others: dict[str, bytes] = {}
         self.status, self.headers, self.body = 200, {"Content-Type": MEDIA_TYPE}, json.dumps(directory(ED_KEY)).encode()
         outer = self
 
@@ -381,7 +473,7 @@ class Directory:
                 for name, value in outer.headers.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(outer.body)
+                self.wfile.write(outer.others.get(self.path, outer.body))
 
             def log_message(self, *_: object) -> None:
                 return
@@ -407,6 +499,48 @@ def test_keys_are_fetched_once_from_the_well_known_address(open_client, publishe
     for _ in range(3):
         assert call(client, published.sign()).json() == {"id": published.address, "label": "verified"}
     assert published.requests == [WELL_KNOWN]
+
+
+@pytest.mark.parametrize("how", ["jwks", "jwks_uri"])
+def test_a_client_id_metadata_document_has_the_keys_or_names_them(open_client, published, how):
+    client_id = f"{published.address}/client.json"
+    document: dict[str, object] = {"client_id": client_id, "client_name": "Shopper"}
+    if how == "jwks":
+        document["jwks"] = directory(ED_KEY)
+    else:
+        document["jwks_uri"] = f"{published.address}/keys"
+        published.others["/keys"] = json.dumps(directory(ED_KEY)).encode()
+    published.body = json.dumps(document).encode()
+    published.headers = {"Content-Type": "application/json"}
+    client = make_client(open_client, WebBotAuth(allow_private=True))
+    for _ in range(2):
+        headers = signed(agent=f'sig1="{client_id}";type=cimd')
+        assert call(client, headers).json() == {"id": client_id, "label": "verified"}
+    assert published.requests == ["/client.json", "/keys"][: 1 + (how == "jwks_uri")]
+    # Listed by its own address, it goes by that; the directory of its origin is somebody else.
+    listed = make_client(open_client, WebBotAuth(allow_private=True, signers=[client_id]))
+    assert call(listed, signed(agent=f'sig1="{client_id}";type=cimd')).json()["label"] == "verified"
+    assert call(listed, published.sign()).json()["label"] == ""
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"client_id": "https://other.example/client.json", "jwks": {}},
+        {"jwks": directory(ED_KEY)},
+        {"client_id": "", "jwks_uri": "http://169.254.169.254/keys"},
+        {"client_id": ""},
+        [],
+    ],
+)
+def test_a_client_id_metadata_document_that_is_none_counts_for_nothing(open_client, published, wrong):
+    client_id = f"{published.address}/client.json"
+    if isinstance(wrong, dict) and wrong.get("client_id") == "":
+        wrong = {**wrong, "client_id": client_id}
+    published.body, published.headers = json.dumps(wrong).encode(), {"Content-Type": "application/json"}
+    client = make_client(open_client, WebBotAuth(allow_private=True))
+    answer = call(client, signed(agent=f'sig1="{client_id}";type=cimd'))
+    assert answer.json() == {"id": "", "label": ""}
 
 
 def test_a_key_counts_only_in_its_own_directory(open_client, published):

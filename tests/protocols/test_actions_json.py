@@ -200,6 +200,12 @@ async def test_what_portable_primitives_cannot_fill_has_the_handler_and_a_checkb
     async def plain(number: int, flag: bool = False, text: str = "") -> None:
         """Take what can be typed."""
 
+    @app.get("/partly")
+    @site.action("partly", awas={"selectors": {"text": "[name=text]", "sort": "[name=sort]"}})
+    @site.page(actions=["partly"], locators=locators)
+    async def partly(text: str, sort: Literal["a", "b"] = "a", page: int = 1) -> None:
+        """Take what can be typed, and what need not be given."""
+
     @app.get("/choosing")
     @site.action("choosing", awas={"selectors": {"choice": "[name=choice]"}})
     @site.page(actions=["choosing"], locators=locators)
@@ -207,7 +213,13 @@ async def test_what_portable_primitives_cannot_fill_has_the_handler_and_a_checkb
         """Take what is chosen from a list."""
 
     app.add_middleware(AgentPublisher, site=site)
-    plain_tool, choosing_tool = (await published(app))["tools"]
+    plain_tool, partly_tool, choosing_tool = (await published(app))["tools"]
+    guard, typing, *_ = partly_tool["workflow"]["steps"]
+    assert (guard["id"], typing["id"]) == ("fits_the_form", "type_text")
+    assert guard["when"] == (
+        "{% $exists(input.`sort`) or $exists(input.`page`) "
+        '? $error("The form has no field for sort, page. Leave it out.") : false %}'
+    )
     steps = {step["id"]: step for step in plain_tool["workflow"]["steps"]}
     assert steps["type_number"]["args"]["text"] == "{% $string(input.number) %}"
     assert "when" not in steps["type_number"]

@@ -6,11 +6,9 @@ from typing import Any
 import orjson
 import pytest
 from a2a.types.a2a_pb2 import (
-    GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
-    TaskPushNotificationConfig,
 )
-from a2a.utils.errors import InternalError, PushNotificationNotSupportedError, UnsupportedOperationError
+from a2a.utils.errors import InternalError, UnsupportedOperationError
 from google.protobuf.json_format import MessageToDict
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
@@ -212,23 +210,6 @@ def test_the_door_works_where_the_application_is_mounted(open_client):
 
 
 # --- Unsupported ---
-
-
-@pytest.mark.parametrize("spoken", ["1.0 JSON-RPC", "0.3 JSON-RPC", "1.0 HTTP+JSON"])
-async def test_push_notifications_are_unsupported_and_say_so(spoken):
-    async with open_caller(publish(), spoken) as caller:
-        config = TaskPushNotificationConfig(task_id="t", url="http://127.0.0.1/")
-        with pytest.raises(PushNotificationNotSupportedError):
-            await caller.client.create_task_push_notification_config(config)
-        with pytest.raises(PushNotificationNotSupportedError):
-            await caller.client.get_task_push_notification_config(
-                GetTaskPushNotificationConfigRequest(task_id="t", id="c")
-            )
-        request = make_request({"skill": "add", "input": {"numbers": []}})
-        request.configuration.task_push_notification_config.CopyFrom(config)
-        with pytest.raises(PushNotificationNotSupportedError):
-            async for _ in caller.client.send_message(request):
-                pass
 
 
 def test_there_is_no_extended_card(client):

@@ -1,6 +1,7 @@
 """Events: declared, emitted, and read through MCP's extension `io.modelcontextprotocol/events` (SEP-3415)."""
 
 import asyncio
+import base64
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,8 +103,12 @@ async def test_events_are_listed_with_their_schemas(app):
 async def test_the_extension_is_offered_where_there_are_events(app):
     bare = AgentPublisher(FastAPI(), site=make_shop(doors=["mcp"]))
     offered = [(await Client(one).ask("server/discover"))["capabilities"].get("extensions", {}) for one in (app, bare)]
-    assert EXTENSION in offered[0]
+    assert offered[0][EXTENSION] == {}
     assert EXTENSION not in offered[1]
+
+
+async def test_clients_of_the_sketch_find_events_among_the_capabilities(app):
+    assert (await Client(app).ask("server/discover"))["capabilities"]["events"] == {}
 
 
 @pytest.mark.parametrize("method", ["events/list", "events/poll", "events/stream"])
@@ -216,14 +221,24 @@ async def test_wrong_params_are_errors(app, params, code):
             assert (await Client(app).ask(method, **params))["code"] == code
 
 
-@pytest.mark.parametrize("cursor", ["nonsense", "", "bnVsbA", "W10", "W1siYSIsImIiLC0xXV0", "W1siYSIsImIiLDFdXQ", "é"])
+@pytest.mark.parametrize(
+    "cursor",
+    ["nonsense", "", "é", *(base64.b64encode(one).decode() for one in (b"null", b"[]", b'["x"]', b"[1,[2,3]]", b"{}"))],
+)
 async def test_a_cursor_that_has_lost_its_place_is_a_gap_and_no_error(app, site, cursor):
     client = Client(app)
     await site.emit("order_shipped", {"order_id": "1"}, audience="public")
     batch = await client.poll(cursor)
-    assert batch["events"] == []
+    assert (batch["events"], batch["truncated"]) == ([], True)
     fresh = await client.poll(batch["cursor"])
     assert fresh["truncated"] is False
+
+
+@pytest.mark.parametrize("told", [b'["order_shipped",["a","b",-1]]', b'["order_shipped",["a","b"]]', b'["other"]'])
+async def test_a_cursor_that_somebody_has_written_leads_nowhere(app, site, told):
+    await site.emit("order_shipped", {"order_id": "1"}, audience="public")
+    batch = await Client(app).poll(base64.b64encode(told).decode())
+    assert (batch["events"], batch["truncated"]) == ([], True)
 
 
 async def test_what_is_older_than_wanted_is_left_out(app, site):
@@ -359,6 +374,12 @@ async def test_an_event_is_declared_once_and_before_the_start(site, app):
     app.open()
     with pytest.raises(DeclarationError, match="after the site was published"):
         site.event("order_lost")
+
+
+async def test_workers_that_share_nothing_are_refused_what_happens(site, monkeypatch):
+    monkeypatch.setattr("awp_publish.site.count_workers", lambda: 2)
+    with pytest.raises(DeclarationError, match="keep what has happened in a memory of its own"):
+        AgentPublisher(FastAPI(), site=site).open()
 
 
 # --- Streams ---

@@ -1,5 +1,6 @@
 """The WoA REST door: draft-gaikwad-woa-00, sections 4.3.1, 5.1 and 5.2."""
 
+import gc
 import logging
 from typing import Annotated
 
@@ -639,3 +640,58 @@ def test_a_schema_that_cannot_be_checked_is_told_by_action_at_the_start(site, op
 
     with pytest.raises(DeclarationError, match='action "odd": not a valid JSON Schema'):
         publish(site, open_client)
+
+
+# --- What a call leaves behind ---
+
+
+@pytest.mark.parametrize("options", [{}, {"rate_limit": "1000/hour", "idempotency": True}])
+async def test_a_call_leaves_no_circles_for_the_garbage_collector(options):
+    site = Site("Shop", "Shortens.", "https://shop.example")
+    app = FastAPI()
+
+    @app.post("/shorten")
+    @site.action("shorten", **options)
+    async def shorten(text: str) -> Summary:
+        """Shorten a text."""
+        return Summary(summary=text[:3])
+
+    app.add_middleware(AgentPublisher, site=site)
+    sent: list[int] = []
+
+    async def call(number: int) -> None:
+        headers = [(b"content-type", b"application/json"), (b"idempotency-key", b"key %d" % number)]
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "https",
+            "path": "/agents/shorten/invoke",
+            "raw_path": b"/agents/shorten/invoke",
+            "query_string": b"",
+            "root_path": "",
+            "headers": headers,
+            "client": ("192.0.2.1", 1),
+            "server": ("shop.example", 443),
+        }
+
+        async def receive():
+            return {"type": "http.request", "body": b'{"input": {"text": "abcdef"}}', "more_body": False}
+
+        async def send(message):
+            if message["type"] == "http.response.start":
+                sent.append(message["status"])
+
+        await app(scope, receive, send)
+
+    await call(0)
+    gc.collect()
+    gc.disable()
+    try:
+        for number in range(1, 21):
+            await call(number)
+        left = gc.collect()
+    finally:
+        gc.enable()
+    assert sent == [200] * 21
+    assert left < 20

@@ -294,6 +294,51 @@ def test_html_varies_by_accept_whoever_asks_for_it(serve, given, expected):
     assert client.post("/").headers["vary"] == expected
 
 
+async def _stream() -> AsyncIterator[str]:
+    yield PAGE[:20]
+    yield PAGE[20:]
+
+
+def _fail(request: Request) -> Response:
+    raise HTTPException(403, "No.", {"content-type": "text/html"})
+
+
+ANSWERS: dict[str, Callable[[Request], Response]] = {
+    "a page": lambda request: HTMLResponse(PAGE),
+    "a type in capitals": lambda request: Response(PAGE, media_type="Text/HTML"),
+    "XHTML": lambda request: Response(PAGE, media_type="application/xhtml+xml"),
+    "a stream": lambda request: StreamingResponse(_stream(), media_type="text/html"),
+    "a file": lambda request: FileResponse(Path(__file__), media_type="text/html"),
+    "an error": lambda request: HTMLResponse(PAGE, 404),
+    "a failure": lambda request: HTMLResponse(PAGE, 500),
+    "a refusal": _fail,
+    "a redirect with a page": lambda request: HTMLResponse(PAGE, 302, {"location": "/there"}),
+    "a part": lambda request: HTMLResponse(PAGE, 206, {"content-range": "bytes 0-3/4"}),
+    "not modified": lambda request: Response(status_code=304),
+    "packed": lambda request: HTMLResponse(gzip.compress(PAGE.encode()), headers={"content-encoding": "gzip"}),
+    "packed in an unknown way": lambda request: HTMLResponse(PAGE, headers={"content-encoding": "x"}),
+    "too large": lambda request: HTMLResponse(PAGE + " " * MAX_PAGE_BYTES),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_every_html_answer_varies_by_accept(serve, answer):
+    client = serve(answer)
+    for accept in ("*/*", "text/html", "text/markdown", "application/som+json", "image/png"):
+        for method in ("GET", "HEAD", "POST"):
+            told = client.request(method, "/", headers={"accept": accept}, follow_redirects=False)
+            is_for_none = told.status_code == 304 and accept in TYPES  # it was asked with no condition
+            assert is_for_none or "Accept" in told.headers["vary"], (accept, method)
+            at_file = client.request(method, "/notes.md", headers={"accept": accept}, follow_redirects=False).headers
+            assert "html" not in at_file.get("content-type", "") or "Accept" in at_file["vary"], (accept, method)
+
+
+def test_a_page_of_the_application_whose_address_ends_as_a_markdown_file_is_negotiated_too(serve):
+    client = serve(PAGE)
+    assert client.get("/notes.md", headers=HTML).text == PAGE
+    assert client.get("/notes.md", headers=MARKDOWN).text.startswith("# Shop")
+
+
 def test_several_lines_of_vary_are_one(serve):
     def answer(request: Request) -> Response:
         response = HTMLResponse(PAGE, headers={"vary": "Cookie"})
@@ -306,6 +351,7 @@ def test_several_lines_of_vary_are_one(serve):
 def test_a_304_of_the_application_varies_as_the_page_does(serve):
     client = serve(lambda request: Response(status_code=304))
     assert client.get("/", headers=HTML).headers["vary"] == "Accept"
+    assert client.get("/").headers["vary"] == "Accept", "who takes anything may have got the page"
     assert "vary" not in client.get("/site.js").headers
 
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from html import unescape
 from types import ModuleType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from fastapi import FastAPI, Form, UploadFile
@@ -41,7 +41,7 @@ def make_site(**options) -> Site:
         """Order a book by its slug."""
         return Order(order_id=7, slug=slug)
 
-    @site.agent("find", effect="read", scopes=["staff"] if "authenticate" in options else [])
+    @site.agent("find", effect="read", scopes=["staff"] if "authenticate" in options else [], tags=["books", "new"])
     def find(words: list[str], deep: bool = False) -> dict[str, object]:
         """Find books <by> words."""
         return {"words": words, "deep": deep, "found": 2}
@@ -110,6 +110,7 @@ def test_it_says_what_is_published_in_words(open_client):
         "at least 1, at most 20, 1 if left out",
         "Names the order.",
         "Find books <by> words.",
+        "In the categories books, new.",
         "list of text",
         "Offered at WoA, Plain HTTP, MCP 2026-07-28, MCP 2025-11-25, A2A, AWP.",
         "/.well-known/woa.json",
@@ -588,6 +589,19 @@ def test_callers_stand_side_by_side_and_what_differs_is_marked(open_client):
     assert costs[0] < costs[1] == costs[2] == costs[3]
 
 
+def test_of_many_actions_those_stand_side_by_side_that_differ(open_client):
+    site = make_site(overview=True, authenticate=BearerToken({"t": "ann"}))
+    for number in range(150):
+        scopes = [f"scope_{number}"] if number < 20 else []
+        site.agent(f"do_{number}", description="Do it.", scopes=scopes)(lambda: True)
+    page = open_client(make_app(site)).get("/agents").text
+    found = page[page.index("<caption>Side by side") :].partition("</table>")[0]
+    assert found.count('scope="col"') == 13
+    assert "<code>do_3</code>" in found
+    assert "<code>do_100</code>" not in found
+    assert "<code>do_100</code>" in page
+
+
 async def test_it_shows_traffic_as_a_picture_and_as_tables(open_client):
     site = make_site(overview=True, doors=DOORS)
     client = open_client(make_app(site))
@@ -795,6 +809,9 @@ def test_it_tells_clients_how_to_connect(open_client):
         "code --add-mcp",
         '"url": "https://shop.example/mcp"',
         "npx @modelcontextprotocol/inspector",
+        'new URL("https://shop.example/mcp")',
+        'createFromUrl("https://shop.example")',
+        'A2ACardResolver(http, "https://shop.example")',
         'AgentClient("https://shop.example")',
     ):
         assert line in said, line
@@ -847,7 +864,14 @@ async def test_a_browser_keeps_its_page_while_forms_are_sent_and_jobs_run():
             """Pack a box."""
             return f"packed {box}"
 
-        return make_app(site)
+        schema = {"type": "string", "contentEncoding": "base64"}
+        inputs = {"type": "object", "properties": {"cover": schema}, "required": ["cover"]}
+        site.declare("add_cover", method="POST", path="/cover", inputs=inputs, description="Add a cover.")
+
+        async def add_cover(request: Request) -> JSONResponse:
+            return JSONResponse({"cover": (await request.json())["cover"]})
+
+        return make_app(site, [Route("/cover", add_cover, methods=["POST"])])
 
     async with serve(make) as url, open_chromium([url]) as chromium:
         page = (await chromium.open(f"{url}/agents/try/pack")).page
@@ -863,4 +887,11 @@ async def test_a_browser_keeps_its_page_while_forms_are_sent_and_jobs_run():
         await page.wait_for_selector(".job:has-text('packed 7')")  # which asks again by itself
         assert await page.is_visible("#panel-curl")
         assert await page.evaluate("window.kept && document.documentElement.scrollWidth <= innerWidth")
+
+        await page.goto(f"{url}/agents/try/add_cover")
+        chosen: Any = {"name": "a.png", "mimeType": "image/png", "buffer": b"\x89PNG\x00\xff"}
+        await page.set_input_files("#in-cover", [chosen])
+        await page.click("text=Send through all doors")
+        await page.wait_for_selector("#answers article:nth-of-type(3):has-text('iVBORwD/')")
+        assert await page.evaluate("document.getElementById('in-cover').files.length") == 1  # the page was kept
         assert wrong == []

@@ -12,6 +12,8 @@ from starlette.routing import Host, Mount, Route
 from starlette.testclient import TestClient
 
 from awp_publish import AgentPublisher, BearerToken, DeclarationError
+from awp_publish.discover.routes import pattern_of
+from awp_publish.serve import dispatch
 from tests.serve.doors import DOORS
 from tests.serve.guarded import ANN, KEYS, invoke, make_shop, told
 from tests.serve.test_prerequisites import poll
@@ -367,10 +369,31 @@ def test_many_fixed_routes_are_compared_at_start_in_proportion_to_their_number(m
             """Act."""
             return JSONResponse(None)
 
-        site.action(f"act_{number}", inputs={"type": "object"}, outputs=TEXT)(act)
+        site.action(f"act_{number}", method="POST", inputs={"type": "object"}, outputs=TEXT)(act)
         routes.append(Route(f"/{number}", act, methods=["POST"]))
-    AgentPublisher(Starlette(routes=routes), site=site).open()
+        routes.append(Route(f"/{{id}}/{number}", act, methods=["PUT"]))
+    rooms = [Mount("/rooms", routes=routes[:100]), *routes[100:]]
+    AgentPublisher(Starlette(routes=rooms), site=site).open()
     assert len(asked) <= 2 * len(routes)
+
+
+def test_many_declared_addresses_are_read_at_start_in_proportion_to_their_number(monkeypatch):
+    read = []
+
+    def counted(path):
+        read.append(path)
+        return pattern_of(path)
+
+    monkeypatch.setattr(dispatch, "pattern_of", counted)
+    site = make_shop()
+    for number in range(50):
+        site.declare(f"act_{number}", method="POST", path=f"/{number}/{{id}}", description="Act.")
+
+    async def app(scope, receive, send):
+        pass
+
+    AgentPublisher(app, site=site).open()
+    assert 50 <= len(read) <= 150
 
 
 def test_who_may_call_the_sibling_may_do_so_by_its_own_name(open_client):

@@ -88,6 +88,21 @@ async def test_the_bytes_of_memory_are_those_of_what_is_there_whatever_is_done(c
     assert store.bytes_used == empty == 0
 
 
+async def test_memory_keeps_what_was_put_off_until_its_new_time_and_not_longer(clock):
+    store = MemoryStore(clock)
+    for number in range(100):
+        await store.run([Add(f"key {number}", b"1", 10), Add(f"soon {number}", b"1", 100)])
+        await store.run([Swap(f"key {number}", b"1", b"2", 100)])
+        await store.run([Swap(f"soon {number}", b"1", b"2", 10)])
+    clock.pass_time(11)
+    ran = await store.run([Look("key 7"), Look("soon 7"), *[Look("nothing")] * 200])
+    assert ran.seen[:2] == (b"2", None)
+    assert store.bytes_used > 0
+    clock.pass_time(100)
+    await store.run([Look("nothing")] * 200)
+    assert store.bytes_used == 0
+
+
 async def test_memory_stays_as_large_as_what_is_in_it(clock):
     store = MemoryStore(clock, most_entries=50)
     for number in range(2000):

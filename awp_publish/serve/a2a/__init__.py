@@ -31,10 +31,11 @@ from a2a.utils.errors import (
     VersionNotSupportedError,
 )
 from awp_publish.model import Door, Paths
+from awp_publish.policy.botauth import note_signature
 from awp_publish.problems import InvalidEnvelope, MethodNotAllowed, NotJson, Problem, UnsupportedMediaType
 from awp_publish.protocols import agent_card
 from awp_publish.serve.a2a.handler import DOOR, REQUEST, A2aHandler, A2aRequest
-from awp_publish.serve.a2a.tasks import describe
+from awp_publish.serve.a2a.tasks import WHOLE, describe
 from awp_publish.serve.credentials import BROWSER_FIELDS, refuse_foreign_pages
 from awp_publish.serve.doors import DoorContext, LiveDoor
 from awp_publish.serve.http import (
@@ -62,9 +63,6 @@ EXTENSIONS: Final = HTTP_EXTENSION_HEADER.lower().encode()
 JSON: Final = b"application/json"
 A2A_JSON: Final = A2A_JSON_MEDIA_TYPE.encode()
 _JSON_TYPE: Final = re.compile(rb'application/(a2a\+)?json\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?', re.IGNORECASE)
-_WHOLE: Final = re.compile(rb'("(?:[^"\\]|\\.)*+")|(-?[0-9]++)\.0(?![0-9eE])')
-"""A string, or a number that protobuf has made a double of and that was an integer (or means the same)."""
-
 _OTHER_VERSION: Final = re.compile("A2A version .* is not supported")
 _NO_STORE: Final = (b"cache-control", b"no-store")
 
@@ -101,6 +99,10 @@ and output are in the params of this extension on the agent card. Beside `input`
 (the awp-session that metadata.headers of a task hands out). Messages of one context that the agent has named have one
 session without that.
 Any other text is the input where it can be nothing else.
+
+The params of this extension may have events of the site, too. A message names one as it names a skill; its input are
+the values that are wanted. Its task goes on until it is cancelled: each occurrence is an artifact of it, in its stream,
+in SubscribeToTask and in push notifications.
 """
 
 
@@ -146,6 +148,8 @@ class A2aDoor:
         if method == "OPTIONS":
             await send_reply(self._cors.preflight(fields, RPC_METHODS if is_rpc else METHODS), send)
             return
+        if b"signature-input" in fields:
+            receive = note_signature(scope, fields, receive)
         request = A2aRequest(scope, receive, fields, self._cors.headers(fields))
         request.extensions = get_requested_extensions([fields.get(EXTENSIONS, b"").decode("latin-1")])
         if self._extension in request.extensions:
@@ -200,7 +204,7 @@ class A2aDoor:
                 return
             body, sent = message.get("body", b""), message.get("body", b"")
             if b".0" in body:
-                sent = _WHOLE.sub(rb"\1\2", body)
+                sent = WHOLE.sub(rb"\1\2", body)
                 message = {**message, "body": sent}
             if start is not None:
                 held, start = start, None

@@ -21,12 +21,16 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import Message as ProtobufMessage
 
 from a2a.server.context import ServerCallContext
-from a2a.server.events import Event
+from a2a.server.events import Event as Update
 from a2a.server.request_handlers.request_handler import RequestHandler
 from a2a.server.tasks import InMemoryTaskStore
 from a2a.types.a2a_pb2 import (
     CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse,
     ListTasksRequest,
     ListTasksResponse,
     Message,
@@ -34,8 +38,7 @@ from a2a.types.a2a_pb2 import (
     SendMessageRequest,
     SubscribeToTaskRequest,
     Task,
-    TaskArtifactUpdateEvent,
-    TaskStatusUpdateEvent,
+    TaskPushNotificationConfig,
 )
 from a2a.utils.errors import (
     A2AError,
@@ -43,14 +46,13 @@ from a2a.utils.errors import (
     InternalError,
     InvalidParamsError,
     InvalidRequestError,
-    PushNotificationNotSupportedError,
     TaskNotCancelableError,
     TaskNotFoundError,
     UnsupportedOperationError,
 )
 from a2a.utils.proto_utils import validate_proto_required_fields
 from a2a.utils.task import apply_history_length, validate_history_length, validate_page_size
-from awp_publish.model import Action, Catalog, JsonObject
+from awp_publish.model import Action, Catalog, Event, JsonObject
 from awp_publish.policy.call import Call, Principal, Result
 from awp_publish.problems import (
     InvalidEnvelope,
@@ -65,9 +67,9 @@ from awp_publish.problems import (
     did_you_mean,
 )
 from awp_publish.protocols.agent_card import INPUT_MODES
+from awp_publish.serve.a2a.push import EVENT, Pushes, wanted_of
 from awp_publish.serve.a2a.tasks import (
     CANCELED,
-    COMPLETED,
     EXACT,
     INPUT_REQUIRED,
     INTERRUPTED,
@@ -87,6 +89,7 @@ from awp_publish.serve.a2a.tasks import (
     say,
     set_state,
     submit,
+    updates_of,
 )
 from awp_publish.serve.credentials import client_address, read_credentials
 from awp_publish.serve.doors import DoorContext
@@ -132,8 +135,8 @@ class A2aRequest:
     them, but a caller's HTTP client keeps them.
 
     A message has a `call`, or else the `problem` why it became none; `before` are the skill and the input that its task
-    had without it. `is_new` says that its task began with it: then
-    nothing is kept if the call is refused. `settled` is what became of the task.
+    had without it. `event` is what it wants to be told of, in place of a call. `is_new` says that its task began with
+    it: then nothing is kept if the call is refused. `settled` is what became of the task.
     """
 
     # Defaults of the class: most requests need few of them.
@@ -151,6 +154,7 @@ class A2aRequest:
     is_new = True
     call: Call | None = None
     problem: Problem | None = None
+    event: tuple[Event, JsonObject] | None = None
     is_background = False
     settled: "asyncio.Future[TaskRecord]"
     _is_disconnected = False
@@ -262,6 +266,20 @@ class SkillSelector:
     def find(self, skill: str) -> Action | None:
         """The action that is a skill."""
         return self._actions.get(skill)
+
+    def named(self, params: object) -> tuple[str, JsonObject]:
+        """Return the skill that a message names in a data part, and its input; "" for none."""
+        message: Any = params.get("message") or params.get("request") if isinstance(params, dict) else None
+        parts = (message.get("parts") or message.get("content")) if isinstance(message, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            data = part.get("data") if isinstance(part, dict) else None
+            data = data.get("data") if isinstance(data, dict) and data.keys() == {"data"} else data
+            if not isinstance(data, dict) and isinstance(part, dict) and isinstance(part.get("text"), str):
+                data = _read_call(part["text"], None)
+            if isinstance(data, dict) and isinstance(data.get("skill"), str):
+                given = data.get("input")
+                return data["skill"], given if isinstance(given, dict) else {}
+        return "", {}
 
     def unknown(self, skill: str | None) -> Problem:
         """What a caller is told for whom there is no such skill; None for none that is named."""
@@ -412,7 +430,13 @@ class A2aHandler(RequestHandler):
         self._identify_uncounted = replace(self._identify, store=None)
         self._skills = SkillSelector(door.catalog)
         self._tasks = Tasks(door, self.renderer)
+        self._pushes = Pushes(door, self._tasks)
+        self._events = door.site.events
+        self._has_events = bool(door.catalog.events)
         self._running: dict[asyncio.Task[None], A2aRequest] = {}
+
+    def _address_of(self, request: A2aRequest) -> str:
+        return client_address(request.scope, request.fields, self._trusted)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -433,6 +457,9 @@ class A2aHandler(RequestHandler):
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
             await self._begin(params, request)
+            if request.event is not None:
+                await self._push(params, request, await self._tell_of(request, request.event))
+                return request.record.task
             call = request.call
             is_claimed = not request.is_new or request.is_background
             if (
@@ -442,39 +469,50 @@ class A2aHandler(RequestHandler):
             ):
                 await self._claim(request, call)
             record = await self._carry_out(request)
+            await self._push(params, request, record)
             if record.job and not params.configuration.return_immediately:
                 record = await _first(self._tasks.wait(record, MAX_WAIT), request.disconnected()) or record
             return apply_history_length(record.task, params.configuration)
 
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
-    ) -> AsyncGenerator[Event, None]:
+    ) -> AsyncGenerator[Update, None]:
         """SendStreamingMessage: the task as it begins, and then what becomes of it."""
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
             await self._begin(params, request)
+            if request.event is not None:
+                record = await self._tell_of(request, request.event)
+                await self._push(params, request, record)
+                yield record.task
+                async with aclosing(self._pushes.follow(record, MAX_SUBSCRIPTION)) as told:
+                    async for event in told:
+                        yield event
+                return
             # Nobody learns that there is an action, which they may not know of, from a task that has begun.
             is_told = request.call is not None and await self._may_know_of(request.call.action, request)
             if request.call is not None and (is_told or not request.is_new):
                 await self._claim(request, request.call)
             if request.call is None or request.is_background or not is_told:
                 record = await self._carry_out(request)
+                await self._push(params, request, record)
                 yield apply_history_length(record.task, params.configuration)
             else:
                 begun = Task()
                 begun.CopyFrom(request.record.task)  # which changes before a stream may have sent it
                 yield apply_history_length(begun, params.configuration)
                 record = await self._carry_out(request)
-                for event in _updates(record.task):
+                await self._push(params, request, record)
+                for event in updates_of(record.task):
                     yield event
             async with aclosing(self._tasks.changes(record)) as changes:
                 async for changed in changes:
-                    for event in _updates(changed.task):
+                    for event in updates_of(changed.task):
                         yield event
 
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
-    ) -> AsyncGenerator[Event, None]:
+    ) -> AsyncGenerator[Update, None]:
         """SubscribeToTask: the task as it stands, and then what becomes of it, until it has ended.
 
         A task may wait for its caller meanwhile; one that is abandoned is not followed for ever.
@@ -485,9 +523,14 @@ class A2aHandler(RequestHandler):
             if record.state in TERMINAL:
                 raise UnsupportedOperationError("The task has ended: read it with GetTask.")
             yield record.task
+            if wanted_of(record) is not None:
+                async with aclosing(self._pushes.follow(record, MAX_SUBSCRIPTION)) as told:
+                    async for event in told:
+                        yield event
+                return
             async with aclosing(self._tasks.changes(record, MAX_SUBSCRIPTION)) as changes:
                 async for changed in changes:
-                    for event in _updates(changed.task):
+                    for event in updates_of(changed.task):
                         yield event
 
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
@@ -521,6 +564,10 @@ class A2aHandler(RequestHandler):
         request: A2aRequest = context.state[REQUEST]
         with self._in_a2a_terms(request, params):
             record = await self._find(params.id, request)
+            if wanted_of(record) is not None and record.state not in TERMINAL:
+                set_state(record.task, CANCELED)
+                await self._tasks.put(record)
+                return record.task
             await self._tasks.cancel(record)
             for other in self._running.values():
                 if other.record.task.id == record.task.id:
@@ -530,14 +577,39 @@ class A2aHandler(RequestHandler):
                 raise TaskNotCancelableError("The task cannot be cancelled any more.")
             return record.task
 
-    async def _refuse_push(self, params: object, context: ServerCallContext) -> NoReturn:
-        """Push notifications make a server send requests to addresses that callers name. They stream, or poll."""
-        raise PushNotificationNotSupportedError
+    async def on_create_task_push_notification_config(
+        self, params: TaskPushNotificationConfig, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """CreateTaskPushNotificationConfig: the config as it is kept, in place of the one with its id."""
+        request: A2aRequest = context.state[REQUEST]
+        with self._in_a2a_terms(request, params):
+            record = await self._find(params.task_id, request)
+            return await self._pushes.create(record, params, self._address_of(request))
 
-    on_create_task_push_notification_config = _refuse_push
-    on_get_task_push_notification_config = _refuse_push
-    on_list_task_push_notification_configs = _refuse_push
-    on_delete_task_push_notification_config = _refuse_push
+    async def on_get_task_push_notification_config(
+        self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """GetTaskPushNotificationConfig."""
+        request: A2aRequest = context.state[REQUEST]
+        with self._in_a2a_terms(request, params):
+            return await self._pushes.find(await self._find(params.task_id, request), params.id)
+
+    async def on_list_task_push_notification_configs(
+        self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> ListTaskPushNotificationConfigsResponse:
+        """ListTaskPushNotificationConfigs: all of them, for they are few."""
+        request: A2aRequest = context.state[REQUEST]
+        with self._in_a2a_terms(request, params):
+            configs = await self._pushes.listed(await self._find(params.task_id, request))
+            return ListTaskPushNotificationConfigsResponse(configs=configs)
+
+    async def on_delete_task_push_notification_config(
+        self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        """DeleteTaskPushNotificationConfig."""
+        request: A2aRequest = context.state[REQUEST]
+        with self._in_a2a_terms(request, params):
+            await self._pushes.delete(await self._find(params.task_id, request), params.id)
 
     async def on_get_extended_agent_card(self, params: object, context: ServerCallContext) -> NoReturn:
         """The card says all there is to say."""
@@ -611,7 +683,7 @@ class A2aHandler(RequestHandler):
         message = params.message
         validate_history_length(params.configuration)
         if params.configuration.HasField("task_push_notification_config"):
-            raise PushNotificationNotSupportedError
+            self._pushes.check(params.configuration.task_push_notification_config)
         if max(len(message.message_id), len(message.context_id)) > MAX_ID:
             raise InvalidParamsError(f"messageId and contextId have at most {MAX_ID} characters.")
         for part in message.parts:  # specification, section 3.1.1
@@ -647,6 +719,9 @@ class A2aHandler(RequestHandler):
         del task.history[:-MAX_HISTORY]
         request.record = record
         try:
+            if self._has_events and request.is_new and (event := await self._event_of(request)) is not None:
+                request.event = event
+                return
             action, given, members, objection = self._skills.select(request.document, record)
             if members.get("session") is not None:  # in a text that is the call it is a secret as well
                 for part in said.parts:
@@ -682,6 +757,36 @@ class A2aHandler(RequestHandler):
         record.skill, record.input, request.call = action.id, given, call
         request.is_background = self._has_jobs and action.is_background
 
+    async def _event_of(self, request: A2aRequest) -> tuple[Event, JsonObject] | None:
+        """Return the event that a message wants to be told of, and what of it. Raises InvalidInput."""
+        skill, given = self._skills.named(request.document)
+        if self._skills.find(skill) is not None or not skill:
+            return None
+        event = self._pushes.event_of(skill, await self._principal_of(request, of_call=True))
+        if event is None:
+            return None
+        wrong = self._events.check_arguments(event, given)
+        if wrong:
+            raise InvalidInput(f"The input is not what {event.id} takes.", errors=wrong)
+        return event, given
+
+    async def _tell_of(self, request: A2aRequest, wanted: tuple[Event, JsonObject]) -> TaskRecord:
+        """Begin a task that tells of an event until it is cancelled. Raises RateLimited, StoreUnavailable."""
+        record, (event, given) = request.record, wanted
+        principal = await self._principal_of(request)
+        record.owner = principal.id if principal is not None else ""
+        record.skill = f"{EVENT}{event.id}"
+        record.input = await self._pushes.begin(event, given, principal)
+        set_state(record.task, WORKING, [Part(text=f"You are told of {event.id} as it happens, until you cancel.")])
+        await self._tasks.put(record, self._address_of(request))
+        return record
+
+    async def _push(self, params: SendMessageRequest, request: A2aRequest, record: TaskRecord) -> None:
+        """Keep the config that came with a message, if its task is kept."""
+        if params.configuration.HasField("task_push_notification_config") and (record.raw or record.job):
+            config = params.configuration.task_push_notification_config
+            await self._pushes.create(record, config, self._address_of(request))
+
     async def _claim(self, request: A2aRequest, call: Call) -> None:
         """Write down that a task is worked on: for this message alone, and so that others can see it and cancel it.
 
@@ -695,7 +800,7 @@ class A2aHandler(RequestHandler):
         set_state(record.task, WORKING)
         record.owner, record.input = owner, None
         try:
-            if not await self._tasks.put(record, client_address(request.scope, request.fields, self._trusted)):
+            if not await self._tasks.put(record, self._address_of(request)):
                 raise UnsupportedOperationError("The task is being worked on for another message.")
         except RateLimited as problem:
             self._invoker.note_refusal(DOOR, request.request_id, problem)
@@ -783,7 +888,7 @@ class A2aHandler(RequestHandler):
             if request.is_new and state == REJECTED:
                 if record.raw:
                     await self._tasks.remove(record)
-            elif not await self._tasks.put(record, client_address(request.scope, request.fields, self._trusted)):
+            elif not await self._tasks.put(record, self._address_of(request)):
                 with suppress(TaskNotFoundError):
                     return await self._tasks.find(task.id, record.owner)  # another message was quicker
         except RateLimited as problem:
@@ -811,16 +916,3 @@ async def _first(*works: Coroutine[Any, Any, T | None]) -> T | None:
         for future in futures:
             future.cancel()
         await asyncio.gather(*futures, return_exceptions=True)
-
-
-def _updates(task: Task) -> Iterator[Event]:
-    """Yield what a stream tells of a task that has changed."""
-    if task.status.state == COMPLETED:
-        for artifact in task.artifacts:
-            told = TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, last_chunk=True)
-            told.artifact.CopyFrom(artifact)
-            yield told
-    update = TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id)
-    update.status.CopyFrom(task.status)
-    update.metadata.CopyFrom(task.metadata)
-    yield update

@@ -13,7 +13,7 @@ import logging
 import math
 import re
 import uuid
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -23,7 +23,17 @@ import orjson
 from google.protobuf.message import DecodeError
 from google.protobuf.struct_pb2 import NullValue, Value
 
-from a2a.types.a2a_pb2 import Artifact, Message, Part, Role, Task, TaskState, TaskStatus
+from a2a.types.a2a_pb2 import (
+    Artifact,
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
 from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError
 from awp_publish import media, problems
 from awp_publish.jobs import JobStore
@@ -58,6 +68,9 @@ JSON: Final = "application/json"
 
 EXACT: Final = 2**53
 """Integers are exact in a double up to here."""
+
+WHOLE: Final = re.compile(rb'("(?:[^"\\]|\\.)*+")|(-?[0-9]++)\.0(?![0-9eE])')
+"""A string, or a number that protobuf has made a double of and that was an integer (or means the same)."""
 
 _HIDDEN: Final = frozenset({"set-cookie", "content-type", "content-length", "awp-content-type"})
 """Headers that are no business of an agent's user, or that speak about another body."""
@@ -382,7 +395,7 @@ class Tasks:
 
         With an `address`, a new task of nobody known counts for it. Raises RateLimited if that has too many.
         """
-        key, raw, seconds = _key(record.task.id), _write(record), self._seconds_of(record)
+        key, raw, seconds = _key(record.task.id), _write(record), self.seconds_of(record)
         while True:
             steps: list[Step] = [Swap(key, record.raw, raw, seconds) if record.raw else Add(key, raw, seconds)]
             if address is not None and not record.owner and not record.raw:
@@ -417,13 +430,13 @@ class Tasks:
         Behind it is a background job, of this process or another, or a call that another request waits for. A task
         that waits is followed too while it has done so for no more than `patience` seconds.
         """
-        pause, shown, waited = FIRST_PAUSE, _progress(record), 0.0
+        pause, shown, waited = FIRST_PAUSE, progress_of(record), 0.0
         while record.state not in TERMINAL and (record.state not in INTERRUPTED or waited < patience):
             await asyncio.sleep(pause)
             waited = waited + pause if record.state in INTERRUPTED else 0.0
             pause = min(pause * 1.5, MAX_PAUSE)
             record = await (self.refresh(record) if record.job else self.find(record.task.id, record.owner))
-            now = _progress(record)
+            now = progress_of(record)
             if now != shown:
                 pause, waited = FIRST_PAUSE, 0.0
                 yield record
@@ -455,7 +468,7 @@ class Tasks:
             if not await self.put(record):
                 raise TaskNotCancelableError("The task is being worked on for another message.")
         elif not record.is_cancelled:
-            marked = Swap(_key(record.task.id), record.raw, _marked(record.raw), self._seconds_of(record))
+            marked = Swap(_key(record.task.id), record.raw, _marked(record.raw), self.seconds_of(record))
             await self._store.run((marked,))  # what has changed meanwhile, `changes` tells
 
     async def cancelled(self, record: TaskRecord) -> None:
@@ -466,11 +479,11 @@ class Tasks:
                 if (await self.find(record.task.id, record.owner)).is_cancelled:
                     return
 
-    def _seconds_of(self, record: TaskRecord) -> float:
+    def seconds_of(self, record: TaskRecord) -> float:
         """Return how long a task is kept: its record must not be gone before its job or its call is."""
         if record.job:
             return self._seconds + (0.0 if record.state in TERMINAL else MAX_PENDING)
-        if record.state == WORKING:
+        if record.state == WORKING and record.skill in self._timeouts:
             return self._timeouts.get(record.skill, 0.0) + LATE
         return self._seconds if record.owner else min(self._seconds, ANONYMOUS_WINDOW)
 
@@ -507,10 +520,23 @@ def _list_key(caller: str) -> str:
     return f"a2a:tasks:{sha256(caller.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def _progress(record: TaskRecord) -> tuple[object, ...]:
+def progress_of(record: TaskRecord) -> tuple[object, ...]:
     """Return what of a task its caller can see changing. The messages of a job are made anew with each look at it."""
     status = record.task.status
     return (status.state, [part.text for part in status.message.parts], record.job or status.message.message_id)
+
+
+def updates_of(task: Task) -> Iterator[TaskArtifactUpdateEvent | TaskStatusUpdateEvent]:
+    """Yield what a stream tells of a task that has changed."""
+    if task.status.state == COMPLETED:
+        for artifact in task.artifacts:
+            told = TaskArtifactUpdateEvent(task_id=task.id, context_id=task.context_id, last_chunk=True)
+            told.artifact.CopyFrom(artifact)
+            yield told
+    update = TaskStatusUpdateEvent(task_id=task.id, context_id=task.context_id)
+    update.status.CopyFrom(task.status)
+    update.metadata.CopyFrom(task.metadata)
+    yield update
 
 
 def _marked(raw: bytes) -> bytes:

@@ -52,6 +52,7 @@ class AwpDoor:
             AwpCallers(door),
             AwpSkills(door),
             Tokens(door.keys, f"awp_session:{settings.namespace}", EXPORT_LIFETIME),
+            door.site.events,
             settings.timeout,
             door.sessions,
         )

@@ -7,7 +7,7 @@ whose scopes name some of AWP's own has these and no others; everybody else has 
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from awp_publish.browsing.errors import AwpError, refuse
@@ -151,6 +151,8 @@ FEATURES: Final = (
 class Hello:
     """A client's handshake: whether in the draft's shape, the encoding it gets, and the events it wants.
 
+    `cursors` say where it was in those of the site.
+
     With `concurrency` requests of one session for different pages do not wait for one another (paper, 4.2).
     """
 
@@ -158,10 +160,14 @@ class Hello:
     encoding: str
     events: frozenset[str]
     concurrency: bool
+    cursors: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_hello(params: Mapping[str, object], *, is_packed: bool) -> Hello:
-    """Read a handshake. Raises AwpError: INVALID_REQUEST for another version, UNSUPPORTED for other encodings."""
+def read_hello(params: Mapping[str, object], *, is_packed: bool, known: frozenset[str] = frozenset()) -> Hello:
+    """Read a handshake; `known` are the events of the site.
+
+    Raises AwpError: INVALID_REQUEST for another version, UNSUPPORTED for other encodings.
+    """
     single = params.get("awp_version")
     if single is not None and not isinstance(single, str):
         refuse("awp_version must be text.", param="awp_version")
@@ -181,7 +187,8 @@ def read_hello(params: Mapping[str, object], *, is_packed: bool) -> Hello:
         at_once = at_once or asked is True
         if not isinstance(asked, bool):
             at_once = at_once or not _PAGES.isdisjoint(_texts(wants, name))
-    return Hello(is_draft, encoding, frozenset(_texts(wants, "events")) & {MUTATION}, at_once)
+    cursors = {name: text for name, text in _object(wants, "cursors").items() if isinstance(text, str)}
+    return Hello(is_draft, encoding, frozenset(_texts(wants, "events")) & {MUTATION, *known}, at_once, cursors)
 
 
 _CONCURRENCY: Final = frozenset(("concurrency", "concurrent", "pages.concurrent"))
@@ -208,8 +215,10 @@ def _texts(params: Mapping[str, object], name: str) -> list[str]:
     return given
 
 
-def render_hello(catalog: Catalog, sessions: "Sessions", hello: Hello, auth: JsonObject) -> JsonObject:
-    """Render the result of a handshake."""
+def render_hello(
+    catalog: Catalog, sessions: "Sessions", hello: Hello, auth: JsonObject, offered: list[str]
+) -> JsonObject:
+    """Render the result of a handshake. `offered` are the events of the site that the caller may want."""
     from awp_publish import __version__ as version
 
     has_skills = bool(catalog.actions)
@@ -234,5 +243,6 @@ def render_hello(catalog: Catalog, sessions: "Sessions", hello: Hello, auth: Jso
         "server": {"name": NAME, "version": version, "site": catalog.site.name, "url": catalog.url},
         "limits": limits,
         "events": sorted(hello.events),
+        **({"available_events": offered} if offered else {}),
         "auth": auth,
     }

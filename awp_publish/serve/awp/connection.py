@@ -4,9 +4,10 @@ Requests are answered as soon as they can be; several may be under way. No more 
 nothing is read until one of them is answered. A client that does not read its answers for CLIENT_TIMEOUT is left.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
@@ -14,6 +15,7 @@ from typing import Final, TypeAlias
 from awp_publish.browsing.acting import RESERVED
 from awp_publish.browsing.errors import AwpError, missing, refuse
 from awp_publish.browsing.session import METHODS
+from awp_publish.events import Events, logs_for, read_cursor, write_cursor
 from awp_publish.model import Catalog, JsonObject
 from awp_publish.policy.guard import read_key
 from awp_publish.policy.tokens import Expired, NotOurs, Tokens
@@ -29,6 +31,7 @@ from awp_publish.serve.awp.messages import (
     make_error,
     make_message,
     mutations_since,
+    new_trace,
     read_request,
     write_frame,
 )
@@ -86,6 +89,7 @@ class AwpService:
     callers: AwpCallers
     skills: AwpSkills
     exports: Tokens
+    events: Events
     max_seconds: float
     session_ids: CookieSessions | None
 
@@ -97,6 +101,8 @@ class AwpClient:
         self.service = service
         self.identity: Identity | None = None
         self.events: list[JsonObject] = []
+        self.followed: dict[str, str | None] = {}
+        """Events of the site that it is told of from now on, and where it was in them."""
         self._site = site
         self._answers = AnswerCache()
         self._wanted: frozenset[str] = frozenset()
@@ -172,7 +178,8 @@ class AwpClient:
     async def _greet(self, request: AwpRequest) -> JsonObject:
         """Answer the handshake. It may be sent again: by the same caller, or by one who was nobody before."""
         service, before = self.service, self.identity
-        hello = read_hello(request.params, is_packed=request.is_packed)
+        ids = frozenset(one.id for one in service.catalog.events)
+        hello = read_hello(request.params, is_packed=request.is_packed, known=ids)
         auth, challenge = request.params.get("auth"), self._challenge
         if auth is None and before is not None:
             identity = before
@@ -190,7 +197,10 @@ class AwpClient:
                 words = "This connection belongs to another caller, or has sessions."
                 raise AwpError("CONFLICT", words, {"method": HELLO})
             self.identity = identity
+        events = [one for one in ids if service.events.find(one, identity.principal) is not None]
+        hello = replace(hello, events=hello.events.intersection({MUTATION, *events}))
         self._wanted, self._is_concurrent = hello.events, hello.concurrency
+        self.followed = {one: hello.cursors.get(one) for one in hello.events - {MUTATION}}
         described = {
             "method": identity.method,
             "principal": identity.id or None,
@@ -198,7 +208,7 @@ class AwpClient:
             "methods": service.callers.methods,
             **self._to_sign(),
         }
-        return render_hello(service.catalog, service.sessions, hello, described)
+        return render_hello(service.catalog, service.sessions, hello, described, sorted(events))
 
     def _to_sign(self) -> JsonObject:
         """Return the challenge for the next attempt, which a refusal carries too."""
@@ -398,6 +408,7 @@ class Connection(SocketConnection):
     def __init__(self, client: AwpClient, receive: Receive, send: Send, max_bytes: int, idle: float) -> None:
         super().__init__(receive, send, max_bytes, idle, client.service.sessions.browsing.messages_per_second)
         self._client = client
+        self._telling: list[asyncio.Task[None]] = []
 
     @property
     def is_greeted(self) -> bool:
@@ -426,6 +437,12 @@ class Connection(SocketConnection):
             await self._write(make_error(request.id, too_soon, request.trace), is_packed=request.is_packed)
         elif request.method == HELLO:
             await self._answer(request)
+            for task in self._telling:
+                task.cancel()
+            self._telling = [
+                self._pending.start(self._tell(name, cursor, is_packed=request.is_packed), f"awp_publish {name}")
+                for name, cursor in self._client.followed.items()
+            ]
         else:
             await self.start(self._answer(request), f"awp_publish {request.method[:50]}")
 
@@ -444,6 +461,24 @@ class Connection(SocketConnection):
             await self._write(message, is_packed=request.is_packed, trace=trace)
             while self._client.events:
                 await self._write(self._client.events.pop(0), is_packed=request.is_packed)
+
+    async def _tell(self, name: str, cursor: str | None, *, is_packed: bool) -> None:
+        """Tell a client of an event of the site as it happens."""
+        identity, events = self._client.identity, self._client.service.events
+        caller = identity.principal if identity is not None else None
+        event = events.find(name, caller)
+        if event is None:
+            return
+        positions = read_cursor(event, cursor) if cursor is not None else None
+        batches = events.follow(event, logs_for(event, caller), positions)
+        with suppress(OSError):  # nobody is there to be told; reading ends as well
+            async with aclosing(batches):
+                async for batch in batches:
+                    for one, after in batch.steps():
+                        told = {"event_id": one.id, "name": name, "timestamp": one.timestamp, "data": one.data}
+                        told |= {"cursor": write_cursor(after)}
+                        message = make_message(new_trace(), type="event", method=name, params=told)
+                        await self._write(message, is_packed=is_packed)
 
     async def _write(self, message: JsonObject, *, is_packed: bool, trace: str | None = None) -> None:
         try:

@@ -249,6 +249,7 @@ def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, e
         tools.tasks.register(server)
     if catalog.events:
         events.register(server)
+        server.middleware.append(offer_at_top)
     if resources.skills.all():
         resources.skills.register(server)
     tools.cards = resources.cards = Cards(tools.modern)
@@ -266,6 +267,15 @@ def make_server(door: DoorContext, tools: Tools, subscriptions: Subscriptions, e
         server.add_request_handler("prompts/list", PaginatedRequestParams, prompts.list_prompts)
         server.add_request_handler("prompts/get", types.GetPromptRequestParams, prompts.get_prompt)
     return server
+
+
+async def offer_at_top(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Name events among the capabilities themselves, too: ChatGPT looks there, as the SEP's first sketch had it."""
+    result = await call_next(ctx)
+    capabilities = result.get("capabilities") if ctx.method == "server/discover" and isinstance(result, dict) else None
+    if isinstance(capabilities, dict):
+        capabilities["events"] = {}
+    return result
 
 
 async def observe_if_traced(

@@ -424,7 +424,7 @@ class EventExtension:
             batch = await self._events.read(
                 event, current.logs, positions_of(current), most=20, since=since, arguments=about["arguments"]
             )
-            if batch.truncated:
+            if batch.truncated and since is None:  # else they were told so when they subscribed
                 told = {"type": "gap", "cursor": write_cursor(batch.before)}
                 await webhooks.send(current, control("gap", orjson.dumps(told), current))
             for one, after in batch.steps():

@@ -1,0 +1,120 @@
+"""Events, in process: a route that emits beside the same that does not, and polls beside a call at the same door."""
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import orjson
+from fastapi import FastAPI
+from pydantic import BaseModel
+
+from awp_publish import AgentPublisher, Site
+from awp_publish.serve.http import AsgiApp
+from awp_publish.serve.lifespan import running
+from benchmarks.applications import JSON
+from benchmarks.measure import Case, Series, ask, interleave, on_each_loop
+from benchmarks.table import Row, compare
+
+EMIT: Final = "/emit"
+SHIPPED: Final = orjson.dumps({"order_id": "A-1", "carrier": "post"})
+
+
+class Shipped(BaseModel):
+    order_id: str
+    carrier: str
+
+
+def events(seconds: float) -> list[Row]:
+    """Emitting into memory and into SQLite; a poll of a quiet event, and of fifty occurrences."""
+    found = on_each_loop(lambda: _measure(seconds / 2))
+    bare, call = "the same route without emitting", "MCP tools/call of a function"
+    return [
+        compare("a route that emits, store in memory", found, "memory", "bare", bare, None),
+        compare("a route that emits, SQLite, durable", found, "sqlite", "bare", bare, None),
+        compare("events/poll, nothing has happened", found, "quiet", "call", call, None),
+        compare("events/poll, 50 events", found, "fifty", "call", call, None),
+    ]
+
+
+async def _measure(seconds: float) -> dict[str, Series]:
+    with TemporaryDirectory() as folder:
+        async with AsyncExitStack() as stack:
+            memory, sqlite = _shop("memory:"), _shop(f"sqlite:///{Path(folder) / 'agents.db'}")
+            for one in (memory, sqlite):
+                await stack.enter_async_context(running(one))
+            start = await _poll(memory, None)
+            for _ in range(50):
+                await ask(_emit("warm", memory))
+            now = await _poll(memory, None)
+            assert len((await _poll(memory, start["cursor"]))["events"]) == 50
+            # The cursor of the quiet poll is of an application in which nothing happens meanwhile.
+            quiet = _shop("memory:")
+            await stack.enter_async_context(running(quiet))
+            assert now["events"] == []
+            cases = [
+                Case("bare", memory, "/plain", "POST", _length(SHIPPED, JSON), SHIPPED),
+                _emit("memory", memory),
+                _emit("sqlite", sqlite),
+                _message("quiet", quiet, "events/poll", {**_NAME, "cursor": (await _poll(quiet, None))["cursor"]}),
+                _message("fifty", memory, "events/poll", {**_NAME, "cursor": start["cursor"]}),
+                _message("call", quiet, "tools/call", {"name": "look", "arguments": {}}),
+            ]
+            for case in cases:
+                assert (await ask(case)).status == 200, case.name
+            return await interleave(cases, seconds)
+
+
+_NAME: Final = {"name": "order_shipped"}
+
+
+def _shop(store: str) -> AsgiApp:
+    app = FastAPI()
+    site = Site("Bookshop", "Order books.", "https://books.example", doors=["mcp"], store=store)
+    site.event("order_shipped", payload=Shipped)
+
+    @site.agent("look")
+    async def look() -> str:
+        """Look."""
+        return "seen"
+
+    @app.post(EMIT)
+    async def emit(shipped: Shipped) -> str:
+        return await site.emit("order_shipped", shipped, audience="public")
+
+    @app.post("/plain")
+    async def plain(shipped: Shipped) -> str:
+        return shipped.order_id
+
+    return AgentPublisher(app, site, check=False)
+
+
+def _emit(name: str, app: AsgiApp) -> Case:
+    return Case(name, app, EMIT, "POST", _length(SHIPPED, JSON), SHIPPED)
+
+
+def _message(name: str, app: AsgiApp, method: str, params: dict[str, Any]) -> Case:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}})
+    headers = [
+        *JSON,
+        (b"accept", b"application/json, text/event-stream"),
+        (b"mcp-protocol-version", b"2026-07-28"),
+        (b"mcp-method", method.encode()),
+    ]
+    if method == "tools/call":
+        headers.append((b"mcp-name", params["name"].encode()))
+    return Case(name, app, "/mcp", "POST", _length(body, headers), body)
+
+
+async def _poll(app: AsgiApp, cursor: str | None) -> dict[str, Any]:
+    answer = await ask(_message("poll", app, "events/poll", {**_NAME, "cursor": cursor}))
+    told: dict[str, Any] = orjson.loads(answer.body)["result"]
+    return told
+
+
+def _length(body: bytes, headers: Any) -> Any:
+    return (*headers, (b"content-length", b"%d" % len(body)))

@@ -1,0 +1,39 @@
+"""A parcel that leaves the bookshop is told to whoever has ordered it, and to nobody else."""
+
+import asyncio
+
+from awp_publish.serve.lifespan import running
+from demo_site.app import create_app
+from tests.serve.test_events import Client
+
+ORIGIN = "https://shop.example"
+
+
+async def test_an_order_that_is_shipped_is_told_to_its_buyer():
+    app = create_app(ORIGIN, packing_pause=0, doors=["mcp"])
+
+    async def use(client, tool, **given):
+        told = await client.ask("tools/call", name=tool, arguments=given)
+        if told["isError"] and "confirmation" in told["_meta"]["awp/problem"]:
+            token = told["_meta"]["awp/problem"]["confirmation"]["token"]
+            told = await client.ask("tools/call", name=tool, arguments={**given, "confirmation": token})
+        assert told["isError"] is False, told["content"]
+        return told["structuredContent"]
+
+    async with running(app):
+        buyer, stranger = Client(app), Client(app)
+        await use(buyer, "sign_in", name="reader", password="lamplight")
+        cursors = [(await one.poll())["cursor"] for one in (buyer, stranger)]
+        of_jobs = (await buyer.poll(name="job_ended"))["cursor"]
+        await use(buyer, "add_to_basket", slug="emma", quantity=1)
+        placed = await use(buyer, "check_out", name="Jane", address="1 Quiet Lane, Oxford")
+        await use(buyer, "ship_order", order_id=placed["order_id"])
+        async with asyncio.timeout(10):
+            while not (told := (await buyer.poll(cursors[0]))["events"]):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+            while not (ended := (await buyer.poll(of_jobs, name="job_ended"))["events"]):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert (await stranger.poll(cursors[1]))["events"] == []
+    shipped = {"order_id": placed["order_id"], "total_cents": placed["total_cents"], "currency": "USD"}
+    assert [one["data"] for one in told] == [shipped]
+    assert ended[0]["data"]["action"] == "ship_order"

@@ -1,0 +1,99 @@
+"""Pages under Django's per-site cache, in every order, from every backend: each reader gets the format it accepts."""
+
+import asyncio
+
+import pytest
+from awp_publish_django.publication import MIDDLEWARE
+from django.core.cache import cache
+from django.db import transaction
+from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.test import AsyncClient, Client, override_settings
+from django.urls import path
+
+from awp_publish import Pages, Site
+
+UPDATE, FETCH = (f"django.middleware.cache.{name}CacheMiddleware" for name in ("Update", "FetchFrom"))
+CONDITIONAL, GZIP = "django.middleware.http.ConditionalGetMiddleware", "django.middleware.gzip.GZipMiddleware"
+ORDERS = {
+    "between": [UPDATE, MIDDLEWARE, FETCH],
+    "below": [UPDATE, FETCH, MIDDLEWARE],
+    "above": [MIDDLEWARE, UPDATE, FETCH],
+    "among others": [UPDATE, GZIP, CONDITIONAL, MIDDLEWARE, FETCH],
+}
+BODY = "<main><h1>Teas</h1><p>Green or black.</p></main>"
+PUBLIC = {"Cache-Control": "public, max-age=600"}
+ASKED: list[str] = []
+
+
+def plain(request: HttpRequest) -> HttpResponseBase:
+    ASKED.append(request.headers.get("accept", ""))
+    return HttpResponse(BODY, headers=PUBLIC)
+
+
+def stream(request: HttpRequest) -> HttpResponseBase:
+    ASKED.append(request.headers.get("accept", ""))
+    return StreamingHttpResponse((piece for piece in (BODY[:20], BODY[20:])), headers=PUBLIC)
+
+
+@transaction.non_atomic_requests
+async def stream_async(request: HttpRequest) -> HttpResponseBase:
+    async def pieces():
+        yield BODY[:20]
+        yield BODY[20:]
+
+    return StreamingHttpResponse(pieces(), headers=PUBLIC)
+
+
+def file(request: HttpRequest) -> HttpResponseBase:
+    return FileResponse(open(__file__, "rb"), content_type="text/html", headers=PUBLIC)
+
+
+urlpatterns = [path(view.__name__, view) for view in (plain, stream, stream_async, file)]
+site = Site("Shop", "Sells tea.", url="http://testserver")
+shared = Site("Shop", "Sells tea.", url="http://testserver", pages=Pages(shared_cache=True))
+
+FORMATS = {
+    "*/*": "text/html",
+    "text/markdown": "text/markdown",
+    "application/som+json": "application/som+json",
+    "text/html": "text/html",
+}
+
+
+@pytest.fixture(params=["locmem.LocMemCache", "filebased.FileBasedCache"])
+def backend(request, tmp_path):
+    location = str(tmp_path) if request.param.startswith("file") else "pages"
+    with override_settings(
+        CACHES={"default": {"BACKEND": f"django.core.cache.backends.{request.param}", "LOCATION": location}},
+        ROOT_URLCONF=__name__,
+    ):
+        cache.clear()
+        ASKED.clear()
+        yield
+
+
+def ask(is_async: bool, address: str, accept: str) -> HttpResponseBase:
+    if is_async:
+        return asyncio.run(AsyncClient().get(address, headers={"accept": accept}))
+    return Client().get(address, headers={"accept": accept})
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["WSGI", "ASGI"])
+@pytest.mark.parametrize("name", ["site", "shared"])
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+def test_a_cached_page_is_given_in_the_format_that_its_reader_accepts(order, name, is_async, backend):
+    pages = ["plain", "stream", "file", *(["stream_async"] if is_async else [])]
+    with override_settings(MIDDLEWARE=order, AWP_PUBLISH={"SITE": f"{__name__}.{name}"}):
+        for page in pages:
+            for accept in (*FORMATS, *FORMATS):
+                answer = ask(is_async, f"/{page}", accept)
+                assert answer.status_code == 200, (page, accept)
+                assert answer["content-type"].startswith(FORMATS[accept]), (page, accept)
+                assert "Accept" in answer["vary"], (page, accept)
+                answer.close()
+            answer = ask(is_async, f"/agents/som?url=/{page}", "*/*")
+            assert (answer.status_code, answer["content-type"]) == (200, "application/som+json"), page
+        before = len(ASKED)
+        ask(is_async, "/plain", "*/*")
+        assert len(ASKED) == before, "the cache has it"
