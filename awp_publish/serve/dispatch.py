@@ -101,6 +101,8 @@ def read_answer(
         elif name == b"content-disposition":
             disposition = value
     if status // 100 != 2:
+        if status == 403 and action.security_schemes and body in _OLD_REFUSALS:
+            status = 401
         problem = _read_refusal(call, status, read_fields(headers), body, codes)
         if status == 401 and action.route_authenticates and all(name != b"www-authenticate" for name, _ in carried):
             # RFC 9110, section 15.5.2: there always is a challenge.
@@ -140,6 +142,12 @@ def read_answer(
         return Outcome(body, orjson.loads(body), shown, tuple(carried))
     except orjson.JSONDecodeError:
         return InvalidOutput(f"Action {action.id} answered with a body that is declared as JSON and is not.")
+
+
+_OLD_REFUSALS: Final = frozenset(
+    (b'{"detail":"Not authenticated"}', b'{"detail":"Invalid authentication credentials"}')
+)
+"""FastAPI's security schemes answered 403, before 0.122, where credentials are missing or of another kind."""
 
 
 def _is_json(content_type: bytes) -> bool:
