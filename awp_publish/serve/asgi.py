@@ -276,7 +276,8 @@ class AgentPublisher:
         paths = [document.path for document in documents if document.condition is None]
         doors = (door_of(settings.paths.invoke), *describe_live_doors(settings), *describe_pages(settings))
         self.site.freeze(self._application(scope), doors, paths, left_out)
-        self._whole = self._outermost(scope)
+        # The application with all that stands around us: where a request of our own comes in as any other does.
+        self._whole = self.app if isinstance(routed(self.app), Starlette) else scope.get("app") or self.app
         entrance = self._whole if self._is_enclosed(scope) else None
         routes = self._application(scope)
         cookies = _session_cookies(routes)
@@ -316,11 +317,6 @@ class AgentPublisher:
         if isinstance(wrapped, Starlette):
             return wrapped
         return scope.get("app") or wrapped
-
-    def _outermost(self, scope: Scope) -> AsgiApp:
-        """The application with all that stands around us: where a request of our own comes in as any other does."""
-        whole: AsgiApp = self.app if isinstance(routed(self.app), Starlette) else scope.get("app") or self.app
-        return whole
 
     def _is_enclosed(self, scope: Scope) -> bool:
         """Whether middleware of the site stands outside of us in the same application, which is to see calls' routes.
