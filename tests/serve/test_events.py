@@ -442,6 +442,20 @@ async def test_a_stream_that_is_refused_is_no_stream(app):
     assert refused.status_code == 406
 
 
+async def test_there_are_only_so_many_streams(app, monkeypatch):
+    monkeypatch.setattr("awp_publish.serve.mcp.events.MAX_STREAMS", 0)
+    answer = await Client(app).ask("events/stream", name="order_shipped")
+    assert (answer["code"], answer["data"]["limit"]) == (-32025, "streams")
+
+
+async def test_a_stream_ends_with_the_application(app, monkeypatch):
+    monkeypatch.setattr("awp_publish.serve.mcp.events.LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("awp_publish.serve.mcp.events.STREAM_SECONDS", 0.0)
+    async with streaming(app) as next_message:
+        assert (await next_message())["method"] == "notifications/events/active"
+        assert (await next_message())["result"]["resultType"] == "complete"
+
+
 async def test_a_quiet_stream_beats(app, monkeypatch):
     monkeypatch.setattr("awp_publish.serve.mcp.events.HEARTBEAT_SECONDS", 0.01)
     monkeypatch.setattr("awp_publish.serve.mcp.events.LOOK_SECONDS", 0.01)
