@@ -280,8 +280,9 @@ async def test_what_is_not_declared_is_not_emitted(site):
         await site.emit("order_shipped", {"order_id": "1" * 300_000})
     with pytest.raises(DeclarationError, match="audience"):
         await site.emit("order_shipped", {"order_id": "1"}, audience="publik")
-    with pytest.raises(DeclarationError, match="audience"):
-        await site.emit("order_shipped", {"order_id": "1"}, audience="")
+    for nobody in ("", "principal:", "scope:", 5, ["public"]):
+        with pytest.raises(DeclarationError, match="audience"):
+            await site.emit("order_shipped", {"order_id": "1"}, audience=nobody)
 
 
 async def test_an_event_with_an_id_of_its_source_is_kept_once(app, site):
