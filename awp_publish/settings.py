@@ -491,6 +491,8 @@ def check_kind(value: object) -> object:
         return plain_json(value)
     if value is None or isinstance(value, type) or type(value).__module__ in _TYPE_MODULES:
         return value
+    if isinstance(value, (list, tuple)) and value and all(isinstance(one, type) for one in value):
+        return tuple(value)  # forms and formsets of one view, which Django reads
     raise ValueError(f"{_shortened(value)} is neither a type nor a JSON Schema")
 
 
