@@ -25,7 +25,8 @@ LINE = r"^(?:\$|- run:) awp-publish (.*(?<![\w.])(?:main|demo_site\.app):app\b.*
 
 FORKS = """
 import os, runpy, sys
-import a2a.types, awp_publish, awp_publish.cli, fastapi.testclient, mcp, pydantic  # which take longer than an example
+import a2a.types, awp_publish, fastapi.testclient, mcp, pydantic  # which take longer than an example
+import awp_publish.commands.calling, awp_publish.commands.checking, awp_publish.commands.showing
 
 failed = []
 for script in sys.argv[1:]:

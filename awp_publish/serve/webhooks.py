@@ -39,7 +39,7 @@ logger: Final = logging.getLogger("awp_publish.calls")
 ORIGINS_VARIABLE: Final = "AWP_PUBLISH_CALLBACK_ORIGINS"
 
 DUE: Final = "webhooks"
-LEASE: Final = 60.0
+LEASE: Final = 20.0
 """Seconds after which a webhook is another worker's, if the one that had it is silent."""
 
 QUIET_SECONDS: Final = 300.0

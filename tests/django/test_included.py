@@ -56,7 +56,7 @@ def about(request: HttpRequest) -> HttpResponse:
 
 
 def written(title: str) -> HttpResponse:
-    return render(None, "order.html", {"title": title})  # type: ignore[arg-type]
+    return render(None, "order.html", {"title": title})
 
 
 @require_GET
