@@ -435,10 +435,17 @@ def title_of(drawing: Node) -> str:
     return " ".join("".join(piece.text for title in titles for piece in title.children).split())
 
 
-def text_of(node: Node, visibility: Visibility, without: Node | None = None, max_nodes: int | None = None) -> str:
+def text_of(
+    node: Node,
+    visibility: Visibility,
+    without: Node | None = None,
+    max_nodes: int | None = None,
+    *,
+    images: bool = False,
+) -> str:
     """Return the visible text below a node, whitespace collapsed (4.6), blocks parted by a space.
 
-    `without` is a node to pass over; after `max_nodes` nodes the rest is left out.
+    `without` is a node to pass over; after `max_nodes` nodes the rest is left out. `images` say what they show.
     """
     pieces: list[str] = []
     waiting: list[Node | None] = list(reversed(node.children))
@@ -451,6 +458,8 @@ def text_of(node: Node, visibility: Visibility, without: Node | None = None, max
         elif not found.tag:
             pieces.append(found.text)
         elif found is not without and not visibility.hides(found):
+            if images and found.tag == "img":
+                pieces.append(f" {found.attributes.get('alt', '')} ")
             if found.tag not in INLINE or found.tag == "br":
                 pieces.append(" ")
                 waiting.append(None)

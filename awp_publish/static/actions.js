@@ -293,9 +293,11 @@
           mouse(element, "dblclick", at, 2);
         }, { double_clicked: true });
       }
-      case "viewport.scroll":
-        window.scrollBy({ left: given.delta_x || 0, top: given.delta_y || 0, behavior: "instant" });
-        return { scroll_x: window.scrollX, scroll_y: window.scrollY };
+      case "viewport.scroll": {
+        const moved = given.ref ? elementAt(given.ref) : document.scrollingElement || document.documentElement;
+        moved.scrollBy({ left: given.delta_x || 0, top: given.delta_y || 0, behavior: "instant" });
+        return { scroll_x: moved.scrollLeft, scroll_y: moved.scrollTop };
+      }
       case "keyboard.press":
         return press(given);
       case "browser.navigate": {

@@ -338,6 +338,18 @@ def test_a_record_calls_itself_scope(run, css, first, second):
     assert [one["found"] for one in found] == [first, second]
 
 
+def test_a_part_of_a_page_is_scrolled_where_it_is_named(run):
+    box = "<main style='height:100px;overflow:auto'><p style='height:900px'>Long</p></main>"
+    arguments = {"delta_y": "{% input.by %}", "scope": {"selectors": ["nav", "main"], "root_strategy": "scope"}}
+    scroll = step("it", "viewport.scroll", arguments)
+    output = "{% steps.it.output.scroll_y %}"
+    driver = run(map_of(tool("part", scroll, output=output)), pages={"/": box})
+    assert driver.call("part", by=30) == 30
+    assert driver.call("part", by=-900) == 0
+    lost = step("it", "viewport.scroll", {"delta_y": 1, "scope": {"selector": "nav"}})
+    assert run(map_of(tool("part", lost)), pages={"/": box}).failure("part").code == "handler_failed"
+
+
 def test_a_record_may_be_the_whole_page(run):
     fields = {"title": {"selector": "h1"}}
     snapshot: Json = {"version": 1, "source": "dom", "extract": [{"id": "page", "selector": "body", "fields": fields}]}

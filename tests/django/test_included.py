@@ -49,6 +49,38 @@ def overview(request: HttpRequest) -> HttpResponse:
     return render(request, "order.html", {})
 
 
+@require_GET
+def about(request: HttpRequest) -> HttpResponse:
+    """Read about the shop."""
+    return HttpResponse(f"<h1>About {request.get_host()}</h1>")
+
+
+def written(title: str) -> HttpResponse:
+    return render(None, "order.html", {"title": title})
+
+
+@require_GET
+def terms(request: HttpRequest) -> HttpResponse:
+    """Read the terms."""
+    return written("Terms")
+
+
+@require_GET
+def stocks(request: HttpRequest) -> HttpResponse:
+    """Read the stock as a table."""
+    return HttpResponse("emma,3", content_type="text/csv")
+
+
+def as_json(what: object) -> HttpResponse:
+    return JsonResponse({"what": what})
+
+
+@require_GET
+def counted(request: HttpRequest) -> HttpResponse:
+    """Count the books."""
+    return as_json(3)
+
+
 @require_http_methods(["GET", "POST"])
 def either(request: HttpRequest) -> HttpResponse:
     return HttpResponse()
@@ -137,6 +169,10 @@ urlpatterns = [
     path("tickets/<int:pk>/hold/", hold),
     path("tickets/", tickets),
     path("overview/", overview),
+    path("written/about/", about),
+    path("written/terms/", terms),
+    path("written/stocks/", stocks),
+    path("written/counted/", counted),
     path("either/", either),
     path("listing/", Listing.as_view(), name="listing"),
     path("listing/<int:pk>/", Detail.as_view(), name="detail"),
@@ -165,6 +201,8 @@ site.include()
 ACTIONS = {
     ("GET", "/tickets/"),
     ("GET", "/stock/"),
+    ("GET", "/written/stocks/"),
+    ("GET", "/written/counted/"),
     ("GET", "/v1/books/"),
     ("GET", "/v2/books/"),
     ("GET", "/snippets/"),
@@ -174,7 +212,7 @@ ACTIONS = {
     ("GET", "/set/{pk}/cover/"),
     ("GET", "/ninja/things"),
 }
-PAGES = {"/overview/", "/listing/", "/listing/{pk}/", "/about/"}
+PAGES = {"/overview/", "/written/about/", "/written/terms/", "/listing/", "/listing/{pk}/", "/about/"}
 
 
 @pytest.fixture(autouse=True)
