@@ -80,7 +80,11 @@ def walk_fastapi(app: FastAPI, prefix: str, walk: Walk, is_outermost: bool) -> I
 def _rehearse(app: FastAPI, context: DescribedRoute, method: str) -> object:
     """Give a route's security a hidden route of its own, which does nothing; its endpoint, None without security."""
     endpoint = cast(Callable[..., object], context.endpoint)
-    hints = _hints_of(endpoint)
+    *_, written = layers_of(endpoint)
+    try:
+        hints: dict[str, object] = get_type_hints(written, include_extras=True)
+    except (NameError, TypeError, AttributeError):
+        hints = {}
     parameters = [
         one.replace(kind=one.KEYWORD_ONLY, annotation=hints.get(name, one.annotation))
         for name, one in inspect.signature(endpoint).parameters.items()
@@ -117,14 +121,6 @@ def _add_rehearsal(
         return None
     app.router.routes.insert(0, HiddenRoute(route))
     return rehearsed
-
-
-def _hints_of(function: object) -> dict[str, object]:
-    *_, written = layers_of(function)
-    try:
-        return get_type_hints(written, include_extras=True)
-    except (NameError, TypeError, AttributeError):
-        return {}
 
 
 def _depends_of(parameter: inspect.Parameter) -> Callable[..., object] | None:

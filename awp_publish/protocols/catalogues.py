@@ -64,7 +64,9 @@ def render_ard(catalog: Catalog) -> dict[str, object]:
 
 
 def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
-    site, name, domain = catalog.site, llms_txt.skill_name(catalog), _domain(catalog)
+    site, name = catalog.site, llms_txt.skill_name(catalog)
+    # As a URN may hold it: an IPv6 address has colons, which part the pieces of these.
+    domain = re.sub(r"[^A-Za-z0-9.-]", "-", catalog.domain) or "localhost"
     queries = [query for action in catalog.actions for query in _queries(action)[:1]][:MOST_QUERIES]
     interfaces = []
     if mcp_server_card.is_published(catalog) and catalog.publishes("mcp_server_card"):
@@ -101,11 +103,6 @@ def _entries(catalog: Catalog) -> Iterator[dict[str, object]]:
 
 _DOORS: Final = {"mcp": "mcp", "a2a": "a2a", "skill": "woa"}
 """The doors whose calls the interfaces are."""
-
-
-def _domain(catalog: Catalog) -> str:
-    """The domain as a URN may hold it; an IPv6 address has colons, which part the pieces of these."""
-    return re.sub(r"[^A-Za-z0-9.-]", "-", catalog.domain) or "localhost"
 
 
 def _queries(action: Action) -> list[str]:
