@@ -231,7 +231,7 @@ class JudgedAction:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What was found, the score of each action, and that of the site: 100 is the best."""
+    """The findings, the score of each action, and that of the site: 100 is the best."""
 
     findings: tuple[Finding, ...]
     scores: Mapping[str, int]
@@ -307,7 +307,7 @@ def _faults(tool: JudgedAction) -> Iterator[tuple[str, str, str]]:
 
 
 def _may_be_verb(word: str) -> bool:
-    """Whether a first word can be a verb. Words that are not English are not judged."""
+    """Return True if a first word can be a verb. Words that are not English are not judged."""
     low = word.lower()
     if not low or not low.isascii():
         return bool(low)

@@ -135,7 +135,7 @@ def _depends_of(parameter: inspect.Parameter) -> Callable[..., object] | None:
 
 
 def _is_security(dependency: Callable[..., object], path: str) -> bool:
-    """Whether a dependency, or one of its own, looks for credentials."""
+    """Return True if a dependency, or one of its own, looks for credentials."""
     try:
         flat = list(_flat(get_dependant(path=path, call=dependency)))
     except Exception:  # whatever FastAPI says of it, it says of the route too
@@ -147,7 +147,7 @@ def _is_security(dependency: Callable[..., object], path: str) -> bool:
 
 
 def openapi_of(app: FastAPI) -> OpenApi | None:
-    """Where the application serves its OpenAPI document, None if it does not."""
+    """Return where the application serves its OpenAPI document, None if it does not."""
     return OpenApi(app.openapi_url, app.openapi_version) if app.openapi_url else None
 
 
@@ -295,7 +295,7 @@ def _trimmed(schema: JsonObject, definitions: JsonObject, include: object, exclu
 
 
 def _told(names: object, name: str) -> object:
-    """What pydantic's include or exclude says of a member: True, what it says of its members, or None for nothing."""
+    """Return what pydantic's include or exclude says of a member: True, a table of its members, or None for nothing."""
     if isinstance(names, Mapping):
         found = names.get(name)
         return True if found is ... or found is True else found or None
@@ -341,7 +341,7 @@ class FastApiInjector:
 
     @property
     def is_general(self) -> bool:
-        """Whether the application was made with `FastAPI(dependencies=[...])`."""
+        """Return True if the application was made with `FastAPI(dependencies=[...])`."""
         return bool(self._app.router.dependencies)
 
     def register(self, function: Callable[..., object], described: Described, path: str) -> tuple[Operation, Arrival]:

@@ -201,7 +201,7 @@ def read_operation(
 
 
 def credential_of(scheme: JsonObject) -> RouteCredential | None:
-    """Where a security scheme looks: its header, cookie or member of the query; all but `apiKey` in Authorization."""
+    """The header, cookie or member of the query in which a security scheme looks; all but `apiKey` in Authorization."""
     kind, place, name = scheme.get("type"), scheme.get("in"), str(scheme.get("name"))
     if kind in ("http", "oauth2", "openIdConnect"):
         return RouteCredential("header", "authorization")
@@ -221,7 +221,7 @@ _SECRET_HEADER: Final = re.compile(
 
 
 def is_secret_header(name: str) -> bool:
-    """Whether a header, in lower case, is called as those with credentials are: `x-token`, `api-key`."""
+    """Return True if a header, in lower case, is called as those with credentials are: `x-token`, `api-key`."""
     return _SECRET_HEADER.fullmatch(name) is not None
 
 
@@ -329,7 +329,7 @@ def _read_parameters(taken: _Taken, operation: JsonObject, components: Component
 
 
 def _as_sent(schema: dict[str, object], required: bool) -> dict[str, object]:
-    """What a query, a form or a header can carry: null or an empty list leaves nothing there, so the default counts."""
+    """A schema as a query, a form or a header carries it: null or an empty list leaves nothing, the default counts."""
     if not required and schema.get("default") in (None, [], {}):
         return schema
     if schema.get("type") == "array":

@@ -225,7 +225,7 @@ def _rate_limit(limit: RateLimit | None) -> dict[str, object] | None:
 
 
 def _endpoints_of(schemes: Mapping[str, JsonObject]) -> dict[str, str]:
-    """Where the routes' OAuth flows get tokens: the first address of each kind."""
+    """Return where the routes' OAuth flows get tokens: the first address of each kind."""
     found: dict[str, str] = {}
     for scheme in schemes.values():
         flows = scheme.get("flows")

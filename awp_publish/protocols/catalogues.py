@@ -106,7 +106,7 @@ _DOORS: Final = {"mcp": "mcp", "a2a": "a2a", "skill": "woa"}
 
 
 def _queries(action: Action) -> list[str]:
-    """What a person says who wants this: the action's name, with the texts of its examples."""
+    """Return what a person says who wants this: the action's name, with the texts of its examples."""
     said = [action.name]
     for example in action.examples:
         told = [str(value) for value in example.values() if isinstance(value, str) and 0 < len(value) <= 60]
