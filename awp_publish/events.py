@@ -493,7 +493,11 @@ def read_audience(subject: str, given: str | Principal) -> str:
         return f"principal:{given.id}"
     if isinstance(given, str) and given in (PUBLIC, KNOWN):
         return given
-    if isinstance(given, str) and given.startswith(("principal:", "scope:")) and given.partition(":")[2]:
+    if isinstance(given, str) and given.startswith(("principal:", "scope:")):
+        if not given.partition(":")[2]:
+            raise DeclarationError(
+                subject, f"audience: {given!r} names nobody.", 'Write "principal:ID" or "scope:NAME".'
+            )
         return given
     return f"scope:{check(subject, AUDIENCE, given, 'audience')}"
 

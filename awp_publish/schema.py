@@ -490,11 +490,11 @@ class Validator:
         return self.is_valid(instance)
 
     def __call__(self, instance: object) -> tuple[Violation, ...]:
-        """What is wrong with an instance, the first MAX_VIOLATIONS; () if nothing is."""
+        """Return what is wrong with an instance, the first MAX_VIOLATIONS; () if nothing is."""
         return () if self.is_valid(instance) else self.describe(instance)[0]
 
     def describe(self, instance: object, elsewhere: Mapping[str, str] = NOTHING) -> tuple[tuple[Violation, ...], int]:
-        """What is wrong with an instance that does not conform: the first MAX_VIOLATIONS, and how many more there are.
+        """Return the first MAX_VIOLATIONS of an instance that does not conform, and how many more there are.
 
         There may be even more where the budget ends first. `elsewhere` says where members belong that are often put
         into an instance by mistake.
@@ -833,7 +833,7 @@ class _Walker:
         self._secrets: dict[tuple[str, bool], bool] = {}
 
     def describe(self, instance: object, elsewhere: Mapping[str, str]) -> tuple[tuple[Violation, ...], int]:
-        """What is wrong with an instance that does not conform, and how many more were found."""
+        """Return what is wrong with an instance that does not conform, and how many more were found."""
         walk = _Walk(elsewhere)
         self._describe(walk, "", instance, (), False)
         return tuple(walk.found), walk.count - len(walk.found)
@@ -1032,7 +1032,7 @@ class _Walker:
         return "", {}
 
     def _closeness(self, at: str, value: dict[str, object] | list[object]) -> tuple[int, int, int, int]:
-        """How much of an object or list fits an alternative: the deepest match is the largest."""
+        """Return how much of an object or list fits an alternative: the deepest match is the largest."""
         kind = self._resolved(at)
         if isinstance(value, list):
             items = f"{self._address(at)}/items"
@@ -1065,7 +1065,7 @@ class _Walker:
         return self._resolved(target) if target is not None else part if isinstance(part, Mapping) else {}
 
     def _noun(self, kind: JsonObject, value: object, depth: int = 0) -> str:
-        """What a schema allows, as a noun phrase."""
+        """Return what a schema allows, as a noun phrase."""
         if values := _values(kind):
             return _one_of(values, value)
         if (name := kind.get("format")) and self._asserts_formats and str(name) in _FORMAT_NOUNS:
@@ -1130,7 +1130,7 @@ def _values(kind: JsonObject) -> list[object]:
 
 
 def _is_among(value: object, allowed: Sequence[object]) -> bool:
-    """Whether a value is one of a few, as JSON compares them: true is not 1."""
+    """Return True if a value is one of a few, as JSON compares them: true is not 1."""
     return any(value == one and isinstance(value, bool) == isinstance(one, bool) for one in allowed)
 
 

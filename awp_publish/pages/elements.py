@@ -107,7 +107,7 @@ class AccessibleNames:
         tag, given = element.tag, element.attributes
         is_mixed = False
         if tag not in _LABELABLE and (text or tag not in _NAMED_BY_CONTENT):
-            if tag in _MIXED:
+            if tag in _MIXED and element.only is None:
                 for child in element.children:
                     if child.tag:
                         is_mixed = True
@@ -168,8 +168,10 @@ class AccessibleNames:
             yield collapse(attributes.get("alt"))
         elif tag == "img" and collapse(attributes.get("alt")):
             return  # which is an attribute of its own
-        elif (tag in _MIXED or ("role" in attributes and role_of(element) in _NAMED_WITH_PARTS)) and any(
-            child.tag for child in element.children
+        elif (
+            element.only is None
+            and (tag in _MIXED or ("role" in attributes and role_of(element) in _NAMED_WITH_PARTS))
+            and any(child.tag for child in element.children)
         ):
             yield self.content(element)
         if "title" in attributes:
@@ -201,7 +203,10 @@ class AccessibleNames:
                 pieces.append(node.text)
                 continue
             if not given and tag in _PLAIN and not self._visibility.hidden:
-                waiting.extend(reversed(node.children))
+                if node.only is not None:
+                    pieces.append(node.only)
+                else:
+                    waiting.extend(reversed(node.children))
                 continue
             # A drawing within a control is its icon, and may have a title without a role.
             if node is without or (
@@ -230,6 +235,8 @@ class AccessibleNames:
                 pieces.append(" ")
             if said is not None:
                 pieces.append(f" {said} " if tag == "svg" else said)
+            elif node.only is not None and "aria-owns" not in given:
+                pieces.append(node.only)
             elif node.children or "aria-owns" in given:
                 if parted:
                     waiting.append(None)

@@ -446,10 +446,10 @@ class Webhooks:
                 await self._store().run([Unschedule(DUE, webhook_id)])
                 return
             gone = time.time() - hook.failed_since if hook.failed_since is not None else 0.0
-            if hook.has_expired() or (hook.expires is None and gone > DROPPED_SECONDS) or hook.kind not in self.kinds:
+            if hook.has_expired() or (hook.expires is None and gone > DROPPED_SECONDS):
                 await self.remove(hook)
                 return
-            if not hook.is_active:
+            if not hook.is_active or hook.kind not in self.kinds:  # another version of the site may have its door
                 await self._store().run([Schedule(DUE, webhook_id, QUIET_SECONDS)])
                 return
             pause = await self.kinds[hook.kind](hook)

@@ -10,6 +10,7 @@
 
   const SITE = /*SITE*/{}/*SITE*/;
   const MAX_FOUND = 2000;
+  const MAX_VALUES = 100000;
   const MAX_TEXT = 20000;
   const MAX_HTML = 100000;
   const NAVIGATION_MS = 10000; // for a page that a click has sent for; it ends this script before
@@ -358,8 +359,11 @@
     };
     const readFields = (rules, element, path) =>
       Object.fromEntries(Object.entries(rules).map(([name, rule]) => [name, read(rule || {}, element, `${path}.${name}`)]));
+    let left = MAX_VALUES;
     const read = (rule, element, path) => {
       const found = matches(rule, element);
+      left -= 1 + found.length;
+      if (left < 0) throw new Failure("invalid_result", `The records have more than ${MAX_VALUES} values. Narrow the selectors.`);
       if (rule.many === true) {
         counts[path] = found.length;
         if (rule.fields) return found.map((one, at) => readFields(rule.fields, one, `${path}.${at}`));
